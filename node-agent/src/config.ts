@@ -1,0 +1,191 @@
+/** The agent's configuration: one pure function from YAML text and environment, checked once, before anything listens. */
+import { dirname, resolve } from "node:path";
+import { Type, type Static } from "typebox";
+import { checkYaml, loadYaml, type Mistake } from "@weiche/shared/config-file.ts";
+import { StartError } from "@weiche/shared/directory-lock.ts";
+import { asId, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
+import { parseListen, type ListenAddress } from "@weiche/shared/listen.ts";
+import type { DialectName, EngineSpec, LauncherSpec } from "./engines/engine.ts";
+
+export interface TlsFiles {
+  readonly cert: string;
+  readonly key: string;
+  readonly ca: string;
+}
+
+export interface SlotConfig {
+  readonly name: SlotName;
+  /** GPU indexes; on a host without GPUs only labels. */
+  readonly gpus: readonly number[];
+  readonly engines: readonly EngineSpec[];
+  readonly limits: SlotLimits;
+}
+
+/** Numbers that a user can observe; the defaults are those of the documentation. */
+export interface SlotLimits {
+  readonly minResidencyMs: number;
+  readonly drainOpenMsMax: number;
+  readonly waitersMax: number;
+  readonly waiterMsMax: number;
+  readonly backoffMsMin: number;
+  readonly backoffMsMax: number;
+  readonly startMsMax: number;
+  readonly stopMsMax: number;
+}
+
+export interface AgentConfig {
+  readonly node: NodeId;
+  readonly routers: readonly string[];
+  readonly tls?: TlsFiles;
+  readonly slots: readonly SlotConfig[];
+  /** `agent/` in the data directory: lock, admin socket, outbox, engine handles, engine logs. */
+  readonly stateDir: string;
+  readonly opsListen: ListenAddress;
+  readonly requestMsMax: number;
+  /** At SIGTERM, how long running streams may go on. */
+  readonly shutdownMsMax: number;
+  readonly logLevel: string;
+}
+
+const closed = { additionalProperties: false } as const;
+const seconds = Type.Number({ minimum: 0 });
+const name = Type.String({ pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$" });
+
+const engineSchema = Type.Object(
+  {
+    model: Type.String({ minLength: 1 }),
+    dialect: Type.Enum(["vllm", "llama-server", "openai"]),
+    launcher: Type.Optional(Type.Enum(["process", "systemd", "external"])),
+    command: Type.Optional(Type.Array(Type.String(), { minItems: 1 })),
+    env: Type.Optional(Type.Record(Type.String(), Type.String())),
+    directory: Type.Optional(Type.String()),
+    unit: Type.Optional(Type.String()),
+    url: Type.Optional(Type.String()),
+    sleep: Type.Optional(Type.Object({ level: Type.Enum([1, 2]) }, closed)),
+    maxConcurrent: Type.Optional(Type.Integer({ minimum: 1 })),
+    memoryBytes: Type.Optional(Type.Integer({ minimum: 0 })),
+  },
+  closed,
+);
+
+const slotSchema = Type.Object(
+  {
+    name,
+    gpus: Type.Optional(Type.Array(Type.Integer({ minimum: 0 }))),
+    minResidencySeconds: Type.Optional(seconds),
+    drainOpenSeconds: Type.Optional(seconds),
+    waitersMax: Type.Optional(Type.Integer({ minimum: 1 })),
+    waiterSeconds: Type.Optional(seconds),
+    startSeconds: Type.Optional(seconds),
+    stopSeconds: Type.Optional(seconds),
+    backoffSeconds: Type.Optional(Type.Object({ min: seconds, max: seconds }, closed)),
+    engines: Type.Array(engineSchema, { minItems: 1 }),
+  },
+  closed,
+);
+
+const agentSchema = Type.Object(
+  {
+    node: name,
+    routers: Type.Optional(Type.Array(Type.String(), { minItems: 1 })),
+    tls: Type.Optional(Type.Object({ cert: Type.String(), key: Type.String(), ca: Type.String() }, closed)),
+    slots: Type.Array(slotSchema, { minItems: 1 }),
+    dataDir: Type.Optional(Type.String()),
+    listen: Type.Optional(Type.Object({ ops: Type.Optional(Type.String()) }, closed)),
+    requestSeconds: Type.Optional(seconds),
+    shutdownSeconds: Type.Optional(seconds),
+    logLevel: Type.Optional(Type.Enum(["trace", "debug", "info", "warn", "error", "fatal"])),
+  },
+  closed,
+);
+
+type RawAgent = Static<typeof agentSchema>;
+type RawEngine = Static<typeof engineSchema>;
+
+/** Reads and checks the file that `WEICHE_AGENT_CONFIG` names. Throws `StartError` with every mistake. */
+export function loadAgentConfig(file: string, env: NodeJS.ProcessEnv): AgentConfig {
+  const raw = loadYaml(file, agentSchema);
+  const wrong = crossCheck(raw);
+  if (wrong.length > 0) throw new StartError(wrong.map((m) => `${file}: ${m}`).join("; "));
+  return toConfig(raw, dirname(resolve(file)), env);
+}
+
+/** Judges the text of an agent file; nothing is opened. */
+export function checkAgentText(text: string): Mistake[] {
+  const { value, mistakes } = checkYaml(text, agentSchema);
+  return value ? crossCheck(value).map((message) => ({ line: 0, message })) : mistakes;
+}
+
+function crossCheck(raw: RawAgent): string[] {
+  const wrong: string[] = [];
+  const slots = new Set<string>();
+  for (const slot of raw.slots) {
+    if (slots.has(slot.name)) wrong.push(`slot "${slot.name}" is listed twice`);
+    slots.add(slot.name);
+    const models = new Set<string>();
+    for (const engine of slot.engines) {
+      if (models.has(engine.model)) wrong.push(`slot "${slot.name}" lists model "${engine.model}" twice`);
+      models.add(engine.model);
+      const launcher = engine.launcher ?? "process";
+      const needed = { process: "command", systemd: "unit", external: "url" }[launcher] as "command" | "unit" | "url";
+      if (engine[needed] === undefined)
+        wrong.push(`slot "${slot.name}", model "${engine.model}": launcher ${launcher} needs "${needed}"`);
+      if (engine.sleep && engine.dialect !== "vllm")
+        wrong.push(`slot "${slot.name}", model "${engine.model}": only dialect vllm can sleep`);
+    }
+  }
+  return wrong;
+}
+
+function toConfig(raw: RawAgent, baseDir: string, env: NodeJS.ProcessEnv): AgentConfig {
+  const dataDir =
+    env["WEICHE_DATA_DIR"] ?? (raw.dataDir === undefined ? undefined : resolve(baseDir, raw.dataDir)) ?? "data";
+  const tls = raw.tls && {
+    cert: resolve(baseDir, raw.tls.cert),
+    key: resolve(baseDir, raw.tls.key),
+    ca: resolve(baseDir, raw.tls.ca),
+  };
+  return {
+    node: asId<NodeId>(raw.node),
+    routers: raw.routers ?? [env["WEICHE_NODES_LISTEN"] ?? "127.0.0.1:7443"],
+    ...(tls ? { tls } : {}),
+    slots: raw.slots.map((slot) => ({
+      name: asId<SlotName>(slot.name),
+      gpus: slot.gpus ?? [],
+      engines: slot.engines.map((engine) => toEngine(engine, slot.gpus ?? [], baseDir)),
+      limits: {
+        minResidencyMs: (slot.minResidencySeconds ?? 5) * 1000,
+        drainOpenMsMax: (slot.drainOpenSeconds ?? 10) * 1000,
+        waitersMax: slot.waitersMax ?? 512,
+        waiterMsMax: (slot.waiterSeconds ?? 300) * 1000,
+        backoffMsMin: (slot.backoffSeconds?.min ?? 2) * 1000,
+        backoffMsMax: (slot.backoffSeconds?.max ?? 30) * 1000,
+        startMsMax: (slot.startSeconds ?? 900) * 1000,
+        stopMsMax: (slot.stopSeconds ?? 120) * 1000,
+      },
+    })),
+    stateDir: resolve(dataDir, "agent"),
+    opsListen: parseListen(env["WEICHE_AGENT_OPS_LISTEN"] ?? raw.listen?.ops ?? "127.0.0.1:9465", "listen.ops"),
+    requestMsMax: (raw.requestSeconds ?? 600) * 1000,
+    shutdownMsMax: (raw.shutdownSeconds ?? 600) * 1000,
+    logLevel: env["WEICHE_LOG_LEVEL"] ?? raw.logLevel ?? "info",
+  };
+}
+
+function toEngine(raw: RawEngine, gpus: readonly number[], baseDir: string): EngineSpec {
+  const env = { ...(gpus.length > 0 ? { CUDA_VISIBLE_DEVICES: gpus.join(",") } : {}), ...raw.env };
+  const launcher: LauncherSpec =
+    raw.launcher === "external"
+      ? { kind: "external", url: raw.url! }
+      : raw.launcher === "systemd"
+        ? { kind: "systemd", unit: raw.unit!, env }
+        : { kind: "process", command: raw.command!, env, directory: resolve(baseDir, raw.directory ?? ".") };
+  return {
+    model: asId<ModelId>(raw.model),
+    dialect: raw.dialect as DialectName,
+    launcher,
+    ...(raw.sleep ? { sleepLevel: raw.sleep.level as 1 | 2 } : {}),
+    maxConcurrent: raw.maxConcurrent ?? 256,
+    ...(raw.memoryBytes === undefined ? {} : { memoryBytes: raw.memoryBytes }),
+  };
+}

@@ -1,0 +1,97 @@
+/** Contracts of engines: what is configured, how one is reached, started, found again and spoken to. */
+import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
+
+export type DialectName = "vllm" | "llama-server" | "openai";
+
+/** One engine of a slot as `agent.yaml` describes it. Nothing of it ever comes from a request. */
+export interface EngineSpec {
+  /** The catalogue's id and the engine's served model name. */
+  readonly model: ModelId;
+  readonly dialect: DialectName;
+  readonly launcher: LauncherSpec;
+  /** Absent: the engine is stopped and started. Level 1 keeps weights in host memory, level 2 keeps nothing. */
+  readonly sleepLevel?: 1 | 2;
+  /** Most requests that the engine is given at once; it never gets to queue. */
+  readonly maxConcurrent: number;
+  /** GPU memory that must be free before it starts or wakes. Absent: not checked. */
+  readonly memoryBytes?: number;
+}
+
+export type LauncherSpec =
+  /** `{port}` and `{socket}` in the command are filled in by the agent. */
+  | {
+      readonly kind: "process";
+      readonly command: readonly string[];
+      readonly env: Readonly<Record<string, string>>;
+      readonly directory: string;
+    }
+  | { readonly kind: "systemd"; readonly unit: string; readonly env: Readonly<Record<string, string>> }
+  | { readonly kind: "external"; readonly url: string };
+
+/** Where an engine listens: loopback or a Unix socket, nothing else. */
+export interface EngineEndpoint {
+  /** Such as `http://127.0.0.1:41234`; with a socket only its path and host count. */
+  readonly origin: string;
+  readonly socketPath?: string;
+}
+
+/** What is stored on disk to find an engine again after the agent was restarted. */
+export interface EngineHandle {
+  readonly slot: SlotName;
+  readonly model: ModelId;
+  readonly launcher: LauncherSpec["kind"];
+  readonly endpoint: EngineEndpoint;
+  readonly pid?: number;
+  /** Field 22 of `/proc/PID/stat`: with the pid it names one process for as long as the host runs. */
+  readonly startTicks?: number;
+  /** SHA-256 of the command line and environment of the spec: a changed configuration is another engine. */
+  readonly commandHash?: string;
+  readonly unit?: string;
+  readonly asleep: boolean;
+}
+
+/** How an engine comes to life and ends. Few verbs; none of them waits for readiness. */
+export interface Launcher {
+  /** Resolves when the process exists. Throws with the reason if it cannot be started at all. */
+  start(spec: EngineSpec, slot: SlotName): Promise<EngineHandle>;
+  /** Whether the engine of the handle is alive and still the one that was started from this spec. */
+  recover(handle: EngineHandle, spec: EngineSpec): Promise<boolean>;
+  /** Resolves when the engine is gone: a polite signal to its group, a second one, then a kill. Idempotent. */
+  stop(handle: EngineHandle): Promise<void>;
+  /** Calls back once when the engine exits, with the last lines it said; the returned function stops watching. */
+  onExit(handle: EngineHandle, callback: (report: ExitReport) => void): () => void;
+}
+
+export interface ExitReport {
+  /** Such as `exit code 1` or `signal SIGKILL`. */
+  readonly reason: string;
+  /** The last lines of the engine's own output, at most 50. For the agent's log only, never for a client. */
+  readonly lastLines: readonly string[];
+}
+
+/**
+ * What a slot asks of its engines, by model. One instance per slot; it owns launchers, dialects, handles on disk and the
+ * wait for GPU memory. Each call says which epoch it is for; the slot ignores news of older epochs.
+ */
+export interface SlotEngines {
+  /**
+   * Brings the model's engine to readiness: wake or start, then proof by a one-token probe. Rejects with the reason (and
+   * leaves nothing half-started behind) if that fails or the signal aborts. `onPhase` tells what it is doing.
+   */
+  activate(model: ModelId, signal: AbortSignal, onPhase: (phase: SwitchPhase) => void): Promise<EngineEndpoint>;
+  /**
+   * Puts the model's engine away: sleeps it if it can, else stops it; resolves when the memory is seen to be free. Called
+   * only with nothing in flight. An engine that will not sleep is stopped instead; rejects only if even that fails.
+   */
+  retire(model: ModelId, onPhase: (phase: SwitchPhase) => void): Promise<void>;
+  /** Engines of an earlier agent that are alive: the awake one, if there is exactly one, proven by a probe; others are put away. */
+  readopt(): Promise<{ readonly model: ModelId; readonly endpoint: EngineEndpoint } | undefined>;
+  /** Called when an awake engine exits by itself. */
+  onExit(callback: (model: ModelId, report: ExitReport) => void): void;
+  /** Stops every engine of the slot, asleep or awake. */
+  stopAll(): Promise<void>;
+  /** Models whose engine sleeps. */
+  sleepers(): readonly ModelId[];
+}
+
+export type SwitchPhase = "drain" | "stop" | "memory" | "start" | "probe";

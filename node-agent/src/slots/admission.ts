@@ -1,0 +1,34 @@
+/** What the ingress asks of the slots. */
+import type { ModelId, RequestId, SlotName } from "@weiche/shared/ids.ts";
+import type { EngineEndpoint, EngineSpec } from "../engines/engine.ts";
+
+export interface AdmissionRequest {
+  readonly requestId: RequestId;
+  readonly model: ModelId;
+  /** The slot that the router had in mind; another one of the node with the same model will do. */
+  readonly slot?: SlotName;
+  /** Identity of the router that asked, for the report's `running_of_router`. */
+  readonly routerId: string;
+  /** Aborts when the client has gone: a waiter is removed at once. */
+  readonly signal: AbortSignal;
+}
+
+/** The right to run one request on an engine. */
+export interface Admission {
+  readonly slot: SlotName;
+  readonly engine: EngineSpec;
+  readonly endpoint: EngineEndpoint;
+  /** How long the request was held before. */
+  readonly waitedMs: number;
+  /** Aborts with a reason if the engine is gone. */
+  readonly engineLost: AbortSignal;
+  /** Gives the place back. Harmless the second time. */
+  release(): void;
+  /** Tells the slot that the engine misbehaved in a way that needs a probe (see C6). */
+  suspect(reason: string): void;
+}
+
+export interface Admissions {
+  /** Resolves when the request may run; rejects with an `ApiError` (503 of some kind) or the signal's reason. */
+  admit(request: AdmissionRequest): Promise<Admission>;
+}

@@ -1,0 +1,157 @@
+/**
+ * The model catalogue: which models there are, what each costs and which rules hold for it. Rules are data: a new model
+ * with new rules needs no code. The router owns the catalogue; an agent gets the rules of its own models from the link.
+ */
+import { Type, type Static } from "typebox";
+import { isSeq, parseDocument } from "yaml";
+import { checkYaml, type Mistake } from "./config-file.ts";
+import { parseFactor, type Millicredits } from "./credits.ts";
+import { asId, type ModelId } from "./ids.ts";
+
+export type ReasoningMode = "unavailable" | "optional" | "default-on";
+export type ModelCategory = "language" | "coding" | "embeddings";
+export type ModelStatus = "Beta" | "Verfügbar" | "Auslaufend" | "Demnächst";
+
+/** What an agent must know of a model to apply its rules. */
+export interface ModelRules {
+  readonly id: ModelId;
+  readonly category: ModelCategory;
+  readonly contextTokens: number;
+  readonly reasoning: {
+    readonly mode: ReasoningMode;
+    /** Accepted values of `reasoning_effort`; empty: any value is accepted and does nothing. */
+    readonly efforts: readonly string[];
+    readonly default?: string;
+    readonly templateKwargsAccepted: boolean;
+  };
+  readonly toolsEnforced: boolean;
+  readonly images?: { readonly max: number; readonly formats: readonly string[] };
+  readonly embeddings?: {
+    readonly dimensions: { readonly min: number; readonly max: number; readonly default: number };
+    readonly inputTokens: number;
+    readonly instruction?: { readonly default?: string; readonly template: string };
+  };
+}
+
+export interface CatalogueEntry extends ModelRules {
+  readonly status: ModelStatus;
+  /** By time, oldest first; the first is valid from the beginning. */
+  readonly factors: readonly { readonly validFromMs: number; readonly factor: Millicredits }[];
+}
+
+export type Catalogue = ReadonlyMap<ModelId, CatalogueEntry>;
+
+/** The factor valid at `atMs`. */
+export function factorAt(entry: CatalogueEntry, atMs: number): Millicredits {
+  return (entry.factors.findLast((f) => f.validFromMs <= atMs) ?? entry.factors[0]!).factor;
+}
+
+/** Whether the public API serves and lists the model. */
+export function isCallable(entry: CatalogueEntry): boolean {
+  return entry.status !== "Demnächst";
+}
+
+const closed = { additionalProperties: false } as const;
+const tokens = Type.Integer({ minimum: 1 });
+
+const entrySchema = Type.Object(
+  {
+    id: Type.String({ pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$" }),
+    category: Type.Enum(["language", "coding", "embeddings"]),
+    status: Type.Enum(["Beta", "Verfügbar", "Auslaufend", "Demnächst"]),
+    contextTokens: tokens,
+    factors: Type.Array(
+      Type.Object({ validFrom: Type.String(), factor: Type.Union([Type.Number(), Type.String()]) }, closed),
+      { minItems: 1 },
+    ),
+    reasoning: Type.Optional(
+      Type.Object(
+        {
+          mode: Type.Enum(["unavailable", "optional", "default-on"]),
+          efforts: Type.Optional(Type.Array(Type.String())),
+          default: Type.Optional(Type.String()),
+          templateKwargs: Type.Optional(Type.Enum(["accepted", "rejected"])),
+        },
+        closed,
+      ),
+    ),
+    tools: Type.Optional(Type.Object({ enforced: Type.Boolean() }, closed)),
+    images: Type.Optional(
+      Type.Object(
+        {
+          max: Type.Integer({ minimum: 1 }),
+          formats: Type.Array(Type.Enum(["png", "jpeg", "webp", "gif"]), { minItems: 1 }),
+        },
+        closed,
+      ),
+    ),
+    embeddings: Type.Optional(
+      Type.Object(
+        {
+          dimensions: Type.Object({ min: tokens, max: tokens, default: tokens }, closed),
+          inputTokens: tokens,
+          instruction: Type.Optional(
+            Type.Object({ default: Type.Optional(Type.String()), template: Type.String() }, closed),
+          ),
+        },
+        closed,
+      ),
+    ),
+  },
+  closed,
+);
+
+const listSchema = Type.Array(entrySchema, { minItems: 1 });
+const catalogueSchema = Type.Object({ models: listSchema }, closed);
+
+export type CatalogueResult =
+  | { readonly catalogue: Catalogue; readonly mistakes: [] }
+  | { readonly catalogue?: undefined; readonly mistakes: Mistake[] };
+
+/** Reads the text of a catalogue file: a list of entries, alone or under `models`. A mistake anywhere refuses the whole. */
+export function parseCatalogue(text: string): CatalogueResult {
+  const isList = isSeq(parseDocument(text).contents);
+  const { value, mistakes } = isList ? checkYaml(text, listSchema) : checkYaml(text, catalogueSchema);
+  if (!value) return { mistakes };
+  const catalogue = new Map<ModelId, CatalogueEntry>();
+  const wrong: Mistake[] = [];
+  for (const entry of Array.isArray(value) ? value : value.models) {
+    const read = toEntry(entry);
+    if (typeof read === "string") wrong.push({ line: 0, message: `model ${entry.id}: ${read}` });
+    else if (catalogue.has(read.id)) wrong.push({ line: 0, message: `model ${entry.id} is listed twice` });
+    else catalogue.set(read.id, read);
+  }
+  return wrong.length > 0 ? { mistakes: wrong } : { catalogue, mistakes: [] };
+}
+
+function toEntry(raw: Static<typeof entrySchema>): CatalogueEntry | string {
+  const factors: { validFromMs: number; factor: Millicredits }[] = [];
+  for (const { validFrom, factor } of raw.factors) {
+    const validFromMs = Date.parse(validFrom);
+    const parsed = parseFactor(factor);
+    if (Number.isNaN(validFromMs))
+      return `validFrom "${validFrom}" is not an instant such as 2026-01-01T00:00:00+01:00`;
+    if (parsed === undefined) return `factor ${factor} must have at most three places`;
+    factors.push({ validFromMs, factor: parsed });
+  }
+  if (raw.category === "embeddings" && !raw.embeddings) return "an embedding model needs `embeddings`";
+  const reasoning = raw.reasoning ?? { mode: "unavailable" as const };
+  if (reasoning.default !== undefined && !reasoning.efforts?.includes(reasoning.default))
+    return `reasoning.default is not among reasoning.efforts`;
+  return {
+    id: asId<ModelId>(raw.id),
+    category: raw.category,
+    status: raw.status,
+    contextTokens: raw.contextTokens,
+    factors: factors.sort((a, b) => a.validFromMs - b.validFromMs),
+    reasoning: {
+      mode: reasoning.mode,
+      efforts: reasoning.efforts ?? [],
+      ...(reasoning.default === undefined ? {} : { default: reasoning.default }),
+      templateKwargsAccepted: reasoning.templateKwargs !== "rejected",
+    },
+    toolsEnforced: raw.tools?.enforced ?? true,
+    ...(raw.images ? { images: raw.images } : {}),
+    ...(raw.embeddings ? { embeddings: raw.embeddings } : {}),
+  };
+}

@@ -1,0 +1,59 @@
+/**
+ * Time as an argument. Everything that waits or reads a clock gets one of these, so that the same code runs
+ * on virtual time in the simulations. This file is the only place that touches the real clock.
+ */
+export interface Clock {
+  /** Wall time in milliseconds since the epoch. May jump. */
+  now(): number;
+  /** Milliseconds that never go back; only differences mean something. */
+  monotonicMs(): number;
+  /** Calls `callback` once, `delayMs` from now. */
+  after(delayMs: number, callback: () => void): Timer;
+}
+
+export interface Timer {
+  /** Harmless when the timer has fired or was cancelled. */
+  cancel(): void;
+}
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonicMs: () => performance.now(),
+  after(delayMs, callback) {
+    const timeout = setTimeout(callback, delayMs);
+    return { cancel: () => clearTimeout(timeout) };
+  },
+};
+
+/** Resolves after `delayMs`; rejects with the signal's reason if it aborts first. */
+export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason as Error);
+    const onAbort = () => {
+      timer.cancel();
+      reject(signal?.reason as Error);
+    };
+    const timer = clock.after(delayMs, () => {
+      signal?.removeEventListener("abort", onAbort);
+      resolve();
+    });
+    signal?.addEventListener("abort", onAbort, { once: true });
+  });
+}
+
+/** Calls `task` every `periodMs` after the previous call has settled. `task` handles its own errors. */
+export function every(clock: Clock, periodMs: number, task: () => void | Promise<void>): Timer {
+  let cancelled = false;
+  let timer = clock.after(periodMs, tick);
+  function tick(): void {
+    void Promise.resolve(task()).finally(() => {
+      if (!cancelled) timer = clock.after(periodMs, tick);
+    });
+  }
+  return {
+    cancel() {
+      cancelled = true;
+      timer.cancel();
+    },
+  };
+}

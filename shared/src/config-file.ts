@@ -1,0 +1,135 @@
+import { readFileSync } from "node:fs";
+import { distance } from "fastest-levenshtein";
+import type { Static, TSchema } from "typebox";
+import { Value } from "typebox/value";
+import { LineCounter, parseDocument, type Document } from "yaml";
+import { StartError } from "./directory-lock.ts";
+
+/** A mistake in a YAML file: where it stands and what to do about it. `line` counts from 1; 0 if it has no place. */
+export interface Mistake {
+  readonly line: number;
+  readonly message: string;
+}
+
+export type Checked<T> =
+  | { readonly value: T; readonly mistakes: [] }
+  | { readonly value?: undefined; readonly mistakes: Mistake[] };
+
+/** Reads YAML text against a schema: every mistake with its line, an unknown key with the nearest known one. */
+export function checkYaml<Schema extends TSchema>(text: string, schema: Schema): Checked<Static<Schema>> {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines });
+  if (document.errors.length > 0) {
+    return {
+      mistakes: document.errors.map((e) => ({
+        line: e.linePos?.[0].line ?? 0,
+        message: e.message.split("\n")[0]!.replace(/ at line.*$/, ""),
+      })),
+    };
+  }
+  const value: unknown = document.toJS() ?? {};
+  if (Value.Check(schema, value)) return { value: value as Static<Schema>, mistakes: [] };
+  const mistakes = new Map<string, Mistake>();
+  for (const error of Value.Errors(schema, value) as Iterable<SchemaError>) {
+    for (const [path, message] of explain(error, schema)) {
+      const key = path.join("/");
+      if (!mistakes.has(key)) mistakes.set(key, { line: lineOf(document, lines, path), message });
+    }
+  }
+  return { mistakes: [...mistakes.values()].sort((a, b) => a.line - b.line) };
+}
+
+/** Reads a file like `checkYaml`; a mistake is a reason not to start. */
+export function loadYaml<Schema extends TSchema>(file: string, schema: Schema): Static<Schema> {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (error) {
+    throw new StartError(`cannot read ${file}: ${(error as NodeJS.ErrnoException).code}`);
+  }
+  const { value, mistakes } = checkYaml(text, schema);
+  if (mistakes.length > 0) throw new StartError(formatMistakes(file, mistakes).join("; "));
+  return value as Static<Schema>;
+}
+
+export function formatMistakes(file: string, mistakes: readonly Mistake[]): string[] {
+  return mistakes.map(({ line, message }) => (line > 0 ? `${file}:${line}: ${message}` : `${file}: ${message}`));
+}
+
+/** `word` itself is not known: the nearest one that is, if it is near enough to be meant. */
+export function nearest(word: string, known: readonly string[]): string | undefined {
+  const best = known.toSorted((a, b) => distance(word, a) - distance(word, b))[0];
+  return best !== undefined && distance(word, best) <= Math.max(2, word.length / 3) ? best : undefined;
+}
+
+type Path = readonly string[];
+
+interface SchemaError {
+  readonly keyword: string;
+  readonly schemaPath: string;
+  readonly instancePath: string;
+  readonly params: Record<string, unknown>;
+  readonly message: string;
+}
+
+function* explain(error: SchemaError, schema: TSchema): Iterable<[Path, string]> {
+  const path = pathOf(error.instancePath);
+  const name = path.join(".");
+  switch (error.keyword) {
+    case "boolean":
+      return;
+    case "additionalProperties": {
+      const known = Object.keys((schemaAt(schema, error.schemaPath) as { properties?: object })?.properties ?? {});
+      for (const key of error.params["additionalProperties"] as string[]) {
+        const near = nearest(key, known);
+        const hint = near ? `did you mean "${near}"?` : `known here: ${known.join(", ")}`;
+        yield [[...path, key], `unknown key "${[...path, key].join(".")}"; ${hint}`];
+      }
+      return;
+    }
+    case "required":
+      for (const key of error.params["requiredProperties"] as string[])
+        yield [[...path, key], `"${[...path, key].join(".")}" is missing`];
+      return;
+    case "enum":
+      yield [path, `"${name}" must be one of ${(error.params["allowedValues"] as unknown[]).join(", ")}`];
+      return;
+    default:
+      yield [path, name === "" ? `the file ${error.message}` : `"${name}" ${error.message}`];
+  }
+}
+
+function pathOf(pointer: string): string[] {
+  return pointer
+    .split("/")
+    .slice(1)
+    .map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"));
+}
+
+function schemaAt(schema: TSchema, pointer: string): unknown {
+  let at: unknown = schema;
+  for (const part of pathOf(pointer)) at = (at as Record<string, unknown> | undefined)?.[part];
+  return at;
+}
+
+/** The line of the nearest node on the way to `path` that exists. */
+function lineOf(document: Document, lines: LineCounter, path: Path): number {
+  for (let length = path.length; length > 0; length--) {
+    const key = path[length - 1]!;
+    const parent = document.getIn(path.slice(0, length - 1).map(indexOrKey), true) as { items?: unknown[] } | undefined;
+    const pair = parent?.items?.find((item) => String((item as { key?: { value?: unknown } }).key?.value) === key);
+    const range =
+      (pair as { key?: { range?: [number, ...number[]] } } | undefined)?.key?.range ??
+      nodeRange(document, path.slice(0, length));
+    if (range) return lines.linePos(range[0] ?? 0).line;
+  }
+  return 1;
+}
+
+function nodeRange(document: Document, path: Path): readonly number[] | undefined {
+  return (document.getIn(path.map(indexOrKey), true) as { range?: readonly number[] } | undefined)?.range ?? undefined;
+}
+
+function indexOrKey(part: string): string | number {
+  return /^\d+$/.test(part) ? Number(part) : part;
+}

@@ -1,0 +1,68 @@
+/**
+ * The errors that a client of the API can meet, in one table. Router and agent both raise them; anything else that is
+ * thrown is a bug and becomes `internal`. `code` is the one that the service names, else the status as a string.
+ */
+export const apiErrors = {
+  invalid_request: { status: 400, type: "invalid_request_error", code: "400" },
+  context_window_exceeded: { status: 400, type: "ContextWindowExceededError", code: "400" },
+  invalid_api_key: { status: 401, type: "authentication_error", code: "401" },
+  no_package: { status: 403, type: "permission_error", code: "no_package" },
+  key_model_access_denied: { status: 403, type: "key_model_access_denied", code: "403" },
+  insufficient_quota: { status: 429, type: "insufficient_quota", code: "insufficient_quota" },
+  rate_limit_exceeded: { status: 429, type: "rate_limit_error", code: "rate_limit_exceeded" },
+  internal: { status: 500, type: "server_error", code: "500" },
+  model_switching: { status: 503, type: "service_unavailable", code: "model_switching" },
+  model_unavailable: { status: 503, type: "service_unavailable", code: "model_unavailable" },
+  overloaded: { status: 503, type: "service_unavailable", code: "overloaded" },
+  no_node_available: { status: 503, type: "service_unavailable", code: "no_node_available" },
+  maintenance: { status: 503, type: "service_unavailable", code: "maintenance" },
+  timeout: { status: 504, type: "server_error", code: "timeout" },
+} as const satisfies Record<string, { status: number; type: string; code: string }>;
+
+export type ApiErrorKind = keyof typeof apiErrors;
+
+/** An operating error. `message` is shown to the client, so it never quotes what the client sent. */
+export class ApiError extends Error {
+  readonly kind: ApiErrorKind;
+  readonly param: string | null;
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(kind: ApiErrorKind, message: string, more: { param?: string; retryAfterSeconds?: number } = {}) {
+    super(message);
+    this.kind = kind;
+    this.param = more.param ?? null;
+    this.retryAfterSeconds = more.retryAfterSeconds;
+  }
+
+  get status(): number {
+    return apiErrors[this.kind].status;
+  }
+}
+
+export interface ErrorBody {
+  readonly error: {
+    readonly message: string;
+    readonly type: string;
+    readonly param: string | null;
+    readonly code: string;
+  };
+}
+
+export function errorBody(error: ApiError): ErrorBody {
+  const { type, code } = apiErrors[error.kind];
+  return { error: { message: error.message, type, param: error.param, code } };
+}
+
+/** The headers that belong to an error: `retry-after` in whole seconds, at least 1, and `x-should-retry`. */
+export function errorHeaders(error: ApiError): Record<string, string> {
+  const headers: Record<string, string> = {};
+  if (error.retryAfterSeconds !== undefined)
+    headers["retry-after"] = String(Math.max(1, Math.ceil(error.retryAfterSeconds)));
+  if (error.kind === "insufficient_quota") headers["x-should-retry"] = "false";
+  return headers;
+}
+
+/** An operating error as it is; anything else as `internal`, without its text. */
+export function asApiError(error: unknown): ApiError {
+  return error instanceof ApiError ? error : new ApiError("internal", "Internal error.");
+}

@@ -1,0 +1,41 @@
+import { randomBytes } from "node:crypto";
+import type { Clock } from "./clock.ts";
+
+/** Ids have kinds, so that a key's id cannot be passed where an account's is meant. */
+declare const kind: unique symbol;
+type Id<Kind extends string> = string & { readonly [kind]: Kind };
+
+export type AccountId = Id<"account">;
+export type UserId = Id<"user">;
+export type KeyId = Id<"key">;
+export type NodeId = Id<"node">;
+export type ModelId = Id<"model">;
+export type SlotName = Id<"slot">;
+/** UUIDv7 made by the router when it accepts a request; its time is the time of acceptance. */
+export type RequestId = Id<"request">;
+
+/** Names a string as an id of the kind that the context asks for. Use at borders only. */
+export function asId<T extends Id<string>>(text: string): T {
+  return text as T;
+}
+
+/** A UUIDv7 (RFC 9562): 48 bits of milliseconds, then 74 random bits. */
+export function uuidv7(clock: Pick<Clock, "now">, random: (bytes: number) => Buffer = randomBytes): string {
+  const bytes = random(16);
+  bytes.writeUIntBE(clock.now(), 0, 6);
+  bytes[6] = 0x70 | (bytes[6]! & 0x0f);
+  bytes[8] = 0x80 | (bytes[8]! & 0x3f);
+  const hex = bytes.toString("hex");
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}
+
+const uuidv7Pattern = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+export function isUuidv7(text: string): boolean {
+  return uuidv7Pattern.test(text);
+}
+
+/** Milliseconds since the epoch that a UUIDv7 was made at. */
+export function uuidv7TimeMs(id: string): number {
+  return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
+}

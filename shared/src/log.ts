@@ -1,0 +1,28 @@
+import { pino, type Logger } from "pino";
+
+export type Log = Logger;
+
+/**
+ * Lines of JSON on stdout, written asynchronously, so that a slow terminal never holds up a stream. Nothing a client
+ * sent is ever logged: callers pass ids, names from closed sets and numbers.
+ */
+export function createLog(name: string, level: string = "info"): Log {
+  return pino(
+    {
+      name,
+      level,
+      base: { name },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    pino.destination({ fd: 1, sync: false }),
+  );
+}
+
+/** What may be said of an error of ours in a log: name, message, code; never a body. */
+export function describeError(error: unknown): { readonly error: string; readonly code?: string } {
+  if (!(error instanceof Error)) return { error: String(error) };
+  const code = (error as { code?: unknown }).code;
+  const text = `${error.name}: ${error.message}`;
+  return typeof code === "string" ? { error: text, code } : { error: text };
+}

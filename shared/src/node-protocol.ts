@@ -1,0 +1,53 @@
+/**
+ * The data connections between router and agent, as far as both must agree: HTTP/2 over a connection that the agent
+ * dials; the agent is the HTTP/2 server, the router the client.
+ */
+
+/** Headers of a request from router to agent. */
+export const nodeHeaders = {
+  requestId: "x-weiche-request-id",
+  attempt: "x-weiche-attempt",
+  account: "x-weiche-account",
+  user: "x-weiche-user",
+  key: "x-weiche-key",
+  model: "x-weiche-model",
+  /** Slot that the placement had in mind. */
+  slot: "x-weiche-slot",
+  /** Millicredits per token. */
+  factor: "x-weiche-factor",
+  /** What is left of the request's 600 s; never an absolute time, since clocks differ. */
+  remainingMs: "x-weiche-remaining-ms",
+  /** Identity of the router, as in its welcome. */
+  router: "x-weiche-router",
+} as const;
+
+/** Trailer that proves a whole answer. Without it the answer is broken off, however clean its end looks. */
+export const endTrailer = "x-weiche-end";
+export const endComplete = "complete";
+
+/** The first request on a new data session: the agent answers `{node, bootId}` as JSON. */
+export const identityPath = "/weiche/identity";
+
+export interface NodeIdentity {
+  readonly node: string;
+  readonly bootId: string;
+}
+
+/** Paths that an agent serves; the router maps its public paths onto them. */
+export const nodePaths = {
+  chat: "/v1/chat/completions",
+  completions: "/v1/completions",
+  embeddings: "/v1/embeddings",
+} as const;
+
+export type NodePath = (typeof nodePaths)[keyof typeof nodePaths];
+
+/** What one paused stream may hold at the router. */
+export const routerWindowBytes = 128 << 10;
+/** Request bodies are up to 20 MB: the agent takes them in larger steps. */
+export const agentWindowBytes = 1 << 20;
+/** One data session at first, another per so many open streams, up to `sessionsMax`. */
+export const streamsPerSession = 250;
+export const sessionsMax = 8;
+/** Never more on one session: a single one died at 9,500. */
+export const streamsPerSessionMax = 2_000;

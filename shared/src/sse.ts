@@ -1,0 +1,82 @@
+/**
+ * Reads a Server-Sent Events stream of an engine. Only what the convention uses: `data:` lines and comments. Works on
+ * bytes, since a chunk may end inside a code point.
+ */
+export type SseEvent =
+  | { readonly kind: "data"; readonly data: string }
+  /** A comment: a sign of life, nothing else. */
+  | { readonly kind: "comment" }
+  /** A line that has no place in such a stream, invalid UTF-8, or an event over the limit. The stream is broken off. */
+  | { readonly kind: "malformed"; readonly reason: string };
+
+/** The largest event that is read; an embedding or a tool call of an engine stays far below it. */
+export const sseEventBytesMax = 8 << 20;
+
+export class SseParser {
+  readonly #eventBytesMax: number;
+  readonly #decoder = new TextDecoder("utf-8", { fatal: true });
+  #rest: Buffer[] = [];
+  #restBytes = 0;
+  #data: string | undefined;
+
+  constructor(eventBytesMax = sseEventBytesMax) {
+    this.#eventBytesMax = eventBytesMax;
+  }
+
+  /** Takes the next bytes and returns the events that they complete, in order. */
+  push(chunk: Buffer): SseEvent[] {
+    const events: SseEvent[] = [];
+    let start = 0;
+    for (let end = chunk.indexOf(10, start); end >= 0; end = chunk.indexOf(10, start)) {
+      const line = this.#takeLine(chunk.subarray(start, end));
+      start = end + 1;
+      this.#line(line, events);
+    }
+    if (start < chunk.length) {
+      this.#rest.push(chunk.subarray(start));
+      this.#restBytes += chunk.length - start;
+      if (this.#restBytes > this.#eventBytesMax) events.push({ kind: "malformed", reason: "event too large" });
+    }
+    return events;
+  }
+
+  /** True if the bytes ended in the middle of an event. */
+  get unfinished(): boolean {
+    return this.#restBytes > 0 || this.#data !== undefined;
+  }
+
+  #takeLine(tail: Buffer): Buffer {
+    if (this.#restBytes === 0) return tail;
+    const line = Buffer.concat([...this.#rest, tail]);
+    this.#rest = [];
+    this.#restBytes = 0;
+    return line;
+  }
+
+  #line(bytes: Buffer, events: SseEvent[]): void {
+    const end = bytes.at(-1) === 13 ? bytes.length - 1 : bytes.length;
+    if (end === 0) {
+      if (this.#data !== undefined) events.push({ kind: "data", data: this.#data });
+      this.#data = undefined;
+      return;
+    }
+    if (bytes[0] === 58) {
+      events.push({ kind: "comment" });
+      return;
+    }
+    let text: string;
+    try {
+      text = this.#decoder.decode(bytes.subarray(0, end));
+    } catch {
+      events.push({ kind: "malformed", reason: "invalid UTF-8" });
+      return;
+    }
+    if (!text.startsWith("data:")) {
+      events.push({ kind: "malformed", reason: "a line that is neither data nor a comment" });
+      return;
+    }
+    const value = text.slice(text[5] === " " ? 6 : 5);
+    this.#data = this.#data === undefined ? value : `${this.#data}\n${value}`;
+    if (this.#data.length > this.#eventBytesMax) events.push({ kind: "malformed", reason: "event too large" });
+  }
+}

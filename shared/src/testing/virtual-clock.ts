@@ -1,0 +1,73 @@
+import type { Clock, Timer } from "../clock.ts";
+
+/** A clock that moves only when told to. Timers fire in order of their time, then of their making. */
+export class VirtualClock implements Clock {
+  #nowMs: number;
+  #sequence = 0;
+  readonly #timers: { readonly atMs: number; readonly sequence: number; readonly callback: () => void }[] = [];
+
+  constructor(startMs = 1_800_000_000_000) {
+    this.#nowMs = startMs;
+  }
+
+  now(): number {
+    return this.#nowMs;
+  }
+
+  monotonicMs(): number {
+    return this.#nowMs;
+  }
+
+  after(delayMs: number, callback: () => void): Timer {
+    const timer = { atMs: this.#nowMs + Math.max(0, delayMs), sequence: this.#sequence++, callback };
+    this.#insert(timer);
+    return {
+      cancel: () => {
+        const index = this.#timers.indexOf(timer);
+        if (index >= 0) this.#timers.splice(index, 1);
+      },
+    };
+  }
+
+  /** How many timers wait. */
+  get pending(): number {
+    return this.#timers.length;
+  }
+
+  /** Fires the next timer, moving to its time. False if there is none at or before `untilMs`. */
+  step(untilMs = Infinity): boolean {
+    const next = this.#timers[0];
+    if (!next || next.atMs > untilMs) return false;
+    this.#timers.shift();
+    this.#nowMs = next.atMs;
+    next.callback();
+    return true;
+  }
+
+  /** Moves `ms` ahead, firing what falls due on the way, also what is made on the way. */
+  advance(ms: number): void {
+    const untilMs = this.#nowMs + ms;
+    while (this.step(untilMs));
+    this.#nowMs = untilMs;
+  }
+
+  /** Like `advance`, but lets promises settle between timers. */
+  async advanceAsync(ms: number): Promise<void> {
+    const untilMs = this.#nowMs + ms;
+    await settle();
+    while (this.step(untilMs)) await settle();
+    this.#nowMs = untilMs;
+    await settle();
+  }
+
+  #insert(timer: { atMs: number; sequence: number; callback: () => void }): void {
+    let index = this.#timers.length;
+    while (index > 0 && this.#timers[index - 1]!.atMs > timer.atMs) index--;
+    this.#timers.splice(index, 0, timer);
+  }
+}
+
+/** Lets everything that is already resolved run. */
+export async function settle(): Promise<void> {
+  await new Promise<void>((resolve) => setImmediate(resolve));
+}
