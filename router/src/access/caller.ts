@@ -1,0 +1,27 @@
+/** Who asks: what a request needs to know of the key behind it. Made by the key cache from the headers alone. */
+import type { AccountId, KeyId, ModelId, UserId } from "@weiche/shared/ids.ts";
+
+export interface Caller {
+  readonly accountId: AccountId;
+  readonly userId: UserId;
+  readonly keyId: KeyId;
+  /** Intersection of the user's and the key's restriction; undefined: every model. */
+  readonly allowedModels: ReadonlySet<ModelId> | undefined;
+  readonly requestsPerMinute: number;
+  readonly parallelRequests: number;
+}
+
+/** Why a key is refused, in the order of the service. Only the message differs between the kinds of 401. */
+export type KeyRefusal =
+  | {
+      readonly refused: "invalid_api_key";
+      readonly why: "unknown" | "revoked" | "expired" | "blocked-by-limit" | "user-blocked";
+    }
+  | { readonly refused: "no_package" }
+  | { readonly refused: "insufficient_quota" };
+
+/** Looks a key up in memory; never waits for the database on a known key. */
+export interface KeyCache {
+  /** `key` is the value of the bearer header. Resolves at once when the key is cached. */
+  find(key: string): Caller | KeyRefusal | Promise<Caller | KeyRefusal>;
+}

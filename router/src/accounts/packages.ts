@@ -1,0 +1,40 @@
+/** The packages of the service. Prices are net, in cents per month; limits hold for the whole account. */
+export interface Package {
+  readonly name: PackageName;
+  readonly priceCents: number;
+  readonly creditsPerMonth: bigint;
+  readonly requestsPerMinute: number;
+  readonly parallelRequests: number;
+}
+
+export type PackageName = "Starter" | "Pro" | "Business" | "Business Plus";
+
+export const packages: Readonly<Record<PackageName, Package>> = {
+  Starter: {
+    name: "Starter",
+    priceCents: 700,
+    creditsPerMonth: 5_000_000n,
+    requestsPerMinute: 30,
+    parallelRequests: 5,
+  },
+  Pro: { name: "Pro", priceCents: 3_500, creditsPerMonth: 80_000_000n, requestsPerMinute: 60, parallelRequests: 10 },
+  Business: {
+    name: "Business",
+    priceCents: 12_900,
+    creditsPerMonth: 320_000_000n,
+    requestsPerMinute: 150,
+    parallelRequests: 20,
+  },
+  "Business Plus": {
+    name: "Business Plus",
+    priceCents: 24_900,
+    creditsPerMonth: 650_000_000n,
+    requestsPerMinute: 150,
+    parallelRequests: 20,
+  },
+};
+
+/** Finds a package by its name in any case. */
+export function findPackage(name: string): Package | undefined {
+  return Object.values(packages).find((p) => p.name.toLowerCase() === name.trim().toLowerCase());
+}

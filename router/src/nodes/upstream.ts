@@ -1,0 +1,37 @@
+/** What the API asks of the data connections: one request to one node. */
+import type { IncomingHttpHeaders } from "node:http2";
+import type { Readable } from "node:stream";
+import type { ModelId, NodeId, RequestId, SlotName } from "@weiche/shared/ids.ts";
+import type { NodePath } from "@weiche/shared/node-protocol.ts";
+import type { BillingIdentity } from "@weiche/shared/usage-record.ts";
+
+export interface UpstreamRequest {
+  readonly path: NodePath;
+  readonly requestId: RequestId;
+  readonly attempt: number;
+  readonly model: ModelId;
+  readonly slot?: SlotName;
+  readonly billing: BillingIdentity;
+  readonly remainingMs: number;
+  /** The client's bytes as they came. */
+  readonly body: Buffer;
+}
+
+export interface UpstreamResponse {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  /** The answer's bytes, with back-pressure. Destroying it cancels the request at the node. */
+  readonly body: Readable;
+  /** Whether the closing trailer has come. Ask after `end`; an answer without it is broken off, however clean its end looks. */
+  readonly complete: () => boolean;
+}
+
+export interface Upstream {
+  /**
+   * Sends the request and resolves with the head of the answer. Rejects with `NodeLost` if the node or its session went
+   * before the head came (nothing was billed; another node may be tried), with the signal's reason if it aborts.
+   */
+  send(node: NodeId, request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamResponse>;
+}
+
+export class NodeLost extends Error {}
