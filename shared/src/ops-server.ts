@@ -1,0 +1,61 @@
+/** The operations listener of a process: `/metrics`, `/healthz`, `/readyz`. Loopback by default. */
+import { createServer } from "node:http";
+import { once } from "node:events";
+import type { Registry } from "prom-client";
+import { StartError } from "./directory-lock.ts";
+import { formatListen, type ListenAddress } from "./listen.ts";
+
+export interface OpsServer extends AsyncDisposable {
+  /** Where it listens, with the real port. */
+  readonly address: ListenAddress;
+}
+
+export async function openOpsServer(
+  listen: ListenAddress,
+  registry: Registry,
+  ready: () => boolean,
+): Promise<OpsServer> {
+  const server = createServer((request, response) => {
+    const path = request.url?.split("?")[0];
+    if (path === "/metrics") {
+      void registry
+        .metrics()
+        .then((text) => response.writeHead(200, { "content-type": registry.contentType }).end(text));
+    } else if (path === "/healthz") {
+      answer(200, "ok");
+    } else if (path === "/readyz") {
+      answer(ready() ? 200 : 503, ready() ? "ready" : "not ready");
+    } else {
+      answer(404, "not found");
+    }
+    function answer(status: number, text: string): void {
+      response.writeHead(status, { "content-type": "text/plain" }).end(`${text}\n`);
+    }
+  });
+  const port = await listenOn(server, listen, "operations");
+  return {
+    address: { host: listen.host, port },
+    [Symbol.asyncDispose]: async () => {
+      server.close();
+      server.closeAllConnections();
+      if (server.listening) await once(server, "close");
+    },
+  };
+}
+
+/** Listens, or gives the one clear line why not. Returns the real port. */
+export async function listenOn(
+  server: { listen(port: number, host: string): unknown; address(): unknown } & NodeJS.EventEmitter,
+  listen: ListenAddress,
+  what: string,
+): Promise<number> {
+  server.listen(listen.port, listen.host);
+  try {
+    await once(server, "listening");
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const why = code === "EADDRINUSE" ? "the port is in use" : (code ?? "unknown error");
+    throw new StartError(`cannot listen on ${formatListen(listen)} (${what}): ${why}`);
+  }
+  return (server.address() as { port: number }).port;
+}
