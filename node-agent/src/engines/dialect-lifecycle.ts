@@ -1,0 +1,32 @@
+/** The lifecycle half of a dialect: how an engine of one kind is proven ready, put to sleep, woken and measured. */
+import type { ModelId } from "@weiche/shared/ids.ts";
+import type { DialectName, EngineEndpoint } from "./engine.ts";
+
+/** Every call ends when its signal aborts, then rejecting with the signal's reason. None of them retries. */
+export interface DialectLifecycle {
+  /**
+   * Asks once. Resolves when health is good, the engine names the model, and one token (or one embedding) was made;
+   * throws with the reason while that is not so.
+   */
+  readiness(endpoint: EngineEndpoint, model: ModelId, signal: AbortSignal): Promise<void>;
+  /**
+   * Resolves when the engine says that it sleeps and its health is good. Called only with nothing in flight. Absent: the
+   * dialect cannot sleep.
+   */
+  sleep?(endpoint: EngineEndpoint, level: 1 | 2, signal: AbortSignal): Promise<void>;
+  /** Resolves when the engine says that it is awake; level 2 includes bringing the weights back. No probe. */
+  wake?(endpoint: EngineEndpoint, level: 1 | 2, signal: AbortSignal): Promise<void>;
+  /** What the engine measures of itself. Absent, or a field of it absent: not known, never 0. */
+  metrics?(endpoint: EngineEndpoint, signal: AbortSignal): Promise<EngineMetrics>;
+}
+
+export type DialectLifecycles = Readonly<Record<DialectName, DialectLifecycle>>;
+
+export interface EngineMetrics {
+  readonly running?: number;
+  readonly waiting?: number;
+  /** 0 to 1. */
+  readonly kvCacheUse?: number;
+  /** 0 to 1, over the engine's life. */
+  readonly prefixCacheHitRate?: number;
+}
