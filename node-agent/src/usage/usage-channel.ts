@@ -1,0 +1,22 @@
+/** Between the usage delivery and the links to the routers: any router of an agent may commit any batch. */
+import type { UsageRecord } from "@weiche/shared/usage-record.ts";
+
+/** A live link, as the delivery sees it. */
+export interface UsageChannel {
+  readonly routerId: string;
+  /** Sends a batch, once per call. If the link is lost the batch is lost with it: `linkDown` tells, nothing else does. */
+  send(batchId: bigint, records: readonly UsageRecord[]): void;
+}
+
+/** What a link tells the delivery. */
+export interface UsageLinks {
+  /** The router has said welcome: batches may be sent to it from now on. */
+  linkUp(channel: UsageChannel): void;
+  /** The router has committed the batch, which was sent on its present link. */
+  acknowledged(routerId: string, batchId: bigint): void;
+  /**
+   * Batches that were not acknowledged on this link never will be: send them again, anywhere. Also called when a router
+   * says goodbye, whose acknowledgements may still follow. Each `linkUp` is followed by one `linkDown`.
+   */
+  linkDown(routerId: string): void;
+}
