@@ -1,0 +1,44 @@
+/** `npm start -- --gguf FILE`: the demonstration with one more model in its chat slot. */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { parse, stringify } from "yaml";
+import { StartError } from "@weiche/shared/directory-lock.ts";
+
+interface AgentFile {
+  slots: { engines: { model: string; directory?: string; command: string[]; [key: string]: unknown }[] }[];
+}
+
+/** Tokens of context that a model of the user's gets in the demonstration; the engine bounds it by what the model was trained for. */
+const contextTokens = 8192;
+
+/** Writes copies of the demonstration's files into the data directory and returns their paths and the model's id. */
+export function writeGgufConfig(file: string, dataDir: string): { router: string; agent: string; model: string } {
+  if (!existsSync(file)) throw new StartError(`there is no file ${file}`);
+  const model = basename(file)
+    .replace(/\.gguf$/i, "")
+    .replace(/[^A-Za-z0-9._-]+/g, "-")
+    .replace(/^[^A-Za-z0-9]+/, "")
+    .slice(0, 64);
+  const here = import.meta.dirname;
+  const folder = join(dataDir, "gguf");
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+
+  const agent = parse(readFileSync(join(here, "agent.yaml"), "utf8")) as AgentFile;
+  const main = "../../node-agent/src/engines/embedded/main.ts";
+  agent.slots[0]!.engines.unshift({
+    model,
+    dialect: "openai",
+    maxConcurrent: 4,
+    command: ["node", main, "--model", file, "--alias", model, "--context", String(contextTokens), "--port", "{port}"],
+  });
+  for (const slot of agent.slots) for (const engine of slot.engines) engine.directory = here;
+  writeFileSync(join(folder, "agent.yaml"), stringify(agent));
+
+  const catalogue = parse(readFileSync(join(here, "catalogue.yaml"), "utf8")) as {
+    models: { id: string; contextTokens: number }[];
+  };
+  catalogue.models.unshift({ ...catalogue.models[0]!, id: model, contextTokens });
+  writeFileSync(join(folder, "catalogue.yaml"), stringify(catalogue));
+  writeFileSync(join(folder, "router.yaml"), readFileSync(join(here, "router.yaml"), "utf8"));
+  return { router: join(folder, "router.yaml"), agent: join(folder, "agent.yaml"), model };
+}

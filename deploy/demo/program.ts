@@ -1,0 +1,90 @@
+/** One of the two programs that `npm start` runs: its log goes to a file, warnings to the screen, and it is started again if it dies. */
+import { spawn, type ChildProcess } from "node:child_process";
+import { createWriteStream, type WriteStream } from "node:fs";
+import { createInterface } from "node:readline";
+import { StartError } from "@weiche/shared/directory-lock.ts";
+
+/** A program that dies this soon after its start is not started again. */
+const aliveMsMin = 2_000;
+
+export class Program implements AsyncDisposable {
+  readonly #name: string;
+  readonly #args: readonly string[];
+  readonly #env: NodeJS.ProcessEnv;
+  readonly #log: WriteStream;
+  readonly #started = Promise.withResolvers<Record<string, string>>();
+  #child: ChildProcess;
+  #stopping = false;
+  #gone = Promise.withResolvers<void>();
+
+  constructor(name: string, args: readonly string[], logFile: string, env: NodeJS.ProcessEnv) {
+    this.#name = name;
+    this.#args = args;
+    this.#env = env;
+    this.#log = createWriteStream(logFile, { flags: "a", mode: 0o600 });
+    this.#started.promise.catch(() => {});
+    this.#child = this.#spawn();
+  }
+
+  /** The addresses that it says it listens on. Rejects if it ends before, or if the start is interrupted. */
+  listening(stop: { readonly signal: AbortSignal }): Promise<Record<string, string>> {
+    const interrupted = new Promise<never>((_, reject) => {
+      stop.signal.addEventListener("abort", () => reject(stop.signal.reason as Error), { once: true });
+    });
+    return Promise.race([this.#started.promise, interrupted]);
+  }
+
+  /** Asks it to end and waits until it has. A program that was told twice ends at once. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stopping = true;
+    this.#child.kill("SIGTERM");
+    await this.#gone.promise;
+    this.#log.end();
+  }
+
+  /** Its own process group: Ctrl-C reaches `npm start` alone, which then stops things in order. */
+  #spawn(): ChildProcess {
+    const startedMs = performance.now();
+    const child = spawn(process.execPath, this.#args, {
+      env: this.#env,
+      detached: true,
+      stdio: ["ignore", "pipe", "pipe", "ipc"],
+    });
+    createInterface(child.stdout!).on("line", (line) => this.#line(line));
+    createInterface(child.stderr!).on("line", (line) => {
+      this.#log.write(`${line}\n`);
+      console.error(line);
+    });
+    child.once("exit", (code, signal) => this.#exited(signal ?? `exit code ${code}`, performance.now() - startedMs));
+    return child;
+  }
+
+  #line(line: string): void {
+    this.#log.write(`${line}\n`);
+    if (!line.startsWith("{")) return;
+    const entry = JSON.parse(line) as {
+      level: string;
+      msg: string;
+      listen?: Record<string, string>;
+      [key: string]: unknown;
+    };
+    if (entry.listen) this.#started.resolve(entry.listen);
+    if (!["warn", "error", "fatal"].includes(entry.level) && entry["show"] !== true) return;
+    const { level, msg, time, name, show, ...rest } = entry;
+    console.error(
+      `${this.#name} ${show === true ? "" : `${level}: `}${msg}${Object.keys(rest).length > 0 ? ` ${JSON.stringify(rest)}` : ""}`,
+    );
+  }
+
+  #exited(reason: string, livedMs: number): void {
+    if (this.#stopping) return this.#gone.resolve();
+    if (livedMs < aliveMsMin) {
+      this.#gone.resolve();
+      this.#started.reject(new StartError(`the ${this.#name} could not start (${reason})`));
+      process.kill(process.pid, "SIGTERM");
+      return;
+    }
+    console.error(`${this.#name} ended by itself (${reason}); starting it again`);
+    this.#child = this.#spawn();
+  }
+}
