@@ -1,0 +1,50 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { factorAt, isCallable, parseCatalogue } from "./catalogue.ts";
+import { asId, type ModelId } from "./ids.ts";
+
+const entry = (more: string) =>
+  `models:\n  - id: m\n    category: language\n    status: Beta\n    contextTokens: 100\n${more}`;
+const factors =
+  '    factors: [{ validFrom: "2026-01-01T00:00:00+01:00", factor: 1.5 }, { validFrom: "2026-06-01T00:00:00+02:00", factor: 2 }]\n';
+
+test("a factor holds from its instant on, and the first one from the beginning", () => {
+  const model = parseCatalogue(entry(factors)).catalogue!.get(asId<ModelId>("m"))!;
+  expect(factorAt(model, 0)).toBe(1500n);
+  expect(factorAt(model, Date.parse("2026-05-31T21:59:59.999Z"))).toBe(1500n);
+  expect(factorAt(model, Date.parse("2026-05-31T22:00:00Z"))).toBe(2000n);
+});
+
+test("a catalogue may be a bare list", () => {
+  const list = entry(factors).split("\n").slice(1).join("\n");
+  expect(parseCatalogue(list).catalogue!.size).toBe(1);
+});
+
+test("a model that is announced is not callable", () => {
+  const announced = parseCatalogue(entry(factors).replace("Beta", "Demnächst")).catalogue!.get(asId<ModelId>("m"))!;
+  expect(isCallable(announced)).toBe(false);
+});
+
+const mistakes: [name: string, text: string, message: RegExp][] = [
+  ["a factor with four places", entry(factors.replace("1.5", "1.2345")), /at most three places/],
+  ["an instant that is none", entry(factors.replace("2026-01-01T00:00:00+01:00", "soon")), /is not an instant/],
+  [
+    "a default effort that is not accepted",
+    entry(`${factors}    reasoning: { mode: optional, efforts: [low], default: high }\n`),
+    /not among/,
+  ],
+  ["an embedding model without its rules", entry(factors).replace("language", "embeddings"), /needs `embeddings`/],
+  ["a model listed twice", entry(factors) + entry(factors).split("\n").slice(1).join("\n"), /listed twice/],
+  ["an unknown key", entry(`${factors}    reasonig: {}\n`), /did you mean "reasoning"/],
+];
+test.each(mistakes)("%s refuses the whole catalogue", (_name, text, message) => {
+  const result = parseCatalogue(text);
+  expect(result.catalogue).toBeUndefined();
+  expect(result.mistakes.map((m) => m.message).join()).toMatch(message);
+});
+
+test("the demonstration's catalogue is valid", () => {
+  const file = join(import.meta.dirname, "../../deploy/demo/catalogue.yaml");
+  expect(parseCatalogue(readFileSync(file, "utf8")).mistakes).toEqual([]);
+});

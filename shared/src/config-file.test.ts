@@ -1,0 +1,75 @@
+import { Type } from "typebox";
+import { describe, expect, test } from "vitest";
+import { checkYaml, nearest } from "./config-file.ts";
+
+const closed = { additionalProperties: false } as const;
+const schema = Type.Object(
+  {
+    catalogue: Type.String(),
+    limits: Type.Optional(Type.Object({ perIpPerSecond: Type.Number({ minimum: 0 }) }, closed)),
+    slots: Type.Optional(
+      Type.Array(Type.Object({ name: Type.String(), kind: Type.Optional(Type.Enum(["a", "b"])) }, closed)),
+    ),
+  },
+  closed,
+);
+
+describe("a configuration file", () => {
+  test("that is right comes back as its value", () => {
+    expect(checkYaml("catalogue: c.yaml\nlimits: { perIpPerSecond: 3 }", schema)).toEqual({
+      value: { catalogue: "c.yaml", limits: { perIpPerSecond: 3 } },
+      mistakes: [],
+    });
+  });
+
+  const mistakes: [name: string, text: string, line: number, message: string][] = [
+    [
+      "an unknown key names the nearest known one",
+      "catalogue: c\nlimit: {}",
+      2,
+      'unknown key "limit"; did you mean "limits"?',
+    ],
+    [
+      "an unknown key far from all names the known ones",
+      "catalogue: c\nxyz: 1",
+      2,
+      'unknown key "xyz"; known here: catalogue, limits, slots',
+    ],
+    [
+      "a nested unknown key has its own line",
+      "catalogue: c\nlimits:\n  perIpPerSecnd: 2",
+      3,
+      'unknown key "limits.perIpPerSecnd"; did you mean "perIpPerSecond"?',
+    ],
+    ["a missing key is named", "limits: { perIpPerSecond: 1 }", 1, '"catalogue" is missing'],
+    ["a wrong type is named with its path", "catalogue: c\nslots:\n  - name: 5", 3, '"slots.0.name" must be string'],
+    [
+      "a value out of range says the range",
+      "catalogue: c\nlimits:\n  perIpPerSecond: -1",
+      3,
+      '"limits.perIpPerSecond" must be >= 0',
+    ],
+    [
+      "a word that is not a choice lists the choices",
+      "catalogue: c\nslots:\n  - name: x\n    kind: c",
+      4,
+      '"slots.0.kind" must be one of a, b',
+    ],
+  ];
+  test.each(mistakes)("%s", (_name, text, line, message) => {
+    expect(checkYaml(text, schema).mistakes).toContainEqual({ line, message });
+  });
+
+  test("with broken YAML says where", () => {
+    expect(checkYaml("catalogue: [", schema).mistakes[0]).toMatchObject({ line: 1 });
+  });
+
+  test("that is empty misses what is required", () => {
+    expect(checkYaml("", schema).mistakes).toEqual([{ line: 1, message: '"catalogue" is missing' }]);
+  });
+});
+
+test("a word is near only if it could have been meant", () => {
+  expect(nearest("dialct", ["dialect", "launcher"])).toBe("dialect");
+  expect(nearest("gpu_memory", ["dialect", "launcher"])).toBeUndefined();
+});

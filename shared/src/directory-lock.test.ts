@@ -1,0 +1,37 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { lockDirectory } from "./directory-lock.ts";
+
+let directory: string;
+beforeEach(() => (directory = mkdtempSync(join(tmpdir(), "weiche-lock-"))));
+afterEach(() => rmSync(directory, { recursive: true }));
+
+/** A process that holds the lock until it is killed. */
+async function holder() {
+  const code = `import { lockDirectory } from ${JSON.stringify(join(import.meta.dirname, "directory-lock.ts"))};
+    globalThis.held = lockDirectory(${JSON.stringify(directory)}); console.log("held"); setInterval(() => {}, 1e6);`;
+  const child = spawn(process.execPath, ["--input-type=module", "-e", code], { stdio: ["ignore", "pipe", "inherit"] });
+  await once(child.stdout!, "data");
+  return child;
+}
+
+test("a second process on a data directory is refused, also by this one's own second try", async () => {
+  const child = await holder();
+  expect(() => lockDirectory(directory)).toThrow(/another process uses the data directory/);
+  child.kill("SIGKILL");
+  await once(child, "exit");
+});
+
+test("a process that was killed leaves no lock behind", async () => {
+  const child = await holder();
+  child.kill("SIGKILL");
+  await once(child, "exit");
+  const lock = lockDirectory(directory);
+  expect(() => lockDirectory(directory)).toThrow(/another process/);
+  lock[Symbol.dispose]();
+  lockDirectory(directory)[Symbol.dispose]();
+});

@@ -1,0 +1,39 @@
+import { expect, test } from "vitest";
+import { SseParser, type SseEvent } from "./sse.ts";
+
+const stream = Buffer.from('data: {"a":"ü€😀"}\r\n\r\n: ping\n\ndata:x\ndata: y\n\ndata: [DONE]\n\n');
+const events: SseEvent[] = [
+  { kind: "data", data: '{"a":"ü€😀"}' },
+  { kind: "comment" },
+  { kind: "data", data: "x\ny" },
+  { kind: "data", data: "[DONE]" },
+];
+
+test("a stream means the same however its bytes are cut", () => {
+  for (let first = 0; first <= stream.length; first++) {
+    for (const second of [first, Math.min(first + 1, stream.length), stream.length]) {
+      const parser = new SseParser();
+      const parts = [stream.subarray(0, first), stream.subarray(first, second), stream.subarray(second)];
+      expect(parts.flatMap((part) => parser.push(part))).toEqual(events);
+      expect(parser.unfinished).toBe(false);
+    }
+  }
+});
+
+test("a stream that ends inside an event says so", () => {
+  const parser = new SseParser();
+  parser.push(Buffer.from("data: x\n"));
+  expect(parser.unfinished).toBe(true);
+});
+
+test.each([
+  ["bytes that are not UTF-8", Buffer.from([0x64, 0x61, 0x74, 0x61, 0x3a, 0xff, 0x0a]), "invalid UTF-8"],
+  [
+    "a line of another protocol",
+    Buffer.from("proxy error: Failed to read connection\n"),
+    "a line that is neither data nor a comment",
+  ],
+  ["an event over the limit", Buffer.from(`data: ${"x".repeat(200)}`), "event too large"],
+])("%s are malformed", (_name, bytes, reason) => {
+  expect(new SseParser(100).push(bytes)).toContainEqual({ kind: "malformed", reason });
+});

@@ -1,0 +1,39 @@
+import { expect, test } from "vitest";
+import { every, sleep } from "../clock.ts";
+import { VirtualClock } from "./virtual-clock.ts";
+
+test("timers fire in the order of their time, then of their making", () => {
+  const clock = new VirtualClock(0);
+  const seen: string[] = [];
+  clock.after(20, () => seen.push(`late@${clock.now()}`));
+  clock.after(10, () => seen.push(`first@${clock.now()}`));
+  clock.after(10, () => seen.push(`second@${clock.now()}`));
+  const cancelled = clock.after(5, () => seen.push("never"));
+  cancelled.cancel();
+  clock.advance(15);
+  expect(seen).toEqual(["first@10", "second@10"]);
+  expect(clock.now()).toBe(15);
+  clock.advance(5);
+  expect(seen.at(-1)).toBe("late@20");
+  expect(clock.pending).toBe(0);
+});
+
+test("a sleep that is aborted rejects with the reason and leaves no timer", async () => {
+  const clock = new VirtualClock();
+  const controller = new AbortController();
+  const sleeping = sleep(clock, 1000, controller.signal);
+  controller.abort(new Error("gone"));
+  await expect(sleeping).rejects.toThrow("gone");
+  expect(clock.pending).toBe(0);
+});
+
+test("a repeated task runs again after it has settled, until it is cancelled", async () => {
+  const clock = new VirtualClock();
+  let runs = 0;
+  const timer = every(clock, 100, () => void runs++);
+  await clock.advanceAsync(350);
+  expect(runs).toBe(3);
+  timer.cancel();
+  await clock.advanceAsync(1000);
+  expect(runs).toBe(3);
+});
