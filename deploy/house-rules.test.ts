@@ -1,0 +1,107 @@
+/** Rules about the source itself, so that they hold without anyone remembering them. */
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+import { describe, expect, test } from "vitest";
+
+const root = join(import.meta.dirname, "..");
+const files = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], {
+  cwd: root,
+  encoding: "utf8",
+})
+  .split("\n")
+  .filter((file) => file.endsWith(".ts") && !file.startsWith("proto/gen/") && existsSync(join(root, file)));
+const source = new Map(files.map((file) => [file, readFileSync(join(root, file), "utf8")]));
+const production = files.filter((file) => !isTest(file) && /^(shared|router|node-agent)\/src\//.test(file));
+
+function isTest(file: string): boolean {
+  return file.endsWith(".test.ts") || /\/(test|testing|fixtures)\//.test(file);
+}
+
+/** What a file imports, as paths from the root; packages by their name. */
+function importsOf(file: string): string[] {
+  const pattern = /(?:from|import)\s*\(?\s*["']([^"']+)["']/g;
+  return [...source.get(file)!.matchAll(pattern)].map(([, specifier]) => {
+    if (specifier!.startsWith(".")) return relative(root, resolve(root, dirname(file), specifier!));
+    if (specifier!.startsWith("@weiche/proto/")) return specifier!.replace("@weiche/proto/", "proto/gen/");
+    const workspace = /^@weiche\/([a-z-]+)\/(.*)$/.exec(specifier!);
+    return workspace ? `${workspace[1]}/${workspace[1] === "shared" ? "src/" : ""}${workspace[2]}` : specifier!;
+  });
+}
+
+test("imports run one way: proto and shared, then router and node-agent, then benchmarks", () => {
+  const forbidden: Record<string, RegExp> = {
+    shared: /^(router|node-agent|benchmarks|deploy|proto)\//,
+    router: /^(node-agent|benchmarks|deploy)\//,
+    "node-agent": /^(router|benchmarks|deploy)\//,
+  };
+  const against = production.flatMap((file) =>
+    importsOf(file)
+      .filter((to) => forbidden[file.split("/")[0]!]!.test(to))
+      .map((to) => `${file} -> ${to}`),
+  );
+  expect(against).toEqual([]);
+});
+
+test("generated types appear in one file on each side", () => {
+  const users = production.filter((file) => importsOf(file).some((to) => to.startsWith("proto/gen/")));
+  expect(users.filter((file) => file.startsWith("router/")).length).toBeLessThanOrEqual(1);
+  expect(users.filter((file) => file.startsWith("node-agent/")).length).toBeLessThanOrEqual(1);
+});
+
+test("every file is imported by another or started by name", () => {
+  const imported = new Set(files.flatMap(importsOf));
+  const started = [
+    ...source.values(),
+    readFileSync(join(root, "package.json"), "utf8"),
+    ...texts(/\.(ya?ml|js|mjs|service|sh|md)$/),
+  ].join("\n");
+  const alone = files.filter(
+    (file) =>
+      !isTest(file) &&
+      !imported.has(file) &&
+      !started.includes(file) &&
+      !started.includes(file.split("/").slice(1).join("/")),
+  );
+  expect(alone.filter((file) => file !== "vitest.config.ts")).toEqual([]);
+});
+
+describe("time and chance are arguments", () => {
+  const edge = /(^shared\/src\/clock\.ts|\/main\.ts|^node-agent\/src\/engines\/embedded\/)/;
+  test.each(["Date.now(", "Math.random(", "new Date()", "setInterval("])("%s appears in edge files only", (call) => {
+    expect(production.filter((file) => !edge.test(file) && source.get(file)!.includes(call))).toEqual([]);
+  });
+  test("setTimeout appears in edge files only", () => {
+    expect(production.filter((file) => !edge.test(file) && /(?<![.\w])setTimeout\(/.test(source.get(file)!))).toEqual(
+      [],
+    );
+  });
+});
+
+test("every variable of the environment is documented", () => {
+  const documented = texts(/\.md$/).join("\n");
+  const used = new Set(production.flatMap((file) => source.get(file)!.match(/WEICHE_[A-Z_]+/g) ?? []));
+  expect([...used].filter((name) => !documented.includes(name))).toEqual([]);
+});
+
+test("every error code is documented", () => {
+  const documented = texts(/\.md$/).join("\n");
+  const codes = [...source.get("shared/src/errors.ts")!.matchAll(/code: "([a-z_]+)"/g)].map(([, code]) => code!);
+  expect(codes.length).toBeGreaterThan(5);
+  expect(codes.filter((code) => !documented.includes(code))).toEqual([]);
+});
+
+test("files stay short and have telling names", () => {
+  expect(files.filter((file) => source.get(file)!.split("\n").length > 321)).toEqual([]);
+  expect(files.filter((file) => /(^|\/)(utils?|helpers?|types|common|misc)(\/|\.ts$)/.test(file))).toEqual([]);
+});
+
+function texts(pattern: RegExp): string[] {
+  const names = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], {
+    cwd: root,
+    encoding: "utf8",
+  }).split("\n");
+  return names
+    .filter((name) => pattern.test(name) && existsSync(join(root, name)))
+    .map((name) => readFileSync(join(root, name), "utf8"));
+}
