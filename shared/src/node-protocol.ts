@@ -21,9 +21,14 @@ export const nodeHeaders = {
   router: "x-weiche-router",
 } as const;
 
-/** Trailer that proves a whole answer. Without it the answer is broken off, however clean its end looks. */
+/**
+ * The trailer says how an answer ended. `complete`: it is whole. `error`: it is not, and the agent's last event has told
+ * the client so; the router only cuts the connection. Without the trailer the answer is broken off, however clean its
+ * end looks, and the router itself tells the client.
+ */
 export const endTrailer = "x-weiche-end";
 export const endComplete = "complete";
+export const endError = "error";
 
 /** The first request on a new data session: the agent answers `{node, bootId}` as JSON. */
 export const identityPath = "/weiche/identity";

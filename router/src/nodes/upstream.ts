@@ -22,9 +22,15 @@ export interface UpstreamResponse {
   readonly headers: IncomingHttpHeaders;
   /** The answer's bytes, with back-pressure. Destroying it cancels the request at the node. */
   readonly body: Readable;
-  /** Whether the closing trailer has come. Ask after `end`; an answer without it is broken off, however clean its end looks. */
-  readonly complete: () => boolean;
+  /** How the answer ended. Ask after `end` or `close`. */
+  readonly ending: () => AnswerEnding;
 }
+
+/**
+ * `complete`: the closing trailer said so. `error`: the trailer said that the agent's last event was an error event.
+ * `broken`: no trailer came, however clean the end looks.
+ */
+export type AnswerEnding = "complete" | "error" | "broken";
 
 export interface Upstream {
   /**
