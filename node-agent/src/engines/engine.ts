@@ -42,7 +42,10 @@ export interface EngineHandle {
   readonly launcher: LauncherSpec["kind"];
   readonly endpoint: EngineEndpoint;
   readonly pid?: number;
-  /** Field 22 of `/proc/PID/stat`: with the pid it names one process for as long as the host runs. */
+  /**
+   * When the process started, in a number of the launcher's own (field 22 of `/proc/PID/stat`, systemd's monotonic
+   * stamp): with the pid it names one process for as long as the host runs.
+   */
   readonly startTicks?: number;
   /** SHA-256 of the command line and environment of the spec: a changed configuration is another engine. */
   readonly commandHash?: string;
@@ -60,7 +63,15 @@ export interface Launcher {
   stop(handle: EngineHandle): Promise<void>;
   /** Calls back once when the engine exits, with the last lines it said; the returned function stops watching. */
   onExit(handle: EngineHandle, callback: (report: ExitReport) => void): () => void;
+  /** The last lines that the engine said, at most 50. For the agent's log only, never for a client. */
+  lastLines(handle: EngineHandle): Promise<readonly string[]>;
+  /** Process ids of the living engine, to tell its GPU memory from that of others. Empty: not known, or gone. */
+  processes(handle: EngineHandle): Promise<readonly number[]>;
+  /** Engines of the slot that run, also those whose handle never reached the disk. Absent: cannot be told. */
+  running?(slot: SlotName): Promise<readonly EngineHandle[]>;
 }
+
+export type Launchers = Readonly<Record<LauncherSpec["kind"], Launcher>>;
 
 export interface ExitReport {
   /** Such as `exit code 1` or `signal SIGKILL`. */
@@ -69,14 +80,26 @@ export interface ExitReport {
   readonly lastLines: readonly string[];
 }
 
+/** An engine did not become ready, or ended before it was. */
+export class EngineStartError extends Error {
+  /** For the agent's log only, never for a client. */
+  readonly lastLines: readonly string[];
+
+  constructor(reason: string, lastLines: readonly string[] = [], options?: ErrorOptions) {
+    super(reason, options);
+    this.lastLines = lastLines;
+  }
+}
+
 /**
  * What a slot asks of its engines, by model. One instance per slot; it owns launchers, dialects, handles on disk and the
  * wait for GPU memory. Each call says which epoch it is for; the slot ignores news of older epochs.
  */
 export interface SlotEngines {
   /**
-   * Brings the model's engine to readiness: wake or start, then proof by a one-token probe. Rejects with the reason (and
-   * leaves nothing half-started behind) if that fails or the signal aborts. `onPhase` tells what it is doing.
+   * Brings the model's engine to readiness: wake or start, then proof by a one-token probe. Rejects with an
+   * `EngineStartError` (and leaves nothing half-started behind) if that fails or the signal aborts. For an engine that is
+   * awake it is a probe; one that fails it is started anew. `onPhase` tells what it is doing.
    */
   activate(model: ModelId, signal: AbortSignal, onPhase: (phase: SwitchPhase) => void): Promise<EngineEndpoint>;
   /**

@@ -1,0 +1,82 @@
+/** Handles of running engines on disk, one JSON file each, so that an agent that was killed finds its engines again. */
+import { mkdir, open, readFile, readdir, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { Type } from "typebox";
+import { Value } from "typebox/value";
+import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
+import type { EngineHandle } from "./engine.ts";
+import { engineName } from "./engine-name.ts";
+
+export interface HandleStoreEvents {
+  /** A file in the handles' directory that is not one of ours, or is damaged. It stays where it is. */
+  handleUnreadable(file: string, reason: string): void;
+}
+
+export interface HandleStore {
+  /** Handles of all slots. */
+  read(): Promise<readonly EngineHandle[]>;
+  /** Resolves when the handle would survive a power cut. */
+  write(handle: EngineHandle): Promise<void>;
+  /** Harmless when there is none. */
+  remove(slot: SlotName, model: ModelId): Promise<void>;
+}
+
+/** A pid is a number that gets signals: 0, 1 and negative ones would reach others than the engine. */
+const handleSchema = Type.Object({
+  slot: Type.String(),
+  model: Type.String(),
+  launcher: Type.Enum(["process", "systemd", "external"]),
+  endpoint: Type.Object({ origin: Type.String(), socketPath: Type.Optional(Type.String()) }),
+  pid: Type.Optional(Type.Integer({ minimum: 2 })),
+  startTicks: Type.Optional(Type.Integer({ minimum: 0 })),
+  commandHash: Type.Optional(Type.String()),
+  unit: Type.Optional(Type.String()),
+  asleep: Type.Boolean(),
+});
+
+export function createHandleStore(directory: string, events: HandleStoreEvents): HandleStore {
+  const fileOf = (slot: SlotName, model: ModelId) => `${engineName(slot, model)}.json`;
+
+  async function readOne(file: string): Promise<EngineHandle | undefined> {
+    try {
+      const handle: unknown = JSON.parse(await readFile(join(directory, file), "utf8"));
+      if (!Value.Check(handleSchema, handle)) throw new Error("not a handle");
+      const known = handle as EngineHandle;
+      if (fileOf(known.slot, known.model) !== file) throw new Error("its name belongs to another engine");
+      return known;
+    } catch (error) {
+      events.handleUnreadable(file, (error as NodeJS.ErrnoException).code ?? (error as Error).message);
+      return undefined;
+    }
+  }
+
+  return {
+    async read() {
+      await mkdir(directory, { recursive: true, mode: 0o700 });
+      const files = (await readdir(directory)).filter((file) => !file.endsWith(".tmp"));
+      const handles = await Promise.all(files.map(readOne));
+      return handles.filter((handle) => handle !== undefined);
+    },
+    async write(handle) {
+      await mkdir(directory, { recursive: true, mode: 0o700 });
+      const file = join(directory, fileOf(handle.slot, handle.model));
+      await writeSynced(`${file}.tmp`, JSON.stringify(handle));
+      await rename(`${file}.tmp`, file);
+      await syncDirectory(directory);
+    },
+    async remove(slot, model) {
+      await rm(join(directory, fileOf(slot, model)), { force: true });
+    },
+  };
+}
+
+async function writeSynced(file: string, text: string): Promise<void> {
+  await using target = await open(file, "w", 0o600);
+  await target.writeFile(text);
+  await target.sync();
+}
+
+async function syncDirectory(directory: string): Promise<void> {
+  await using opened = await open(directory, "r");
+  await opened.sync();
+}
