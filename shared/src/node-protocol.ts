@@ -51,6 +51,8 @@ export type NodePath = (typeof nodePaths)[keyof typeof nodePaths];
 export const routerWindowBytes = 128 << 10;
 /** Request bodies are up to 20 MB: the agent takes them in larger steps. */
 export const agentWindowBytes = 1 << 20;
+/** What may be under way on a whole session; Node takes it off the wire at once, so that it bounds no memory. */
+export const sessionWindowBytes = 4 << 20;
 /** One data session at first, another per so many open streams, up to `sessionsMax`. */
 export const streamsPerSession = 250;
 export const sessionsMax = 8;

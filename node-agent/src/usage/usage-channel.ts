@@ -4,7 +4,10 @@ import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 /** A live link, as the delivery sees it. */
 export interface UsageChannel {
   readonly routerId: string;
-  /** Sends a batch, once per call. If the link is lost the batch is lost with it: `linkDown` tells, nothing else does. */
+  /**
+   * Sends a batch, once per call. It is lost with the link (`linkDown` tells); a router that cannot commit it says
+   * nothing, so that a batch without an acknowledgement is to be sent again after a while.
+   */
   send(batchId: bigint, records: readonly UsageRecord[]): void;
 }
 

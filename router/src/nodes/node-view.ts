@@ -28,6 +28,8 @@ export interface SlotView {
   readonly inFlight: number;
   readonly waiting: number;
   readonly waitingByModel: ReadonlyMap<ModelId, number>;
+  /** Since when (monotonic ms of this router) nothing has run or waited. Absent: something does, or not known. */
+  readonly idleSinceMs?: number;
   readonly oldestRunningMs?: number;
   readonly closesInMs?: number;
   readonly stateAgeMs: number;

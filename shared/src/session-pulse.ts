@@ -1,0 +1,27 @@
+/** Notices that the other end of an HTTP/2 session has gone silent though nobody closed the connection. */
+import type { Http2Session } from "node:http2";
+import type { Clock } from "./clock.ts";
+
+/** Together below the 5 s within which a silent peer must be noticed. */
+const pingEveryMs = 1_000;
+const answerMsMax = 3_200;
+/** If it was this process that stood still, the answer is waiting to be read: it gets a turn of the event loop. */
+const graceMs = 200;
+
+/** Pings until the session closes; calls `lost` at most once. The caller then destroys session and socket. */
+export function watchPulse(session: Http2Session, clock: Clock, lost: () => void): void {
+  let timer = clock.after(pingEveryMs, beat);
+  session.once("close", () => timer.cancel());
+
+  function beat(): void {
+    if (session.destroyed) return;
+    timer = clock.after(answerMsMax, () => {
+      timer = clock.after(graceMs, lost);
+    });
+    session.ping((error) => {
+      if (error || session.destroyed) return;
+      timer.cancel();
+      timer = clock.after(pingEveryMs, beat);
+    });
+  }
+}
