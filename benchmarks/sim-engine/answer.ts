@@ -1,0 +1,128 @@
+/** One answer in the making, and the forms in which a dialect words it. */
+import type { FaultKind } from "./faults.ts";
+import type { LedgerEntry } from "./ledger.ts";
+import type { FinishReason, SimRequest } from "./request.ts";
+
+export interface Answer {
+  readonly request: SimRequest;
+  readonly id: string;
+  readonly createdSeconds: number;
+  /** The served name. */
+  readonly model: string;
+  /** Counts what has been made so far. */
+  readonly entry: LedgerEntry;
+  readonly fault?: FaultKind;
+}
+
+/** How a dialect words one answer. Each string is the data of one event, or a whole body. */
+export interface AnswerForm {
+  /** Before the first token. */
+  opening(): string[];
+  /** The token `index` of `choice`; with `finish` if it is the last. */
+  token(choice: number, index: number, finish: FinishReason | undefined): string[];
+  /** After the last token: usage, if it was asked for. */
+  closing(): string[];
+  /** An end that no token brings: all choices stop here. */
+  finish(reason: FinishReason): string[];
+  /** The answer as one body. `made` tokens of each choice. */
+  whole(made: number, finish: FinishReason): string;
+}
+
+export interface Refusal {
+  readonly status: number;
+  readonly body: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export type RefusalKind =
+  | "overflow"
+  | "internal"
+  | "overloaded"
+  | "unavailable"
+  | "unknown-model"
+  | "not-found"
+  | "bad-json";
+
+/** A kind of engine: everything in which one program differs from another on the wire. */
+export interface SimDialect {
+  /** Listens while it loads, and says so. Otherwise connections are refused until it is ready. */
+  readonly listensWhileLoading: boolean;
+  /** Closes the connection after each streamed answer, although it announced to keep it. */
+  readonly closesAfterStream: boolean;
+  /** Sends `[DONE]` also after an error event. */
+  readonly terminatesErrors: boolean;
+  /** Notices a leaver at once only on a stream that is producing. */
+  readonly noticesLeaversLate: boolean;
+  readonly canSleep: boolean;
+  /** Why this request is refused, in the engine's words. */
+  check(request: SimRequest, model: string, contextTokens: number): Refusal | undefined;
+  refusal(kind: RefusalKind, details?: { promptTokens?: number; maxTokens?: number; contextTokens?: number }): Refusal;
+  form(answer: Answer): AnswerForm;
+  errorEvent(): string;
+  models(model: string, contextTokens: number): unknown;
+  metrics(model: string, state: EngineFigures): string;
+}
+
+export interface EngineFigures {
+  readonly running: number;
+  readonly waiting: number;
+  readonly maxRunning: number;
+  readonly promptTokens: number;
+  readonly generatedTokens: number;
+  /** Generated tokens of requests that have ended. */
+  readonly endedTokens: number;
+  readonly finished: ReadonlyMap<string, number>;
+  readonly sleeping: "awake" | "weights_offloaded" | "discard_all";
+}
+
+/**
+ * The usage object as JSON text, wrong in the way that the fault asks for; `undefined`: left out. `completion` may differ
+ * from what was made where the engine itself reports only a part.
+ */
+export function usageText(answer: Answer, completion = answer.entry.generated, details = ""): string | undefined {
+  const { request, fault } = answer;
+  if (fault === "usage-missing") return undefined;
+  if (fault === "usage-null") return "null";
+  const total = request.promptTokens + completion;
+  return `{"prompt_tokens":${request.promptTokens},"total_tokens":${total},"completion_tokens":${faulty(completion, fault)}${details}}`;
+}
+
+function faulty(completion: number, fault: FaultKind | undefined): string {
+  switch (fault) {
+    case "usage-negative":
+      return "-5";
+    case "usage-string":
+      return '"12"';
+    case "usage-fraction":
+      return "1.5";
+    case "usage-infinite":
+      return "1e400";
+    case "usage-unsafe":
+      return "9007199254740993";
+    case "usage-large":
+      return "1000000000";
+    case "usage-falling":
+      return String(Math.max(0, 100 - completion));
+    default:
+      return String(completion);
+  }
+}
+
+/** `,"logprobs":…` of one token, minimal. */
+export function logprobsText(answer: Answer, text: string): string {
+  const { logprobs, top_logprobs: top } = answer.request.body;
+  if (!logprobs) return "null";
+  const token = { token: text, logprob: -0.01, bytes: [...Buffer.from(text)] };
+  const alternatives = typeof top === "number" && top > 0 ? [token] : [];
+  return JSON.stringify({ content: [{ ...token, top_logprobs: alternatives }] });
+}
+
+/** What `choice` says in full, after `made` tokens. */
+export function textOf(answer: Answer, made: number): { reasoning: string; content: string; arguments: string } {
+  const text = { reasoning: "", content: "", arguments: "" };
+  for (let index = 0; index < made; index++) {
+    const piece = answer.request.script.piece(index);
+    text[piece.kind] += piece.text;
+  }
+  return text;
+}

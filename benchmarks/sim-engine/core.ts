@@ -1,0 +1,115 @@
+/**
+ * The scheduler of the simulated engine: what runs, what waits, and sleep. As in vLLM, requests that arrive while it
+ * sleeps are queued and hang until it wakes, and there is no bound on the queue.
+ */
+import type { TimerWheel } from "./timer-wheel.ts";
+
+/** One request, as far as the scheduler is concerned. */
+export interface Work {
+  begin(): void;
+  /** Ends it at once, as `mode=abort` does. */
+  abort(): void;
+}
+
+type Part = "weights" | "kv_cache";
+
+export class EngineCore {
+  readonly #wheel: TimerWheel;
+  readonly #maxRunning: number;
+  readonly #running = new Set<Work>();
+  readonly #waiting = new Set<Work>();
+  readonly #asleep = new Set<Part>();
+  #level = 0;
+  #paused = false;
+  #weightsLost = false;
+  #drained: (() => void) | undefined;
+  /** How often it was put to sleep over running requests: no gateway should ever do that. */
+  sleptBusy = 0;
+
+  constructor(wheel: TimerWheel, maxRunning: number) {
+    this.#wheel = wheel;
+    this.#maxRunning = maxRunning;
+  }
+
+  get running(): number {
+    return this.#running.size;
+  }
+
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
+  get sleeping(): boolean {
+    return this.#asleep.size > 0 || this.#paused;
+  }
+
+  get sleepState(): "awake" | "weights_offloaded" | "discard_all" {
+    if (this.#asleep.size === 0) return "awake";
+    return this.#level === 2 ? "discard_all" : "weights_offloaded";
+  }
+
+  /** Woken from level 2 without reloading: it talks nonsense. */
+  get gibberish(): boolean {
+    return this.#weightsLost;
+  }
+
+  submit(work: Work): void {
+    this.#waiting.add(work);
+    this.#pump();
+  }
+
+  /** Harmless the second time. */
+  leave(work: Work): void {
+    this.#waiting.delete(work);
+    if (this.#running.delete(work) && this.#running.size === 0) this.#drained?.();
+    this.#pump();
+  }
+
+  abortAll(): void {
+    for (const work of [...this.#running]) work.abort();
+  }
+
+  async sleep(level: number, mode: string, ms: number): Promise<void> {
+    this.#paused = true;
+    if (mode === "abort") {
+      if (this.#running.size > 0) this.sleptBusy++;
+      this.abortAll();
+    } else if (mode === "wait" && this.#running.size > 0) {
+      await new Promise<void>((resolve) => (this.#drained = resolve));
+    } else if (this.#running.size > 0) {
+      this.sleptBusy++;
+    }
+    await this.delay(ms);
+    if (level === 0) return;
+    this.#level = level;
+    this.#weightsLost ||= level === 2;
+    this.#asleep.add("weights").add("kv_cache");
+  }
+
+  async wake(tags: readonly string[], ms: number): Promise<void> {
+    await this.delay(ms);
+    for (const part of ["weights", "kv_cache"] as const)
+      if (tags.length === 0 || tags.includes(part)) this.#asleep.delete(part);
+    if (this.#asleep.size > 0) return;
+    this.#paused = false;
+    this.#pump();
+  }
+
+  reloadWeights(): void {
+    if (!this.#asleep.has("weights")) this.#weightsLost = false;
+  }
+
+  delay(ms: number): Promise<void> {
+    return new Promise((resolve) => this.#wheel.add(this.#wheel.nowMs + ms, { due: () => resolve() }));
+  }
+
+  #pump(): void {
+    if (this.sleeping) return;
+    for (const work of this.#waiting) {
+      if (this.#running.size >= this.#maxRunning) return;
+      this.#waiting.delete(work);
+      this.#running.add(work);
+      work.begin();
+    }
+  }
+}

@@ -1,0 +1,97 @@
+/**
+ * What a simulated engine can do wrong, as text: `KIND[:AT][*TIMES]`. `AT` is `start`, `sleep`, `wake`, or how many tokens
+ * were made before it happens (default 1; 0: before the first byte). `TIMES` bounds how often; without it: always.
+ */
+const kinds = [
+  // the process
+  "crash",
+  "hang",
+  "never-ready",
+  "ignore-sigterm",
+  "stays-awake",
+  // the whole answer
+  "500",
+  "503",
+  "429",
+  "overflow",
+  "html",
+  "empty",
+  "wrong-length",
+  // the stream, at a token
+  "cut",
+  "reset",
+  "invalid-utf8",
+  "split",
+  "huge-event",
+  "no-newline",
+  "not-json",
+  "error-event",
+  "abort",
+  // how the stream ends
+  "terminator-first",
+  "no-terminator",
+  "no-finish",
+  "usage-only",
+  "usage-missing",
+  "usage-null",
+  "usage-negative",
+  "usage-string",
+  "usage-fraction",
+  "usage-infinite",
+  "usage-unsafe",
+  "usage-large",
+  "usage-falling",
+  "usage-twice",
+  "usage-late",
+] as const;
+
+export type FaultKind = (typeof kinds)[number];
+export type FaultPlace = number | "start" | "sleep" | "wake";
+
+export interface Fault {
+  readonly kind: FaultKind;
+  readonly at: FaultPlace;
+  readonly times: number;
+}
+
+const wholeAnswer: ReadonlySet<FaultKind> = new Set(["500", "503", "429", "overflow", "html", "empty", "wrong-length"]);
+
+export function parseFault(text: string): Fault {
+  const match = /^([a-z0-9-]+)(?::(start|sleep|wake|\d+))?(?:\*(\d+))?$/.exec(text);
+  const kind = kinds.find((known) => known === match?.[1]);
+  if (!match || !kind) throw new Error(`no such fault: "${text}". There are: ${kinds.join(", ")}`);
+  const at = match[2] ?? (wholeAnswer.has(kind) ? "0" : "1");
+  return { kind, at: /^\d+$/.test(at) ? Number(at) : (at as FaultPlace), times: Number(match[3] ?? Infinity) };
+}
+
+/** The faults of one engine; each counts down as it happens. */
+export class Faults {
+  #left: { readonly fault: Fault; times: number }[];
+
+  constructor(texts: readonly string[] = []) {
+    this.#left = [];
+    this.set(texts);
+  }
+
+  set(texts: readonly string[]): void {
+    this.#left = texts.map(parseFault).map((fault) => ({ fault, times: fault.times }));
+  }
+
+  /** The fault for this place, used up by one. */
+  take(place: "start" | "sleep" | "wake" | "request"): Fault | undefined {
+    const entry = this.#left.find(
+      ({ fault, times }) => times > 0 && (place === "request" ? isOfRequest(fault) : fault.at === place),
+    );
+    if (!entry) return undefined;
+    entry.times--;
+    return entry.fault;
+  }
+
+  has(kind: FaultKind): boolean {
+    return this.#left.some(({ fault, times }) => fault.kind === kind && times > 0);
+  }
+}
+
+function isOfRequest({ kind, at }: Fault): boolean {
+  return typeof at === "number" && kind !== "never-ready" && kind !== "ignore-sigterm" && kind !== "stays-awake";
+}

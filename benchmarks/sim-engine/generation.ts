@@ -1,0 +1,218 @@
+/** One request being answered: waits for its turn, makes tokens at its pace, and goes wrong where it was told to. */
+import type { Answer, AnswerForm, Refusal } from "./answer.ts";
+import type { Work } from "./core.ts";
+import type { Fault } from "./faults.ts";
+import type { Ledger } from "./ledger.ts";
+import type { FinishReason } from "./request.ts";
+import type { Sink } from "./sink.ts";
+import type { Job, TimerWheel } from "./timer-wheel.ts";
+
+/** What a generation needs of its engine. */
+export interface GenerationHost {
+  readonly wheel: TimerWheel;
+  readonly ledger: Ledger;
+  readonly terminatesErrors: boolean;
+  errorEvent(): string;
+  internalError(): Refusal;
+  made(tokens: number): void;
+  /** The work is over: its place is free. */
+  leave(work: Work): void;
+  ended(answer: Answer, reason: string): void;
+  crash(): void;
+}
+
+export interface Pace {
+  readonly ttftMs: number;
+  readonly itlMs: number;
+}
+
+const stepsPerTurnMax = 256;
+const hugeEventBytes = 64 << 20;
+const noNewlineBytes = 16 << 20;
+
+export class Generation implements Work, Job {
+  readonly #host: GenerationHost;
+  readonly #answer: Answer;
+  readonly #form: AnswerForm;
+  readonly #sink: Sink;
+  readonly #pace: Pace;
+  readonly #fault: Fault | undefined;
+  #dueMs = 0;
+  #made = 0;
+  #opened = false;
+  #over = false;
+
+  constructor(
+    host: GenerationHost,
+    answer: Answer,
+    form: AnswerForm,
+    sink: Sink,
+    pace: Pace,
+    fault: Fault | undefined,
+  ) {
+    this.#host = host;
+    this.#answer = answer;
+    this.#form = form;
+    this.#sink = sink;
+    this.#pace = pace;
+    this.#fault = fault;
+    sink.splits = fault?.kind === "split";
+  }
+
+  /** Whether a token has left: only then do some engines notice a leaver at once. */
+  get producing(): boolean {
+    return this.#opened && this.#answer.request.stream;
+  }
+
+  begin(): void {
+    this.#dueMs = this.#host.wheel.nowMs + this.#pace.ttftMs;
+    this.#host.wheel.add(this.#dueMs, this);
+  }
+
+  due(nowMs: number): void {
+    for (let steps = 0; !this.#over && this.#dueMs <= nowMs && steps < stepsPerTurnMax; steps++) {
+      this.#dueMs += this.#pace.itlMs;
+      this.#step();
+    }
+    if (!this.#over && this.#dueMs !== Infinity) this.#host.wheel.add(this.#dueMs, this);
+  }
+
+  abort(): void {
+    if (this.#over) return;
+    this.#open();
+    if (this.#answer.request.stream) for (const data of this.#form.finish("abort")) this.#sink.event(data);
+    this.#finish("abort", true);
+  }
+
+  /** The caller has gone. */
+  callerLeft(): void {
+    if (!this.#over) this.#end("aborted");
+  }
+
+  #step(): void {
+    const { request, entry } = this.#answer;
+    if (this.#fault?.at === this.#made && this.#goWrong(this.#fault)) return;
+    this.#open();
+    const { script, choices, stream } = request;
+    const last = this.#made + 1 >= script.length;
+    this.#host.ledger.made(entry, choices);
+    this.#host.made(choices);
+    const finish = last && this.#fault?.kind !== "no-finish" ? script.finish : undefined;
+    if (stream)
+      for (let choice = 0; choice < choices; choice++)
+        for (const data of this.#form.token(choice, this.#made, finish)) this.#sink.event(data);
+    this.#made++;
+    if (last) this.#finish(script.finish, false);
+  }
+
+  #open(): void {
+    if (this.#opened) return;
+    this.#opened = true;
+    if (!this.#answer.request.stream) return;
+    this.#sink.open();
+    for (const data of this.#form.opening()) this.#sink.event(data);
+  }
+
+  #finish(reason: FinishReason, aborted: boolean): void {
+    const fault = this.#fault?.kind;
+    if (this.#answer.request.stream) {
+      const closing = this.#form.closing();
+      if (fault !== "usage-late") for (const data of closing) this.#sink.event(data);
+      if (fault === "usage-twice")
+        for (const data of closing) this.#sink.event(data.replace(/"completion_tokens":\d+/, '"completion_tokens":1'));
+      if (fault !== "no-terminator") this.#sink.terminator();
+      if (fault === "usage-late") for (const data of closing) this.#sink.event(data);
+      this.#sink.end();
+    } else {
+      this.#sink.body(200, this.#form.whole(this.#made, reason));
+    }
+    this.#end(aborted ? "aborted" : "finished", reason);
+  }
+
+  #end(how: "finished" | "aborted", reason?: string): void {
+    this.#over = true;
+    this.#host.ledger.close(this.#answer.entry, how, reason);
+    this.#host.ended(this.#answer, reason ?? "abort");
+    this.#host.leave(this);
+  }
+
+  /** True if the step is over with it; false if the answer goes on. */
+  #goWrong({ kind }: Fault): boolean {
+    if (kind === "crash") {
+      this.#host.crash();
+      return true;
+    }
+    if (kind === "hang") {
+      this.#dueMs = Infinity; // holds its place until the caller leaves
+      return true;
+    }
+    if (kind === "abort") {
+      this.abort();
+      return true;
+    }
+    return this.#answer.request.stream ? this.#streamGoesWrong(kind) : this.#bodyGoesWrong(kind);
+  }
+
+  #streamGoesWrong(kind: Fault["kind"]): boolean {
+    const sink = this.#sink;
+    switch (kind) {
+      case "cut":
+        sink.open();
+        sink.end();
+        break;
+      case "reset":
+        sink.reset();
+        break;
+      case "error-event":
+        sink.open();
+        sink.event(this.#host.errorEvent());
+        if (this.#host.terminatesErrors) sink.terminator();
+        sink.end();
+        break;
+      case "usage-only":
+        sink.open();
+        for (const data of this.#form.closing()) sink.event(data);
+        sink.terminator();
+        sink.end();
+        break;
+      case "no-newline":
+        this.#open();
+        sink.raw(`data: ${"x".repeat(noNewlineBytes)}`);
+        this.#dueMs = Infinity;
+        return true;
+      case "terminator-first":
+        this.#open();
+        sink.terminator();
+        return false;
+      case "invalid-utf8":
+        this.#open();
+        sink.raw(Buffer.from('data: {"choices":[{"index":0,"delta":{"content":"\xff\xfe"}}]}\n\n', "latin1"));
+        return false;
+      case "huge-event":
+        this.#open();
+        sink.event(`{"choices":[{"index":0,"delta":{"content":"${"x".repeat(hugeEventBytes)}"}}]}`);
+        return false;
+      case "not-json":
+        this.#open();
+        sink.event('{"choices":[{"index":0,');
+        return false;
+      default:
+        return false;
+    }
+    this.#end("aborted");
+    return true;
+  }
+
+  #bodyGoesWrong(kind: Fault["kind"]): boolean {
+    const sink = this.#sink;
+    if (kind === "cut" || kind === "reset") sink.reset();
+    else if (kind === "error-event") sink.body(500, this.#host.internalError().body);
+    else if (kind === "not-json") sink.body(200, '{"choices":[{"index":0,');
+    else if (kind === "invalid-utf8")
+      sink.body(200, Buffer.from('{"choices":[{"message":{"content":"\xff"}}]}', "latin1"));
+    else if (kind === "huge-event") sink.body(200, `{"choices":"${"x".repeat(hugeEventBytes)}"}`);
+    else return false;
+    this.#end("aborted");
+    return true;
+  }
+}

@@ -1,0 +1,92 @@
+/**
+ * What the engine really did, for checkers that trust nobody: one entry per request, and moments of the engine's own life.
+ * Entries are also given to a journal, so that they outlive a crash.
+ */
+import type { Clock } from "@weiche/shared/clock.ts";
+
+export interface LedgerEntry {
+  /** The caller's `X-Request-Id`, else one of ours. */
+  readonly id: string;
+  readonly path: string;
+  readonly prompt_tokens: number;
+  /** Tokens that were made, over all choices, up to now. */
+  generated: number;
+  readonly startedAtMs: number;
+  firstTokenAtMs?: number;
+  /** The answer was made to its end. */
+  finished: boolean;
+  /** The caller left, or the engine gave up, before the end. */
+  aborted: boolean;
+  finish_reason?: string;
+  fault?: string;
+  /** When the request was over for the engine: answered, or the caller's leaving noticed. */
+  closedAtMs?: number;
+  /** Names of the body's fields; the body itself only where a test asked for it. */
+  readonly fields: readonly string[];
+  readonly body?: unknown;
+}
+
+export type JournalLine =
+  | ({ readonly event: "request" } & LedgerEntry)
+  | {
+      readonly event: "loading" | "awake" | "falling-asleep" | "asleep" | "waking" | "crash" | "exit";
+      readonly atMs: number;
+    };
+
+/** Beyond it the oldest are forgotten. */
+export const ledgerEntriesMax = 200_000;
+
+export class Ledger {
+  readonly #clock: Clock;
+  readonly #journal: (line: JournalLine) => void;
+  readonly #entries = new Set<LedgerEntry>();
+
+  constructor(clock: Clock, journal: (line: JournalLine) => void = () => {}) {
+    this.#clock = clock;
+    this.#journal = journal;
+  }
+
+  open(entry: Pick<LedgerEntry, "id" | "path" | "prompt_tokens" | "fields" | "body">): LedgerEntry {
+    const opened: LedgerEntry = {
+      ...entry,
+      generated: 0,
+      startedAtMs: this.#clock.now(),
+      finished: false,
+      aborted: false,
+    };
+    this.#entries.add(opened);
+    if (this.#entries.size > ledgerEntriesMax) this.#entries.delete(this.#entries.values().next().value!);
+    return opened;
+  }
+
+  made(entry: LedgerEntry, tokens: number): void {
+    entry.firstTokenAtMs ??= this.#clock.now();
+    entry.generated += tokens;
+  }
+
+  close(entry: LedgerEntry, how: "finished" | "aborted", finishReason?: string): void {
+    if (entry.closedAtMs !== undefined) return;
+    entry.closedAtMs = this.#clock.now();
+    entry.finished = how === "finished";
+    entry.aborted = how === "aborted";
+    if (finishReason !== undefined) entry.finish_reason = finishReason;
+    this.#journal({ event: "request", ...entry });
+  }
+
+  /** Closes what is still open, as at the end of the process. */
+  closeAll(): void {
+    for (const entry of this.#entries) this.close(entry, "aborted");
+  }
+
+  note(event: Exclude<JournalLine["event"], "request">): void {
+    this.#journal({ event, atMs: this.#clock.now() });
+  }
+
+  entries(): LedgerEntry[] {
+    return [...this.#entries];
+  }
+
+  clear(): void {
+    this.#entries.clear();
+  }
+}

@@ -1,0 +1,73 @@
+/**
+ * `node benchmarks/sim-engine/main.ts --port N --model NAME`: a simulated engine as a process of its own.
+ * SIGTERM ends it as the dialect does: vLLM aborts what runs and goes; llama-server waits for a second one while it is busy.
+ */
+import { appendFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { startSimEngine, type SimDialectName, type SimEngineOptions } from "./sim-engine.ts";
+
+const { values } = parseArgs({
+  options: {
+    port: { type: "string" },
+    uds: { type: "string" },
+    model: { type: "string", default: "sim" },
+    dialect: { type: "string", default: "vllm" },
+    "start-ms": { type: "string" },
+    "ttft-ms": { type: "string" },
+    "itl-ms": { type: "string" },
+    tokens: { type: "string" },
+    "reasoning-tokens": { type: "string" },
+    context: { type: "string" },
+    "max-running": { type: "string" },
+    "sleep-ms": { type: "string" },
+    "wake-ms": { type: "string" },
+    dimensions: { type: "string" },
+    journal: { type: "string" },
+    fault: { type: "string", multiple: true },
+  },
+});
+
+const journal = values.journal;
+const options: SimEngineOptions = {
+  model: values.model,
+  dialect: values.dialect as SimDialectName,
+  ...(values.uds === undefined ? {} : { socketPath: values.uds }),
+  ...numbers({
+    port: values.port,
+    startMs: values["start-ms"],
+    ttftMs: values["ttft-ms"],
+    itlMs: values["itl-ms"],
+    tokens: values.tokens,
+    reasoningTokens: values["reasoning-tokens"],
+    contextTokens: values.context,
+    maxRunning: values["max-running"],
+    sleepMs: values["sleep-ms"],
+    wakeMs: values["wake-ms"],
+    embeddingDimensions: values.dimensions,
+  }),
+  faults: values.fault ?? [],
+  ...(journal === undefined
+    ? {}
+    : {
+        journal: (line) =>
+          appendFileSync(journal, `${JSON.stringify({ ...line, model: values.model, pid: process.pid })}\n`),
+      }),
+  onCrash: () => process.exit(1),
+};
+
+const engine = await startSimEngine(options);
+console.log(`simulated ${options.dialect} engine, pid ${process.pid}, model ${options.model}, ${engine.origin}`);
+void engine.ready.then(() => console.log("Application startup complete."));
+
+let terms = 0;
+process.on("SIGTERM", () => {
+  if (engine.ignoresSigterm) return;
+  terms++;
+  if (options.dialect === "llama-server" && engine.state().running > 0 && terms === 1) return;
+  void engine[Symbol.asyncDispose]().then(() => process.exit(terms > 1 ? 1 : 0));
+});
+
+function numbers<T extends Record<string, string | undefined>>(given: T): { [K in keyof T]?: number } {
+  const entries = Object.entries(given).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  return Object.fromEntries(entries.map(([name, text]) => [name, Number(text)])) as { [K in keyof T]?: number };
+}

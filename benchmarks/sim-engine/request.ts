@@ -1,0 +1,236 @@
+/** A request as the engine understands it: what it costs to read, what will be generated, and how it was steered. */
+import { instanceOf } from "./json-instance.ts";
+import { parseFault, type Fault } from "./faults.ts";
+
+export type Body = Readonly<Record<string, unknown>>;
+export type FinishReason = "stop" | "length" | "tool_calls" | "abort";
+
+export interface SimRequest {
+  readonly kind: "chat" | "completion";
+  readonly id: string;
+  readonly body: Body;
+  readonly promptTokens: number;
+  /** Answers to make at once: `n`, times the prompts of a legacy completion. */
+  readonly choices: number;
+  readonly stream: boolean;
+  readonly includeUsage: boolean;
+  readonly continuousUsage: boolean;
+  readonly script: Script;
+  readonly steering: Steering;
+}
+
+/** What each choice says, token by token. */
+export interface Script {
+  readonly length: number;
+  readonly reasoning: number;
+  readonly finish: FinishReason;
+  /** Set when the answer is a call of this function. */
+  readonly tool?: string;
+  piece(index: number): Piece;
+}
+
+export interface Piece {
+  readonly kind: "reasoning" | "content" | "arguments";
+  readonly text: string;
+}
+
+/** First word of the last user message: `sim:tokens=50,itl=5,ttft=10,reasoning=3,fault=hang:7,text`. */
+export interface Steering {
+  readonly tokens?: number;
+  readonly reasoning?: number;
+  readonly itlMs?: number;
+  readonly ttftMs?: number;
+  readonly fault?: Fault;
+  /** Answer with text although tools were offered. */
+  readonly text: boolean;
+}
+
+export interface ScriptDefaults {
+  readonly tokens: number;
+  readonly reasoningTokens: number;
+  readonly contextTokens: number;
+  /** Says nonsense, as weights that were not reloaded do. */
+  readonly gibberish: boolean;
+}
+
+const bytesPerToken = 4;
+const messageTokens = 4;
+const imageTokens = 280;
+
+/** The engine's tokeniser: a token per four characters begun. */
+export function countTokens(text: string): number {
+  return Math.ceil(text.length / bytesPerToken);
+}
+
+export function countChatTokens(body: Body): number {
+  let tokens = 3;
+  for (const message of asArray(body["messages"])) {
+    tokens += messageTokens;
+    for (const part of contentParts(message)) tokens += part.text === undefined ? imageTokens : countTokens(part.text);
+  }
+  return tokens + (body["tools"] === undefined ? 0 : countTokens(JSON.stringify(body["tools"])));
+}
+
+export function readChat(id: string, body: Body, defaults: ScriptDefaults): SimRequest {
+  const lastUser = asArray(body["messages"]).findLast((message) => field(message, "role") === "user");
+  const steering = parseSteering(contentParts(lastUser).find((part) => part.text !== undefined)?.text ?? "");
+  const promptTokens = countChatTokens(body);
+  return read("chat", id, body, promptTokens, 1, steering, chatPieces(body, steering, defaults), defaults);
+}
+
+export function readCompletion(id: string, body: Body, defaults: ScriptDefaults): SimRequest {
+  const prompts = isTokenList(body["prompt"]) ? [body["prompt"]] : [body["prompt"]].flat();
+  const promptTokens = prompts.reduce<number>((sum, prompt) => sum + inputTokens(prompt), 0);
+  const steering = parseSteering(String(prompts[0] ?? ""));
+  const pieces = textPieces(steering.tokens ?? defaults.tokens, 0, defaults.gibberish);
+  return read("completion", id, body, promptTokens, prompts.length, steering, pieces, defaults);
+}
+
+/** Tokens of one embedding or completion input: text, or a list of token ids. */
+export function inputTokens(input: unknown): number {
+  return Array.isArray(input) ? input.length : Math.max(1, countTokens(String(input)));
+}
+
+export function isTokenList(input: unknown): input is number[] {
+  return Array.isArray(input) && typeof input[0] === "number";
+}
+
+/** Finds the steering word at the start of a text; `anywhere` in its first part for texts that callers put a task before. */
+export function parseSteering(text: string, anywhere = false): Steering {
+  const word = (anywhere ? /(?:^|\s)sim:(\S*)/ : /^\s*sim:(\S*)/).exec(text.slice(0, 1_000))?.[1];
+  if (word === undefined) return { text: false };
+  const given = new Map(word.split(",").map((pair) => pair.split("=", 2) as [string, string | undefined]));
+  const number = (name: string) => (given.has(name) ? Number(given.get(name)) : undefined);
+  return {
+    text: given.has("text"),
+    ...defined({
+      tokens: number("tokens"),
+      reasoning: number("reasoning"),
+      itlMs: number("itl"),
+      ttftMs: number("ttft"),
+      fault: given.has("fault") ? parseFault(given.get("fault") ?? "") : undefined,
+    }),
+  };
+}
+
+type Pieces = Omit<Script, "finish"> & { readonly natural: FinishReason };
+
+function read(
+  kind: SimRequest["kind"],
+  id: string,
+  body: Body,
+  promptTokens: number,
+  prompts: number,
+  steering: Steering,
+  pieces: Pieces,
+  defaults: ScriptDefaults,
+): SimRequest {
+  const asked = body["max_completion_tokens"] ?? body["max_tokens"] ?? (kind === "completion" ? 16 : undefined);
+  const limit = Math.max(1, Math.min(asNumber(asked) ?? Infinity, defaults.contextTokens - promptTokens));
+  const { natural, ...script } = pieces;
+  const options = body["stream_options"];
+  const includeUsage = field(options, "include_usage") === true;
+  return {
+    kind,
+    id,
+    body,
+    promptTokens,
+    choices: prompts * (asNumber(body["n"]) ?? 1),
+    stream: body["stream"] === true,
+    includeUsage,
+    continuousUsage: includeUsage && field(options, "continuous_usage_stats") === true,
+    script: { ...script, length: Math.min(pieces.length, limit), finish: pieces.length > limit ? "length" : natural },
+    steering,
+  };
+}
+
+function chatPieces(body: Body, steering: Steering, defaults: ScriptDefaults): Pieces {
+  const reasoning = thinks(body) ? (steering.reasoning ?? defaults.reasoningTokens) : 0;
+  const tool = steering.text ? undefined : chosenTool(body);
+  if (tool) {
+    const named = typeof body["tool_choice"] === "object" && body["tool_choice"] !== null;
+    const text = JSON.stringify(instanceOf(tool["parameters"] ?? {}) ?? {});
+    return { ...fixedPieces(text, "arguments", reasoning, named ? "stop" : "tool_calls"), tool: String(tool["name"]) };
+  }
+  const format = body["response_format"];
+  if (field(format, "type") === "json_schema") {
+    const schema = field(field(format, "json_schema"), "schema");
+    return fixedPieces(JSON.stringify(instanceOf(schema)), "content", reasoning, "stop");
+  }
+  if (field(format, "type") === "json_object") return fixedPieces('{"answer":"yes"}', "content", reasoning, "stop");
+  return textPieces(steering.tokens ?? defaults.tokens, reasoning, defaults.gibberish);
+}
+
+function textPieces(tokens: number, reasoning: number, gibberish: boolean): Pieces {
+  return {
+    length: reasoning + tokens,
+    reasoning,
+    natural: "stop",
+    piece(index) {
+      if (gibberish) return { kind: "content", text: "!" };
+      if (index < reasoning) return { kind: "reasoning", text: `r${index} ` };
+      return { kind: "content", text: `t${index - reasoning} ` };
+    },
+  };
+}
+
+function fixedPieces(text: string, kind: "content" | "arguments", reasoning: number, natural: FinishReason): Pieces {
+  return {
+    length: reasoning + countTokens(text),
+    reasoning,
+    natural,
+    piece(index) {
+      if (index < reasoning) return { kind: "reasoning", text: `r${index} ` };
+      const from = (index - reasoning) * bytesPerToken;
+      return { kind, text: text.slice(from, from + bytesPerToken) };
+    },
+  };
+}
+
+/** Thinking is switched by the template arguments, or by an effort where there are none. */
+function thinks(body: Body): boolean {
+  const switches = [
+    field(body["chat_template_kwargs"], "enable_thinking"),
+    field(body["chat_template_kwargs"], "thinking"),
+  ];
+  const given = switches.find((value) => value !== undefined);
+  if (given !== undefined) return given === true;
+  return typeof body["reasoning_effort"] === "string" && body["reasoning_effort"] !== "none";
+}
+
+/** The function that is called: the named one, else the first; none after a tool has answered. */
+function chosenTool(body: Body): Record<string, unknown> | undefined {
+  const tools = asArray(body["tools"]);
+  if (tools.length === 0 || body["tool_choice"] === "none") return undefined;
+  if (field(asArray(body["messages"]).at(-1), "role") === "tool") return undefined;
+  const name = field(field(body["tool_choice"], "function"), "name");
+  const chosen = name === undefined ? tools[0] : tools.find((tool) => field(field(tool, "function"), "name") === name);
+  return field(chosen, "function") as Record<string, unknown> | undefined;
+}
+
+function contentParts(message: unknown): { readonly text?: string }[] {
+  const content = field(message, "content");
+  if (typeof content === "string") return [{ text: content }];
+  return asArray(content).map((part) => {
+    const text = field(part, "text");
+    return typeof text === "string" ? { text } : {};
+  });
+}
+
+export function field(value: unknown, name: string): unknown {
+  return value !== null && typeof value === "object" ? (value as Record<string, unknown>)[name] : undefined;
+}
+
+export function asArray(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+export function asNumber(value: unknown): number | undefined {
+  return typeof value === "number" ? value : undefined;
+}
+
+function defined<T extends Record<string, unknown>>(fields: T): { [K in keyof T]?: NonNullable<T[K]> } {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]?: NonNullable<T[K]>;
+  };
+}

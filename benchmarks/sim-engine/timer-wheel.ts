@@ -1,0 +1,68 @@
+/** One timer for thousands of streams: jobs wait in buckets of a millisecond, the timer stands at the earliest bucket. */
+import type { Clock, Timer } from "@weiche/shared/clock.ts";
+
+export interface Job {
+  due(nowMs: number): void;
+}
+
+/** Buckets that are looked through one by one for the next job before the map is searched as a whole. */
+const scanMax = 128;
+
+export class TimerWheel {
+  readonly #clock: Clock;
+  readonly #buckets = new Map<number, Job[]>();
+  #timer: Timer | undefined;
+  #timerTick = Infinity;
+  /** Earliest bucket that the next turn looks at. */
+  #firstTick = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  get nowMs(): number {
+    return this.#clock.monotonicMs();
+  }
+
+  /** Calls `job.due` at `atMs` of this wheel's own time, or a little later. Jobs are not cancelled; they know when they are over. */
+  add(atMs: number, job: Job): void {
+    const tick = Math.max(Math.ceil(atMs), this.#firstTick);
+    const bucket = this.#buckets.get(tick);
+    if (bucket) bucket.push(job);
+    else this.#buckets.set(tick, [job]);
+    if (tick < this.#timerTick) this.#arm(tick);
+  }
+
+  close(): void {
+    this.#timer?.cancel();
+    this.#buckets.clear();
+  }
+
+  #arm(tick: number): void {
+    this.#timer?.cancel();
+    this.#timerTick = tick;
+    this.#timer = this.#clock.after(Math.max(0, tick - this.nowMs), () => this.#turn());
+  }
+
+  #turn(): void {
+    const nowMs = this.nowMs;
+    const from = this.#timerTick;
+    this.#firstTick = Math.floor(nowMs) + 1;
+    this.#timerTick = -Infinity; // what is added while jobs run does not arm: the end of this turn does
+    for (let tick = from; tick <= nowMs; tick++) {
+      const bucket = this.#buckets.get(tick);
+      if (!bucket) continue;
+      this.#buckets.delete(tick);
+      for (const job of bucket) job.due(nowMs);
+    }
+    this.#timerTick = Infinity;
+    const next = this.#next(this.#firstTick);
+    if (next !== undefined) this.#arm(next);
+  }
+
+  #next(from: number): number | undefined {
+    if (this.#buckets.size === 0) return undefined;
+    for (let tick = from; tick < from + scanMax; tick++) if (this.#buckets.has(tick)) return tick;
+    return Math.min(...this.#buckets.keys());
+  }
+}
