@@ -18,7 +18,8 @@ export type KeyRefusal =
       readonly why: "unknown" | "revoked" | "expired" | "blocked-by-limit" | "user-blocked";
     }
   | { readonly refused: "no_package" }
-  | { readonly refused: "insufficient_quota" };
+  /** The model list stays open to this caller. */
+  | { readonly refused: "insufficient_quota"; readonly caller: Caller };
 
 /** Looks a key up in memory; never waits for the database on a known key. */
 export interface KeyCache {
