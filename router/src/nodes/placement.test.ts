@@ -1,0 +1,263 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { asId, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
+import { createRandom } from "@weiche/shared/testing/random.ts";
+import type { NodeView, SlotView } from "./node-view.ts";
+import { place, type PlacementRequest } from "./placement.ts";
+
+const [a, b, c] = ["a", "b", "c"].map((name) => asId<ModelId>(name)) as [ModelId, ModelId, ModelId];
+const nowMs = 1_000_000;
+
+type SlotGiven = Partial<Omit<SlotView, "waitingByModel">> & { readonly waiters?: Readonly<Record<string, number>> };
+
+function slotView({ waiters = {}, ...given }: SlotGiven): SlotView {
+  const waitingByModel = new Map(Object.entries(waiters).map(([model, n]) => [asId<ModelId>(model), n]));
+  return {
+    name: asId<SlotName>("s"),
+    models: [a, b, c],
+    kind: "empty",
+    running: 0,
+    runningOfRouter: 0,
+    inFlight: 0,
+    waiting: waitingByModel.values().reduce((sum, n) => sum + n, 0),
+    waitingByModel,
+    stateAgeMs: 0,
+    ...given,
+  };
+}
+
+function nodeView(name: string, slots: readonly SlotView[], given: Partial<NodeView> = {}): NodeView {
+  const node = asId<NodeId>(name);
+  return { node, reachable: true, reportedAtMs: nowMs, admitting: true, maintenance: false, slots, ...given };
+}
+
+const one = (name: string, given: SlotGiven, node: Partial<NodeView> = {}) => nodeView(name, [slotView(given)], node);
+const active = (name: string, given: SlotGiven = {}) =>
+  one(name, { kind: "active", active: a, maxConcurrent: 8, ...given });
+
+function chosen(nodes: readonly NodeView[], request: Partial<PlacementRequest> = {}, exclude: readonly string[] = []) {
+  const excluded = new Set(exclude.map((name) => asId<NodeId>(name)));
+  const placement = place({ model: a, ...request }, nodes, nowMs, () => 0, excluded);
+  return "refused" in placement ? placement.refused : placement.node;
+}
+
+/** Best first; each line must be preferred to every line below it, whatever their names and order. */
+const order: readonly (readonly [string, SlotGiven])[] = [
+  ["active and open", { kind: "active", active: a, running: 7, runningOfRouter: 7, inFlight: 7, maxConcurrent: 8 }],
+  ["draining, still open", { kind: "draining-open", active: a, next: b, closesInMs: 5_000 }],
+  ["already starting it", { kind: "starting", active: a, waiters: { a: 5 } }],
+  ["empty", { kind: "empty" }],
+  ["idle with another model", { kind: "active", active: b, idleSinceMs: nowMs - 60_000 }],
+  ["active but full", { kind: "active", active: a, running: 8, maxConcurrent: 8 }],
+  ["busy with another model", { kind: "active", active: b, running: 1 }],
+  ["on its way to another model", { kind: "starting", active: b }],
+  ["closed for it", { kind: "draining-closed", active: a, next: b }],
+  ["failed, in backoff", { kind: "failed", active: a, retryInMs: 2_000 }],
+];
+
+describe("a slot is preferred by what it is doing:", () => {
+  for (const [index, [better, betterSlot]] of order.entries()) {
+    test.each(order.slice(index + 1))(`${better} before %s`, (_worse, worseSlot) => {
+      for (const [first, second] of [
+        ["x", "y"],
+        ["y", "x"],
+      ] as const) {
+        const nodes = [one(first, betterSlot), one(second, worseSlot)];
+        expect(chosen(nodes)).toBe(first);
+        expect(chosen(nodes.toReversed())).toBe(first);
+      }
+    });
+  }
+});
+
+test.each<[string, SlotGiven, SlotGiven]>([
+  ["a slot that switches to the model", { kind: "stopping", active: b, next: a }, { kind: "empty" }],
+  ["a slot that drains for the model", { kind: "draining-closed", active: b, next: a }, { kind: "empty" }],
+  [
+    "a slot with waiters for the model",
+    { kind: "active", active: b, running: 3, waiters: { a: 1 } },
+    { kind: "empty" },
+  ],
+  ["a failed slot whose backoff is over", { kind: "failed", active: a }, { kind: "active", active: b }],
+  ["a slot busy with one", { kind: "active", active: b, running: 1 }, { kind: "active", active: b, running: 2 }],
+  [
+    "a slot nobody waits for",
+    { kind: "active", active: b, running: 9 },
+    { kind: "active", active: b, running: 1, waiters: { c: 1 } },
+  ],
+  [
+    "the slot that is idle for longest",
+    { kind: "active", active: b, idleSinceMs: nowMs - 600_000 },
+    { kind: "active", active: b, idleSinceMs: nowMs - 60_000 },
+  ],
+  [
+    "a replica with room, counting what others run",
+    { kind: "active", active: a, running: 3, inFlight: 3, runningOfRouter: 3, maxConcurrent: 4 },
+    { kind: "active", active: a, running: 2, inFlight: 2, runningOfRouter: 0, maxConcurrent: 4 },
+  ],
+])("%s comes first", (_what, better, worse) => {
+  expect(chosen([one("x", better), one("y", worse)])).toBe("x");
+  expect(chosen([one("y", worse), one("x", better)])).toBe("x");
+});
+
+test("an open drain whose time has run out since the report counts as closed", () => {
+  const draining = one(
+    "x",
+    { kind: "draining-open", active: a, next: b, closesInMs: 500 },
+    { reportedAtMs: nowMs - 600 },
+  );
+  expect(chosen([draining, one("y", { kind: "active", active: b, running: 5 })])).toBe("y");
+});
+
+test("the only slot is used even when it is closed or in backoff: it knows what to answer", () => {
+  expect(chosen([one("x", { kind: "draining-closed", active: a })])).toBe("x");
+  expect(chosen([one("x", { kind: "failed", active: a, retryInMs: 9_000 })])).toBe("x");
+});
+
+test("among equals the least loaded wins: own requests whole, those of others a quarter, none twice", () => {
+  // 2 of mine; 3 of others; 1 of mine and 1 of others: 2, 0.75, 1.25
+  const nodes = [
+    active("x", { inFlight: 2, running: 2, runningOfRouter: 2 }),
+    active("y", { running: 3 }),
+    active("z", { inFlight: 1, running: 2, runningOfRouter: 1 }),
+  ];
+  expect(chosen(nodes)).toBe("y");
+});
+
+test("ties are broken by chance", () => {
+  const nodes = ["x", "y", "z"].map((name) => active(name));
+  const random = createRandom(7);
+  const counts = new Map<string, number>();
+  for (let i = 0; i < 3_000; i++) {
+    const { node } = place({ model: a }, nodes, nowMs, () => random.next()) as { node: NodeId };
+    counts.set(node, (counts.get(node) ?? 0) + 1);
+  }
+  for (const name of ["x", "y", "z"]) expect(counts.get(name)).toBeGreaterThan(900);
+});
+
+test("no node for the model, or only ones in maintenance, is said as such", () => {
+  expect(chosen([])).toBe("no_node_available");
+  expect(chosen([one("x", { models: [b] })])).toBe("no_node_available");
+  expect(chosen([one("x", {}, { maintenance: true })])).toBe("maintenance");
+  expect(chosen([one("x", {}, { maintenance: true, reachable: false })])).toBe("no_node_available");
+  expect(chosen([one("x", {}, { maintenance: true }), one("y", { kind: "draining-closed", active: a })])).toBe("y");
+});
+
+const slotArbitrary = fc.record(
+  {
+    kind: fc.constantFrom("empty", "starting", "active", "draining-open", "draining-closed", "stopping", "failed"),
+    active: fc.constantFrom(a, b, c),
+    next: fc.constantFrom(a, b, c),
+    models: fc.subarray([a, b, c]),
+    running: fc.nat(10),
+    runningOfRouter: fc.nat(10),
+    inFlight: fc.nat(10),
+    maxConcurrent: fc.integer({ min: 1, max: 12 }),
+    closesInMs: fc.nat(10_000),
+    retryInMs: fc.nat(10_000),
+    idleSinceMs: fc.integer({ min: 0, max: nowMs }),
+  },
+  { requiredKeys: ["kind", "models"] },
+);
+const nodesArbitrary = fc
+  .array(
+    fc.record({
+      slots: fc.array(slotArbitrary, { maxLength: 3 }),
+      reachable: fc.boolean(),
+      admitting: fc.boolean(),
+      maintenance: fc.boolean(),
+    }),
+    { maxLength: 5 },
+  )
+  .map((nodes) =>
+    nodes.map(({ slots, ...given }, n) =>
+      nodeView(
+        `n${n}`,
+        slots.map((slot, s) => slotView({ ...slot, name: asId<SlotName>(`s${s}`) })),
+        given,
+      ),
+    ),
+  );
+const excludeArbitrary = fc
+  .subarray(["n0", "n1", "n2"])
+  .map((names) => new Set(names.map((name) => asId<NodeId>(name))));
+
+test("property: a node that is unreachable, excluded, closed or in maintenance is never chosen, one that is not always is", () => {
+  fc.assert(
+    fc.property(nodesArbitrary, excludeArbitrary, fc.option(fc.string()), fc.nat(), (nodes, exclude, key, seed) => {
+      const random = createRandom(seed);
+      const request = { model: a, ...(key === null ? {} : { affinityKey: key }) };
+      const placement = place(request, nodes, nowMs, () => random.next(), exclude);
+      const eligible = nodes.filter(
+        (node) =>
+          node.reachable &&
+          node.admitting &&
+          !node.maintenance &&
+          !exclude.has(node.node) &&
+          node.slots.some((slot) => slot.models.includes(a)),
+      );
+      const isChosen = ({ node, slots }: NodeView) =>
+        "node" in placement &&
+        placement.node === node &&
+        slots.find((slot) => slot.name === placement.slot)!.models.includes(a);
+      expect(eligible.filter(isChosen)).toHaveLength(Math.min(eligible.length, 1));
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test("property: one hot prefix never fills a node while another idles", () => {
+  fc.assert(
+    fc.property(fc.string(), fc.integer({ min: 2, max: 8 }), fc.nat(60), (affinityKey, count, requests) => {
+      const inFlight = Array.from({ length: count }, () => 0);
+      for (let i = 0; i < requests; i++) {
+        const nodes = inFlight.map((n, index) => active(`${index}`, { inFlight: n, maxConcurrent: 100 }));
+        const { node } = place({ model: a, affinityKey }, nodes, nowMs, () => 0) as { node: NodeId };
+        inFlight[Number(node)]!++;
+      }
+      expect(Math.max(...inFlight)).toBeLessThanOrEqual(1.25 * ((requests + 1) / count) + 1);
+    }),
+  );
+});
+
+test("a prefix stays where it was while the nodes are evenly loaded, and prefixes spread over the nodes", () => {
+  const even = (inFlight: number) => ["x", "y", "z"].map((name) => active(name, { inFlight }));
+  const homes = new Map<string, number>();
+  for (let i = 0; i < 300; i++) {
+    const home = chosen(even(0), { affinityKey: `conversation ${i}` });
+    expect(chosen(even(6).toReversed(), { affinityKey: `conversation ${i}` })).toBe(home);
+    homes.set(home, (homes.get(home) ?? 0) + 1);
+  }
+  for (const name of ["x", "y", "z"]) expect(homes.get(name)).toBeGreaterThan(60);
+});
+
+test.each<[string, SlotGiven]>([
+  ["start", { kind: "empty" }],
+  ["switch", { kind: "active", active: b }],
+  ["drain", { kind: "active", active: b, running: 2 }],
+])("where an engine would %s, all routers choose the same slot, and models spread over the slots", (_what, given) => {
+  const names = ["n1", "n2", "n3", "n4", "n5"];
+  const homes = new Set<string>();
+  for (let m = 0; m < 40; m++) {
+    const model = asId<ModelId>(`model-${m}`);
+    const homesOfModel = new Set<string>();
+    for (let router = 0; router < 10; router++) {
+      const random = createRandom(router);
+      // Each router has its own order, its own requests in flight and saw the slot become idle at its own time.
+      const nodes = names.map((name) =>
+        one(name, {
+          ...given,
+          models: [model],
+          inFlight: random.below(5),
+          idleSinceMs: nowMs - 10_000 - random.below(900),
+        }),
+      );
+      const shuffled = nodes.sort(() => random.next() - 0.5);
+      const placement = place({ model, affinityKey: `router ${router}` }, shuffled, nowMs, () => random.next());
+      homesOfModel.add((placement as { node: NodeId }).node);
+    }
+    expect(homesOfModel.size).toBe(1);
+    for (const home of homesOfModel) homes.add(home);
+  }
+  expect(homes.size).toBe(names.length);
+});

@@ -1,0 +1,172 @@
+/**
+ * Which node, and which of its slots, a request goes to. Pure: decides on a picture that may be a moment old; the slot
+ * itself has the last word, so a wrong guess costs a detour, never correctness.
+ */
+import type { ModelId, NodeId, SlotName } from "@weiche/shared/ids.ts";
+import type { NodeView, SlotView } from "./node-view.ts";
+
+export interface PlacementRequest {
+  readonly model: ModelId;
+  /** Same account, model and beginning of the conversation, same key: the node's cache may know the prefix. */
+  readonly affinityKey?: string;
+}
+
+export type Placement =
+  | { readonly node: NodeId; readonly slot: SlotName }
+  | { readonly refused: "no_node_available" | "maintenance" };
+
+/**
+ * `nowMs` is monotonic, `random` is in [0, 1), `exclude` are nodes that were tried already. Several routers that decide at
+ * once choose the same slot where an engine would have to start or switch.
+ */
+export function place(
+  request: PlacementRequest,
+  nodes: readonly NodeView[],
+  nowMs: number,
+  random: () => number,
+  exclude?: ReadonlySet<NodeId>,
+): Placement {
+  const { model } = request;
+  let best: Candidate[] = [];
+  let bestRank: number = Infinity;
+  let maintained = false;
+  for (const node of nodes) {
+    if (!node.reachable || exclude?.has(node.node)) continue;
+    for (const slot of node.slots) {
+      if (!slot.models.includes(model)) continue;
+      maintained ||= node.maintenance;
+      if (node.maintenance || !node.admitting) continue;
+      const rank = rankOf(slot, model, nowMs - node.reportedAtMs);
+      if (rank > bestRank) continue;
+      if (rank < bestRank) best = [];
+      bestRank = rank;
+      best.push({ node: node.node, slot });
+    }
+  }
+  if (best.length === 0) return { refused: maintained ? "maintenance" : "no_node_available" };
+  const { node, slot } = isShared(bestRank)
+    ? share(best, request.affinityKey, random)
+    : agree(best, bestRank, model, nowMs);
+  return { node, slot: slot.name };
+}
+
+interface Candidate {
+  readonly node: NodeId;
+  readonly slot: SlotView;
+}
+
+/** Best first. */
+const ranks = {
+  active: 0,
+  drainingOpen: 1,
+  /** The slot starts the model, switches to it, or has waiters that will make it do so. */
+  starting: 2,
+  empty: 3,
+  idle: 4,
+  /** Serves the model, but its engine has all it can take. */
+  full: 5,
+  /** Would have to drain another model first. */
+  busy: 6,
+  /** Is on its way to another model: ours would come after it. */
+  taken: 7,
+  /** Was serving the model and refuses it now. */
+  closed: 8,
+  backoff: 9,
+} as const;
+
+type Rank = (typeof ranks)[keyof typeof ranks];
+
+/** Where an engine is there or on its way, requests share it by load; elsewhere all routers must agree on one slot. */
+function isShared(rank: number): boolean {
+  return rank <= ranks.starting || rank === ranks.full;
+}
+
+function rankOf(slot: SlotView, model: ModelId, ageMs: number): Rank {
+  const isOwn = slot.active === model;
+  switch (slot.kind) {
+    case "active":
+      if (isOwn) return isFull(slot, model) ? ranks.full : ranks.active;
+      if (slot.waiting > 0) return slot.waitingByModel.has(model) ? ranks.starting : ranks.taken;
+      return slot.running === 0 ? ranks.idle : ranks.busy;
+    case "starting":
+      if (!isOwn) return ranks.taken;
+      return isFull(slot, model) ? ranks.full : ranks.starting;
+    case "draining-open":
+      if (slot.next === model) return ranks.starting;
+      if (!isOwn) return ranks.taken;
+      if ((slot.closesInMs ?? Infinity) <= ageMs) return ranks.closed;
+      return isFull(slot, model) ? ranks.full : ranks.drainingOpen;
+    case "draining-closed":
+    case "stopping":
+      if (slot.next === model) return ranks.starting;
+      return isOwn ? ranks.closed : ranks.taken;
+    case "empty":
+      return ranks.empty;
+    case "failed":
+      return (slot.retryInMs ?? 0) > ageMs ? ranks.backoff : ranks.empty;
+  }
+}
+
+function isFull(slot: SlotView, model: ModelId): boolean {
+  const seen = slot.running + (slot.waitingByModel.get(model) ?? 0);
+  return Math.max(seen, slot.inFlight + runningOfOthers(slot)) >= (slot.maxConcurrent ?? Infinity);
+}
+
+/** A request is counted once: what the report says is mine is already in my own count. */
+function runningOfOthers(slot: SlotView): number {
+  return Math.max(0, slot.running - slot.runningOfRouter);
+}
+
+/** A quarter: a report is old, and all routers believe the same one, so that following it they would herd. */
+function loadOf(slot: SlotView): number {
+  return slot.inFlight + runningOfOthers(slot) / 4;
+}
+
+/** By affinity as long as that makes no hot spot, else the least loaded, ties at random. */
+function share(candidates: readonly Candidate[], affinityKey: string | undefined, random: () => number): Candidate {
+  if (affinityKey === undefined) return leastLoaded(candidates, random);
+  const total = candidates.reduce((sum, { slot }) => sum + loadOf(slot), 0);
+  const bound = (1.25 * (total + 1)) / candidates.length;
+  const cool = candidates.filter(({ slot }) => loadOf(slot) < bound);
+  return maximum(cool, (candidate) => weightOf(affinityKey, candidate));
+}
+
+function leastLoaded(candidates: readonly Candidate[], random: () => number): Candidate {
+  const least = Math.min(...candidates.map(({ slot }) => loadOf(slot)));
+  const ties = candidates.filter(({ slot }) => loadOf(slot) === least);
+  return ties[Math.floor(random() * ties.length)]!;
+}
+
+/** By what all routers see alike, then by rendezvous of model and slot. */
+function agree(candidates: readonly Candidate[], rank: number, model: ModelId, nowMs: number): Candidate {
+  const cost = ({ slot }: Candidate) => {
+    if (rank === ranks.idle) return -idleSteps(slot, nowMs);
+    if (rank === ranks.busy) return slot.running;
+    if (rank === ranks.taken) return slot.waiting;
+    return 0;
+  };
+  const least = Math.min(...candidates.map(cost));
+  const equal = candidates.filter((candidate) => cost(candidate) === least);
+  return maximum(equal, (candidate) => weightOf(model, candidate));
+}
+
+/** Idle time in doubling steps: routers that saw a slot become idle at slightly different times still agree. */
+function idleSteps(slot: SlotView, nowMs: number): number {
+  return Math.floor(Math.log2(1 + (nowMs - (slot.idleSinceMs ?? nowMs)) / 1000));
+}
+
+function maximum(candidates: readonly Candidate[], weight: (candidate: Candidate) => number): Candidate {
+  return candidates.reduce((best, candidate) => (weight(candidate) > weight(best) ? candidate : best));
+}
+
+/** Rendezvous weight of a slot for a key: FNV-1a over the names, then murmur3's finalizer to spread it. */
+function weightOf(key: string, { node, slot }: Candidate): number {
+  let hash = 0x811c9dc5;
+  for (const part of [key, node, slot.name]) {
+    for (let i = 0; i < part.length; i++) hash = Math.imul(hash ^ part.charCodeAt(i), 0x01000193);
+    hash = Math.imul(hash ^ 0xff, 0x01000193);
+  }
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return (hash ^ (hash >>> 16)) >>> 0;
+}

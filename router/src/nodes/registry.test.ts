@@ -1,0 +1,112 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { asId, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
+import type { NodeView } from "./node-view.ts";
+import { NodeRegistry, type NodeHello, type SlotReport } from "./registry.ts";
+
+const node = asId<NodeId>("gpu-1");
+const slot = asId<SlotName>("s");
+const model = asId<ModelId>("m");
+const hello: NodeHello = { node, bootId: "1", agentVersion: "0", slots: [{ name: slot, models: [model] }] };
+
+function report(given: Partial<SlotReport> = {}) {
+  const idle: SlotReport = {
+    name: slot,
+    kind: "active",
+    active: model,
+    running: 0,
+    runningOfRouter: 0,
+    waitingByModel: new Map(),
+    stateAgeMs: 0,
+  };
+  return { slots: [{ ...idle, ...given }], maintenance: false, admitting: true };
+}
+
+let registry: NodeRegistry;
+beforeEach(() => {
+  registry = new NodeRegistry();
+});
+const look = (nowMs: number): NodeView => registry.view(nowMs)[0]!;
+
+describe("a node is reachable", () => {
+  test("with a link, a fresh report and a data session, and not without any of them", () => {
+    expect(registry.view(0)).toEqual([]);
+    const link = registry.linkUp(hello);
+    expect(look(0).reachable).toBe(false);
+    link.report(report(), 0);
+    expect(look(0).reachable).toBe(false);
+    registry.sessionUp(node);
+    expect(look(0).reachable).toBe(true);
+    registry.sessionDown(node);
+    expect(look(0).reachable).toBe(false);
+  });
+
+  test("until it has been silent for 3 s, and again with its next report", () => {
+    const link = registry.linkUp(hello);
+    registry.sessionUp(node);
+    link.report(report(), 1_000);
+    expect(look(4_000).reachable).toBe(true);
+    expect(look(4_001).reachable).toBe(false);
+    link.report(report(), 5_000);
+    expect(look(5_000).reachable).toBe(true);
+  });
+
+  test("no longer from the moment its link resets", () => {
+    const link = registry.linkUp(hello);
+    registry.sessionUp(node);
+    link.report(report(), 0);
+    link.down(1);
+    expect(look(1).reachable).toBe(false);
+  });
+});
+
+test("a link that another one has replaced changes nothing any more", () => {
+  const old = registry.linkUp(hello);
+  const link = registry.linkUp({ ...hello, bootId: "2" });
+  registry.sessionUp(node);
+  link.report(report(), 0);
+  old.report(report({ kind: "failed" }), 1);
+  old.down(2);
+  expect(look(3)).toMatchObject({ reachable: true, slots: [{ kind: "active" }] });
+});
+
+test("requests in flight are counted at dispatch, settled once, and outlive reports and links", () => {
+  const link = registry.linkUp(hello);
+  link.report(report(), 0);
+  const settle = registry.dispatched(node, slot);
+  registry.dispatched(node, slot);
+  expect(look(0).slots[0]!.inFlight).toBe(2);
+  link.report(report({ running: 2, runningOfRouter: 2 }), 1);
+  expect(look(1).slots[0]!.inFlight).toBe(2);
+  link.down(2);
+  registry.linkUp({ ...hello, bootId: "2" }).report(report(), 3);
+  expect(look(3).slots[0]!.inFlight).toBe(2);
+  settle();
+  settle();
+  expect(look(4).slots[0]!.inFlight).toBe(1);
+});
+
+test("a slot is idle since it was first seen with nothing to do, and no longer when that ends or its model changes", () => {
+  const link = registry.linkUp(hello);
+  const idleSince = (given: Partial<SlotReport>, nowMs: number) => {
+    link.report(report(given), nowMs);
+    return look(nowMs).slots[0]!.idleSinceMs;
+  };
+  expect(idleSince({}, 1)).toBe(1);
+  expect(idleSince({}, 2)).toBe(1);
+  expect(idleSince({ running: 1 }, 3)).toBeUndefined();
+  expect(idleSince({}, 4)).toBe(4);
+  expect(idleSince({ waitingByModel: new Map([[model, 2]]) }, 5)).toBeUndefined();
+  expect(look(5).slots[0]!.waiting).toBe(2);
+  expect(idleSince({}, 6)).toBe(6);
+  expect(idleSince({ active: asId<ModelId>("other") }, 7)).toBe(7);
+});
+
+test("operators see a lost node for an hour", () => {
+  const link = registry.linkUp(hello);
+  link.report(report(), 0);
+  link.down(1_000);
+  expect(registry.details(2_000)).toMatchObject([
+    { hello, linked: false, dataSessions: 0, view: { reachable: false } },
+  ]);
+  expect(registry.details(3_601_001)).toEqual([]);
+});

@@ -1,0 +1,213 @@
+/**
+ * The live picture of the nodes: what they say on their links, whether they can be reached, and what this router has in
+ * flight to them. No I/O; times are monotonic milliseconds that the caller passes in.
+ */
+import type { ModelId, NodeId, SlotName } from "@weiche/shared/ids.ts";
+import type { NodeView, SlotKind, SlotView } from "./node-view.ts";
+
+export interface NodeHello {
+  readonly node: NodeId;
+  /** UUIDv7: of two, the greater is the later start of the agent. */
+  readonly bootId: string;
+  readonly agentVersion: string;
+  readonly slots: readonly { readonly name: SlotName; readonly models: readonly ModelId[] }[];
+}
+
+export interface NodeReport {
+  readonly slots: readonly SlotReport[];
+  readonly host?: HostReport;
+  readonly maintenance: boolean;
+  readonly admitting: boolean;
+}
+
+export interface SlotReport {
+  readonly name: SlotName;
+  readonly kind: SlotKind;
+  readonly active?: ModelId;
+  readonly next?: ModelId;
+  readonly running: number;
+  readonly runningOfRouter: number;
+  readonly waitingByModel: ReadonlyMap<ModelId, number>;
+  readonly oldestRunningMs?: number;
+  readonly closesInMs?: number;
+  readonly stateAgeMs: number;
+  readonly maxConcurrent?: number;
+  readonly retryInMs?: number;
+  readonly engine?: EngineReport;
+}
+
+/** From the engine's own metrics. Shares are 0 to 1. */
+export interface EngineReport {
+  readonly running?: number;
+  readonly waiting?: number;
+  readonly kvCacheUse?: number;
+  readonly prefixCacheHitRate?: number;
+}
+
+export interface HostReport {
+  readonly cpuUse?: number;
+  readonly memoryTotalBytes?: number;
+  readonly memoryAvailableBytes?: number;
+  readonly gpus: readonly GpuReport[];
+}
+
+export interface GpuReport {
+  readonly index: number;
+  readonly memoryTotalBytes?: number;
+  readonly memoryUsedBytes?: number;
+  readonly utilisation?: number;
+  readonly temperatureCelsius?: number;
+  readonly powerWatts?: number;
+}
+
+/** All that is known of a node, for operators. */
+export interface NodeDetail {
+  readonly view: NodeView;
+  readonly hello: NodeHello;
+  readonly linked: boolean;
+  readonly dataSessions: number;
+  readonly report: NodeReport | undefined;
+}
+
+/** Reports come each second. */
+export const silentMsMax = 3_000;
+/** A node without link is shown to operators for so long. */
+const forgottenAfterMs = 3_600_000;
+
+/** What the link of a node may do; harmless once another link has taken its place. */
+export interface NodeLinkEntry {
+  report(report: NodeReport, nowMs: number): void;
+  down(nowMs: number): void;
+}
+
+export class NodeRegistry {
+  readonly #nodes = new Map<NodeId, NodeEntry>();
+
+  /** A node has said hello; its link of before, if any, counts no longer. */
+  linkUp(hello: NodeHello): NodeLinkEntry {
+    const entry = this.#entry(hello.node);
+    const link = {
+      report: (report: NodeReport, nowMs: number) => {
+        if (entry.link === link) entry.take(report, nowMs);
+      },
+      down: (nowMs: number) => {
+        if (entry.link !== link) return;
+        entry.link = undefined;
+        entry.lostAtMs = nowMs;
+      },
+    };
+    entry.hello = hello;
+    entry.link = link;
+    entry.report = undefined;
+    entry.slots = [];
+    entry.reportedAtMs = -Infinity;
+    return link;
+  }
+
+  sessionUp(node: NodeId): void {
+    this.#entry(node).dataSessions++;
+  }
+
+  sessionDown(node: NodeId): void {
+    this.#entry(node).dataSessions--;
+  }
+
+  /** Counts a request of this router to the slot until the returned function is called, once. */
+  dispatched(node: NodeId, slot: SlotName): () => void {
+    const entry = this.#entry(node);
+    entry.count(slot, 1);
+    let counted = true;
+    return () => {
+      if (counted) entry.count(slot, -1);
+      counted = false;
+    };
+  }
+
+  /** The nodes that have ever said hello, as they are now. Live objects: look and decide at once. */
+  view(nowMs: number): readonly NodeView[] {
+    const views: NodeView[] = [];
+    for (const [node, entry] of this.#nodes) {
+      if (!entry.hello) continue;
+      if (!entry.link && nowMs - entry.lostAtMs > forgottenAfterMs && entry.dataSessions === 0)
+        this.#nodes.delete(node);
+      else views.push(entry.look(nowMs));
+    }
+    return views;
+  }
+
+  details(nowMs: number): readonly NodeDetail[] {
+    return this.view(nowMs).map((view) => {
+      const { hello, link, dataSessions, report } = this.#nodes.get(view.node)!;
+      return { view, hello: hello!, linked: link !== undefined, dataSessions, report };
+    });
+  }
+
+  #entry(node: NodeId): NodeEntry {
+    let entry = this.#nodes.get(node);
+    if (!entry) this.#nodes.set(node, (entry = new NodeEntry(node)));
+    return entry;
+  }
+}
+
+interface LiveSlot extends SlotView {
+  inFlight: number;
+}
+
+/** One node; itself its view. In flight outlives links and restarts of the agent: it ends when the streams do. */
+class NodeEntry implements NodeView {
+  readonly node: NodeId;
+  hello: NodeHello | undefined;
+  link: NodeLinkEntry | undefined;
+  lostAtMs = -Infinity;
+  report: NodeReport | undefined;
+  reportedAtMs = -Infinity;
+  dataSessions = 0;
+  reachable = false;
+  slots: readonly LiveSlot[] = [];
+  readonly #inFlight = new Map<SlotName, number>();
+
+  constructor(node: NodeId) {
+    this.node = node;
+  }
+
+  get admitting(): boolean {
+    return this.report?.admitting ?? false;
+  }
+
+  get maintenance(): boolean {
+    return this.report?.maintenance ?? false;
+  }
+
+  look(nowMs: number): NodeView {
+    this.reachable = this.link !== undefined && this.dataSessions > 0 && nowMs - this.reportedAtMs <= silentMsMax;
+    return this;
+  }
+
+  take(report: NodeReport, nowMs: number): void {
+    const models = new Map(this.hello!.slots.map((slot) => [slot.name, slot.models]));
+    const before = new Map(this.slots.map((slot) => [slot.name, slot]));
+    this.report = report;
+    this.reportedAtMs = nowMs;
+    this.slots = report.slots.map((slot) => ({
+      ...slot,
+      models: models.get(slot.name) ?? [],
+      inFlight: this.#inFlight.get(slot.name) ?? 0,
+      waiting: slot.waitingByModel.values().reduce((sum, waiting) => sum + waiting, 0),
+      ...idleSince(slot, before.get(slot.name), nowMs),
+    }));
+  }
+
+  count(name: SlotName, by: 1 | -1): void {
+    const inFlight = (this.#inFlight.get(name) ?? 0) + by;
+    if (inFlight === 0) this.#inFlight.delete(name);
+    else this.#inFlight.set(name, inFlight);
+    const slot = this.slots.find((candidate) => candidate.name === name);
+    if (slot) slot.inFlight = inFlight;
+  }
+}
+
+function idleSince(slot: SlotReport, before: SlotView | undefined, nowMs: number): { readonly idleSinceMs?: number } {
+  if (slot.running > 0 || slot.waitingByModel.size > 0) return {};
+  const unchanged = before?.active === slot.active ? before?.idleSinceMs : undefined;
+  return { idleSinceMs: unchanged ?? nowMs };
+}
