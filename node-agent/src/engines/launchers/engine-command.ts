@@ -1,0 +1,63 @@
+/** What an engine is started with: its place to listen, its command line, its environment, the hash of its configuration. */
+import { createHash } from "node:crypto";
+import { delimiter, dirname } from "node:path";
+import type { EngineEndpoint, LauncherSpec } from "../engine.ts";
+
+/** The kernel's limit for the path of a Unix socket. */
+const socketPathBytesMax = 107;
+
+/** What of the agent's own environment an engine may see. Never credentials: those are named in the engine's `env`. */
+const inherited =
+  /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_[A-Z]+|TZ|TMPDIR|LD_LIBRARY_PATH|CUDA_HOME|CUDA_PATH|NVIDIA_[A-Z_]+|HF_HOME|HF_HUB_CACHE|HF_HUB_OFFLINE|XDG_[A-Z_]+)$/;
+
+/** The agent's runtime comes first in `PATH`, so that a command `node …` runs on it. */
+export function engineEnvironment(
+  own: NodeJS.ProcessEnv,
+  nodePath: string,
+  given: Readonly<Record<string, string>>,
+): Record<string, string> {
+  const kept = Object.entries(own).filter(([name, value]) => value !== undefined && inherited.test(name));
+  const path = [dirname(nodePath), own["PATH"] ?? "/usr/local/bin:/usr/bin:/bin"].join(delimiter);
+  // The GPU numbers of the configuration are nvidia-smi's: CUDA counts in another order unless told so.
+  return {
+    ...(Object.fromEntries(kept) as Record<string, string>),
+    PATH: path,
+    CUDA_DEVICE_ORDER: "PCI_BUS_ID",
+    ...given,
+  };
+}
+
+export interface ListenPlace {
+  readonly port?: number;
+  readonly socketPath?: string;
+}
+
+/** `{port}` and `{socket}` in a command. A socket is what the engine is reached by when it has both. */
+export function fillCommand(command: readonly string[], place: ListenPlace): string[] {
+  return command.map((part) =>
+    part.replaceAll("{port}", String(place.port)).replaceAll("{socket}", String(place.socketPath)),
+  );
+}
+
+export function endpointOf({ port, socketPath }: ListenPlace): EngineEndpoint {
+  return socketPath === undefined ? { origin: `http://127.0.0.1:${port}` } : { origin: "http://localhost", socketPath };
+}
+
+export function checkSocketPath(path: string): string {
+  const bytes = Buffer.byteLength(path);
+  if (bytes > socketPathBytesMax) {
+    throw new Error(
+      `socket path ${path} has ${bytes} bytes, at most ${socketPathBytesMax} work: shorten the data directory`,
+    );
+  }
+  return path;
+}
+
+/** Two specs with the same hash start the same engine. */
+export function commandHash(launcher: LauncherSpec): string {
+  const env = launcher.kind === "external" ? {} : launcher.env;
+  const sorted = Object.entries(env).sort(([a], [b]) => (a < b ? -1 : 1));
+  return createHash("sha256")
+    .update(JSON.stringify({ ...launcher, env: sorted }))
+    .digest("hex");
+}

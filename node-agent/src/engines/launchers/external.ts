@@ -1,0 +1,29 @@
+/**
+ * Engines that somebody else runs: the agent reaches them at a URL and neither starts nor stops them. Those that can
+ * sleep do; others keep their memory while another model is active, which whoever runs them must have planned.
+ */
+import { assert } from "@weiche/shared/assert.ts";
+import type { SlotName } from "@weiche/shared/ids.ts";
+import type { EngineHandle, EngineSpec, Launcher } from "../engine.ts";
+
+export function createExternalLauncher(): Launcher {
+  return {
+    start: (spec, slot) => Promise.resolve(handleOf(spec, slot)),
+    recover: (handle, spec) =>
+      Promise.resolve(spec.launcher.kind === "external" && originOf(spec.launcher.url) === handle.endpoint.origin),
+    stop: () => Promise.resolve(),
+    onExit: () => () => {},
+    lastLines: () => Promise.resolve([]),
+    processes: () => Promise.resolve([]),
+  };
+}
+
+function handleOf(spec: EngineSpec, slot: SlotName): EngineHandle {
+  assert(spec.launcher.kind === "external", "the external launcher knows URLs");
+  const endpoint = { origin: originOf(spec.launcher.url) };
+  return { slot, model: spec.model, launcher: "external", endpoint, asleep: false };
+}
+
+function originOf(url: string): string {
+  return new URL(url).origin;
+}

@@ -1,0 +1,33 @@
+/** Free loopback ports for engines. A port is handed out before its engine listens on it: none is handed out twice. */
+import { once } from "node:events";
+import { createServer, type AddressInfo } from "node:net";
+
+export interface LoopbackPorts {
+  take(): Promise<number>;
+  /** The engine that had it is gone. */
+  release(port: number): void;
+}
+
+export function createLoopbackPorts(): LoopbackPorts {
+  const taken = new Set<number>();
+  return {
+    async take() {
+      for (;;) {
+        const port = await freePort();
+        if (taken.has(port)) continue;
+        taken.add(port);
+        return port;
+      }
+    },
+    release: (port) => void taken.delete(port),
+  };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}

@@ -1,0 +1,225 @@
+/**
+ * Engines as processes of the agent's host. Each leads a process group and session of its own and writes to a file, so
+ * that it outlives the agent however that ends; the next agent finds it by pid, start time and hash of its command.
+ *
+ *   start ── spawned, handle ──▶ living ──▶ exits by itself: onExit; what is left of its group goes with `stop`
+ *                                  │
+ *                                  └─ stop: SIGTERM, 2 s, SIGTERM (llama-server wants two), 10 s, SIGKILL, to the group
+ */
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { assert } from "@weiche/shared/assert.ts";
+import { every, sleep, type Clock } from "@weiche/shared/clock.ts";
+import { asId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
+import type { EngineHandle, EngineSpec, ExitReport, Launcher } from "../engine.ts";
+import type { EngineLogs } from "../engine-log.ts";
+import { engineName } from "../engine-name.ts";
+import { checkSocketPath, commandHash, endpointOf, engineEnvironment, fillCommand } from "./engine-command.ts";
+import type { LoopbackPorts } from "./loopback-ports.ts";
+import type { ProcessTable } from "./process-table.ts";
+
+export interface ProcessLauncherOptions {
+  readonly stateDir: string;
+  /** The agent's own environment, of which engines see a part. */
+  readonly environment: NodeJS.ProcessEnv;
+  /** The agent's own runtime. */
+  readonly nodePath: string;
+  readonly clock: Clock;
+  readonly logs: EngineLogs;
+  readonly ports: LoopbackPorts;
+  readonly processes: ProcessTable;
+  readonly stopTimes?: StopTimes;
+}
+
+export interface StopTimes {
+  readonly secondSignalAfterMs: number;
+  readonly killAfterMs: number;
+  /** After a kill; a process in the kernel's hands can stay longer. */
+  readonly goneAfterMs: number;
+}
+
+const defaultStopTimes: StopTimes = { secondSignalAfterMs: 2_000, killAfterMs: 10_000, goneAfterMs: 20_000 };
+const adoptedPollMs = 250;
+const stopPollMsMin = 10;
+const stopPollMsMax = 200;
+
+export function createProcessLauncher(options: ProcessLauncherOptions): Launcher {
+  return new ProcessLauncher(options);
+}
+
+class ProcessLauncher implements Launcher {
+  readonly #options: ProcessLauncherOptions;
+  /** Leaders that were seen to be ours in this agent's life, with their exit if they are our children. */
+  readonly #known = new Map<number, Promise<string> | "adopted">();
+
+  constructor(options: ProcessLauncherOptions) {
+    this.#options = options;
+  }
+
+  async start(spec: EngineSpec, slot: SlotName): Promise<EngineHandle> {
+    assert(spec.launcher.kind === "process", "the process launcher starts processes");
+    const { command, env, directory } = spec.launcher;
+    const wants = (place: string) => command.some((part) => part.includes(place));
+    if (!wants("{port}") && !wants("{socket}")) throw new Error("its command names neither {port} nor {socket}");
+    const socketPath = wants("{socket}") ? await this.#freeSocket(slot, spec.model) : undefined;
+    const port = wants("{port}") ? await this.#options.ports.take() : undefined;
+    try {
+      const child = await this.#spawn(
+        engineName(slot, spec.model),
+        fillCommand(command, { port, socketPath }),
+        directory,
+        {
+          ...engineEnvironment(this.#options.environment, this.#options.nodePath, env),
+          WEICHE_ENGINE: this.#mark(slot) + spec.model,
+        },
+      );
+      const pid = child.pid!;
+      const startTicks = await this.#options.processes.startOf(pid);
+      const endpoint = endpointOf({ port, socketPath });
+      return {
+        ...{ slot, model: spec.model, launcher: "process", endpoint, pid, asleep: false },
+        ...{ startTicks, commandHash: commandHash(spec.launcher) },
+      };
+    } catch (error) {
+      if (port !== undefined) this.#options.ports.release(port);
+      throw error;
+    }
+  }
+
+  async recover(handle: EngineHandle, spec: EngineSpec): Promise<boolean> {
+    if (handle.pid === undefined || handle.commandHash !== commandHash(spec.launcher)) return false;
+    const started = await this.#options.processes.startOf(handle.pid);
+    if (started === undefined || started !== handle.startTicks) return false;
+    this.#known.set(handle.pid, this.#known.get(handle.pid) ?? "adopted");
+    return true;
+  }
+
+  async stop(handle: EngineHandle): Promise<void> {
+    if (handle.pid === undefined || !(await this.#isOurs(handle.pid, handle))) return;
+    const { secondSignalAfterMs, killAfterMs, goneAfterMs } = this.#options.stopTimes ?? defaultStopTimes;
+    const gone =
+      (await this.#signal(handle.pid, handle, "SIGTERM", secondSignalAfterMs)) ||
+      (await this.#signal(handle.pid, handle, "SIGTERM", killAfterMs)) ||
+      (await this.#signal(handle.pid, handle, "SIGKILL", goneAfterMs));
+    if (!gone) throw new Error(`process group ${handle.pid} is still there after SIGKILL`);
+    this.#known.delete(handle.pid);
+    const { origin, socketPath } = handle.endpoint;
+    if (socketPath !== undefined) await rm(socketPath, { force: true });
+    this.#options.ports.release(Number(new URL(origin).port));
+  }
+
+  onExit(handle: EngineHandle, callback: (report: ExitReport) => void): () => void {
+    let watching = true;
+    const exit = this.#known.get(handle.pid!);
+    const report = async (reason: string) => {
+      const lastLines = await this.lastLines(handle);
+      if (watching) callback({ reason, lastLines });
+      watching = false;
+    };
+    if (exit instanceof Promise) {
+      void exit.then(report);
+      return () => void (watching = false);
+    }
+    // Not our child: only its disappearance can be seen.
+    const poll = every(this.#options.clock, adoptedPollMs, async () => {
+      if ((await this.#options.processes.startOf(handle.pid!)) === handle.startTicks) return;
+      poll.cancel();
+      await report("gone, how is not known: an earlier agent started it");
+    });
+    return () => {
+      watching = false;
+      poll.cancel();
+    };
+  }
+
+  lastLines(handle: EngineHandle): Promise<readonly string[]> {
+    return this.#options.logs.lastLines(engineName(handle.slot, handle.model)).catch(() => []);
+  }
+
+  processes(handle: EngineHandle): Promise<readonly number[]> {
+    return this.#options.processes.group(handle.pid!);
+  }
+
+  /** By a mark in their environment: an agent can die between starting an engine and writing its handle. */
+  async running(slot: SlotName): Promise<readonly EngineHandle[]> {
+    const groups = await this.#options.processes.groupsWith(`WEICHE_ENGINE=${this.#mark(slot)}`);
+    return Promise.all(
+      [...groups].map(async ([pid, model]): Promise<EngineHandle> => {
+        const startTicks = await this.#options.processes.startOf(pid);
+        const endpoint = { origin: "http://127.0.0.1" };
+        return { slot, model: asId<ModelId>(model), launcher: "process", endpoint, pid, startTicks, asleep: false };
+      }),
+    );
+  }
+
+  async #spawn(name: string, command: readonly string[], directory: string, env: Record<string, string>) {
+    if (!(await stat(directory).catch(() => undefined))?.isDirectory()) {
+      throw new Error(`its directory ${directory} does not exist`);
+    }
+    await using log = await this.#options.logs.open(name);
+    // Detached: a session and group of its own. Files, not pipes: a pipe would break with the agent.
+    const child: ChildProcess = spawn(command[0]!, command.slice(1), {
+      ...{ cwd: directory, env, detached: true, stdio: ["ignore", log.fd, log.fd] },
+    });
+    const exited = new Promise<string>((resolve) => {
+      child.once("exit", (code, signal) => resolve(signal === null ? `exit code ${code}` : `signal ${signal}`));
+    });
+    await once(child, "spawn");
+    child.unref();
+    this.#known.set(child.pid!, exited);
+    return child;
+  }
+
+  async #freeSocket(slot: SlotName, model: ModelId): Promise<string> {
+    const path = checkSocketPath(join(this.#options.stateDir, "sockets", `${engineName(slot, model)}.sock`));
+    await mkdir(join(this.#options.stateDir, "sockets"), { recursive: true, mode: 0o700 });
+    await rm(path, { force: true });
+    return path;
+  }
+
+  #mark(slot: SlotName): string {
+    return `${this.#options.stateDir}/${slot}/`;
+  }
+
+  /**
+   * A leader with another start time is another process: its pid was used again. If the leader is gone, its group is
+   * ours when we saw the leader live, or when a process in it carries our mark.
+   */
+  async #isOurs(pid: number, handle: EngineHandle): Promise<boolean> {
+    const started = await this.#options.processes.startOf(pid);
+    if (started !== undefined) return started === handle.startTicks;
+    if (this.#known.has(pid)) return true;
+    return (await this.#options.processes.groupsWith(`WEICHE_ENGINE=${this.#mark(handle.slot)}`)).has(pid);
+  }
+
+  /** Resolves with whether the whole group is gone within the time. */
+  async #signal(pgid: number, handle: EngineHandle, signal: NodeJS.Signals, waitMs: number): Promise<boolean> {
+    assert(Number.isInteger(pgid) && pgid > 1, "only an engine's own group gets signals");
+    const { clock, processes } = this.#options;
+    const untilMs = clock.monotonicMs() + waitMs;
+    let left = signalGroup(pgid, signal);
+    for (
+      let stepMs = stopPollMsMin;
+      left && clock.monotonicMs() < untilMs;
+      stepMs = Math.min(stepMs * 2, stopPollMsMax)
+    ) {
+      await sleep(clock, stepMs);
+      const leader = await processes.startOf(pgid);
+      if (leader !== undefined && leader === handle.startTicks) continue;
+      left = signalGroup(pgid, 0) && (await processes.group(pgid)).length > 0;
+    }
+    return !left;
+  }
+}
+
+/** False if there is no such group. */
+function signalGroup(pgid: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(-pgid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ESRCH") return false;
+    throw error;
+  }
+}

@@ -1,0 +1,156 @@
+/**
+ * One engine that exists on this host: watched from its first moment, proven, put to sleep, woken and stopped.
+ *
+ * On disk its handle says `asleep` only while that is certain: written after it fell asleep, taken back before it is
+ * woken. So an agent that dies in between leaves an engine that fails its probe, never a second one awake.
+ */
+import type { Clock } from "@weiche/shared/clock.ts";
+import type { DialectLifecycle, DialectLifecycles } from "./dialect-lifecycle.ts";
+import { EngineStartError } from "./engine.ts";
+import type { EngineHandle, EngineSpec, ExitReport, Launcher, Launchers } from "./engine.ts";
+import { deadline, untilReady } from "./engine-wait.ts";
+import type { HandleStore } from "./handle-store.ts";
+
+export interface EngineHost {
+  readonly launchers: Launchers;
+  readonly dialects: DialectLifecycles;
+  readonly handles: HandleStore;
+  readonly clock: Clock;
+  readonly limits: EngineLimits;
+}
+
+export interface EngineLimits {
+  /** One probe; the first token of a fresh engine can take long. */
+  readonly probeMsMax: number;
+  /** How long an engine that should be there already (woken, adopted, external) may take to answer. */
+  readonly warmMsMax: number;
+  readonly sleepMsMax: number;
+  readonly wakeMsMax: number;
+}
+
+export const defaultEngineLimits: EngineLimits = {
+  probeMsMax: 60_000,
+  warmMsMax: 10_000,
+  sleepMsMax: 60_000,
+  wakeMsMax: 120_000,
+};
+
+/** While changing, whoever changes it deals with its exit. */
+export type EngineState = "changing" | "awake" | "asleep";
+
+export class RunningEngine {
+  readonly spec: EngineSpec;
+  /** GPU memory that was free before it started, if it was started by this agent and measured. */
+  readonly freeBeforeStart: number | undefined;
+  readonly #host: EngineHost;
+  readonly #gone = new AbortController();
+  readonly #unwatch: () => void;
+  #handle: EngineHandle;
+  #state: EngineState = "changing";
+  #sinceMs: number;
+
+  /** `onExit` is called when it exits while awake or asleep; the engine is `changing` then. */
+  constructor(
+    host: EngineHost,
+    spec: EngineSpec,
+    handle: EngineHandle,
+    onExit: (engine: RunningEngine, was: EngineState, report: ExitReport) => void,
+    freeBeforeStart?: number,
+  ) {
+    this.#host = host;
+    this.spec = spec;
+    this.freeBeforeStart = freeBeforeStart;
+    this.#handle = handle;
+    this.#sinceMs = host.clock.monotonicMs();
+    this.#unwatch = this.#launcher.onExit(handle, (report) => {
+      const was = this.#state;
+      this.enter("changing");
+      this.#gone.abort(new EngineStartError(report.reason, report.lastLines));
+      if (was !== "changing") onExit(this, was, report);
+    });
+  }
+
+  get handle(): EngineHandle {
+    return this.#handle;
+  }
+
+  get state(): EngineState {
+    return this.#state;
+  }
+
+  get inStateMs(): number {
+    return this.#host.clock.monotonicMs() - this.#sinceMs;
+  }
+
+  enter(state: EngineState): void {
+    this.#state = state;
+    this.#sinceMs = this.#host.clock.monotonicMs();
+  }
+
+  /** Asks until it has made a token. Throws if it is not ready, alive and wanted at the very end. */
+  async becomeReady(signal: AbortSignal): Promise<void> {
+    const either = AbortSignal.any([signal, this.#gone.signal]);
+    await untilReady(this.#host.clock, this.#host.limits.probeMsMax, either, (limit) =>
+      this.#dialect.readiness(this.#handle.endpoint, this.spec.model, limit),
+    );
+    either.throwIfAborted();
+  }
+
+  /** The same for an engine that should be there already. */
+  async answer(signal: AbortSignal): Promise<void> {
+    using limit = deadline(this.#host.clock, this.#host.limits.warmMsMax, "the engine's answer", signal);
+    await this.becomeReady(limit.signal);
+  }
+
+  get canSleep(): boolean {
+    return this.spec.sleepLevel !== undefined && this.#dialect.sleep !== undefined;
+  }
+
+  async sleep(): Promise<void> {
+    using limit = deadline(this.#host.clock, this.#host.limits.sleepMsMax, "falling asleep", this.#gone.signal);
+    await this.#dialect.sleep!(this.#handle.endpoint, this.spec.sleepLevel!, limit.signal);
+    limit.signal.throwIfAborted();
+  }
+
+  async wake(signal: AbortSignal): Promise<void> {
+    if (!this.#dialect.wake || this.spec.sleepLevel === undefined) throw new Error("it sleeps, but is not set up to");
+    using limit = deadline(this.#host.clock, this.#host.limits.wakeMsMax, "waking", signal, this.#gone.signal);
+    await this.remember(false);
+    await this.#dialect.wake(this.#handle.endpoint, this.spec.sleepLevel, limit.signal);
+    limit.signal.throwIfAborted();
+  }
+
+  /** Writes its handle to disk. */
+  async remember(asleep: boolean): Promise<void> {
+    this.#handle = { ...this.#handle, asleep };
+    await this.#host.handles.write(this.#handle);
+  }
+
+  /** Resolves when it is gone, with all of its group, and forgotten on disk. */
+  async stop(): Promise<void> {
+    this.enter("changing");
+    await this.#launcher.stop(this.#handle);
+    this.unwatch();
+    await this.#host.handles.remove(this.#handle.slot, this.#handle.model);
+  }
+
+  unwatch(): void {
+    this.#unwatch();
+  }
+
+  lastLines(): Promise<readonly string[]> {
+    return this.#launcher.lastLines(this.#handle);
+  }
+
+  processes(): Promise<readonly number[]> {
+    return this.#launcher.processes(this.#handle);
+  }
+
+  get #launcher(): Launcher {
+    return this.#host.launchers[this.spec.launcher.kind];
+  }
+
+  get #dialect(): DialectLifecycle {
+    return this.#host.dialects[this.spec.dialect];
+  }
+}

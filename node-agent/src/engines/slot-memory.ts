@@ -1,0 +1,184 @@
+/**
+ * The GPU memory of one slot: whether there is room for an engine, whether the memory of one that went away has come
+ * back (it comes later than the process goes), and who else holds some. Where nothing is measured nothing is waited for.
+ */
+import { sleep, type Clock } from "@weiche/shared/clock.ts";
+import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
+import type { GpuProcess, GpuReader, GpuReading } from "../report/gpu.ts";
+
+export interface SlotMemoryEvents {
+  /** An engine waits until so much more is free on its slot's GPUs. */
+  memoryAwaited(slot: SlotName, model: ModelId, missingBytes: number): void;
+  /** The memory of an engine that went away is still not free. */
+  memoryLate(slot: SlotName, model: ModelId): void;
+  /** A process that is no engine of this node holds memory on the slot's GPUs. Told once per process; it is left alone. */
+  foreignGpuProcess(slot: SlotName, pid: number, usedBytes: number | undefined): void;
+}
+
+export interface SlotMemoryOptions {
+  readonly slot: SlotName;
+  readonly gpus: readonly number[];
+  readonly clock: Clock;
+  readonly reader: GpuReader;
+  readonly events: SlotMemoryEvents;
+  /** Process ids of all engines of this node. Undefined: not known, then no process is called foreign. */
+  readonly engineProcesses: () => Promise<ReadonlySet<number> | undefined>;
+  readonly limits: MemoryLimits;
+}
+
+export interface MemoryLimits {
+  /** How long an engine waits for room before its start fails. */
+  readonly roomMsMax: number;
+  /** How long it waits before a sleeping engine is stopped to make room. */
+  readonly makeRoomAfterMs: number;
+  /** How long the memory of an engine that went away may take to come back. */
+  readonly returnMsMax: number;
+}
+
+export const defaultMemoryLimits: MemoryLimits = { roomMsMax: 30_000, makeRoomAfterMs: 3_000, returnMsMax: 10_000 };
+
+export interface WantedRoom {
+  readonly model: ModelId;
+  readonly neededBytes: number;
+  /** Processes of the engine itself: what it holds asleep counts as free for it. */
+  readonly own: () => Promise<readonly number[]>;
+}
+
+/** What was free, and what one engine held, before it went away. */
+export interface MemoryBefore {
+  readonly freeBytes: number;
+  readonly heldBytes: number;
+}
+
+const pollMs = 100;
+/** An awake engine's memory hardly moves: a reading of the last report will do. */
+const steadyMs = 10_000;
+/** Of what an engine held, the part that must come back: a sleeper keeps some, and other readings wobble. */
+const returnShare = 0.75;
+
+export class SlotMemory {
+  readonly #options: SlotMemoryOptions;
+  #told = new Set<number>();
+
+  constructor(options: SlotMemoryOptions) {
+    this.#options = options;
+  }
+
+  /** Free on the slot's GPUs together. Undefined: not measured. */
+  async freeBytes(ageMsMax = 0): Promise<number | undefined> {
+    return sumOf(await this.#gpus(ageMsMax), (gpu) => gpu.memoryFreeBytes);
+  }
+
+  /**
+   * Resolves when so much is free, or nothing is measured. `makeRoom` stops something that can be spared and resolves
+   * with whether there was any. Rejects with the reason when there is no room, or with that of the signal.
+   */
+  async waitForRoom(wanted: WantedRoom, makeRoom: () => Promise<boolean>, signal: AbortSignal): Promise<void> {
+    const { clock, events, limits, slot } = this.#options;
+    let sinceMs = clock.monotonicMs();
+    for (let first = true; ; first = false) {
+      signal.throwIfAborted();
+      const free = await this.freeBytes(first ? pollMs : 0);
+      if (free === undefined || free >= wanted.neededBytes) return;
+      const missing = wanted.neededBytes - free - ((await this.#heldBy(await wanted.own(), 0)) ?? 0);
+      if (missing <= 0) return;
+      if (first) events.memoryAwaited(slot, wanted.model, missing);
+      const waitedMs = clock.monotonicMs() - sinceMs;
+      if (waitedMs >= limits.makeRoomAfterMs) {
+        const shortage = `${gibibytes(missing)} of GPU memory are missing`;
+        const holders = await this.#foreignInTheWay(wanted.neededBytes);
+        if (holders)
+          throw new Error(`${shortage}: processes that are no engines of this node hold them (pid ${holders})`);
+        if (await makeRoom()) sinceMs = clock.monotonicMs();
+        else if (waitedMs >= limits.roomMsMax) throw new Error(`${shortage}, also after ${waitedMs / 1000} s`);
+      }
+      await sleep(clock, pollMs, signal);
+    }
+  }
+
+  /**
+   * To be asked before an engine with these processes goes away. Its memory is steady since `steadyForMs`; what was free
+   * before it started serves where nvidia-smi knows no pids.
+   */
+  async beforeLeaving(
+    processes: () => Promise<readonly number[]>,
+    steadyForMs: number,
+    freeBeforeStart: number | undefined,
+  ): Promise<MemoryBefore | undefined> {
+    const ageMsMax = Math.min(steadyForMs, steadyMs);
+    const freeBytes = await this.freeBytes(ageMsMax);
+    if (freeBytes === undefined) return undefined;
+    const held = await this.#heldBy(await processes(), ageMsMax);
+    const heldBytes = held ?? (freeBeforeStart === undefined ? undefined : freeBeforeStart - freeBytes);
+    return heldBytes === undefined ? undefined : { freeBytes, heldBytes };
+  }
+
+  /** Resolves with whether the memory was seen to come back in time; true where nothing is measured. */
+  async hasReturned(model: ModelId, before: MemoryBefore | undefined): Promise<boolean> {
+    if (before === undefined) return true;
+    const { clock, events, limits, slot } = this.#options;
+    const untilMs = clock.monotonicMs() + limits.returnMsMax;
+    for (;;) {
+      const free = await this.freeBytes();
+      if (free === undefined || free >= before.freeBytes + before.heldBytes * returnShare) return true;
+      if (clock.monotonicMs() >= untilMs) break;
+      await sleep(clock, pollMs);
+    }
+    events.memoryLate(slot, model);
+    return false;
+  }
+
+  /** Processes on the slot's GPUs that are no engines of this node. They are reported, never touched. */
+  async foreignProcesses(): Promise<readonly GpuProcess[]> {
+    const [processes, engines] = await Promise.all([this.#processes(0), this.#options.engineProcesses()]);
+    const foreign = engines ? (processes ?? []).filter((process) => !engines.has(process.pid)) : [];
+    for (const { pid, memoryUsedBytes } of foreign) {
+      if (!this.#told.has(pid)) this.#options.events.foreignGpuProcess(this.#options.slot, pid, memoryUsedBytes);
+    }
+    this.#told = new Set(foreign.map((process) => process.pid));
+    return foreign;
+  }
+
+  /** GPU memory of these processes. Undefined: nvidia-smi does not know them, as in some containers. */
+  async #heldBy(pids: readonly number[], ageMsMax: number): Promise<number | undefined> {
+    if (pids.length === 0) return undefined;
+    const known = (await this.#processes(ageMsMax))?.filter((process) => pids.includes(process.pid));
+    return known?.length ? sumOf(known, (process) => process.memoryUsedBytes) : undefined;
+  }
+
+  /** Their pids, if what they hold alone leaves too little. */
+  async #foreignInTheWay(neededBytes: number): Promise<string | undefined> {
+    const [foreign, gpus] = await Promise.all([this.foreignProcesses(), this.#gpus(steadyMs)]);
+    const total = sumOf(gpus, (gpu) => gpu.memoryTotalBytes);
+    const taken = foreign.reduce((sum, process) => sum + (process.memoryUsedBytes ?? 0), 0);
+    const inTheWay = total !== undefined && taken > 0 && total - taken < neededBytes;
+    return inTheWay ? foreign.map((process) => process.pid).join(", ") : undefined;
+  }
+
+  async #gpus(ageMsMax: number): Promise<readonly GpuReading[] | undefined> {
+    const { gpus, reader } = this.#options;
+    if (gpus.length === 0) return undefined;
+    const mine = (await reader.readGpus(ageMsMax))?.filter((gpu) => gpus.includes(gpu.index));
+    return mine?.length === gpus.length ? mine : undefined;
+  }
+
+  async #processes(ageMsMax: number): Promise<readonly GpuProcess[] | undefined> {
+    const uuids = (await this.#gpus(steadyMs))?.map((gpu) => gpu.uuid);
+    if (!uuids) return undefined;
+    return (await this.#options.reader.readGpuProcesses(ageMsMax))?.filter((process) =>
+      uuids.includes(process.gpuUuid),
+    );
+  }
+}
+
+/** Undefined if there is nothing to add up, or one value is missing. */
+function sumOf<T>(items: readonly T[] | undefined, valueOf: (item: T) => number | undefined): number | undefined {
+  return items?.reduce<number | undefined>((sum, item) => {
+    const value = valueOf(item);
+    return sum === undefined || value === undefined ? undefined : sum + value;
+  }, 0);
+}
+
+function gibibytes(bytes: number): string {
+  return `${(bytes / (1 << 30)).toFixed(1)} GiB`;
+}
