@@ -105,11 +105,16 @@ export interface SlotEngines {
   /**
    * Puts the model's engine away: sleeps it if it can, else stops it; resolves when the memory is seen to be free. Called
    * only with nothing in flight. An engine that will not sleep is stopped instead; rejects only if even that fails.
+   * `forGood`: it must not merely sleep (it hung, lied or exited). An engine that is gone already is put away. Called
+   * again for the same model after it rejected, or while an earlier call hangs beyond `stopMsMax`: both then settle.
    */
-  retire(model: ModelId, onPhase: (phase: SwitchPhase) => void): Promise<void>;
-  /** Engines of an earlier agent that are alive: the awake one, if there is exactly one, proven by a probe; others are put away. */
+  retire(model: ModelId, onPhase: (phase: SwitchPhase) => void, forGood?: boolean): Promise<void>;
+  /**
+   * Engines of an earlier agent that are alive: the awake one, if there is exactly one, proven by a probe; others are put
+   * away. Called before anything else, and again if it rejected or hung beyond `stopMsMax`.
+   */
   readopt(): Promise<{ readonly model: ModelId; readonly endpoint: EngineEndpoint } | undefined>;
-  /** Called when an awake engine exits by itself. */
+  /** Called when an awake engine exits by itself, once, and never for one that `retire` was called for. */
   onExit(callback: (model: ModelId, report: ExitReport) => void): void;
   /** Stops every engine of the slot, asleep or awake. */
   stopAll(): Promise<void>;
