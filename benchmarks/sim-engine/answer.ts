@@ -54,6 +54,7 @@ export interface SimDialect {
   /** Notices a leaver at once only on a stream that is producing. */
   readonly noticesLeaversLate: boolean;
   readonly canSleep: boolean;
+  readonly healthBody: string;
   /** Why this request is refused, in the engine's words. */
   check(request: SimRequest, model: string, contextTokens: number): Refusal | undefined;
   refusal(kind: RefusalKind, details?: { promptTokens?: number; maxTokens?: number; contextTokens?: number }): Refusal;
@@ -87,25 +88,18 @@ export function usageText(answer: Answer, completion = answer.entry.generated, d
   return `{"prompt_tokens":${request.promptTokens},"total_tokens":${total},"completion_tokens":${faulty(completion, fault)}${details}}`;
 }
 
+const wrongCounts: Partial<Record<FaultKind, string>> = {
+  "usage-negative": "-5",
+  "usage-string": '"12"',
+  "usage-fraction": "1.5",
+  "usage-infinite": "1e400",
+  "usage-unsafe": "9007199254740993",
+  "usage-large": "1000000000",
+};
+
 function faulty(completion: number, fault: FaultKind | undefined): string {
-  switch (fault) {
-    case "usage-negative":
-      return "-5";
-    case "usage-string":
-      return '"12"';
-    case "usage-fraction":
-      return "1.5";
-    case "usage-infinite":
-      return "1e400";
-    case "usage-unsafe":
-      return "9007199254740993";
-    case "usage-large":
-      return "1000000000";
-    case "usage-falling":
-      return String(Math.max(0, 100 - completion));
-    default:
-      return String(completion);
-  }
+  if (fault === "usage-falling") return String(Math.max(0, 100 - completion));
+  return (fault && wrongCounts[fault]) ?? String(completion);
 }
 
 /** `,"logprobs":…` of one token, minimal. */
@@ -125,4 +119,8 @@ export function textOf(answer: Answer, made: number): { reasoning: string; conte
     text[piece.kind] += piece.text;
   }
   return text;
+}
+
+export function eachChoice({ request }: Answer): number[] {
+  return Array.from({ length: request.choices }, (_, index) => index);
 }

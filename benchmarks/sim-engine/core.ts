@@ -11,6 +11,14 @@ export interface Work {
   abort(): void;
 }
 
+export interface CoreState {
+  readonly sleeping: boolean;
+  readonly running: number;
+  readonly waiting: number;
+  /** How often it was put to sleep over running requests: no gateway should ever do that. */
+  readonly sleptBusy: number;
+}
+
 type Part = "weights" | "kv_cache";
 
 export class EngineCore {
@@ -23,20 +31,16 @@ export class EngineCore {
   #paused = false;
   #weightsLost = false;
   #drained: (() => void) | undefined;
-  /** How often it was put to sleep over running requests: no gateway should ever do that. */
-  sleptBusy = 0;
+  #sleptBusy = 0;
 
   constructor(wheel: TimerWheel, maxRunning: number) {
     this.#wheel = wheel;
     this.#maxRunning = maxRunning;
   }
 
-  get running(): number {
-    return this.#running.size;
-  }
-
-  get waiting(): number {
-    return this.#waiting.size;
+  state(): CoreState {
+    const [running, waiting] = [this.#running.size, this.#waiting.size];
+    return { sleeping: this.sleeping, running, waiting, sleptBusy: this.#sleptBusy };
   }
 
   get sleeping(): boolean {
@@ -72,12 +76,12 @@ export class EngineCore {
   async sleep(level: number, mode: string, ms: number): Promise<void> {
     this.#paused = true;
     if (mode === "abort") {
-      if (this.#running.size > 0) this.sleptBusy++;
+      if (this.#running.size > 0) this.#sleptBusy++;
       this.abortAll();
     } else if (mode === "wait" && this.#running.size > 0) {
       await new Promise<void>((resolve) => (this.#drained = resolve));
     } else if (this.#running.size > 0) {
-      this.sleptBusy++;
+      this.#sleptBusy++;
     }
     await this.delay(ms);
     if (level === 0) return;

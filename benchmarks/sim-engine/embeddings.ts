@@ -1,10 +1,59 @@
-/** Vectors made from the text alone: the same text has the same vector in every engine, and each has length 1. */
+/** Embeddings: vectors made from the text alone, so that the same text has the same vector in every engine. */
 import { hash } from "node:crypto";
+import type { ServerResponse } from "node:http";
 import { createRandom } from "@weiche/shared/testing/random.ts";
+import type { EngineParts } from "./parts.ts";
+import { refuse, reply, replyWrong } from "./reply.ts";
+import { asNumber, inputTokens, isTokenList, parseSteering, text, type Body } from "./request.ts";
+
+export function serveEmbeddings(parts: EngineParts, id: string, body: Body, response: ServerResponse): void {
+  const { core, dialect, facts, faults, ledger } = parts;
+  const inputs: unknown[] = isTokenList(body["input"]) ? [body["input"]] : [body["input"]].flat();
+  const steering = parseSteering(text(inputs[0]), true);
+  const counts = inputs.map(inputTokens);
+  const tokens = counts.reduce((sum, count) => sum + count, 0);
+  const longest = Math.max(...counts);
+  if (longest > facts.contextTokens)
+    return refuse(response, dialect, "overflow", { promptTokens: longest, contextTokens: facts.contextTokens });
+  const fault = steering.fault ?? faults.take("request", Infinity);
+  if (fault && replyWrong(fault, parts, false, response)) return;
+  if (fault?.kind === "crash") return parts.crash();
+  if (fault?.kind === "reset" || fault?.kind === "cut") return void response.socket?.resetAndDestroy();
+  const entry = ledger.open(id, "/v1/embeddings", tokens, body, fault?.kind);
+  const work = {
+    begin: () => void core.delay(steering.ttftMs ?? facts.ttftMs).then(() => fault?.kind === "hang" || work.abort()),
+    /** An embedding is not broken off: it is done at once. */
+    abort: () => {
+      if (entry.closedAtMs === undefined) reply(response, 200, embeddings(inputs, body, tokens, parts, id));
+      ledger.close(entry, "finished", "stop");
+      core.leave(work);
+    },
+  };
+  response.once("close", () => {
+    ledger.close(entry, "aborted");
+    core.leave(work);
+  });
+  core.submit(work);
+}
+
+function embeddings(
+  inputs: readonly unknown[],
+  body: Body,
+  tokens: number,
+  { facts }: EngineParts,
+  id: string,
+): unknown {
+  const data = inputs.map((input, index) => {
+    const vector = embed(text(input), facts.embeddingDimensions, asNumber(body["dimensions"]));
+    return { index, object: "embedding", embedding: body["encoding_format"] === "base64" ? toBase64(vector) : vector };
+  });
+  const usage = { prompt_tokens: tokens, total_tokens: tokens, completion_tokens: 0, prompt_tokens_details: null };
+  return { id: `embd-${id}`, object: "list", created: 0, model: facts.model, data, usage };
+}
 
 /** `dimensions` cuts the full vector, which is then brought to length 1 again, as Matryoshka models do. */
-export function embed(text: string, fullDimensions: number, dimensions = fullDimensions): number[] {
-  const random = createRandom(hash("sha256", text, "buffer").readUInt32LE());
+export function embed(input: string, fullDimensions: number, dimensions = fullDimensions): number[] {
+  const random = createRandom(hash("sha256", input, "buffer").readUInt32LE());
   const vector = Array.from({ length: Math.min(dimensions, fullDimensions) }, () => random.next() * 2 - 1);
   const norm = Math.hypot(...vector);
   return vector.map((value) => Math.fround(value / norm));

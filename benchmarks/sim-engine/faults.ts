@@ -78,9 +78,12 @@ export class Faults {
   }
 
   /** The fault for this place, used up by one. */
-  take(place: "start" | "sleep" | "wake" | "request"): Fault | undefined {
+  take(place: "start" | "sleep" | "wake"): Fault | undefined;
+  /** A request whose answer has `length` tokens: it can only meet what happens before its end. */
+  take(place: "request", length: number): Fault | undefined;
+  take(place: FaultPlace | "request", length = 0): Fault | undefined {
     const entry = this.#left.find(
-      ({ fault, times }) => times > 0 && (place === "request" ? isOfRequest(fault) : fault.at === place),
+      ({ fault, times }) => times > 0 && (place === "request" ? isOfRequest(fault, length) : fault.at === place),
     );
     if (!entry) return undefined;
     entry.times--;
@@ -92,6 +95,12 @@ export class Faults {
   }
 }
 
-function isOfRequest({ kind, at }: Fault): boolean {
-  return typeof at === "number" && kind !== "never-ready" && kind !== "ignore-sigterm" && kind !== "stays-awake";
+function isOfRequest({ kind, at }: Fault, length: number): boolean {
+  return (
+    typeof at === "number" &&
+    at < length &&
+    kind !== "never-ready" &&
+    kind !== "ignore-sigterm" &&
+    kind !== "stays-awake"
+  );
 }

@@ -1,7 +1,7 @@
 /** One request being answered: waits for its turn, makes tokens at its pace, and goes wrong where it was told to. */
 import type { Answer, AnswerForm, Refusal } from "./answer.ts";
 import type { Work } from "./core.ts";
-import type { Fault } from "./faults.ts";
+import type { Fault, FaultKind } from "./faults.ts";
 import type { Ledger } from "./ledger.ts";
 import type { FinishReason } from "./request.ts";
 import type { Sink } from "./sink.ts";
@@ -153,66 +153,47 @@ export class Generation implements Work, Job {
     return this.#answer.request.stream ? this.#streamGoesWrong(kind) : this.#bodyGoesWrong(kind);
   }
 
-  #streamGoesWrong(kind: Fault["kind"]): boolean {
+  #streamGoesWrong(kind: FaultKind): boolean {
     const sink = this.#sink;
-    switch (kind) {
-      case "cut":
-        sink.open();
-        sink.end();
-        break;
-      case "reset":
-        sink.reset();
-        break;
-      case "error-event":
-        sink.open();
-        sink.event(this.#host.errorEvent());
-        if (this.#host.terminatesErrors) sink.terminator();
-        sink.end();
-        break;
-      case "usage-only":
-        sink.open();
-        for (const data of this.#form.closing()) sink.event(data);
-        sink.terminator();
-        sink.end();
-        break;
-      case "no-newline":
-        this.#open();
-        sink.raw(`data: ${"x".repeat(noNewlineBytes)}`);
-        this.#dueMs = Infinity;
-        return true;
-      case "terminator-first":
-        this.#open();
-        sink.terminator();
-        return false;
-      case "invalid-utf8":
-        this.#open();
-        sink.raw(Buffer.from('data: {"choices":[{"index":0,"delta":{"content":"\xff\xfe"}}]}\n\n', "latin1"));
-        return false;
-      case "huge-event":
-        this.#open();
-        sink.event(`{"choices":[{"index":0,"delta":{"content":"${"x".repeat(hugeEventBytes)}"}}]}`);
-        return false;
-      case "not-json":
-        this.#open();
-        sink.event('{"choices":[{"index":0,');
-        return false;
-      default:
-        return false;
-    }
+    if (kind === "reset") sink.reset();
+    else if (kind === "cut" || kind === "error-event" || kind === "usage-only") {
+      sink.open();
+      if (kind === "error-event") sink.event(this.#host.errorEvent());
+      if (kind === "usage-only") for (const data of this.#form.closing()) sink.event(data);
+      if (kind === "usage-only" || (kind === "error-event" && this.#host.terminatesErrors)) sink.terminator();
+      sink.end();
+    } else return this.#malformed(kind);
     this.#end("aborted");
     return true;
   }
 
-  #bodyGoesWrong(kind: Fault["kind"]): boolean {
+  /** Bytes that have no place in a stream, which then goes on, except after an event without an end. */
+  #malformed(kind: FaultKind): boolean {
+    const sink = this.#sink;
+    this.#open();
+    if (kind === "terminator-first") sink.terminator();
+    if (kind === "not-json") sink.event('{"choices":[{"index":0,');
+    if (kind === "invalid-utf8") sink.raw(Buffer.from(`data: ${delta("\xff\xfe")}\n\n`, "latin1"));
+    if (kind === "huge-event") sink.event(delta("x".repeat(hugeEventBytes)));
+    if (kind !== "no-newline") return false;
+    sink.raw(`data: ${"x".repeat(noNewlineBytes)}`);
+    this.#dueMs = Infinity;
+    return true;
+  }
+
+  #bodyGoesWrong(kind: FaultKind): boolean {
     const sink = this.#sink;
     if (kind === "cut" || kind === "reset") sink.reset();
     else if (kind === "error-event") sink.body(500, this.#host.internalError().body);
     else if (kind === "not-json") sink.body(200, '{"choices":[{"index":0,');
-    else if (kind === "invalid-utf8")
-      sink.body(200, Buffer.from('{"choices":[{"message":{"content":"\xff"}}]}', "latin1"));
-    else if (kind === "huge-event") sink.body(200, `{"choices":"${"x".repeat(hugeEventBytes)}"}`);
+    else if (kind === "invalid-utf8") sink.body(200, Buffer.from(delta("\xff"), "latin1"));
+    else if (kind === "huge-event") sink.body(200, delta("x".repeat(hugeEventBytes)));
     else return false;
     this.#end("aborted");
     return true;
   }
+}
+
+function delta(content: string): string {
+  return `{"choices":[{"index":0,"delta":{"content":"${content}"}}]}`;
 }

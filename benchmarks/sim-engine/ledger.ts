@@ -18,7 +18,7 @@ export interface LedgerEntry {
   /** The caller left, or the engine gave up, before the end. */
   aborted: boolean;
   finish_reason?: string;
-  fault?: string;
+  readonly fault?: string;
   /** When the request was over for the engine: answered, or the caller's leaving noticed. */
   closedAtMs?: number;
   /** Names of the body's fields; the body itself only where a test asked for it. */
@@ -38,21 +38,28 @@ export const ledgerEntriesMax = 200_000;
 
 export class Ledger {
   readonly #clock: Clock;
+  readonly #keepBodies: boolean;
   readonly #journal: (line: JournalLine) => void;
   readonly #entries = new Set<LedgerEntry>();
 
-  constructor(clock: Clock, journal: (line: JournalLine) => void = () => {}) {
+  constructor(clock: Clock, keepBodies = false, journal: (line: JournalLine) => void = () => {}) {
     this.#clock = clock;
+    this.#keepBodies = keepBodies;
     this.#journal = journal;
   }
 
-  open(entry: Pick<LedgerEntry, "id" | "path" | "prompt_tokens" | "fields" | "body">): LedgerEntry {
+  open(id: string, path: string, promptTokens: number, body: object, fault: string | undefined): LedgerEntry {
     const opened: LedgerEntry = {
-      ...entry,
+      id,
+      path,
+      prompt_tokens: promptTokens,
       generated: 0,
       startedAtMs: this.#clock.now(),
       finished: false,
       aborted: false,
+      fields: Object.keys(body),
+      ...(fault === undefined ? {} : { fault }),
+      ...(this.#keepBodies ? { body } : {}),
     };
     this.#entries.add(opened);
     if (this.#entries.size > ledgerEntriesMax) this.#entries.delete(this.#entries.values().next().value!);

@@ -81,14 +81,14 @@ export function readChat(id: string, body: Body, defaults: ScriptDefaults): SimR
 export function readCompletion(id: string, body: Body, defaults: ScriptDefaults): SimRequest {
   const prompts = isTokenList(body["prompt"]) ? [body["prompt"]] : [body["prompt"]].flat();
   const promptTokens = prompts.reduce<number>((sum, prompt) => sum + inputTokens(prompt), 0);
-  const steering = parseSteering(String(prompts[0] ?? ""));
+  const steering = parseSteering(text(prompts[0]));
   const pieces = textPieces(steering.tokens ?? defaults.tokens, 0, defaults.gibberish);
   return read("completion", id, body, promptTokens, prompts.length, steering, pieces, defaults);
 }
 
 /** Tokens of one embedding or completion input: text, or a list of token ids. */
 export function inputTokens(input: unknown): number {
-  return Array.isArray(input) ? input.length : Math.max(1, countTokens(String(input)));
+  return Array.isArray(input) ? input.length : Math.max(1, countTokens(text(input)));
 }
 
 export function isTokenList(input: unknown): input is number[] {
@@ -223,6 +223,11 @@ export function field(value: unknown, name: string): unknown {
 
 export function asArray(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
+}
+
+/** A value as text, whatever it is. */
+export function text(value: unknown): string {
+  return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
 }
 
 export function asNumber(value: unknown): number | undefined {

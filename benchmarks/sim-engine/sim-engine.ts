@@ -6,13 +6,14 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { Socket } from "node:net";
 import { systemClock, type Clock } from "@weiche/shared/clock.ts";
-import { EngineCore } from "./core.ts";
+import { EngineCore, type CoreState } from "./core.ts";
 import { llamaServer } from "./dialects/llama-server.ts";
 import { openai } from "./dialects/openai.ts";
 import { vllm } from "./dialects/vllm.ts";
 import { Faults } from "./faults.ts";
 import { Ledger, type JournalLine, type LedgerEntry } from "./ledger.ts";
-import { EngineRoutes, type EngineFacts } from "./routes.ts";
+import type { EngineFacts } from "./parts.ts";
+import { EngineRoutes } from "./routes.ts";
 import { TimerWheel } from "./timer-wheel.ts";
 
 const dialects = { vllm, "llama-server": llamaServer, openai };
@@ -62,12 +63,8 @@ export interface SimEngine extends AsyncDisposable {
   crash(): void;
 }
 
-export interface EngineState {
+export interface EngineState extends CoreState {
   readonly loaded: boolean;
-  readonly sleeping: boolean;
-  readonly running: number;
-  readonly waiting: number;
-  readonly sleptBusy: number;
 }
 
 export async function startSimEngine(options: SimEngineOptions): Promise<SimEngine> {
@@ -76,7 +73,7 @@ export async function startSimEngine(options: SimEngineOptions): Promise<SimEngi
   const wheel = new TimerWheel(clock);
   const core = new EngineCore(wheel, options.maxRunning ?? 256);
   const faults = new Faults(options.faults);
-  const ledger = new Ledger(clock, options.journal);
+  const ledger = new Ledger(clock, options.keepBodies, options.journal);
   const sockets = new Set<Socket>();
   let loaded = false;
   let server: Server | undefined;
@@ -148,13 +145,7 @@ export async function startSimEngine(options: SimEngineOptions): Promise<SimEngi
     get ignoresSigterm() {
       return faults.has("ignore-sigterm");
     },
-    state: () => ({
-      loaded,
-      sleeping: core.sleeping,
-      running: core.running,
-      waiting: core.waiting,
-      sleptBusy: core.sleptBusy,
-    }),
+    state: () => ({ loaded, ...core.state() }),
     requests: () => ledger.entries(),
     setFaults: (texts) => faults.set(texts),
     crash,

@@ -1,5 +1,6 @@
 /** llama.cpp's server, as its version 0.5.0 talks. */
 import {
+  eachChoice,
   logprobsText,
   textOf,
   usageText,
@@ -17,6 +18,7 @@ export const llamaServer: SimDialect = {
   terminatesErrors: false,
   noticesLeaversLate: true,
   canSleep: false,
+  healthBody: '{"status":"ok"}',
   check,
   refusal(kind, details = {}) {
     switch (kind) {
@@ -102,7 +104,7 @@ function form(answer: Answer): AnswerForm {
   const closings: string[] = [];
   return {
     opening: () =>
-      chat ? range(choices).map((index) => event(index, '"delta":{"role":"assistant","content":null}')) : [],
+      chat ? eachChoice(answer).map((index) => event(index, '"delta":{"role":"assistant","content":null}')) : [],
     token(index, at, finish) {
       const { kind, text } = script.piece(at);
       const json = JSON.stringify(text);
@@ -126,7 +128,7 @@ function form(answer: Answer): AnswerForm {
       if (request.includeUsage && choices > 1) return [...events, last, usageChunk(made)];
       return [...events, last];
     },
-    finish: (reason) => range(choices).map((index) => event(index, chat ? '"delta":{}' : '"text":""', reason)),
+    finish: (reason) => eachChoice(answer).map((index) => event(index, chat ? '"delta":{}' : '"text":""', reason)),
     closing: () => (request.includeUsage && choices === 1 ? [usageChunk(answer.entry.generated)] : closings),
     whole(made, finish) {
       const text = textOf(answer, made);
@@ -134,7 +136,7 @@ function form(answer: Answer): AnswerForm {
         chat
           ? { finish_reason: finish, index, message: message(answer, text, index) }
           : { text: text.content, index, logprobs: null, finish_reason: finish };
-      const all = range(choices).map((index) => JSON.stringify(one(index)));
+      const all = eachChoice(answer).map((index) => JSON.stringify(one(index)));
       // the usage of the first answer only
       return `{"choices":[${all.join(",")}${tail(false)},"usage":${usageText(answer, made) ?? "null"}${timings(made)}}`;
     },
@@ -167,8 +169,4 @@ function metrics(_model: string, figures: EngineFigures): string {
     line("requests_processing", "gauge", figures.running) +
     line("requests_deferred", "gauge", figures.waiting)
   );
-}
-
-function range(count: number): number[] {
-  return Array.from({ length: count }, (_, index) => index);
 }

@@ -1,5 +1,6 @@
 /** An engine that follows the convention in its own way, worded as SGLang does. */
 import {
+  eachChoice,
   textOf,
   usageText,
   type Answer,
@@ -16,6 +17,7 @@ export const openai: SimDialect = {
   terminatesErrors: true,
   noticesLeaversLate: false,
   canSleep: false,
+  healthBody: "",
   check,
   refusal(kind, details = {}) {
     switch (kind) {
@@ -68,7 +70,7 @@ function check({ body, promptTokens }: SimRequest, _model: string, contextTokens
 
 function form(answer: Answer): AnswerForm {
   const { request } = answer;
-  const { script, choices } = request;
+  const { script } = request;
   const chat = request.kind === "chat";
   const head = `{"id":"${answer.id}","object":"${chat ? "chat.completion.chunk" : "text_completion"}","created":`;
   const event = (inner: string) => {
@@ -80,7 +82,8 @@ function form(answer: Answer): AnswerForm {
   const said = (content: string, more = "") =>
     chat ? `"delta":{"reasoning_content":null,${more}"content":${content}}` : `"text":${content}`;
   return {
-    opening: () => (chat ? range(choices).map((index) => event(choice(index, said('""', '"role":"assistant",')))) : []),
+    opening: () =>
+      chat ? eachChoice(answer).map((index) => event(choice(index, said('""', '"role":"assistant",')))) : [],
     token(index, at, finish) {
       const { kind, text } = script.piece(at);
       const json = JSON.stringify(text);
@@ -97,7 +100,7 @@ function form(answer: Answer): AnswerForm {
       return [event(choice(index, inner)), ...(reason ? [event(choice(index, last, reason))] : [])];
     },
     finish: (reason) =>
-      range(choices).map((index) =>
+      eachChoice(answer).map((index) =>
         event(choice(index, chat ? '"delta":{"reasoning_content":null}' : '"text":""', reason)),
       ),
     closing() {
@@ -135,7 +138,7 @@ function form(answer: Answer): AnswerForm {
         matched_stop: null,
       });
       const object = chat ? "chat.completion" : "text_completion";
-      return `{"id":"${answer.id}","object":"${object}","created":${answer.createdSeconds},"model":${JSON.stringify(answer.model)},"choices":${JSON.stringify(range(choices).map(one))},"usage":${usageText(answer) ?? "null"}}`;
+      return `{"id":"${answer.id}","object":"${object}","created":${answer.createdSeconds},"model":${JSON.stringify(answer.model)},"choices":${JSON.stringify(eachChoice(answer).map(one))},"usage":${usageText(answer) ?? "null"}}`;
     },
   };
 }
@@ -150,8 +153,4 @@ function metrics(model: string, figures: EngineFigures): string {
     line("prompt_tokens_total", "counter", figures.promptTokens) +
     line("generation_tokens_total", "counter", figures.generatedTokens)
   );
-}
-
-function range(count: number): number[] {
-  return Array.from({ length: count }, (_, index) => index);
 }

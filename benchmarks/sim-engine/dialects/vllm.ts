@@ -1,5 +1,6 @@
 /** vLLM's OpenAI server, as its version 0.22 to 0.29 talks. */
 import {
+  eachChoice,
   logprobsText,
   textOf,
   usageText,
@@ -9,7 +10,7 @@ import {
   type Refusal,
   type SimDialect,
 } from "../answer.ts";
-import { asArray, asNumber, type FinishReason, type SimRequest } from "../request.ts";
+import { asArray, asNumber, text, type FinishReason, type SimRequest } from "../request.ts";
 
 export const vllm: SimDialect = {
   listensWhileLoading: false,
@@ -17,6 +18,7 @@ export const vllm: SimDialect = {
   terminatesErrors: true,
   noticesLeaversLate: false,
   canSleep: true,
+  healthBody: "",
   check,
   refusal(kind, details = {}) {
     switch (kind) {
@@ -66,8 +68,8 @@ function failed(status: number, type: string, message: string, param: string | n
   return { status, body: JSON.stringify({ error: { message, type, param, code: status } }) };
 }
 
-function bad(message: string, param: string, value?: unknown): Refusal {
-  const tail = value === undefined ? "" : ` (parameter=${param}, value=${String(value)})`;
+function bad(message: string, param: string, value?: number): Refusal {
+  const tail = value === undefined ? "" : ` (parameter=${param}, value=${value})`;
   return failed(400, "BadRequestError", message + tail, param);
 }
 
@@ -88,7 +90,7 @@ function check(request: SimRequest, model: string, contextTokens: number): Refus
   const temperature = asNumber(body["temperature"]);
   const top = asNumber(body["top_logprobs"]) ?? 0;
   if (body["model"] !== undefined && body["model"] !== model)
-    return failed(404, "NotFoundError", `The model \`${String(body["model"])}\` does not exist.`, "model");
+    return failed(404, "NotFoundError", `The model \`${text(body["model"])}\` does not exist.`, "model");
   if (request.kind === "chat" && !Array.isArray(body["messages"]))
     return failed(
       400,
@@ -121,7 +123,7 @@ function check(request: SimRequest, model: string, contextTokens: number): Refus
 
 function chatForm(answer: Answer): AnswerForm {
   const { request } = answer;
-  const { script, choices } = request;
+  const { script } = request;
   const head = `{"id":"chatcmpl-${answer.id}","object":"chat.completion.chunk","created":${answer.createdSeconds},"model":${JSON.stringify(answer.model)},"choices":[`;
   const event = (inner: string) => {
     const usage = request.continuousUsage ? usageText(answer) : undefined;
@@ -133,7 +135,7 @@ function chatForm(answer: Answer): AnswerForm {
     `{"tool_calls":[{"id":"chatcmpl-tool-${answer.id}-${index}","type":"function","index":0,"function":{"name":${JSON.stringify(script.tool)},"arguments":""}}]}`;
   return {
     opening: () =>
-      range(choices).map((index) =>
+      eachChoice(answer).map((index) =>
         event(`${choice(index, '{"role":"assistant","content":""}').slice(0, -1)},"prompt_token_ids":null}`),
       ),
     token(index, at, finish) {
@@ -152,23 +154,24 @@ function chatForm(answer: Answer): AnswerForm {
         event(choice(index, `{"tool_calls":[{"index":0,"function":{"arguments":${json}}}]}`, finish, logprobs)),
       ];
     },
-    finish: (reason) => range(choices).map((index) => event(choice(index, '{"content":""}', reason))),
+    finish: (reason) => eachChoice(answer).map((index) => event(choice(index, '{"content":""}', reason))),
     closing() {
       const usage = usageText(answer, answer.entry.generated, reasoningDetails(answer));
       return request.includeUsage && usage !== undefined ? [`${head}],"usage":${usage}}`] : [];
     },
     whole(made, finish) {
       const text = textOf(answer, made);
+      const forced = request.body["tool_choice"] !== undefined && request.body["tool_choice"] !== "auto";
       return JSON.stringify({
         id: `chatcmpl-${answer.id}`,
         object: "chat.completion",
         created: answer.createdSeconds,
         model: answer.model,
-        choices: range(choices).map((index) => ({
+        choices: eachChoice(answer).map((index) => ({
           index,
           message: {
             role: "assistant",
-            content: script.tool === undefined ? text.content : null,
+            content: script.tool === undefined ? text.content : forced ? "" : null,
             refusal: null,
             annotations: null,
             audio: null,
@@ -208,13 +211,13 @@ function completionForm(answer: Answer): AnswerForm {
   return {
     opening: () => [],
     token: (index, at, finish) => [event(choice(index, request.script.piece(at).text, finish))],
-    finish: (reason) => range(request.choices).map((index) => event(choice(index, "", reason))),
+    finish: (reason) => eachChoice(answer).map((index) => event(choice(index, "", reason))),
     closing() {
       const usage = usageText(answer);
       return request.includeUsage && usage !== undefined ? [`${head}],"usage":${usage}}`] : [];
     },
     whole: (made, finish) =>
-      `${head}${range(request.choices)
+      `${head}${eachChoice(answer)
         .map((index) => choice(index, textOf(answer, made).content, finish))
         .join(",")}],"usage":${usageText(answer) ?? "null"}}`,
   };
@@ -249,8 +252,4 @@ function metrics(model: string, figures: EngineFigures): string {
       )
       .join("")
   );
-}
-
-function range(count: number): number[] {
-  return Array.from({ length: count }, (_, index) => index);
 }

@@ -1,0 +1,33 @@
+/** What the routes of one simulated engine share. */
+import type { Clock } from "@weiche/shared/clock.ts";
+import type { SimDialect } from "./answer.ts";
+import type { EngineCore } from "./core.ts";
+import type { Faults } from "./faults.ts";
+import type { Ledger } from "./ledger.ts";
+import type { TimerWheel } from "./timer-wheel.ts";
+
+export interface EngineFacts {
+  readonly model: string;
+  readonly ttftMs: number;
+  readonly itlMs: number;
+  readonly tokens: number;
+  readonly reasoningTokens: number;
+  readonly contextTokens: number;
+  readonly maxRunning: number;
+  readonly sleepMs: number;
+  readonly wakeMs: number;
+  readonly embeddingDimensions: number;
+  readonly keepBodies: boolean;
+}
+
+export interface EngineParts {
+  readonly facts: EngineFacts;
+  readonly dialect: SimDialect;
+  readonly clock: Clock;
+  readonly wheel: TimerWheel;
+  readonly core: EngineCore;
+  readonly faults: Faults;
+  readonly ledger: Ledger;
+  readonly loaded: () => boolean;
+  readonly crash: () => void;
+}

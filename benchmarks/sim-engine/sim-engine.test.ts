@@ -1,0 +1,283 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { afterEach, describe, expect, it } from "vitest";
+import { ask, chat, said } from "./sim-client.ts";
+import { startSimEngine, type SimEngine, type SimEngineOptions } from "./sim-engine.ts";
+
+let engine: SimEngine;
+afterEach(() => engine[Symbol.asyncDispose]());
+
+async function start(options: Partial<SimEngineOptions> = {}): Promise<string> {
+  engine = await startSimEngine({ model: "m", ttftMs: 1, itlMs: 1, ...options });
+  return engine.origin;
+}
+
+/** Waits, in bounded time, until the engine is in a state. */
+async function until(condition: () => boolean): Promise<void> {
+  await expect.poll(condition, { timeout: 5_000, interval: 5 }).toBe(true);
+}
+
+const usage = { stream_options: { include_usage: true } };
+
+describe("a stream of vLLM", () => {
+  it("brings role, deltas, the finish reason with the last text, usage and the terminator", async () => {
+    const heard = await chat(await start(), "sim:tokens=3 hi", { ...usage, model: "m" });
+    const choices = heard.events.map((event) => (event["choices"] as Record<string, unknown>[])[0]);
+    expect(choices.map((choice) => choice?.["delta"])).toEqual([
+      { role: "assistant", content: "" },
+      { content: "t0 " },
+      { content: "t1 " },
+      { content: "t2 " },
+      undefined,
+    ]);
+    expect(choices.map((choice) => choice?.["finish_reason"])).toEqual([null, null, null, "stop", undefined]);
+    expect(heard.events.at(-1)).toMatchObject({ choices: [], usage: { completion_tokens: 3 } });
+    expect(heard.events.slice(0, -1).some((event) => "usage" in event)).toBe(false);
+    expect(heard.terminated).toBe(true);
+  });
+
+  it("carries the usage so far in every chunk if asked to", async () => {
+    const options = { stream_options: { include_usage: true, continuous_usage_stats: true } };
+    const heard = await chat(await start(), "sim:tokens=3 hi", options);
+    const counts = heard.events.map((event) => (event["usage"] as Record<string, number>)["completion_tokens"]);
+    expect(counts).toEqual([0, 1, 2, 3, 3]);
+  });
+
+  it("thinks under `reasoning`, and says so in its usage", async () => {
+    const thinking = { chat_template_kwargs: { enable_thinking: true }, ...usage };
+    const heard = await chat(await start(), "sim:tokens=2,reasoning=3 hi", thinking);
+    expect([said(heard, "reasoning"), said(heard, "content")]).toEqual(["r0 r1 r2 ", "t0 t1 "]);
+    expect(heard.events.at(-1)).toMatchObject({
+      usage: { completion_tokens: 5, completion_tokens_details: { reasoning_tokens: 3 } },
+    });
+  });
+
+  it("calls the first tool with arguments that fit its schema", async () => {
+    const tools = [
+      {
+        type: "function",
+        function: { name: "f", parameters: { type: "object", properties: { city: { type: "string" } } } },
+      },
+    ];
+    const heard = await ask(await start(), "/v1/chat/completions", {
+      messages: [{ role: "user", content: "x" }],
+      tools,
+    });
+    expect(JSON.parse(heard.text)).toMatchObject({
+      choices: [
+        {
+          finish_reason: "tool_calls",
+          message: { content: null, tool_calls: [{ function: { name: "f", arguments: '{"city":"xxxx"}' } }] },
+        },
+      ],
+    });
+  });
+
+  it("answers with an instance of the schema that was asked for", async () => {
+    const schema = {
+      type: "object",
+      properties: { n: { type: "integer" }, tags: { type: "array", items: { enum: ["a"] } } },
+    };
+    const heard = await chat(await start(), "x", { response_format: { type: "json_schema", json_schema: { schema } } });
+    expect(JSON.parse(said(heard, "content"))).toEqual({ n: 1, tags: ["a"] });
+  });
+
+  it("makes several answers at once and counts all of them", async () => {
+    const heard = await chat(await start(), "sim:tokens=4 hi", { n: 3, ...usage });
+    expect([0, 1, 2].map((choice) => said(heard, "content", choice))).toEqual(Array(3).fill("t0 t1 t2 t3 "));
+    expect(heard.events.at(-1)).toMatchObject({ usage: { completion_tokens: 12 } });
+  });
+
+  it("ends with `length` at the limit", async () => {
+    const heard = await chat(await start(), "sim:tokens=50 hi", { max_tokens: 5, ...usage });
+    expect(heard.text).toContain('"finish_reason":"length"');
+    expect(heard.events.at(-1)).toMatchObject({ usage: { completion_tokens: 5 } });
+  });
+});
+
+describe("what vLLM refuses", () => {
+  const cases: [string, Record<string, unknown>, number, RegExp][] = [
+    [
+      "a prompt over the context",
+      { max_tokens: 60, messages: [{ role: "user", content: "x".repeat(200) }] },
+      400,
+      /maximum context length is 100 tokens\. However, you requested 60 output tokens/,
+    ],
+    ["a limit over the context", { max_tokens: 101 }, 400, /max_tokens=101 cannot be greater than max_model_len/],
+    ["no tokens at all", { max_tokens: 0 }, 400, /max_tokens must be at least 1, got 0/],
+    ["another model", { model: "x" }, 404, /NotFoundError/],
+    ["stream options without a stream", { stream_options: {} }, 400, /Stream options can only be defined/],
+    ["an empty stop string", { stop: [""] }, 400, /stop cannot contain/],
+    ["no messages", { messages: undefined }, 400, /body\.messages/],
+  ];
+  it.each(cases)("%s", async (_name, body, status, text) => {
+    const origin = await start({ contextTokens: 100 });
+    const heard = await ask(origin, "/v1/chat/completions", { messages: [{ role: "user", content: "x" }], ...body });
+    expect(heard.status).toBe(status);
+    expect(heard.text).toMatch(text);
+  });
+});
+
+describe("llama-server", () => {
+  it("says role with null content, ends in a chunk of its own, and closes the connection that it promised to keep", async () => {
+    const heard = await chat(await start({ dialect: "llama-server" }), "sim:tokens=2 hi", usage);
+    const choices = heard.events.map((event) => (event["choices"] as Record<string, unknown>[])[0]);
+    expect(choices.map((choice) => choice?.["delta"])).toEqual([
+      { role: "assistant", content: null },
+      { content: "t0 " },
+      { content: "t1 " },
+      {},
+      undefined,
+    ]);
+    const socket = connect(engine.port, "127.0.0.1");
+    const body = JSON.stringify({ messages: [{ role: "user", content: "hi" }], stream: true });
+    let answer = "";
+    socket.on("data", (data) => (answer += data.toString()));
+    socket.write(`POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
+    await once(socket, "close");
+    expect(answer.toLowerCase()).toContain("connection: keep-alive");
+  });
+
+  it("says Loading model until it has loaded, and carries the counts of an overflow as fields", async () => {
+    const origin = await start({ dialect: "llama-server", startMs: 50, contextTokens: 50 });
+    expect(await ask(origin, "/health")).toMatchObject({ status: 503, text: expect.stringContaining("Loading model") });
+    await engine.ready;
+    expect((await ask(origin, "/health")).text).toBe('{"status":"ok"}');
+    const heard = await chat(origin, "x".repeat(400));
+    expect(JSON.parse(heard.text)).toMatchObject({
+      error: { type: "exceed_context_size_error", n_prompt_tokens: 107, n_ctx: 50 },
+    });
+  });
+
+  it("gives each of several answers its own usage", async () => {
+    const heard = await chat(await start({ dialect: "llama-server" }), "sim:tokens=3 hi", { n: 2, ...usage });
+    const counts = heard.events.filter((event) => "usage" in event).map((event) => event["usage"]);
+    expect(counts).toMatchObject([{ completion_tokens: 3 }, { completion_tokens: 3 }]);
+  });
+
+  it("notices a leaver that gets no tokens yet only after a quiet second", async () => {
+    const origin = await start({ dialect: "llama-server", ttftMs: 60_000 });
+    const leaving = new AbortController();
+    const asked = chat(origin, "hi", {}, { signal: leaving.signal });
+    await until(() => engine.state().running === 1);
+    const leftMs = performance.now();
+    leaving.abort();
+    await expect(asked).rejects.toThrow("aborted");
+    await until(() => engine.state().running === 0);
+    expect(performance.now() - leftMs).toBeGreaterThan(990);
+  });
+});
+
+it("an OpenAI-style engine words its errors without a wrapper and its deltas with a null reasoning", async () => {
+  const origin = await start({ dialect: "openai", contextTokens: 50 });
+  expect(JSON.parse((await chat(origin, "x".repeat(400))).text)).toMatchObject({ object: "error", code: 400 });
+  const heard = await chat(origin, "sim:tokens=1 hi");
+  expect(heard.text).toContain('"delta":{"reasoning_content":null,"content":"t0 "}');
+});
+
+describe("loading", () => {
+  it("refuses connections until it is ready", async () => {
+    const origin = await start({ startMs: 60 });
+    await expect(ask(origin, "/health")).rejects.toThrow("fetch failed");
+    await engine.ready;
+    expect((await ask(origin, "/v1/models")).text).toContain('"max_model_len":32768');
+  });
+
+  it("never ends if it was told so", async () => {
+    const origin = await start({ faults: ["never-ready"] });
+    await expect(ask(origin, "/health")).rejects.toThrow("fetch failed");
+    expect(engine.state().loaded).toBe(false);
+  });
+});
+
+describe("sleep", () => {
+  it("lets what arrives wait until it wakes", async () => {
+    const origin = await start();
+    await ask(origin, "/sleep?level=1&mode=wait", {});
+    expect((await ask(origin, "/is_sleeping")).text).toBe('{"is_sleeping":true}');
+    expect((await ask(origin, "/health")).status).toBe(200);
+    expect((await ask(origin, "/metrics")).text).toMatch(/sleep_state="weights_offloaded"} 1/);
+    const asked = chat(origin, "sim:tokens=2 hi");
+    await until(() => engine.state().waiting === 1);
+    await ask(origin, "/wake_up", {});
+    expect(said(await asked, "content")).toBe("t0 t1 ");
+  });
+
+  it("in mode wait lets running answers end first; by default it aborts them, and notes it", async () => {
+    const origin = await start({ itlMs: 2 });
+    const first = chat(origin, "sim:tokens=50 hi", usage);
+    await until(() => engine.state().running === 1);
+    await ask(origin, "/sleep?level=1&mode=wait", {});
+    expect((await first).events.at(-1)).toMatchObject({ usage: { completion_tokens: 50 } });
+    expect(engine.state().sleptBusy).toBe(0);
+    await ask(origin, "/wake_up", {});
+    const second = chat(origin, "sim:tokens=5000 hi");
+    await until(() => engine.requests().at(-1)!.generated > 3);
+    await ask(origin, "/sleep", {});
+    expect((await second).text).toContain('"finish_reason":"abort"');
+    expect(engine.state().sleptBusy).toBe(1);
+  });
+
+  it("talks nonsense after level 2, unless the weights were reloaded", async () => {
+    const origin = await start();
+    await ask(origin, "/sleep?level=2&mode=wait", {});
+    await ask(origin, "/wake_up", {});
+    expect(said(await chat(origin, "sim:tokens=3 hi"), "content")).toBe("!!!");
+    await ask(origin, "/sleep?level=2&mode=wait", {});
+    await ask(origin, "/wake_up?tags=weights", {});
+    await ask(origin, "/collective_rpc", { method: "reload_weights" });
+    expect((await ask(origin, "/is_sleeping")).text).toBe('{"is_sleeping":true}');
+    await ask(origin, "/wake_up?tags=kv_cache", {});
+    expect(said(await chat(origin, "sim:tokens=2 hi"), "content")).toBe("t0 t1 ");
+  });
+});
+
+describe("the count of what was made", () => {
+  it("stops when the caller leaves, and says when", async () => {
+    const origin = await start({ itlMs: 5 });
+    const leaving = new AbortController();
+    const asked = chat(
+      origin,
+      "sim:tokens=100000 hi",
+      {},
+      { signal: leaving.signal, headers: { "x-request-id": "r1" } },
+    );
+    await until(() => (engine.requests()[0]?.generated ?? 0) >= 5);
+    leaving.abort();
+    expect((await asked).broken).toBe(true);
+    await until(() => engine.requests()[0]!.closedAtMs !== undefined);
+    const [entry] = engine.requests();
+    expect(entry).toMatchObject({ id: "r1", finished: false, aborted: true });
+    const sum = (await ask(origin, "/metrics")).text.match(/generation_tokens_total{.*} (\d+)/)?.[1];
+    expect(Number(sum)).toBe(entry!.generated);
+    expect(engine.state()).toMatchObject({ running: 0, waiting: 0 });
+  });
+
+  it("agrees with what 300 streams at once received", async () => {
+    const origin = await start({ itlMs: 5, maxRunning: 200 });
+    const heard = await Promise.all(
+      Array.from({ length: 300 }, (_, index) => chat(origin, `sim:tokens=${10 + (index % 7)} hi`)),
+    );
+    expect(heard.every((each) => each.terminated)).toBe(true);
+    const received = heard.reduce((sum, each) => sum + said(each, "content").split(" ").length - 1, 0);
+    expect(engine.requests().reduce((sum, entry) => sum + entry.generated, 0)).toBe(received);
+    expect(engine.requests().every((entry) => entry.finished)).toBe(true);
+  });
+});
+
+it("gives the same text the same vector of length 1, cut and brought to length 1 again", async () => {
+  const origin = await start({ embeddingDimensions: 64 });
+  const vectors = async (more = {}) => {
+    const heard = await ask(origin, "/v1/embeddings", { input: ["a", "b", "a"], ...more });
+    return (JSON.parse(heard.text) as { data: { embedding: number[] }[] }).data.map(({ embedding }) => embedding);
+  };
+  const [a, b, again] = await vectors();
+  expect(again).toEqual(a);
+  expect(b).not.toEqual(a);
+  expect(a).toHaveLength(64);
+  const [cut] = await vectors({ dimensions: 8 });
+  for (const vector of [a!, cut!]) expect(Math.hypot(...vector)).toBeCloseTo(1, 5);
+  expect(cut![0]! / cut![1]!).toBeCloseTo(a![0]! / a![1]!, 4);
+  const [packed] = (await vectors({ encoding_format: "base64", dimensions: 8 })) as unknown as string[];
+  expect(new Float32Array(new Uint8Array(Buffer.from(packed!, "base64")).buffer)).toEqual(new Float32Array(cut!));
+});
