@@ -1,0 +1,111 @@
+/** One answer of a request, as it grows: what the parser made of the tokens, and the counts. */
+import { LlamaGrammar, LlamaGrammarEvaluationState, TokenBias, type Token } from "node-llama-cpp";
+import { generate, samplingOptions } from "./generate.ts";
+import type { Sampling } from "./generation-request.ts";
+import { tokenLogprob, type TokenLogprob } from "./logprobs.ts";
+import type { Engine } from "./model.ts";
+import { OutputParser, type OutputEvent, type OutputFormat } from "./output-parser.ts";
+import { invalid } from "./request-error.ts";
+
+export interface AnswerPlan {
+  readonly promptTokens: readonly Token[];
+  /** Absent: as much as the context holds. */
+  readonly maxTokens: number | undefined;
+  readonly sampling: Sampling;
+  readonly seed: number;
+  readonly format: OutputFormat;
+  /** Begins where the thinking has ended. */
+  readonly grammar: LlamaGrammar | undefined;
+  /** Alternatives to show of each token; absent: no logprobs. */
+  readonly logprobs: number | undefined;
+}
+
+export interface Counts {
+  /** Of the prompt, left in the context by an earlier request. */
+  readonly cachedTokens: number;
+  /** All that were sampled, the one that ends the answer included. */
+  readonly completionTokens: number;
+  /** Of those, the ones spent on thinking, its tags included. */
+  readonly reasoningTokens: number;
+}
+
+export interface AnswerPart {
+  readonly events: readonly OutputEvent[];
+  /** Of the tokens whose content is in the events. */
+  readonly logprobs: readonly TokenLogprob[];
+  readonly counts: Counts;
+  /** Only in the last part. */
+  readonly finish?: "stop" | "length" | "tool_calls";
+}
+
+/** Yields one part for each token; the last one has a `finish`. */
+async function* answer(engine: Engine, plan: AnswerPlan, signal: AbortSignal): AsyncGenerator<AnswerPart, void> {
+  const { promptTokens, logprobs: alternatives } = plan;
+  const room = engine.contextTokens - promptTokens.length;
+  const maxTokens = Math.min(plan.maxTokens ?? room, room);
+  const parser = new OutputParser(plan.format);
+  const decoder = engine.vocabulary.decoder(promptTokens);
+  const generated: Token[] = [];
+  const counts = { cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 };
+  const options = { ...samplingOptions(plan.sampling, plan.seed, generated), ...grammarOptions(engine, plan, parser) };
+  const onStart = (cached: number) => void (counts.cachedTokens = cached);
+  const generation = { promptTokens, maxTokens, options, probabilities: alternatives !== undefined, onStart };
+  let logprobs: TokenLogprob[] = [];
+  for await (const { token, end, probabilities } of generate(engine, generation, signal)) {
+    generated.push(token);
+    counts.completionTokens += 1;
+    const thought = parser.thinking;
+    const events = end ? [] : parser.push(decoder.push(token));
+    if (thought || parser.thinking) counts.reasoningTokens += 1;
+    if (probabilities && !end) logprobs.push(tokenLogprob(engine.vocabulary, token, probabilities, alternatives!));
+    // Only content has logprobs.
+    if (thought || parser.thinking || parser.inCall) logprobs = [];
+    const ended = end || parser.stopped;
+    const last = ended || generated.length === maxTokens;
+    if (last) events.push(...parser.end());
+    const shown = events.some((event) => event.kind === "content") ? logprobs.splice(0) : [];
+    const finish = ended ? (parser.toolCalls > 0 ? "tool_calls" : "stop") : "length";
+    yield { events, logprobs: shown, counts: { ...counts }, ...(last && { finish }) };
+    if (last) return;
+  }
+}
+
+/** Several answers at once. If one fails, the others end too. */
+export async function answerAll(
+  engine: Engine,
+  plans: readonly AnswerPlan[],
+  signal: AbortSignal,
+  take: (index: number, part: AnswerPart) => void | Promise<void>,
+): Promise<void> {
+  const failed = new AbortController();
+  const ended = AbortSignal.any([signal, failed.signal]);
+  const run = async (plan: AnswerPlan, index: number) => {
+    try {
+      for await (const part of answer(engine, plan, ended)) await take(index, part);
+    } catch (error) {
+      failed.abort(error);
+    }
+  };
+  await Promise.all(plans.map(run));
+  ended.throwIfAborted();
+}
+
+/** The grammar does not bind the thoughts; but an answer that must follow one must not end before it. */
+function grammarOptions(engine: Engine, plan: AnswerPlan, parser: OutputParser) {
+  if (plan.grammar === undefined) return {};
+  const state = new LlamaGrammarEvaluationState({ model: engine.model, grammar: plan.grammar });
+  const free = TokenBias.for(engine.model);
+  const neverEnding = TokenBias.for(engine.model).set([...engine.vocabulary.endTokens], "never");
+  return {
+    grammarEvaluationState: () => (parser.thinking ? undefined : state),
+    tokenBias: () => (parser.thinking ? neverEnding : free),
+  };
+}
+
+export function compileGrammar(engine: Engine, text: string): LlamaGrammar {
+  try {
+    return new LlamaGrammar(engine.llama, { grammar: text });
+  } catch {
+    throw invalid("the JSON schema cannot be turned into a grammar");
+  }
+}

@@ -1,0 +1,48 @@
+/** `POST /v1/chat/completions`. */
+import { answerGrammar } from "./answer-grammar.ts";
+import { answerAll, compileGrammar, type AnswerPlan } from "./answer.ts";
+import type { Call } from "./call.ts";
+import { ChatBody, ChatStream } from "./chat-answer.ts";
+import { readChatRequest, type ChatRequest } from "./chat-request.ts";
+import { RequestError } from "./request-error.ts";
+
+export async function chatCompletions(call: Call): Promise<void> {
+  const request = readChatRequest(call.body);
+  const plans = await planChat(call, request);
+  const answer = request.stream ? new ChatStream(call, request, plans) : new ChatBody(call, plans);
+  await answerAll(call.engine, plans, call.signal, (index, part) => answer.add(index, part));
+  await answer.end();
+}
+
+async function planChat(call: Call, request: ChatRequest): Promise<AnswerPlan[]> {
+  const { engine, signal } = call;
+  if (engine.sequences === undefined) throw generatesNothing();
+  const bound = request.toolRequired || request.schema !== undefined;
+  const shape = request.toolRequired ? { tools: request.tools, calls: request.calls } : request;
+  const grammar = bound ? compileGrammar(engine, answerGrammar(shape)) : undefined;
+  const prompt = engine.template.render(request, (value) => engine.vocabulary.guardAll(value), bound);
+  const promptTokens = await engine.vocabulary.encodePrompt(prompt.text, engine.contextTokens, signal);
+  const seed = request.sampling.seed ?? call.surroundings.randomSeed();
+  const plan: Omit<AnswerPlan, "seed"> = {
+    promptTokens,
+    maxTokens: request.maxTokens,
+    sampling: request.sampling,
+    format: {
+      ...(engine.template.thinking && { thinking: engine.template.thinking }),
+      startsThinking: prompt.startsThinking,
+      tools: request.tools.length === 0 ? "none" : request.calls,
+      stop: [...request.stop, ...engine.template.stop],
+    },
+    grammar,
+    logprobs: request.logprobs,
+  };
+  return Array.from({ length: request.choices }, (_, index) => ({ ...plan, seed: (seed + index) >>> 0 }));
+}
+
+export function generatesNothing(): RequestError {
+  return new RequestError(
+    400,
+    "not_supported_error",
+    "this engine was started with --embeddings and generates no text",
+  );
+}

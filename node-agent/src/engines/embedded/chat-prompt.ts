@@ -1,0 +1,63 @@
+/** Turns a conversation into the text that the model was trained on, by the template in the model's own file. */
+import { Template } from "@huggingface/jinja";
+import type { ChatRequest } from "./chat-request.ts";
+import type { ThinkingTags } from "./output-parser.ts";
+import { invalid } from "./request-error.ts";
+
+/** How models mark their thoughts. */
+const knownThinkingTags: readonly ThinkingTags[] = [
+  { open: "<think>", close: "</think>" },
+  { open: "[THINK]", close: "[/THINK]" },
+];
+
+/** For a model without a template, which was trained to continue texts. */
+const plainTemplate =
+  "{% for message in messages %}{{ message.role + ': ' + message.content + '\\n\\n' }}{% endfor %}{{ 'assistant:' }}";
+const plainStop = ["\nuser:", "\nsystem:"];
+
+export interface ChatPrompt {
+  readonly text: string;
+  /** The text ends inside a thought. */
+  readonly startsThinking: boolean;
+}
+
+export class ChatTemplate {
+  readonly #template: Template;
+  readonly #specialTokens: { readonly bos_token: string; readonly eos_token: string };
+  /** Absent: the model is not known to think. */
+  readonly thinking: ThinkingTags | undefined;
+  /** What ends an answer besides the model itself. */
+  readonly stop: readonly string[];
+
+  constructor(source: string | undefined, specialTokens: { readonly bos_token: string; readonly eos_token: string }) {
+    this.#template = new Template(source ?? plainTemplate);
+    this.#specialTokens = specialTokens;
+    this.thinking = knownThinkingTags.find(({ close }) => source?.includes(close));
+    this.stop = source === undefined ? plainStop : [];
+  }
+
+  /**
+   * `guard` is applied to all that came from the client. With `thinkFirst` the prompt opens the thought itself, for an
+   * answer whose grammar begins where the thought ends.
+   */
+  render(request: ChatRequest, guard: (value: unknown) => unknown, thinkFirst: boolean): ChatPrompt {
+    let text: string;
+    try {
+      text = this.#template.render({
+        ...(guard(request.templateVariables) as object),
+        ...this.#specialTokens,
+        messages: guard(request.messages),
+        tools: request.toolDefinitions.length > 0 ? guard(request.toolDefinitions) : null,
+        enable_thinking: request.thinking,
+        thinking: request.thinking,
+        add_generation_prompt: true,
+      });
+    } catch {
+      throw invalid("the model's chat template does not take these messages", "messages");
+    }
+    if (this.thinking === undefined) return { text, startsThinking: false };
+    if (text.trimEnd().endsWith(this.thinking.open)) return { text, startsThinking: true };
+    if (!thinkFirst || !request.thinking) return { text, startsThinking: false };
+    return { text: `${text}${this.thinking.open}\n`, startsThinking: true };
+  }
+}

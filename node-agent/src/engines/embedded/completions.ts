@@ -1,0 +1,139 @@
+/** `POST /v1/completions`: continues a text as it is, without the chat template. */
+import { answerAll, type AnswerPart, type AnswerPlan, type Counts } from "./answer.ts";
+import { EventStream, sendJson, type Call } from "./call.ts";
+import { generatesNothing } from "./chat-completions.ts";
+import { Fields } from "./fields.ts";
+import { readGeneration, type GenerationRequest } from "./generation-request.ts";
+import { completionLogprobs, type TokenLogprob } from "./logprobs.ts";
+import { contextExceeded, invalid } from "./request-error.ts";
+import { usageOf } from "./usage.ts";
+import type { Token } from "node-llama-cpp";
+
+interface CompletionRequest extends GenerationRequest {
+  readonly prompts: readonly (string | readonly number[])[];
+  /** Alternatives to show of each token; absent: no logprobs. */
+  readonly logprobs?: number;
+}
+
+/** OpenAI's, for this path only. */
+const maxTokensDefault = 16;
+const promptsMax = 128;
+
+export async function completions(call: Call): Promise<void> {
+  const request = readCompletionRequest(call.body);
+  const plans = await planCompletions(call, request);
+  const { clock, randomId } = call.surroundings;
+  const envelope = {
+    id: `cmpl-${randomId()}`,
+    object: "text_completion",
+    created: Math.floor(clock.now() / 1000),
+    model: call.engine.alias,
+  };
+  const answer = new CompletionAnswer(plans, request);
+  if (request.stream) {
+    const events = new EventStream(call);
+    await answerAll(call.engine, plans, call.signal, async (index, part) => {
+      const choice = answer.add(index, part);
+      const silent = choice.text === "" && !part.finish;
+      if (silent && !request.continuousUsage) return;
+      const usage = request.continuousUsage ? { usage: answer.usage() } : {};
+      await events.send({ ...envelope, choices: [choice], ...usage });
+    });
+    if (request.includeUsage) await events.send({ ...envelope, choices: [], usage: answer.usage() });
+    events.end();
+  } else {
+    await answerAll(call.engine, plans, call.signal, (index, part) => void answer.add(index, part));
+    sendJson(call.response, 200, { ...envelope, choices: answer.choices(), usage: answer.usage() });
+  }
+}
+
+function readCompletionRequest(body: unknown): CompletionRequest {
+  const fields = new Fields(body);
+  if (fields.get("suffix") !== undefined) throw invalid("'suffix' is not supported", "suffix");
+  if (fields.boolean("echo")) throw invalid("'echo' is not supported", "echo");
+  const logprobs = fields.integer("logprobs", 0, 20);
+  const generation = readGeneration(fields);
+  return {
+    ...generation,
+    maxTokens: generation.maxTokens ?? maxTokensDefault,
+    prompts: fields.texts("prompt", promptsMax),
+    ...(logprobs !== undefined && { logprobs }),
+  };
+}
+
+async function planCompletions(call: Call, request: CompletionRequest): Promise<AnswerPlan[]> {
+  if (call.engine.sequences === undefined) throw generatesNothing();
+  const plans: AnswerPlan[] = [];
+  const seed = request.sampling.seed ?? call.surroundings.randomSeed();
+  for (const prompt of request.prompts) {
+    const promptTokens = await encodePrompt(call, prompt);
+    for (let choice = 0; choice < request.choices; choice++) {
+      plans.push({
+        promptTokens,
+        maxTokens: request.maxTokens,
+        sampling: request.sampling,
+        seed: (seed + choice) >>> 0,
+        format: { startsThinking: false, tools: "none", stop: request.stop },
+        grammar: undefined,
+        logprobs: request.logprobs,
+      });
+    }
+  }
+  return plans;
+}
+
+async function encodePrompt({ engine, signal }: Call, prompt: string | readonly number[]): Promise<Token[]> {
+  if (typeof prompt !== "string") {
+    if (prompt.length >= engine.contextTokens) throw contextExceeded(prompt.length, engine.contextTokens);
+    return engine.vocabulary.tokens(prompt, "prompt");
+  }
+  return await engine.vocabulary.encodePrompt(prompt, engine.contextTokens, signal);
+}
+
+class CompletionAnswer {
+  readonly #plans: readonly AnswerPlan[];
+  readonly #request: CompletionRequest;
+  readonly #parts: { text: string; logprobs: TokenLogprob[]; counts: Counts; finish: AnswerPart["finish"] }[];
+
+  constructor(plans: readonly AnswerPlan[], request: CompletionRequest) {
+    this.#plans = plans;
+    this.#request = request;
+    const counts = { cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 };
+    this.#parts = plans.map(() => ({ text: "", logprobs: [], counts, finish: undefined }));
+  }
+
+  /** Takes a part and returns it as the choice of a chunk. */
+  add(index: number, part: AnswerPart) {
+    const collected = this.#parts[index]!;
+    const text = part.events.map((event) => (event.kind === "content" ? event.text : "")).join("");
+    const choice = this.#choice(index, text, part.logprobs, part.finish, collected.text.length);
+    collected.text += text;
+    collected.logprobs.push(...part.logprobs);
+    collected.counts = part.counts;
+    collected.finish = part.finish;
+    return choice;
+  }
+
+  choices() {
+    return this.#parts.map(({ text, logprobs, finish }, index) => this.#choice(index, text, logprobs, finish, 0));
+  }
+
+  usage() {
+    const prompts = this.#plans.filter((_, index) => index % this.#request.choices === 0);
+    return usageOf(
+      prompts.reduce((sum, plan) => sum + plan.promptTokens.length, 0),
+      this.#parts.map(({ counts }) => counts),
+    );
+  }
+
+  #choice(
+    index: number,
+    text: string,
+    logprobs: readonly TokenLogprob[],
+    finish: AnswerPart["finish"],
+    offset: number,
+  ) {
+    const shown = this.#request.logprobs === undefined ? null : completionLogprobs(logprobs, offset);
+    return { index, text, logprobs: shown, finish_reason: finish ?? null };
+  }
+}

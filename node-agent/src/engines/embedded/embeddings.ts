@@ -1,0 +1,72 @@
+/** `POST /v1/embeddings`: vectors of length 1, in the order of the input. */
+import { setImmediate } from "node:timers/promises";
+import type { LlamaEmbeddingContext, Token } from "node-llama-cpp";
+import { sendJson, type Call } from "./call.ts";
+import { Fields } from "./fields.ts";
+import type { Engine } from "./model.ts";
+import type { Pool } from "./pool.ts";
+import { contextExceeded, RequestError } from "./request-error.ts";
+
+const inputsMax = 2_048;
+
+export async function embeddings({ engine, body, response, signal }: Call): Promise<void> {
+  if (engine.embeddings === undefined)
+    throw new RequestError(400, "not_supported_error", "this engine was not started with --embeddings");
+  const fields = new Fields(body);
+  const dimensions = fields.integer("dimensions", 1, engine.model.embeddingVectorSize);
+  const format = fields.oneOf("encoding_format", ["float", "base64"]) ?? "float";
+  const { contexts, countTokens } = engine.embeddings;
+  const inputs = await encodeInputs(engine, countTokens, fields.texts("input", inputsMax), signal);
+  const data = [];
+  let promptTokens = 0;
+  for (const [index, input] of inputs.entries()) {
+    const vector = normalised((await embed(contexts, input, signal)).slice(0, dimensions));
+    const tokens = countTokens(input);
+    engine.metrics.promptTokens += tokens;
+    promptTokens += tokens;
+    data.push({ object: "embedding", index, embedding: format === "float" ? vector : base64(vector) });
+  }
+  const usage = { prompt_tokens: promptTokens, total_tokens: promptTokens };
+  sendJson(response, 200, { object: "list", model: engine.alias, data, usage });
+}
+
+/** All inputs are looked at before the first one is computed. */
+async function encodeInputs(
+  { vocabulary, contextTokens }: Engine,
+  countTokens: (input: Token[]) => number,
+  inputs: readonly (string | readonly number[])[],
+  signal: AbortSignal,
+): Promise<Token[][]> {
+  const encoded: Token[][] = [];
+  for (const [index, input] of inputs.entries()) {
+    const tokens =
+      typeof input === "string"
+        ? await vocabulary.encodeText(input, contextTokens, signal)
+        : vocabulary.tokens(input, "input");
+    const length = countTokens(tokens);
+    if (length > contextTokens) throw contextExceeded(length, contextTokens, `input ${index}`);
+    encoded.push(tokens);
+    await setImmediate(undefined, { signal });
+  }
+  return encoded;
+}
+
+/** Each input waits for its turn, so that a long list lets others through in between. */
+async function embed(pool: Pool<LlamaEmbeddingContext>, tokens: Token[], signal: AbortSignal): Promise<number[]> {
+  const context = await pool.acquire(signal);
+  try {
+    return [...(await context.getEmbeddingFor(tokens)).vector];
+  } finally {
+    pool.release(context);
+  }
+}
+
+function normalised(vector: readonly number[]): number[] {
+  const length = Math.hypot(...vector);
+  return vector.map((value) => value / (length || 1));
+}
+
+/** 32-bit floats, little-endian, as every machine that runs llama.cpp has them. */
+function base64(vector: readonly number[]): string {
+  return Buffer.from(new Float32Array(vector).buffer).toString("base64");
+}

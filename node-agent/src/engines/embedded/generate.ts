@@ -1,0 +1,117 @@
+/** Generates one answer, token by token, on a sequence of the pool. */
+import type { LlamaContextSequence, SequenceEvaluateOptions, Token } from "node-llama-cpp";
+import type { Sampling } from "./generation-request.ts";
+import type { Engine } from "./model.ts";
+
+export interface Generation {
+  readonly promptTokens: readonly Token[];
+  readonly maxTokens: number;
+  readonly options: SequenceEvaluateOptions;
+  /** Whether to tell how probable each token was. */
+  readonly probabilities: boolean;
+  /** How many tokens of the prompt an earlier request had left in the context. Called once, before the first token. */
+  readonly onStart: (cachedTokens: number) => void;
+}
+
+export interface GeneratedToken {
+  readonly token: Token;
+  /** The model has ended its answer with this token. */
+  readonly end: boolean;
+  /** Of all tokens; only if asked for. */
+  readonly probabilities?: ReadonlyMap<Token, number>;
+}
+
+/** Ends after the token that ends the answer, or after `maxTokens`. Rejects with the signal's reason. */
+export async function* generate(
+  engine: Engine,
+  generation: Generation,
+  signal: AbortSignal,
+): AsyncGenerator<GeneratedToken, void> {
+  const { promptTokens } = generation;
+  const pool = engine.sequences!;
+  const sequence = await pool.acquire(signal, (free) => mostAlike(free, promptTokens));
+  try {
+    const rest = await prefill(engine, sequence, generation, signal);
+    const metadata = { probabilities: generation.probabilities as true };
+    const tokens = sequence.evaluateWithMetadata(rest, metadata, { ...generation.options, yieldEogToken: true });
+    let generated = 0;
+    for await (const { token, probabilities } of tokens) {
+      engine.metrics.generatedTokens += 1;
+      generated += 1;
+      signal.throwIfAborted();
+      const end = engine.model.isEogToken(token);
+      yield { token, end, ...(probabilities && { probabilities }) };
+      if (end || generated === generation.maxTokens) return;
+      signal.throwIfAborted();
+    }
+  } finally {
+    pool.release(sequence);
+  }
+}
+
+/** The sequence that holds most of the prompt already; of equals, the one that was unused for longest. */
+function mostAlike(free: readonly LlamaContextSequence[], tokens: readonly Token[]): LlamaContextSequence {
+  let best = { sequence: free[0]!, alike: -1 };
+  for (const sequence of free) {
+    const alike = sequence.compareContextTokens([...tokens]).firstDifferentIndex;
+    if (alike > best.alike) best = { sequence, alike };
+  }
+  return best.sequence;
+}
+
+/**
+ * Takes in the prompt up to its last part, in steps small enough to notice soon that the client has left. What the
+ * sequence holds of it already is kept. Returns the last part.
+ */
+async function prefill(
+  engine: Engine,
+  sequence: LlamaContextSequence,
+  { promptTokens, onStart }: Generation,
+  signal: AbortSignal,
+): Promise<Token[]> {
+  const tokens = [...promptTokens];
+  // The last token is always evaluated: the answer follows from it.
+  const alike = Math.min(sequence.compareContextTokens(tokens).firstDifferentIndex, tokens.length - 1);
+  await sequence.eraseContextTokenRanges([{ start: alike, end: sequence.nextTokenIndex }]);
+  let position = sequence.nextTokenIndex;
+  engine.metrics.promptTokens += position;
+  engine.metrics.cachedTokens += position;
+  onStart(position);
+  for (; tokens.length - position > engine.prefillTokens; position += engine.prefillTokens) {
+    signal.throwIfAborted();
+    await sequence.evaluateWithoutGeneratingNewTokens(tokens.slice(position, position + engine.prefillTokens));
+    engine.metrics.promptTokens += engine.prefillTokens;
+  }
+  signal.throwIfAborted();
+  engine.metrics.promptTokens += tokens.length - position;
+  return tokens.slice(position);
+}
+
+/** Most tokens that penalties look back on. */
+const penalisedTokensMax = 4_096;
+
+/** Every choice of a request samples with a seed of its own. `generated` is the answer so far. */
+export function samplingOptions(
+  sampling: Sampling,
+  seed: number,
+  generated: readonly Token[],
+): SequenceEvaluateOptions {
+  const { temperature, topP, topK, minP, presencePenalty, frequencyPenalty } = sampling;
+  const penalised = presencePenalty !== 0 || frequencyPenalty !== 0;
+  return {
+    temperature,
+    topP,
+    topK,
+    minP,
+    seed,
+    ...(penalised && {
+      repeatPenalty: {
+        penalty: 1,
+        presencePenalty,
+        frequencyPenalty,
+        maxPunishTokens: penalisedTokensMax,
+        punishTokens: () => generated.slice(-penalisedTokensMax),
+      },
+    }),
+  };
+}

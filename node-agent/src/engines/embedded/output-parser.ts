@@ -1,0 +1,202 @@
+/**
+ * Splits the text of a model, as it comes, into reasoning, content and tool calls, and ends it at a stop string. Text
+ * that may still turn out to be a tag or a stop string is held back, so the result does not depend on where the pieces
+ * were cut. Pure.
+ */
+import { ToolCallParser } from "./tool-call-parser.ts";
+
+export type OutputEvent =
+  | { readonly kind: "reasoning" | "content"; readonly text: string }
+  /** A tool is named; its arguments follow. */
+  | { readonly kind: "tool-call"; readonly index: number; readonly name: string }
+  | { readonly kind: "tool-arguments"; readonly index: number; readonly text: string };
+
+export interface ThinkingTags {
+  readonly open: string;
+  readonly close: string;
+}
+
+export interface OutputFormat {
+  /** Absent: the model is not known to think. */
+  readonly thinking?: ThinkingTags;
+  /** The prompt has opened the thinking already. */
+  readonly startsThinking: boolean;
+  /** `one`: the answer ends with its first call. */
+  readonly tools: "none" | "one" | "many";
+  /** They end the content; in reasoning and tool calls they mean nothing. */
+  readonly stop: readonly string[];
+}
+
+/** How a tool call is marked: the form of Hermes, which most open models share. */
+export const toolCallTags = { open: "<tool_call>", close: "</tool_call>" };
+
+/** `start`: a thought may still come. `after`: behind a thought or a call, where white space means nothing. */
+type Mode = "start" | "thinking" | "after" | "content" | "call" | "stopped";
+
+export class OutputParser {
+  readonly #format: OutputFormat;
+  readonly #markers: readonly string[];
+  #mode: Mode;
+  #rest = "";
+  #thought = false;
+  #call: ToolCallParser | undefined;
+  #calls = 0;
+
+  constructor(format: OutputFormat) {
+    this.#format = format;
+    this.#markers = format.tools === "none" ? format.stop : [...format.stop, toolCallTags.open];
+    this.#mode = format.startsThinking ? "thinking" : format.thinking ? "start" : "content";
+  }
+
+  /** Nothing further will come out: a stop string was met, or the only call is complete. */
+  get stopped(): boolean {
+    return this.#mode === "stopped";
+  }
+
+  get thinking(): boolean {
+    return this.#mode === "thinking";
+  }
+
+  get inCall(): boolean {
+    return this.#mode === "call";
+  }
+
+  get toolCalls(): number {
+    return this.#calls;
+  }
+
+  push(text: string): OutputEvent[] {
+    this.#rest += text;
+    return this.#run(false);
+  }
+
+  /** The model has ended: what was held back is what it is. */
+  end(): OutputEvent[] {
+    const events = this.#run(true);
+    if (this.#mode === "call") {
+      events.push(...this.#call!.end());
+      this.#callEnded();
+    }
+    this.#mode = "stopped";
+    return events;
+  }
+
+  #run(final: boolean): OutputEvent[] {
+    const events: OutputEvent[] = [];
+    let mode: Mode;
+    do {
+      mode = this.#mode;
+      this.#step(mode, events, final);
+    } while (this.#mode !== mode);
+    return events;
+  }
+
+  #step(mode: Mode, events: OutputEvent[], final: boolean): void {
+    switch (mode) {
+      case "start":
+        return this.#start(final);
+      case "thinking":
+        return this.#think(events, final);
+      case "after":
+        this.#rest = this.#rest.trimStart();
+        if (this.#rest !== "") this.#mode = "content";
+        return;
+      case "content":
+        return this.#content(events, final);
+      case "call":
+        return this.#continueCall(events);
+      case "stopped":
+        this.#rest = "";
+        return;
+    }
+  }
+
+  #start(final: boolean): void {
+    const { open } = this.#format.thinking!;
+    const text = this.#rest.trimStart();
+    if (text.startsWith(open)) {
+      this.#rest = text.slice(open.length);
+      this.#mode = "thinking";
+    } else if (final || !open.startsWith(text)) this.#mode = "content";
+  }
+
+  #think(events: OutputEvent[], final: boolean): void {
+    const { close } = this.#format.thinking!;
+    if (!this.#thought) this.#rest = this.#rest.trimStart();
+    const end = this.#rest.indexOf(close);
+    if (end >= 0) {
+      this.#emit("reasoning", this.#rest.slice(0, end).trimEnd(), events);
+      this.#rest = this.#rest.slice(end + close.length);
+      this.#mode = "after";
+      return;
+    }
+    const certain = final ? this.#rest.length : this.#rest.length - heldBack(this.#rest, [close]);
+    this.#thought = this.#take("reasoning", this.#rest.slice(0, certain).trimEnd().length, events) || this.#thought;
+  }
+
+  #content(events: OutputEvent[], final: boolean): void {
+    const hit = firstMarker(this.#rest, this.#markers);
+    if (hit === undefined) {
+      let certain = final ? this.#rest.length : this.#rest.length - heldBack(this.#rest, this.#markers);
+      // White space before a call belongs to neither.
+      if (!final && this.#format.tools !== "none") certain = this.#rest.slice(0, certain).trimEnd().length;
+      this.#take("content", certain, events);
+      return;
+    }
+    const before = this.#rest.slice(0, hit.index);
+    this.#rest = this.#rest.slice(hit.index + hit.marker.length);
+    if (hit.marker === toolCallTags.open && this.#format.tools !== "none") {
+      this.#emit("content", before.trimEnd(), events);
+      this.#call = new ToolCallParser(this.#calls, toolCallTags);
+      this.#mode = "call";
+    } else {
+      this.#emit("content", before, events);
+      this.#mode = "stopped";
+    }
+  }
+
+  #continueCall(events: OutputEvent[]): void {
+    events.push(...this.#call!.push(this.#rest));
+    this.#rest = this.#call!.behind ?? "";
+    if (this.#call!.behind === undefined) return;
+    this.#callEnded();
+    this.#mode = this.#format.tools === "one" && this.#calls > 0 ? "stopped" : "after";
+  }
+
+  #callEnded(): void {
+    if (this.#call!.named) this.#calls += 1;
+  }
+
+  #take(kind: "reasoning" | "content", length: number, events: OutputEvent[]): boolean {
+    this.#emit(kind, this.#rest.slice(0, length), events);
+    this.#rest = this.#rest.slice(length);
+    return length > 0;
+  }
+
+  #emit(kind: "reasoning" | "content", text: string, events: OutputEvent[]): void {
+    if (text !== "") events.push({ kind, text });
+  }
+}
+
+/** The marker that is complete first, as it would be found reading character by character; of two, the longer. */
+function firstMarker(text: string, markers: readonly string[]): { index: number; marker: string } | undefined {
+  let first: { index: number; marker: string } | undefined;
+  for (const marker of markers) {
+    const index = text.indexOf(marker);
+    if (index < 0) continue;
+    const later = first && index + marker.length - (first.index + first.marker.length);
+    if (first === undefined || later! < 0 || (later === 0 && index < first.index)) first = { index, marker };
+  }
+  return first;
+}
+
+/** The length of the longest end of `text` with which one of the markers begins. */
+function heldBack(text: string, markers: readonly string[]): number {
+  let longest = 0;
+  for (const marker of markers) {
+    for (let length = Math.min(marker.length - 1, text.length); length > longest; length--) {
+      if (text.endsWith(marker.slice(0, length))) longest = length;
+    }
+  }
+  return longest;
+}

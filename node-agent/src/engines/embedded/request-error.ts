@@ -1,0 +1,38 @@
+/** An answer that is an error, in OpenAI's shape. The message never quotes what the client sent. */
+export class RequestError extends Error {
+  readonly status: number;
+  readonly type: string;
+  readonly param: string | null;
+  /** Further fields of the error object. */
+  readonly details: Readonly<Record<string, number>>;
+
+  constructor(
+    status: number,
+    type: string,
+    message: string,
+    more: { param?: string; details?: Readonly<Record<string, number>> } = {},
+  ) {
+    super(message);
+    this.status = status;
+    this.type = type;
+    this.param = more.param ?? null;
+    this.details = more.details ?? {};
+  }
+}
+
+export function invalid(message: string, param?: string): RequestError {
+  return new RequestError(400, "invalid_request_error", message, param === undefined ? {} : { param });
+}
+
+/** The same type and fields as llama-server's. */
+export function contextExceeded(promptTokens: number, contextTokens: number, what = "the prompt"): RequestError {
+  const message = `${what} has ${promptTokens} tokens, which exceeds the available context size of ${contextTokens} tokens`;
+  return new RequestError(400, "exceed_context_size_error", message, {
+    details: { n_prompt_tokens: promptTokens, n_ctx: contextTokens },
+  });
+}
+
+export function errorBody(error: RequestError) {
+  const { message, type, param, status, details } = error;
+  return { error: { message, type, param, code: String(status), ...details } };
+}

@@ -1,0 +1,115 @@
+/** The engine's HTTP server: it listens before the model is loaded, and ends what runs when it is stopped. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { sendJson, type Surroundings } from "./call.ts";
+import { chatCompletions } from "./chat-completions.ts";
+import { completions } from "./completions.ts";
+import { embeddings } from "./embeddings.ts";
+import { isObject } from "./fields.ts";
+import { metricsText } from "./metrics.ts";
+import type { Engine } from "./model.ts";
+import { errorBody, invalid, RequestError } from "./request-error.ts";
+
+const bodyBytesMax = 32 << 20;
+/** Longer than the connections of an agent idle, so that none is closed while a request is on its way. */
+const idleMs = 60_000;
+
+const posts = new Map([
+  ["/v1/chat/completions", chatCompletions],
+  ["/v1/completions", completions],
+  ["/v1/embeddings", embeddings],
+]);
+
+export class EngineServer {
+  readonly http: Server;
+  readonly #surroundings: Surroundings;
+  readonly #stopping = new AbortController();
+  readonly #running = new Set<Promise<void>>();
+  #engine: Engine | undefined;
+
+  constructor(surroundings: Surroundings) {
+    this.#surroundings = surroundings;
+    this.http = createServer({ keepAliveTimeout: idleMs }, (request, response) => {
+      const answered = this.#answer(request, response).finally(() => this.#running.delete(answered));
+      this.#running.add(answered);
+    });
+  }
+
+  /** The model is loaded. */
+  open(engine: Engine): void {
+    this.#engine = engine;
+  }
+
+  /** Takes no further request and ends those that run; resolves when they have let go of the model. */
+  async stop(): Promise<void> {
+    this.http.close();
+    this.#stopping.abort(new RequestError(503, "service_unavailable", "the engine is stopping"));
+    await Promise.all(this.#running);
+    this.http.closeAllConnections();
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const left = new AbortController();
+    response.on("close", () => left.abort(new Error("the client has left")));
+    const signal = AbortSignal.any([left.signal, this.#stopping.signal]);
+    try {
+      await this.#route(request, response, signal);
+    } catch (error) {
+      if (!left.signal.aborted) refuse(response, error);
+    }
+  }
+
+  async #route(request: IncomingMessage, response: ServerResponse, signal: AbortSignal): Promise<void> {
+    const path = request.url!.split("?", 1)[0]!;
+    const post = posts.get(path);
+    const engine = this.#engine;
+    if (engine === undefined) throw new RequestError(503, "unavailable_error", "Loading model");
+    if (request.method === "GET" && path === "/health") return sendJson(response, 200, { status: "ok" });
+    if (request.method === "GET" && path === "/v1/models") return sendJson(response, 200, this.#models(engine));
+    if (request.method === "GET" && path === "/metrics") {
+      response.writeHead(200, { "content-type": "text/plain; version=0.0.4; charset=utf-8" });
+      response.end(metricsText(engine.metrics, engine.load(), engine.alias));
+      return;
+    }
+    if (request.method !== "POST" || post === undefined)
+      throw new RequestError(404, "not_found_error", "no such path or method");
+    const body = await readBody(request);
+    if (isObject(body) && typeof body["model"] === "string" && body["model"] !== engine.alias)
+      throw new RequestError(404, "not_found_error", "the model does not exist here", { param: "model" });
+    await post({ engine, surroundings: this.#surroundings, body, response, signal });
+  }
+
+  #models(engine: Engine) {
+    const created = Math.floor(this.#surroundings.clock.now() / 1000);
+    const model = {
+      id: engine.alias,
+      object: "model",
+      created,
+      owned_by: "weiche",
+      max_model_len: engine.contextTokens,
+    };
+    return { object: "list", data: [model] };
+  }
+}
+
+async function readBody(request: IncomingMessage): Promise<unknown> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > bodyBytesMax) throw new RequestError(413, "invalid_request_error", "the body is too large");
+    chunks.push(chunk);
+  }
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString());
+  } catch {
+    throw invalid("the body is not JSON");
+  }
+}
+
+/** Before the first event a status; in a stream an event, and no `[DONE]`. */
+function refuse(response: ServerResponse, error: unknown): void {
+  if (!(error instanceof RequestError)) process.stderr.write(`embedded engine: ${String((error as Error).stack)}\n`);
+  const known = error instanceof RequestError ? error : new RequestError(500, "server_error", "internal error");
+  if (response.headersSent) response.end(`data: ${JSON.stringify(errorBody(known))}\n\n`);
+  else sendJson(response, known.status, errorBody(known));
+}

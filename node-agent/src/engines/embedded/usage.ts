@@ -1,0 +1,15 @@
+/** Token counts in OpenAI's shape. */
+import type { Counts } from "./answer.ts";
+
+/** The choices of a request share its prompts, which count once. */
+export function usageOf(promptTokens: number, choices: readonly Counts[]) {
+  const sum = (of: (counts: Counts) => number) => choices.reduce((total, counts) => total + of(counts), 0);
+  const completionTokens = sum((counts) => counts.completionTokens);
+  return {
+    prompt_tokens: promptTokens,
+    completion_tokens: completionTokens,
+    total_tokens: promptTokens + completionTokens,
+    prompt_tokens_details: { cached_tokens: choices[0]?.cachedTokens ?? 0 },
+    completion_tokens_details: { reasoning_tokens: sum((counts) => counts.reasoningTokens) },
+  };
+}
