@@ -1,0 +1,102 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { depthMax, keptStringBytes, readJson } from "./json-guard.ts";
+
+const read = (text: string) => readJson(Buffer.from(text));
+const nested = (depth: number) => "[".repeat(depth) + "]".repeat(depth);
+const long = (text: string) => `{"url":"${text}${"x".repeat(100_000)}","end":true}`;
+
+const refused: [name: string, body: string | Buffer, problem: RegExp][] = [
+  ["invalid UTF-8", Buffer.from([0x22, 0xff, 0x22]), /UTF-8/],
+  ["an overlong encoding", Buffer.from([0x22, 0xc0, 0x80, 0x22]), /UTF-8/],
+  ["an encoded surrogate", Buffer.from([0x22, 0xed, 0xa0, 0x80, 0x22]), /UTF-8/],
+  ["an empty body", "", /not valid JSON/],
+  ["a byte order mark", "\ufeff{}", /not valid JSON/],
+  ["a trailing comma", '{"a":1,}', /not valid JSON/],
+  ["two values", "{} {}", /not valid JSON/],
+  ["a string without end", '{"a":"b', /not valid JSON/],
+  ["a string that ends in a backslash", '"\\', /not valid JSON/],
+  ["an unknown escape", '"\\x41"', /not valid JSON/],
+  ["an escape with a wrong digit", '"\\u00g1"', /not valid JSON/],
+  ["an escape that is cut", '"\\u00', /not valid JSON/],
+  ["a raw line break in a string", '"a\nb"', /not valid JSON/],
+  ["a raw line break in a long string", long("").replace("xx", "x\n"), /not valid JSON/],
+  ["an unknown escape in a long string", long("").replace('x","end', '\\q","end'), /not valid JSON/],
+  ["65 levels of arrays", nested(depthMax + 1), /deeper than 64/],
+  ["65 levels of objects", '{"a":'.repeat(depthMax + 1) + "1" + "}".repeat(depthMax + 1), /deeper than 64/],
+  ["100,000 levels", nested(100_000), /deeper than 64/],
+  ["the same member twice", '{"a":1,"a":1}', /same member twice/],
+  ["the same member twice, once escaped", '{"a":1,"\\u0061":2}', /same member twice/],
+  ["the same member twice in an inner object", '[{"m":[{"b":{},"c":1,"b":0}]}]', /same member twice/],
+  ["__proto__", '{"__proto__":{"a":1}}', /__proto__/],
+  ["__proto__, escaped, within", '[[{"a":{"__pr\\u006fto__":null}}]]', /__proto__/],
+  ["NUL", '{"a":"x\\u0000"}', /NUL/],
+  ["NUL in a member's name", '{"\\u0000":1}', /NUL/],
+  ["a high surrogate alone", '"\\ud83d"', /surrogate/],
+  ["a high surrogate before another character", '"\\ud83dx"', /surrogate/],
+  ["a high surrogate before an escape", '"\\ud83d\\n"', /surrogate/],
+  ["a low surrogate alone", '"\\ude00"', /surrogate/],
+  ["two high surrogates", '"\\ud83d\\ud83d"', /surrogate/],
+  ["half a pair behind the beginning of a long string", long("").replace('x","end', '\\ud83d","end'), /surrogate/],
+];
+test.each(refused)("%s is refused", (_name, body, problem) => {
+  const result = readJson(Buffer.from(body));
+  expect("problem" in result && result.problem).toMatch(problem);
+});
+
+test.each([
+  ["64 levels", nested(depthMax)],
+  ["a surrogate pair", '"\\ud83d\\ude00 \u{1f600}"'],
+  ["braces and colons in strings", '{"a{":"}]:{[\\"","b":[":",{}]}'],
+  ["the same name in two objects", '[{"a":1},{"a":{"a":2}}]'],
+  ["an empty name", '{"":{"":1}}'],
+  ["names of Object's own", '{"constructor":1,"toString":2,"hasOwnProperty":3}'],
+  ["every simple escape", '"\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e9"'],
+  ["a plain number", "1e400"],
+])("%s is read like JSON.parse does", (_name, text) => {
+  expect(read(text)).toEqual({ value: JSON.parse(text) });
+});
+
+test("any JSON value that is sound is read as it is", () => {
+  fc.assert(
+    fc.property(fc.json({ stringUnit: "binary", maxDepth: 5 }), (text) => {
+      const sound = !text.includes("\\u0000") && !text.includes("__proto__");
+      expect(read(text)).toEqual(sound ? { value: JSON.parse(text) } : { problem: expect.any(String) });
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test("any bytes are either refused or what JSON.parse reads", () => {
+  const soup = fc.array(fc.constantFrom(...'{}[]",:\\u0aé1 t"'.split(""), "true", '"a":', "\\ud83d"), {
+    maxLength: 24,
+  });
+  fc.assert(
+    fc.property(soup, (pieces) => {
+      const text = pieces.join("");
+      const result = read(text);
+      expect(result).toEqual("value" in result ? { value: JSON.parse(text) } : { problem: expect.any(String) });
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test("a long string is cut to its beginning, between characters, and what follows is kept", () => {
+  for (const character of ["x", "é", "€", "\u{1f600}", "\\n", "\\u00e9"]) {
+    for (let shift = 0; shift < 7; shift++) {
+      const text = `{"url":"${"y".repeat(shift)}${character.repeat(100_000)}","end":true}`;
+      const { value } = read(text) as { value: { url: string; end: boolean } };
+      expect(value.end).toBe(true);
+      expect(value.url.isWellFormed()).toBe(true);
+      expect(JSON.parse(text).url.startsWith(value.url)).toBe(true);
+      expect(value.url.length).toBeLessThan(keptStringBytes + 8);
+      expect(value.url.length).toBeGreaterThan(keptStringBytes / 6 - 1);
+    }
+  }
+});
+
+test("a problem never quotes the body", () => {
+  for (const body of ['{"secret": secret}', '{"secret":1,"secret":2}', '["secret\\u0000"]', '"secret', "secret"]) {
+    expect(JSON.stringify(read(body))).not.toContain("secret");
+  }
+});

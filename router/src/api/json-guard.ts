@@ -1,0 +1,157 @@
+/**
+ * Reads JSON more strictly than `JSON.parse`: valid UTF-8, bounded depth, no member twice in an object, no `__proto__`, no
+ * lone surrogate, no NUL. One pass over the bytes finds what `JSON.parse` would let through; what it cannot see (members
+ * that were merged) shows in the parsed value. The text of a problem never quotes the input.
+ */
+import { isUtf8 } from "node:buffer";
+
+export const depthMax = 64;
+/** A longer string is cut to its beginning in the value that is returned: an image need not be copied to be judged. */
+const longStringBytes = 64 << 10;
+export const keptStringBytes = 8 << 10;
+
+export type JsonResult = { readonly value: unknown } | { readonly problem: string };
+
+export function readJson(bytes: Buffer): JsonResult {
+  if (!isUtf8(bytes)) return { problem: "The body is not valid UTF-8." };
+  const scan = scanJson(bytes);
+  if ("problem" in scan) return scan;
+  let value: unknown;
+  try {
+    value = JSON.parse(scan.longStrings.length === 0 ? bytes.toString() : withoutLongStrings(bytes, scan.longStrings));
+  } catch {
+    return { problem: notJson };
+  }
+  const members = countMembers(value);
+  if (members === undefined) return { problem: "The body has a member that is named __proto__." };
+  if (members !== scan.members) return { problem: "The body has an object with the same member twice." };
+  return { value };
+}
+
+const notJson = "The body is not valid JSON.";
+
+interface Scan {
+  readonly members: number;
+  /** Pairs of first byte and byte after the last, without the quotes. */
+  readonly longStrings: readonly number[];
+}
+
+const [quote, backslash, colon, openBrace, closeBrace, openBracket, closeBracket] = [
+  0x22, 0x5c, 0x3a, 0x7b, 0x7d, 0x5b, 0x5d,
+];
+
+function scanJson(bytes: Buffer): Scan | { readonly problem: string } {
+  const longStrings: number[] = [];
+  let depth = 0;
+  let members = 0;
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at]!;
+    if (byte === quote) {
+      const end = endOfString(bytes, at + 1);
+      if (end < 0) return { problem: stringProblems[end]! };
+      if (end - at > longStringBytes) longStrings.push(at + 1, end);
+      at = end;
+    } else if (byte === openBrace || byte === openBracket) {
+      if (++depth > depthMax) return { problem: `The body is nested deeper than ${depthMax} levels.` };
+    } else if (byte === closeBrace || byte === closeBracket) depth--;
+    else if (byte === colon) members++;
+  }
+  return { members, longStrings };
+}
+
+const [syntax, nul, loneSurrogate] = [-1, -2, -3];
+const stringProblems: Readonly<Record<number, string>> = {
+  [syntax]: notJson,
+  [nul]: "The body has a NUL character in a string.",
+  [loneSurrogate]: "The body has half of a surrogate pair in a string.",
+};
+
+/** Where the string's closing quote is, or one of the problems, which are negative. */
+function endOfString(bytes: Buffer, from: number): number {
+  let pendingHigh = false;
+  for (let at = from; at < bytes.length; at++) {
+    const byte = bytes[at]!;
+    if (byte !== backslash) {
+      if (pendingHigh) return loneSurrogate;
+      if (byte === quote) return at;
+      if (byte < 0x20) return syntax;
+      continue;
+    }
+    const escaped = bytes[++at]!;
+    if (escaped !== 0x75) {
+      if (pendingHigh) return loneSurrogate;
+      if (!simpleEscapes.has(escaped)) return syntax;
+      continue;
+    }
+    const unit = hex4(bytes, at + 1);
+    at += 4;
+    if (unit < 0) return syntax;
+    if (unit === 0) return nul;
+    const isLow = unit >= 0xdc00 && unit <= 0xdfff;
+    if (isLow !== pendingHigh) return loneSurrogate;
+    pendingHigh = unit >= 0xd800 && unit <= 0xdbff;
+  }
+  return syntax;
+}
+
+const simpleEscapes: ReadonlySet<number> = new Set(Buffer.from('"\\/bfnrt'));
+
+function hex4(bytes: Buffer, from: number): number {
+  let value = 0;
+  for (let at = from; at < from + 4; at++) {
+    const digit = hexDigits[bytes[at] ?? 0]!;
+    if (digit < 0) return -1;
+    value = value * 16 + digit;
+  }
+  return value;
+}
+
+const hexDigits = Int8Array.from({ length: 256 }, (_, byte) => {
+  const digit = "0123456789abcdef".indexOf(String.fromCharCode(byte).toLowerCase());
+  return digit;
+});
+
+/** The text with every long string cut to about `keptStringBytes`, never inside a character or an escape. */
+function withoutLongStrings(bytes: Buffer, longStrings: readonly number[]): string {
+  const parts: string[] = [];
+  let copied = 0;
+  for (let pair = 0; pair < longStrings.length; pair += 2) {
+    let cut = longStrings[pair]!;
+    const keepTo = cut + keptStringBytes;
+    while (cut < keepTo) cut += characterBytes(bytes, cut);
+    parts.push(bytes.toString("utf8", copied, cut));
+    copied = longStrings[pair + 1]!;
+  }
+  parts.push(bytes.toString("utf8", copied));
+  return parts.join("");
+}
+
+function characterBytes(bytes: Buffer, at: number): number {
+  const byte = bytes[at]!;
+  if (byte === backslash) return bytes[at + 1] === 0x75 ? 6 : 2;
+  if (byte < 0x80) return 1;
+  if (byte < 0xe0) return 2;
+  return byte < 0xf0 ? 3 : 4;
+}
+
+/** Members of all objects in `value`; undefined if one is named `__proto__`. */
+function countMembers(value: unknown): number | undefined {
+  if (typeof value !== "object" || value === null) return 0;
+  let count = 0;
+  if (Array.isArray(value)) {
+    for (const item of value) {
+      if (typeof item !== "object" || item === null) continue;
+      const within = countMembers(item);
+      if (within === undefined) return undefined;
+      count += within;
+    }
+    return count;
+  }
+  for (const name in value) {
+    if (name === "__proto__") return undefined;
+    const within = countMembers((value as Record<string, unknown>)[name]);
+    if (within === undefined) return undefined;
+    count += within + 1;
+  }
+  return count;
+}

@@ -1,0 +1,21 @@
+/** From a body's bytes to the facts that the router needs. Runs on the main thread for small bodies, in a worker for large. */
+import { ApiError } from "@weiche/shared/errors.ts";
+import { nodePaths, type NodePath } from "@weiche/shared/node-protocol.ts";
+import { readChat } from "./chat-completions.ts";
+import { readCompletion } from "./completions.ts";
+import { readEmbedding } from "./embeddings.ts";
+import { readJson } from "./json-guard.ts";
+import type { RequestFacts } from "./request-schema.ts";
+
+const readers: Readonly<Record<NodePath, (value: unknown) => RequestFacts>> = {
+  [nodePaths.chat]: readChat,
+  [nodePaths.completions]: readCompletion,
+  [nodePaths.embeddings]: readEmbedding,
+};
+
+/** Throws an `ApiError` for anything that is wrong with the body itself. */
+export function readRequest(path: NodePath, body: Buffer): RequestFacts {
+  const json = readJson(body);
+  if ("problem" in json) throw new ApiError("invalid_request", json.problem);
+  return readers[path](json.value);
+}

@@ -1,0 +1,110 @@
+/** Schemas of request bodies: how they are compiled, how a mistake is told, and the parameters that endpoints share. */
+import { Type, type Static, type TSchema } from "typebox";
+import { Compile } from "typebox/compile";
+import { ApiError } from "@weiche/shared/errors.ts";
+
+/** What the router must know of a request's body; everything else is the node's concern. */
+export interface RequestFacts {
+  readonly model: string;
+  /** Hash of the beginning of the conversation; absent where a node's cache is of no use. */
+  readonly conversation?: string;
+  readonly maxTokens?: number;
+  readonly reasoningEffort?: string;
+  readonly templateKwargs?: boolean;
+  readonly images?: ImageFacts;
+  readonly dimensions?: number;
+}
+
+export interface ImageFacts {
+  readonly count: number;
+  /** By their first bytes; undefined: none that we know. */
+  readonly formats: readonly (ImageFormat | undefined)[];
+  /** Where the first one is. */
+  readonly param: string;
+}
+
+export type ImageFormat = "png" | "jpeg" | "webp" | "gif";
+
+/** An optional parameter. `null` means that it is absent. */
+export function optional<Schema extends TSchema>(schema: Schema) {
+  return Type.Optional(Type.Union([schema, Type.Null()]));
+}
+
+/** Nothing is converted: "1" is no number. Unknown fields are let through; nothing reads them. */
+export function compileSchema<Schema extends TSchema>(schema: Schema): (value: unknown, at?: string) => Static<Schema> {
+  const validator = Compile(schema);
+  return (value, at = "") => {
+    if (validator.Check(value)) return value as Static<Schema>;
+    throw invalid(...explain(mostTelling(validator.Errors(value) as SchemaError[]), at));
+  };
+}
+
+/** A 400 that names the parameter. */
+export function invalid(param: string, what: string): ApiError {
+  return param === ""
+    ? new ApiError("invalid_request", `The body ${what}.`)
+    : new ApiError("invalid_request", `Invalid '${param}': ${what}.`, { param });
+}
+
+interface SchemaError {
+  readonly keyword: string;
+  readonly instancePath: string;
+  readonly message: string;
+  readonly params: {
+    readonly requiredProperties?: readonly string[];
+    readonly allowedValues?: readonly unknown[];
+    readonly allowedValue?: unknown;
+  };
+}
+
+/** In a union the first member speaks first, unless another one came further: its type fits, only its content does not. */
+function mostTelling(errors: readonly SchemaError[]): SchemaError | undefined {
+  const first = errors[0];
+  if (first?.keyword !== "type") return first;
+  const union = errors.slice(
+    0,
+    errors.findIndex((error) => error.keyword === "anyOf"),
+  );
+  return union.find((error) => error.keyword !== "type" || error.instancePath !== first.instancePath) ?? first;
+}
+
+function explain(error: SchemaError | undefined, at: string): [param: string, what: string] {
+  if (!error) return [at, "is not valid"];
+  const { keyword, message, params } = error;
+  const param = join(at, error.instancePath);
+  if (keyword === "required") return [join(param, `/${params.requiredProperties?.[0] ?? ""}`), "is required"];
+  if (keyword === "enum") return [param, `must be one of ${(params.allowedValues ?? []).join(", ")}`];
+  if (keyword === "const") return [param, `must be ${String(params.allowedValue)}`];
+  return [param, message];
+}
+
+/** `/messages/0/role` is told as `messages[0].role`. Names come from the schema, never from the body. */
+function join(at: string, pointer: string): string {
+  let path = at;
+  for (const name of pointer.split("/").slice(1)) {
+    if (/^\d+$/.test(name)) path += `[${name}]`;
+    else path += path === "" ? name : `.${name}`;
+  }
+  return path;
+}
+
+/** Shared by chat and legacy completions. Bounds that the service leaves open are what engines can take. */
+export const generationParameters = {
+  model: Type.String({ minLength: 1, description: "API id of a model that the key may use." }),
+  max_tokens: optional(Type.Integer({ minimum: 1, description: "Most output tokens, reasoning included." })),
+  temperature: optional(Type.Number({ minimum: 0, maximum: 2 })),
+  top_p: optional(Type.Number({ minimum: 0, maximum: 1, description: "Alternative to temperature." })),
+  stop: optional(
+    Type.Union([Type.String(), Type.Array(Type.String())], { description: "Output ends before such a sequence." }),
+  ),
+  n: optional(Type.Integer({ minimum: 1, maximum: 128, description: "Each answer is billed as output." })),
+  seed: optional(Type.Integer({ minimum: -(2 ** 63), exclusiveMaximum: 2 ** 63 })),
+  presence_penalty: optional(Type.Number({ minimum: -2, maximum: 2 })),
+  frequency_penalty: optional(Type.Number({ minimum: -2, maximum: 2 })),
+  stream: optional(Type.Boolean({ description: "Answer as Server-Sent Events." })),
+  stream_options: optional(
+    Type.Object({
+      include_usage: optional(Type.Boolean({ description: "Adds a final chunk with token counts." })),
+    }),
+  ),
+};

@@ -1,0 +1,29 @@
+import type { IncomingMessage } from "node:http";
+import { expect, test } from "vitest";
+import { createClientAddress } from "./client-address.ts";
+
+function from(remoteAddress: string, forwarded?: string): IncomingMessage {
+  const headers = forwarded === undefined ? {} : { "x-forwarded-for": forwarded };
+  return { socket: { remoteAddress }, headers } as unknown as IncomingMessage;
+}
+
+const proxies = ["10.0.0.1", "192.168.0.0/16", "2001:db8::/32"];
+const cases: [name: string, trusted: string[], request: IncomingMessage, address: string][] = [
+  ["without trusted proxies the header means nothing", [], from("203.0.113.9", "1.1.1.1"), "203.0.113.9"],
+  ["a client that is no proxy cannot choose its address", proxies, from("203.0.113.9", "1.1.1.1"), "203.0.113.9"],
+  ["a trusted proxy names its client", proxies, from("10.0.0.1", "203.0.113.9"), "203.0.113.9"],
+  ["what the client itself wrote is not believed", proxies, from("10.0.0.1", "1.1.1.1, 203.0.113.9"), "203.0.113.9"],
+  ["a chain of trusted proxies", proxies, from("10.0.0.1", "203.0.113.9, 192.168.3.4"), "203.0.113.9"],
+  ["an IPv6 proxy and client", proxies, from("2001:db8::7", "2001:4860::1"), "2001:4860::1"],
+  ["an IPv4 proxy that reached an IPv6 socket", proxies, from("::ffff:10.0.0.1", "203.0.113.9"), "203.0.113.9"],
+  ["a proxy without the header is the client", proxies, from("10.0.0.1"), "10.0.0.1"],
+  ["a header that is no address", proxies, from("10.0.0.1", "<script>"), "10.0.0.1"],
+  ["only proxies in the header", proxies, from("10.0.0.1", "192.168.0.2"), "192.168.0.2"],
+];
+test.each(cases)("%s", (_name, trusted, request, address) => {
+  expect(createClientAddress(trusted)(request)).toBe(address);
+});
+
+test.each(["proxy.example", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/x", ""])("%j is refused at the start", (network) => {
+  expect(() => createClientAddress([network])).toThrow(/trustedProxies/);
+});

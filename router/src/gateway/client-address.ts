@@ -1,0 +1,45 @@
+/** Which address a request comes from: the connection's, or what a trusted proxy says of it. */
+import type { IncomingMessage } from "node:http";
+import { BlockList, isIP } from "node:net";
+import { StartError } from "@weiche/shared/directory-lock.ts";
+
+export type ClientAddress = (request: IncomingMessage) => string;
+
+/** `trustedProxies`: addresses or networks such as `10.0.0.0/8`. Throws `StartError` if one is neither. */
+export function createClientAddress(trustedProxies: readonly string[]): ClientAddress {
+  if (trustedProxies.length === 0) return (request) => normal(request.socket.remoteAddress ?? "");
+  const trusted = readNetworks(trustedProxies);
+  const isTrusted = (address: string) => trusted.check(address, isIP(address) === 6 ? "ipv6" : "ipv4");
+  return (request) => {
+    let address = normal(request.socket.remoteAddress ?? "");
+    if (isIP(address) === 0) return address;
+    // Every proxy appends whom it heard, so only the entries that trusted ones wrote can be believed: from the right.
+    const forwarded = String(request.headers["x-forwarded-for"] ?? "").split(",");
+    while (isTrusted(address)) {
+      const next = normal(forwarded.pop()?.trim() ?? "");
+      if (isIP(next) === 0) break;
+      address = next;
+    }
+    return address;
+  };
+}
+
+/** An IPv4 client of a socket that listens on `::` is the same client. */
+function normal(address: string): string {
+  return address.startsWith("::ffff:") && address.includes(".") ? address.slice(7) : address;
+}
+
+function readNetworks(networks: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const network of networks) {
+    const [address = "", prefix] = network.split("/");
+    const family = isIP(address);
+    const bits = prefix === undefined ? (family === 6 ? 128 : 32) : Number(prefix);
+    if (family === 0 || !/^\d*$/.test(prefix ?? "") || bits > (family === 6 ? 128 : 32) || prefix === "")
+      throw new StartError(
+        `limits.trustedProxies: "${network}" is neither an address nor a network such as 10.0.0.0/8`,
+      );
+    list.addSubnet(address, bits, family === 6 ? "ipv6" : "ipv4");
+  }
+  return list;
+}

@@ -1,0 +1,25 @@
+/** The pages that answer before the API does. Nothing of the request is in them. */
+export type PageStatus = 403 | 413 | 503;
+
+const titles: Record<PageStatus, string> = {
+  403: "403 Forbidden",
+  413: "413 Content Too Large",
+  503: "503 Service Temporarily Unavailable",
+};
+
+export function htmlPage(status: PageStatus): string {
+  const title = titles[status];
+  return `<!doctype html>\n<html lang="en">\n<head><title>${title}</title></head>\n<body><h1>${title}</h1></body>\n</html>\n`;
+}
+
+/** Thrown where a request is refused with a page instead of the API's error body. */
+export class PageRefusal extends Error {
+  readonly status: PageStatus;
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(status: PageStatus, retryAfterSeconds?: number) {
+    super(titles[status]);
+    this.status = status;
+    this.retryAfterSeconds = retryAfterSeconds;
+  }
+}

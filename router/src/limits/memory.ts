@@ -1,0 +1,68 @@
+/** Limits of accounts in the memory of one router. */
+import type { Clock } from "@weiche/shared/clock.ts";
+import type { AccountId, RequestId } from "@weiche/shared/ids.ts";
+import type { AccountLimits, LimitDecision, Limiter } from "./limiter.ts";
+
+export const windowMs = 60_000;
+/** A running request may take long; a place may also be free at once. */
+const parallelRetryMs = 1_000;
+
+interface AccountUse {
+  /** Monotonic times of admission within the last 60 s, oldest first. */
+  readonly admittedAtMs: number[];
+  readonly live: Set<RequestId>;
+}
+
+export class MemoryLimiter implements Limiter {
+  readonly #clock: Clock;
+  readonly #accounts = new Map<AccountId, AccountUse>();
+  #sweptAtMs: number;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#sweptAtMs = clock.monotonicMs();
+  }
+
+  enter(account: AccountId, request: RequestId, limits: AccountLimits): LimitDecision {
+    const nowMs = this.#clock.monotonicMs();
+    this.#forgetIdle(nowMs);
+    const use = this.#accounts.get(account) ?? { admittedAtMs: [], live: new Set<RequestId>() };
+    if (use.live.has(request)) return { admitted: true };
+    dropOld(use.admittedAtMs, nowMs);
+    const inWindow = use.admittedAtMs.length;
+    if (inWindow >= limits.perMinute) {
+      const leavesAtMs = (use.admittedAtMs[inWindow - limits.perMinute] ?? nowMs) + windowMs;
+      return { admitted: false, limit: "minute", retryAfterMs: leavesAtMs - nowMs };
+    }
+    if (use.live.size >= limits.parallel) return { admitted: false, limit: "parallel", retryAfterMs: parallelRetryMs };
+    use.admittedAtMs.push(nowMs);
+    use.live.add(request);
+    this.#accounts.set(account, use);
+    return { admitted: true };
+  }
+
+  leave(account: AccountId, request: RequestId): void {
+    this.#accounts.get(account)?.live.delete(request);
+  }
+
+  /** Accounts that are remembered. */
+  get size(): number {
+    return this.#accounts.size;
+  }
+
+  /** At most once a window, so that its cost is shared by all that entered meanwhile. */
+  #forgetIdle(nowMs: number): void {
+    if (nowMs - this.#sweptAtMs < windowMs) return;
+    this.#sweptAtMs = nowMs;
+    for (const [account, use] of this.#accounts) {
+      dropOld(use.admittedAtMs, nowMs);
+      if (use.live.size === 0 && use.admittedAtMs.length === 0) this.#accounts.delete(account);
+    }
+  }
+}
+
+function dropOld(timesMs: number[], nowMs: number): void {
+  let old = 0;
+  while (old < timesMs.length && timesMs[old]! <= nowMs - windowMs) old++;
+  if (old > 0) timesMs.splice(0, old);
+}
