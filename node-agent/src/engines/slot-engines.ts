@@ -21,8 +21,10 @@ export interface SlotEngineEvents {
   engineStopped(slot: SlotName, model: ModelId): void;
   /** A sleep, wake, probe or stop went wrong; after all but the last the engine is stopped. */
   engineSurprised(slot: SlotName, model: ModelId, what: "sleep" | "wake" | "probe" | "stop", reason: string): void;
-  /** An engine that nobody was starting or stopping ended by itself. */
-  engineExited(slot: SlotName, model: ModelId, wasAsleep: boolean, report: ExitReport): void;
+  /** What an engine said last before its start failed: for the log only. */
+  engineSaid(slot: SlotName, model: ModelId, lastLines: readonly string[]): void;
+  /** An engine ended in its sleep. Of the awake one the slot tells. */
+  sleeperExited(slot: SlotName, model: ModelId, report: ExitReport): void;
   /** An engine of an earlier agent is not taken over; it is stopped if it lives. */
   engineNotAdopted(slot: SlotName, model: ModelId, reason: string): void;
   /** A sleeping engine is stopped because another one needs its memory. */
@@ -42,6 +44,8 @@ type OnPhase = (phase: SwitchPhase) => void;
 export class LocalSlotEngines implements SlotEngines, Disposable {
   readonly #options: SlotEnginesOptions;
   readonly #engines = new Map<ModelId, RunningEngine>();
+  /** Engines that are to be put away: whether they exit before their turn is nobody's concern. */
+  readonly #unwanted = new WeakSet<RunningEngine>();
   #onExit: (model: ModelId, report: ExitReport) => void = () => {};
   #activation = new AbortController();
   #turns: Promise<unknown> = Promise.resolve();
@@ -61,10 +65,12 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     });
   }
 
-  retire(model: ModelId, onPhase: OnPhase): Promise<void> {
+  retire(model: ModelId, onPhase: OnPhase, forGood = false): Promise<void> {
+    const retired = this.#engines.get(model);
+    if (retired) this.#unwanted.add(retired);
     return this.#inTurn(async () => {
       const engine = this.#engines.get(model);
-      if (engine && engine.state !== "asleep") await this.#retire(engine, onPhase);
+      if (engine && (forGood || engine.state !== "asleep")) await this.#retire(engine, onPhase, forGood);
     });
   }
 
@@ -142,19 +148,20 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
       return engine.handle.endpoint;
     } catch (error) {
       const said = error instanceof EngineStartError ? error.lastLines : await engine.lastLines();
+      if (said.length > 0) this.#options.events.engineSaid(slot, spec.model, said);
       await this.#stop(engine).catch(() => {});
       throw new EngineStartError(messageOf(error), said, { cause: error });
     }
   }
 
-  async #retire(engine: RunningEngine, onPhase: OnPhase): Promise<void> {
+  async #retire(engine: RunningEngine, onPhase: OnPhase, forGood = false): Promise<void> {
     const { memory, events, slot } = this.#options;
     const { model, launcher } = engine.spec;
     const [wasAwake, awakeForMs] = [engine.state === "awake", engine.inStateMs];
     engine.enter("changing");
     onPhase("stop");
     const before = await memory.beforeLeaving(() => engine.processes(), awakeForMs, engine.freeBeforeStart);
-    if (wasAwake && engine.canSleep) {
+    if (wasAwake && engine.canSleep && !forGood) {
       try {
         await engine.sleep();
         onPhase("memory");
@@ -173,6 +180,8 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
 
   async #readopt(): Promise<{ readonly model: ModelId; readonly endpoint: EngineEndpoint } | undefined> {
     const { host, slot } = this.#options;
+    this[Symbol.dispose]();
+    this.#engines.clear();
     const stored = (await host.handles.read()).filter((handle) => handle.slot === slot);
     const running = await Promise.all(
       Object.values(host.launchers).map((launcher) => launcher.running?.(slot) ?? Promise.resolve([])),
@@ -250,16 +259,17 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
 
   /** What is left of its group goes before the slot starts anything else. */
   #exited(engine: RunningEngine, was: EngineState, report: ExitReport): void {
-    this.#options.events.engineExited(this.#options.slot, engine.spec.model, was === "asleep", report);
+    if (was === "asleep") this.#options.events.sleeperExited(this.#options.slot, engine.spec.model, report);
     void this.#inTurn(async () => {
       if (this.#engines.get(engine.spec.model) === engine) await this.#stop(engine).catch(() => {});
     });
-    if (was === "awake") this.#onExit(engine.spec.model, report);
+    if (was === "awake" && !this.#unwanted.has(engine)) this.#onExit(engine.spec.model, report);
   }
 
   #ready(engine: RunningEngine, how: "started" | "woken" | "adopted" | "probed"): void {
     this.#options.events.engineReady(this.#options.slot, engine.spec.model, how, engine.inStateMs);
     engine.enter("awake");
+    this.#unwanted.delete(engine);
   }
 
   async #stop(engine: RunningEngine): Promise<void> {

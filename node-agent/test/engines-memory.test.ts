@@ -1,0 +1,166 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { EngineSpec } from "../src/engines/engine.ts";
+import {
+  endpointPid,
+  faultEngine,
+  isAlive,
+  modelA,
+  modelB,
+  openHost,
+  simulatedNvidiaSmi,
+  temporaryState,
+  until,
+  type Host,
+} from "./engines-on-host.ts";
+
+let state: Awaited<ReturnType<typeof temporaryState>>;
+let gpu: Awaited<ReturnType<typeof simulatedNvidiaSmi>>;
+let host: Host;
+
+beforeEach(async () => {
+  state = await temporaryState();
+  gpu = await simulatedNvidiaSmi(state.directory);
+});
+afterEach(async () => {
+  host.close();
+  await state[Symbol.asyncDispose]();
+});
+
+const never = new AbortController().signal;
+const quiet = () => {};
+const gibibytes = (count: number) => count * (1 << 30);
+const big = { memoryBytes: gibibytes(70) };
+
+function open(...engines: EngineSpec[]): Host {
+  host = openHost(state.directory, { engines, gpus: [0], nvidiaSmi: gpu.path });
+  return host;
+}
+
+function told(event: string): boolean {
+  return host.told.some(([name]) => name === event);
+}
+
+/** A reading of a moment ago serves a switch: this one is taken before the test goes on. */
+async function setSeen(...state: Parameters<typeof gpu.set>): Promise<void> {
+  await gpu.set(...state);
+  await host.memory.freeBytes();
+}
+
+/** Resolves with how it ended, and tells at any time whether it has. */
+function watch(promise: Promise<unknown>) {
+  const watched = {
+    ended: false,
+    outcome: promise.then(
+      () => "done",
+      (error: Error) => error.message,
+    ),
+  };
+  void watched.outcome.then(() => (watched.ended = true));
+  return watched;
+}
+
+test("an engine starts only when the memory it needs is free", async () => {
+  await gpu.set(60_000);
+  const activation = watch(open(faultEngine(modelA, [], big)).engines.activate(modelA, never, quiet));
+  await until("it waits", () => told("memoryAwaited"));
+  expect(await host.handles.read()).toEqual([]);
+  await gpu.set(200);
+  expect(await activation.outcome).toBe("done");
+});
+
+test("memory that comes back late delays the end of a retirement, and so the next start", async () => {
+  const { engines } = open(faultEngine(modelA), faultEngine(modelB));
+  await engines.activate(modelA, never, quiet);
+  const pid = await endpointPid(host, modelA);
+  await gpu.set(70_000, [[pid, 69_000]]);
+  const phases: string[] = [];
+  const retired = watch(engines.retire(modelA, (phase) => phases.push(phase)));
+  await until("the engine is gone and its memory is awaited", () => phases.includes("memory"));
+  expect(await isAlive(pid)).toBe(false);
+  const next = watch(engines.activate(modelB, never, quiet));
+  await gpu.set(30_000);
+  await gpu.set(20_000);
+  expect([retired.ended, next.ended]).toEqual([false, false]);
+  await gpu.set(1_000);
+  expect([await retired.outcome, await next.outcome]).toEqual(["done", "done"]);
+  expect(told("memoryLate")).toBe(false);
+});
+
+test("memory that never comes back is told and does not hold the slot for ever", async () => {
+  const { engines } = open(faultEngine(modelA));
+  await engines.activate(modelA, never, quiet);
+  await gpu.set(70_000, [[await endpointPid(host, modelA), 69_000]]);
+  await engines.retire(modelA, quiet);
+  expect(told("memoryLate")).toBe(true);
+});
+
+test("an engine whose sleep frees no memory is stopped", async () => {
+  const { engines } = open(faultEngine(modelA, [], { sleepLevel: 1 }));
+  await engines.activate(modelA, never, quiet);
+  const pid = await endpointPid(host, modelA);
+  await gpu.set(70_000, [[pid, 69_000]]);
+  await engines.retire(modelA, quiet);
+  expect(await isAlive(pid)).toBe(false);
+  expect(host.told).toContainEqual(["engineSurprised", "a", modelA, "sleep", "its GPU memory did not come back"]);
+});
+
+test("what a sleeper holds counts as free for its own waking", async () => {
+  const { engines } = open(faultEngine(modelA, [], { ...big, sleepLevel: 1 }));
+  await engines.activate(modelA, never, quiet);
+  const pid = await endpointPid(host, modelA);
+  await engines.retire(modelA, quiet);
+  await setSeen(10_000, [[pid, 9_500]]);
+  await engines.activate(modelA, never, quiet);
+  expect(await endpointPid(host, modelA)).toBe(pid);
+  expect(told("memoryAwaited")).toBe(false);
+});
+
+test("a sleeper makes room for an engine that is wanted", async () => {
+  const { engines } = open(faultEngine(modelA, [], { sleepLevel: 1 }), faultEngine(modelB, [], big));
+  await engines.activate(modelA, never, quiet);
+  const pid = await endpointPid(host, modelA);
+  await engines.retire(modelA, quiet);
+  await setSeen(10_000, [[pid, 9_500]]);
+  const activation = watch(engines.activate(modelB, never, quiet));
+  await until("the sleeper is stopped", async () => !(await isAlive(pid)));
+  expect(told("sleeperEvicted")).toBe(true);
+  await gpu.set(500);
+  expect(await activation.outcome).toBe("done");
+});
+
+test("a foreign process that leaves no room fails the start with that reason, and is left alone", async () => {
+  await gpu.set(50_000, [[process.pid, 50_000]]);
+  const { engines, memory } = open(faultEngine(modelA, [], big));
+  await expect(engines.activate(modelA, never, quiet)).rejects.toThrow(
+    new RegExp(`processes that are no engines of this node hold them \\(pid ${process.pid}\\)`),
+  );
+  expect(host.told.filter(([event]) => event === "foreignGpuProcess")).toEqual([
+    ["foreignGpuProcess", "a", process.pid, 50_000 * (1 << 20)],
+  ]);
+  expect(await memory.foreignProcesses()).toMatchObject([{ pid: process.pid }]);
+});
+
+test("an engine of this node is not foreign", async () => {
+  const { engines, memory } = open(faultEngine(modelA, ["--child"]));
+  await engines.activate(modelA, never, quiet);
+  await gpu.set(50_000, [[await endpointPid(host, modelA), 50_000]]);
+  expect(await memory.foreignProcesses()).toEqual([]);
+});
+
+test("a start that finds no room ends with its signal, or after a while", async () => {
+  await gpu.set(60_000);
+  const { engines } = open(faultEngine(modelA, [], big));
+  const patience = new AbortController();
+  const activation = watch(engines.activate(modelA, patience.signal, quiet));
+  await until("it waits", () => told("memoryAwaited"));
+  patience.abort(new Error("the time is over"));
+  expect(await activation.outcome).toBe("the time is over");
+  await expect(engines.activate(modelA, never, quiet)).rejects.toThrow(/GiB of GPU memory are missing, also after/);
+});
+
+test("without GPU measurements nothing is waited for", async () => {
+  host = openHost(state.directory, { engines: [faultEngine(modelA, [], big)], gpus: [0] });
+  await host.engines.activate(modelA, never, quiet);
+  await host.engines.retire(modelA, quiet);
+  expect(host.told.map(([event]) => event)).toEqual(["engineReady", "engineStopped"]);
+});

@@ -1,0 +1,231 @@
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { procTable } from "../src/engines/launchers/process-table.ts";
+import { EngineStartError, type EngineSpec, type SwitchPhase } from "../src/engines/engine.ts";
+import {
+  ask,
+  endpointPid,
+  faultEngine,
+  isAlive,
+  kill,
+  modelA,
+  modelB,
+  openHost,
+  startsIn,
+  temporaryState,
+  until,
+  type Host,
+} from "./engines-on-host.ts";
+
+let state: Awaited<ReturnType<typeof temporaryState>>;
+let host: Host;
+
+beforeEach(async () => {
+  state = await temporaryState();
+});
+afterEach(async () => {
+  host.close();
+  await state[Symbol.asyncDispose]();
+});
+
+const never = new AbortController().signal;
+const quiet = () => {};
+const starts = () => join(state.directory, "starts");
+const sleeps = { sleepLevel: 1 } as const;
+
+function open(...engines: EngineSpec[]): Host {
+  host = openHost(state.directory, { engines });
+  return host;
+}
+
+/** Everything that lives and was started for this test. */
+async function engineGroups(): Promise<number[]> {
+  return [...(await procTable.groupsWith(`WEICHE_ENGINE=${state.directory}/`)).keys()];
+}
+
+function toldOf(event: string): unknown[][] {
+  return host.told.filter(([name]) => name === event).map(([, ...details]) => details);
+}
+
+describe("activate", () => {
+  test("starts an engine, waits until it has made a token and remembers it on disk", async () => {
+    const { engines, handles } = open(faultEngine(modelA, ["--start-ms", "300"]));
+    const phases: SwitchPhase[] = [];
+    const endpoint = await engines.activate(modelA, never, (phase) => phases.push(phase));
+    expect(await ask(endpoint, "GET /health")).toEqual({});
+    expect(phases).toEqual(["start"]);
+    expect(await handles.read()).toMatchObject([{ model: modelA, endpoint, asleep: false }]);
+  });
+
+  test("fails at once, with the last lines, when the engine exits early", async () => {
+    const { engines, handles } = open(faultEngine(modelA, ["--exit", "1"]));
+    const error = await engines.activate(modelA, never, quiet).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(EngineStartError);
+    expect((error as EngineStartError).message).toBe("exit code 1");
+    expect((error as EngineStartError).lastLines).toHaveLength(50);
+    expect((error as EngineStartError).lastLines.at(-1)).toBe("line 60");
+    expect(await handles.read()).toEqual([]);
+  });
+
+  test("of an engine that never gets ready ends with the signal and leaves no process behind", async () => {
+    const { engines, handles } = open(faultEngine(modelA, ["--never-ready", "--child", "--terms", "0"]));
+    const patience = new AbortController();
+    const activation = engines.activate(modelA, patience.signal, quiet);
+    await until("engine and child run", async () => {
+      const groups = await engineGroups();
+      return groups.length === 1 && (await procTable.group(groups[0]!)).length === 2;
+    });
+    patience.abort(new Error("the time is over"));
+    await expect(activation).rejects.toThrow("the time is over; its last answer");
+    expect(await engineGroups()).toEqual([]);
+    expect(await handles.read()).toEqual([]);
+  });
+
+  test("with a signal that has aborted starts nothing", async () => {
+    const { engines } = open(faultEngine(modelA, ["--starts", starts()]));
+    await expect(engines.activate(modelA, AbortSignal.abort(new Error("no")), quiet)).rejects.toThrow("no");
+    expect(await startsIn(starts())).toEqual([]);
+  });
+
+  test("puts another model's engine away first, should one be awake", async () => {
+    const { engines } = open(faultEngine(modelA), faultEngine(modelB));
+    await engines.activate(modelA, never, quiet);
+    const pid = await endpointPid(host, modelA);
+    await engines.activate(modelB, never, quiet);
+    expect(await isAlive(pid)).toBe(false);
+    expect(await engineGroups()).toHaveLength(1);
+  });
+
+  test("of an awake engine proves it, and starts it anew when it does not answer", async () => {
+    const { engines } = open(faultEngine(modelA, ["--starts", starts()]));
+    const endpoint = await engines.activate(modelA, never, quiet);
+    expect(await engines.activate(modelA, never, quiet)).toEqual(endpoint);
+    expect(await startsIn(starts())).toHaveLength(1);
+    // Stopped by a signal it hangs: the connection is accepted, nothing is answered.
+    kill(await endpointPid(host, modelA), "SIGSTOP");
+    await engines.activate(modelA, never, quiet);
+    expect(await startsIn(starts())).toHaveLength(2);
+    expect(toldOf("engineSurprised")).toEqual([
+      ["a", modelA, "probe", expect.stringContaining("took longer than 2 s")],
+    ]);
+  });
+});
+
+describe("retire", () => {
+  test("stops an engine that cannot sleep", async () => {
+    const { engines, handles } = open(faultEngine(modelA));
+    await engines.activate(modelA, never, quiet);
+    await engines.retire(modelA, quiet);
+    expect(await engineGroups()).toEqual([]);
+    expect(await handles.read()).toEqual([]);
+    await engines.retire(modelA, quiet);
+  });
+
+  test("puts an engine to sleep, which activate wakes without a start", async () => {
+    const { engines, handles } = open(faultEngine(modelA, ["--starts", starts()], sleeps));
+    const endpoint = await engines.activate(modelA, never, quiet);
+    await engines.retire(modelA, quiet);
+    expect(await ask(endpoint, "GET /is_sleeping")).toEqual({ is_sleeping: true });
+    expect(engines.sleepers()).toEqual([modelA]);
+    expect(await handles.read()).toMatchObject([{ asleep: true }]);
+    expect(await engines.activate(modelA, never, quiet)).toEqual(endpoint);
+    expect(engines.sleepers()).toEqual([]);
+    expect(await handles.read()).toMatchObject([{ asleep: false }]);
+    expect(await startsIn(starts())).toHaveLength(1);
+  });
+
+  test("stops an engine that says it slept and does not", async () => {
+    const { engines } = open(faultEngine(modelA, ["--stay-awake"], sleeps));
+    await engines.activate(modelA, never, quiet);
+    await engines.retire(modelA, quiet);
+    expect(await engineGroups()).toEqual([]);
+    expect(engines.sleepers()).toEqual([]);
+    expect(toldOf("engineSurprised")).toEqual([["a", modelA, "sleep", "it says that it is awake"]]);
+  });
+
+  test("for good stops also an engine that could sleep, or sleeps", async () => {
+    const { engines } = open(faultEngine(modelA, [], sleeps));
+    await engines.activate(modelA, never, quiet);
+    await engines.retire(modelA, quiet, true);
+    expect(await engineGroups()).toEqual([]);
+    await engines.activate(modelA, never, quiet);
+    await engines.retire(modelA, quiet);
+    await engines.retire(modelA, quiet, true);
+    expect(await engineGroups()).toEqual([]);
+  });
+});
+
+test("an engine that fails to wake is killed and started cold", async () => {
+  const { engines } = open(faultEngine(modelA, ["--wake-fails", "--starts", starts()], sleeps));
+  await engines.activate(modelA, never, quiet);
+  await engines.retire(modelA, quiet);
+  await engines.activate(modelA, never, quiet);
+  expect(await startsIn(starts())).toHaveLength(2);
+  expect(await engineGroups()).toHaveLength(1);
+  expect(toldOf("engineSurprised")).toEqual([["a", modelA, "wake", "POST /wake_up answered 500"]]);
+});
+
+test("an awake engine that exits is reported at once, and what is left of its group goes", async () => {
+  const { engines, handles } = open(faultEngine(modelA, ["--child"]));
+  const endpoint = await engines.activate(modelA, never, quiet);
+  const exits: unknown[] = [];
+  engines.onExit((model, report) => exits.push([model, report.reason, report.lastLines.at(-1)]));
+  await ask(endpoint, "POST /exit").catch(() => {});
+  await until("the exit is reported", () => exits.length === 1);
+  expect(exits).toEqual([[modelA, "exit code 3", "asked to exit"]]);
+  await until("nothing is left", async () => (await engineGroups()).length === 0);
+  await until("it is forgotten", async () => (await handles.read()).length === 0);
+  await engines.activate(modelA, never, quiet);
+  expect(exits).toHaveLength(1);
+});
+
+test("a sleeping engine that exits is started cold when it is wanted, and nobody takes it for the awake one", async () => {
+  const { engines } = open(faultEngine(modelA, ["--starts", starts()], sleeps));
+  await engines.activate(modelA, never, quiet);
+  engines.onExit(() => expect.unreachable("it was asleep"));
+  await engines.retire(modelA, quiet);
+  kill(await endpointPid(host, modelA), "SIGKILL");
+  await until("it is no sleeper any more", () => engines.sleepers().length === 0);
+  await engines.activate(modelA, never, quiet);
+  expect(await startsIn(starts())).toHaveLength(2);
+  expect(toldOf("sleeperExited")).toMatchObject([["a", modelA, { reason: "signal SIGKILL" }]]);
+});
+
+test("an engine that exits while it is retired is not reported", async () => {
+  const { engines } = open(faultEngine(modelA));
+  await engines.activate(modelA, never, quiet);
+  engines.onExit(() => expect.unreachable("it was to go anyway"));
+  const pid = await endpointPid(host, modelA);
+  const retired = engines.retire(modelA, quiet);
+  kill(pid, "SIGKILL");
+  await retired;
+  expect(await engineGroups()).toEqual([]);
+});
+
+test("stopAll ends a start in progress, sleeping engines and the awake one", async () => {
+  const { engines, handles } = open(faultEngine(modelA, [], sleeps), faultEngine(modelB, ["--never-ready"]));
+  await engines.activate(modelA, never, quiet);
+  await engines.retire(modelA, quiet);
+  const activation = engines.activate(modelB, never, quiet).catch((error: unknown) => error);
+  await until("both run", async () => (await engineGroups()).length === 2);
+  await engines.stopAll();
+  expect(await activation).toMatchObject({ message: expect.stringContaining("all engines") });
+  expect(await engineGroups()).toEqual([]);
+  expect(await handles.read()).toEqual([]);
+});
+
+test("an external engine is probed, slept and woken, and never stopped", async () => {
+  const starter = openHost(state.directory, { engines: [] });
+  const handle = await starter.launchers.process.start(faultEngine(modelA), "other" as never);
+  const launcher = { kind: "external", url: `${handle.endpoint.origin}/` } as const;
+  const { engines } = open({ ...faultEngine(modelA, [], sleeps), launcher });
+  const endpoint = await engines.activate(modelA, never, quiet);
+  await engines.retire(modelA, quiet);
+  expect(await ask(endpoint, "GET /is_sleeping")).toEqual({ is_sleeping: true });
+  await engines.activate(modelA, never, quiet);
+  await engines.stopAll();
+  expect(await isAlive(handle.pid!)).toBe(true);
+  await starter.launchers.process.stop(handle);
+  await expect(engines.activate(modelA, never, quiet)).rejects.toThrow("the engine's answer took longer than 2 s");
+  starter.close();
+});
