@@ -1,0 +1,172 @@
+/** Both ends of the data connections in one process, and what tests do with them. */
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DataLink, type StreamHandler } from "@weiche/node-agent/src/report/data-link.ts";
+import { openDataConnections, type DataConnections } from "@weiche/router/src/nodes/data-connections.ts";
+import { NodeRegistry } from "@weiche/router/src/nodes/registry.ts";
+import type { UpstreamRequest, UpstreamResponse } from "@weiche/router/src/nodes/upstream.ts";
+import { systemClock } from "@weiche/shared/clock.ts";
+import { millicredits } from "@weiche/shared/credits.ts";
+import { asId, uuidv7, type AccountId, type KeyId, type ModelId, type NodeId } from "@weiche/shared/ids.ts";
+import type { RequestId, SlotName, UserId } from "@weiche/shared/ids.ts";
+import { endComplete, endTrailer, nodePaths } from "@weiche/shared/node-protocol.ts";
+import { createRandom } from "@weiche/shared/testing/random.ts";
+import { openTlsFiles, type TlsFiles, type TlsPaths } from "@weiche/shared/tls-files.ts";
+
+export const node = asId<NodeId>("gpu-1");
+export const slot = asId<SlotName>("s");
+export const random = createRandom(1);
+export const loopback = { host: "127.0.0.1", port: 0 };
+
+/** An events object of any kind that keeps what it is told, as `[event, ...arguments]`. */
+export function recorder<Events extends object>(): {
+  readonly events: Events;
+  readonly told: unknown[][];
+  names(): string[];
+} {
+  const told: unknown[][] = [];
+  const events = new Proxy({} as Events, {
+    get:
+      (_target, name) =>
+      (...args: unknown[]) =>
+        void told.push([String(name), ...args]),
+  });
+  return { events, told, names: () => told.map(([name]) => String(name)) };
+}
+
+export interface RouterEnd extends AsyncDisposable {
+  readonly data: DataConnections;
+  readonly registry: NodeRegistry;
+  readonly told: unknown[][];
+  send(given?: Partial<UpstreamRequest>, signal?: AbortSignal): Promise<UpstreamResponse>;
+  inFlight(): number;
+}
+
+export async function openRouterEnd(given: { port?: number; tls?: TlsFiles } = {}): Promise<RouterEnd> {
+  const registry = new NodeRegistry();
+  const link = registry.linkUp({
+    node,
+    bootId: "boot",
+    agentVersion: "0",
+    slots: [{ name: slot, models: [asId<ModelId>("m")] }],
+  });
+  const report = { name: slot, kind: "empty", running: 0, runningOfRouter: 0, stateAgeMs: 0 } as const;
+  link.report({ slots: [{ ...report, waitingByModel: new Map() }], maintenance: false, admitting: true }, 0);
+  const { events, told } = recorder<Parameters<typeof openDataConnections>[0]["events"]>();
+  const { tls } = given;
+  const data = await openDataConnections({
+    listen: { host: "127.0.0.1", port: given.port ?? 0 },
+    ...(tls ? { tls } : {}),
+    routerId: "router-1",
+    clock: systemClock,
+    counts: registry,
+    events,
+  });
+  return {
+    data,
+    registry,
+    told,
+    send: (request = {}, signal = new AbortController().signal) =>
+      data.send(node, { ...request0(), ...request }, signal),
+    inFlight: () => registry.view(0)[0]!.slots[0]!.inFlight,
+    [Symbol.asyncDispose]: () => data.close(0),
+  };
+}
+
+function request0(): UpstreamRequest {
+  return {
+    path: nodePaths.chat,
+    requestId: asId<RequestId>(uuidv7(systemClock)),
+    attempt: 1,
+    model: asId<ModelId>("m"),
+    slot,
+    billing: {
+      accountId: asId<AccountId>("a"),
+      userId: asId<UserId>("u"),
+      keyId: asId<KeyId>("k"),
+      factor: millicredits(1_500n),
+    },
+    remainingMs: 600_000,
+    body: Buffer.from("{}"),
+  };
+}
+
+export interface AgentEnd extends AsyncDisposable {
+  readonly link: DataLink;
+  readonly told: unknown[][];
+}
+
+/** `port`: where to dial; that of the router, or of a proxy before it. */
+export function openAgentEnd(
+  port: number,
+  handle: StreamHandler,
+  given: { tls?: TlsFiles; host?: string; node?: string } = {},
+): AgentEnd {
+  const { events, told } = recorder<ConstructorParameters<typeof DataLink>[0]["events"]>();
+  const { tls } = given;
+  const link = new DataLink({
+    routerId: "router-1",
+    ...(tls ? { tls } : {}),
+    clock: systemClock,
+    random: () => random.next(),
+    identity: { node: given.node ?? node, bootId: "boot" },
+    handle,
+    events,
+  });
+  link.dial(`${given.host ?? "127.0.0.1"}:${port}`);
+  return { link, told, [Symbol.asyncDispose]: () => link.close(0) };
+}
+
+/** Answers with the chunks and the closing trailer. */
+export function answering(...chunks: readonly (string | Buffer)[]): StreamHandler {
+  return (stream) => {
+    stream.respond({ ":status": 200 }, { waitForTrailers: true });
+    stream.on("wantTrailers", () => stream.sendTrailers({ [endTrailer]: endComplete }));
+    for (const chunk of chunks) stream.write(chunk);
+    stream.end();
+  };
+}
+
+/** Certificates as an operator makes them, in a directory of their own. */
+export class Certificates implements Disposable {
+  readonly directory = mkdtempSync(join(tmpdir(), "weiche-certificates-"));
+  readonly #open: TlsFiles[] = [];
+
+  constructor() {
+    this.make(["ca"]);
+  }
+
+  make(args: readonly string[], env: Readonly<Record<string, string>> = {}): void {
+    const script = join(import.meta.dirname, "../../deploy/make-certificates.sh");
+    execFileSync(script, [this.directory, ...args], { env: { ...process.env, ...env }, stdio: "pipe" });
+  }
+
+  router(...names: readonly string[]): TlsPaths {
+    this.make(["router", ...names]);
+    return this.paths(`router-${names[0]}`);
+  }
+
+  node(name: string, env: Readonly<Record<string, string>> = {}): TlsPaths {
+    this.make(["node", name], env);
+    return this.paths(`node-${name}`);
+  }
+
+  paths(name: string): TlsPaths {
+    const path = join(this.directory, name);
+    return { cert: `${path}.pem`, key: `${path}.key`, ca: join(this.directory, "ca.pem") };
+  }
+
+  /** Opens the files as router and agent do; closed with the directory. */
+  open(paths: TlsPaths, events = recorder<Parameters<typeof openTlsFiles>[2]>().events): TlsFiles {
+    const files = openTlsFiles(paths, systemClock, events);
+    this.#open.push(files);
+    return files;
+  }
+
+  [Symbol.dispose](): void {
+    for (const files of this.#open) files[Symbol.dispose]();
+    rmSync(this.directory, { recursive: true });
+  }
+}

@@ -1,0 +1,246 @@
+/**
+ * The router's ends of the data connections. Agents dial; on each connection that is accepted the router is the HTTP/2
+ * client. A session counts once its agent has said who it is and, with TLS, its certificate has said the same.
+ */
+import { connect, constants, type ClientHttp2Session, type ClientHttp2Stream } from "node:http2";
+import { createServer, type Server, type Socket } from "node:net";
+import { createServer as createTlsServer, TLSSocket, type Server as TlsServer } from "node:tls";
+import type { Clock } from "@weiche/shared/clock.ts";
+import type { NodeId, SlotName } from "@weiche/shared/ids.ts";
+import type { ListenAddress } from "@weiche/shared/listen.ts";
+import {
+  nodeHeaders,
+  routerWindowBytes,
+  sessionsMax,
+  sessionWindowBytes,
+  streamsPerSessionMax,
+} from "@weiche/shared/node-protocol.ts";
+import { listenOn } from "@weiche/shared/ops-server.ts";
+import { watchPulse } from "@weiche/shared/session-pulse.ts";
+import { namesNode, type TlsFiles } from "@weiche/shared/tls-files.ts";
+import { AnswerBody } from "./answer-body.ts";
+import { askIdentity } from "./data-identity.ts";
+import { NodeLost, type Upstream, type UpstreamRequest, type UpstreamResponse } from "./upstream.ts";
+
+export interface DataConnectionsEvents {
+  dataSessionUp(node: NodeId, sessions: number): void;
+  dataSessionDown(node: NodeId, sessions: number): void;
+  /** `detail` may name what a stranger claims to be: for the log only. */
+  dataSessionRefused(reason: "tls" | "identity" | "name" | "too-many", detail: string): void;
+}
+
+/** What the sessions tell the live picture. */
+export interface SessionCounts {
+  sessionUp(node: NodeId): void;
+  sessionDown(node: NodeId): void;
+  dispatched(node: NodeId, slot: SlotName): () => void;
+}
+
+export interface DataConnectionsOptions {
+  readonly listen: ListenAddress;
+  /** Absent: plain TCP, on loopback. */
+  readonly tls?: TlsFiles;
+  readonly routerId: string;
+  readonly clock: Clock;
+  readonly counts: SessionCounts;
+  readonly events: DataConnectionsEvents;
+}
+
+export interface DataConnections extends Upstream {
+  readonly address: ListenAddress;
+  /** An agent that has started again is not reached through what its earlier process left behind. */
+  dropEarlierBoots(node: NodeId, bootId: string): void;
+  /** Accepts nothing more, lets running answers end, and cuts what is left after `deadlineMs`. */
+  close(deadlineMs: number): Promise<void>;
+}
+
+/** An agent replaces its sessions when its certificate changes: for a moment there are twice as many. */
+const sessionsPerNodeMax = 2 * sessionsMax;
+
+/** Counts what waits to be sent: many requests of 20 MB on one session. The default of 10 would refuse new streams. */
+const sessionMemoryMiB = 4_096;
+
+export async function openDataConnections(options: DataConnectionsOptions): Promise<DataConnections> {
+  const sessions = new DataSessions(options);
+  const { server, stop } = createListener(options, (socket) => void sessions.admit(socket));
+  const port = await listenOn(server, options.listen, "data connections");
+  return {
+    address: { host: options.listen.host, port },
+    send: (node, request, signal) => sessions.send(node, request, signal),
+    dropEarlierBoots: (node, bootId) => sessions.dropEarlierBoots(node, bootId),
+    async close(deadlineMs) {
+      stop();
+      await sessions.close(deadlineMs);
+    },
+  };
+}
+
+function createListener({ tls, events }: DataConnectionsOptions, admit: (socket: Socket) => void) {
+  if (!tls) {
+    const server: Server = createServer({ noDelay: true }, admit);
+    return { server, stop: () => server.close() };
+  }
+  const server: TlsServer = createTlsServer(
+    { ...tls.current, requestCert: true, rejectUnauthorized: true, ALPNProtocols: ["h2"], noDelay: true },
+    admit,
+  );
+  server.on("tlsClientError", (error) => events.dataSessionRefused("tls", error.message));
+  const ignore = tls.onChange((material) => server.setSecureContext(material));
+  return {
+    server,
+    stop: () => {
+      ignore();
+      server.close();
+    },
+  };
+}
+
+interface DataSession {
+  readonly node: NodeId;
+  readonly bootId: string;
+  readonly http2: ClientHttp2Session;
+  readonly cut: () => void;
+  streams: number;
+}
+
+class DataSessions {
+  readonly #options: DataConnectionsOptions;
+  readonly #usable = new Map<NodeId, Set<DataSession>>();
+  /** Everything that is open, admitted or not. */
+  readonly #open = new Map<ClientHttp2Session, () => void>();
+
+  constructor(options: DataConnectionsOptions) {
+    this.#options = options;
+  }
+
+  /** Makes a session of an accepted connection, or refuses it. */
+  async admit(socket: Socket): Promise<void> {
+    const { clock, events } = this.#options;
+    const http2 = connect("http://node", {
+      createConnection: () => socket,
+      settings: { initialWindowSize: routerWindowBytes, enablePush: false },
+      maxSessionMemory: sessionMemoryMiB,
+    });
+    // Never the session: it would reset its streams one by one, and the agent would take that for clients that leave.
+    const cut = () => void socket.destroy();
+    this.#open.set(http2, cut);
+    http2.on("error", () => {}); // `close` follows and is dealt with
+    http2.once("close", () => this.#open.delete(http2));
+    http2.once("connect", () => http2.setLocalWindowSize(sessionWindowBytes));
+    watchPulse(http2, clock, cut);
+    const identity = await askIdentity(http2, clock);
+    if (typeof identity === "string") {
+      events.dataSessionRefused("identity", identity);
+      return cut();
+    }
+    const node = identity.node as NodeId;
+    const certificate = socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined;
+    if (this.#options.tls && !(certificate && namesNode(certificate, node))) {
+      events.dataSessionRefused("name", `${node} has the certificate of ${certificate?.subjectAltName}`);
+      return cut();
+    }
+    if ((this.#usable.get(node)?.size ?? 0) >= sessionsPerNodeMax) {
+      events.dataSessionRefused("too-many", node);
+      return cut();
+    }
+    this.#use({ node, bootId: identity.bootId, http2, cut, streams: 0 });
+  }
+
+  async send(node: NodeId, request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamResponse> {
+    signal.throwIfAborted();
+    const session = this.#leastLoaded(node);
+    if (!session) throw new NodeLost(`no data session to ${node}`);
+    const stream = this.#start(session, request);
+    session.streams++;
+    const settle = request.slot === undefined ? () => {} : this.#options.counts.dispatched(node, request.slot);
+    stream.once("close", () => {
+      session.streams--;
+      settle();
+    });
+    stream.end(request.body);
+    return answerOf(stream, node, signal);
+  }
+
+  dropEarlierBoots(node: NodeId, bootId: string): void {
+    for (const session of this.#usable.get(node) ?? []) if (session.bootId !== bootId) session.cut();
+  }
+
+  async close(deadlineMs: number): Promise<void> {
+    const closed = [...this.#open.keys()].map((http2) => new Promise<void>((resolve) => http2.once("close", resolve)));
+    const deadline = this.#options.clock.after(deadlineMs, () => this.#open.forEach((cut) => cut()));
+    for (const http2 of this.#open.keys()) http2.close();
+    await Promise.all(closed);
+    deadline.cancel();
+  }
+
+  #use(session: DataSession): void {
+    const { node, http2 } = session;
+    const { counts, events } = this.#options;
+    const sessions = this.#usable.get(node) ?? new Set();
+    this.#usable.set(node, sessions.add(session));
+    counts.sessionUp(node);
+    events.dataSessionUp(node, sessions.size);
+    const unuse = () => {
+      if (!sessions.delete(session)) return;
+      if (sessions.size === 0) this.#usable.delete(node);
+      counts.sessionDown(node);
+      events.dataSessionDown(node, sessions.size);
+    };
+    http2.once("goaway", unuse); // what runs on it ends there
+    http2.once("close", unuse);
+  }
+
+  #leastLoaded(node: NodeId): DataSession | undefined {
+    let least: DataSession | undefined;
+    for (const session of this.#usable.get(node) ?? []) {
+      if (session.http2.closed || session.http2.destroyed || session.streams >= streamsPerSessionMax) continue;
+      if (!least || session.streams < least.streams) least = session;
+    }
+    return least;
+  }
+
+  #start({ http2, node }: DataSession, request: UpstreamRequest): ClientHttp2Stream {
+    try {
+      return http2.request({
+        ":method": "POST",
+        ":path": request.path,
+        "content-type": "application/json",
+        "content-length": request.body.length,
+        [nodeHeaders.requestId]: request.requestId,
+        [nodeHeaders.attempt]: request.attempt,
+        [nodeHeaders.account]: request.billing.accountId,
+        [nodeHeaders.user]: request.billing.userId,
+        [nodeHeaders.key]: request.billing.keyId,
+        [nodeHeaders.factor]: String(request.billing.factor),
+        [nodeHeaders.model]: request.model,
+        ...(request.slot === undefined ? {} : { [nodeHeaders.slot]: request.slot }),
+        [nodeHeaders.remainingMs]: Math.floor(request.remainingMs),
+        [nodeHeaders.router]: this.#options.routerId,
+      });
+    } catch (error) {
+      throw new NodeLost(`the data session to ${node} has just ended`, { cause: error });
+    }
+  }
+}
+
+function answerOf(stream: ClientHttp2Stream, node: NodeId, signal: AbortSignal): Promise<UpstreamResponse> {
+  stream.on("error", () => {}); // `close` follows
+  return new Promise((resolve, reject) => {
+    let body: AnswerBody | undefined;
+    const onAbort = () => {
+      const reason = signal.reason as Error;
+      if (body) return body.destroy(reason);
+      stream.close(constants.NGHTTP2_CANCEL);
+      reject(reason);
+    };
+    signal.addEventListener("abort", onAbort, { once: true });
+    stream.once("response", (headers) => {
+      const answer = (body = new AnswerBody(stream));
+      resolve({ status: headers[":status"]!, headers, body: answer, ending: () => answer.ending });
+    });
+    stream.once("close", () => {
+      signal.removeEventListener("abort", onAbort);
+      reject(new NodeLost(`${node} was lost before it answered`));
+    });
+  });
+}
