@@ -1,0 +1,181 @@
+/**
+ * A whole Weiche as real processes on free ports and a temporary data directory: one router with its embedded database,
+ * any number of node-agents, engines as the agents' files say. For tests and load; each part can be killed and started
+ * again on its own.
+ */
+import { execFile, spawn, type ChildProcess } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import { stringify } from "yaml";
+
+const root = join(import.meta.dirname, "../..");
+const anyPort = "127.0.0.1:0";
+
+export interface ClusterOptions {
+  /** Contents of `catalogue.yaml`. */
+  readonly catalogue: unknown;
+  /** Contents of `agent.yaml` by node name; `node` is filled in. */
+  readonly agents: Readonly<Record<string, object>>;
+  /** More keys of `router.yaml`. */
+  readonly router?: object;
+}
+
+export class Cluster implements AsyncDisposable {
+  readonly directory = mkdtempSync(join(tmpdir(), "weiche-cluster-"));
+  readonly agents = new Map<string, RunningProgram>();
+  router!: RunningProgram;
+  readonly #options: ClusterOptions;
+
+  private constructor(options: ClusterOptions) {
+    this.#options = options;
+  }
+
+  static async start(options: ClusterOptions): Promise<Cluster> {
+    const cluster = new Cluster(options);
+    writeFileSync(join(cluster.directory, "catalogue.yaml"), stringify(options.catalogue));
+    const router = { catalogue: "catalogue.yaml", limits: { perIpPerSecond: 0 }, shutdownSeconds: 10, ...options.router };
+    writeFileSync(join(cluster.directory, "router.yaml"), stringify(router));
+    await cluster.startRouter();
+    for (const name of Object.keys(options.agents)) await cluster.startAgent(name);
+    await cluster.linked();
+    return cluster;
+  }
+
+  get baseUrl(): string {
+    return `http://${this.router.listen["api"]}/v1`;
+  }
+
+  /** Starts the router, on the ports it had before if it ran already. */
+  async startRouter(): Promise<void> {
+    const before = (this.router as RunningProgram | undefined)?.listen;
+    const env = {
+      WEICHE_DATA_DIR: join(this.directory, "data"),
+      WEICHE_CONFIG: join(this.directory, "router.yaml"),
+      WEICHE_API_LISTEN: before?.["api"] ?? anyPort,
+      WEICHE_PORTAL_LISTEN: before?.["portal"] ?? anyPort,
+      WEICHE_NODES_LISTEN: before?.["nodes"] ?? anyPort,
+      WEICHE_DATA_LISTEN: before?.["data"] ?? anyPort,
+      WEICHE_OPS_LISTEN: before?.["ops"] ?? anyPort,
+    };
+    this.router = await RunningProgram.start("router/src/main.ts", [], env);
+  }
+
+  async startAgent(name: string): Promise<void> {
+    const file = join(this.directory, `${name}.yaml`);
+    const config = { node: name, routers: [this.router.listen["nodes"]], shutdownSeconds: 10, ...this.#options.agents[name] };
+    writeFileSync(file, stringify(config));
+    const dataDir = join(this.directory, name);
+    mkdirSync(dataDir, { recursive: true });
+    const env = { WEICHE_DATA_DIR: dataDir, WEICHE_AGENT_CONFIG: file, WEICHE_AGENT_OPS_LISTEN: anyPort };
+    this.agents.set(name, await RunningProgram.start("node-agent/src/main.ts", [], env));
+  }
+
+  /** Resolves once the router can reach every node. */
+  async linked(): Promise<void> {
+    await until("every node to be live", async () => {
+      const nodes = (await this.weiche("nodes")) as { name: string; state: string }[];
+      return nodes.filter(({ state }) => state === "live").length >= this.agents.size;
+    });
+  }
+
+  /** The operators' command against this cluster's router. */
+  async weiche(...args: string[]): Promise<unknown> {
+    const env = { ...process.env, WEICHE_DATA_DIR: join(this.directory, "data") };
+    const { stdout } = await promisify(execFile)(process.execPath, [join(root, "router/bin/weiche.js"), ...args, "--json"], { env });
+    return JSON.parse(stdout);
+  }
+
+  /** An account with an Owner and one key. */
+  async account(name = "Test", packageName = "Business Plus"): Promise<{ accountId: string; userId: string; apiKey: string }> {
+    const email = `${name.toLowerCase()}@example.com`;
+    const account = (await this.weiche("account", "create", "--name", name, "--owner-email", email, "--package", packageName)) as {
+      id: string;
+      ownerUserId: string;
+    };
+    const { key } = (await this.weiche("key", "create", "--user", account.ownerUserId, "--name", "test")) as { key: string };
+    return { accountId: account.id, userId: account.ownerUserId, apiKey: key };
+  }
+
+  /** Ends everything, engines included, whatever state it is in. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([...this.agents.values()].map((agent) => agent.stop()));
+    await this.router.stop();
+    await killBelow(this.directory);
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+}
+
+/** A program of ours as a child process. */
+export class RunningProgram {
+  readonly listen: Readonly<Record<string, string>>;
+  readonly #child: ChildProcess;
+  readonly #lines: string[];
+
+  private constructor(child: ChildProcess, listen: Readonly<Record<string, string>>, lines: string[]) {
+    this.#child = child;
+    this.listen = listen;
+    this.#lines = lines;
+  }
+
+  /** Resolves once it says where it listens; rejects with its output if it ends before. */
+  static async start(file: string, args: readonly string[], env: Record<string, string>): Promise<RunningProgram> {
+    const child = spawn(process.execPath, [join(root, file), ...args], { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+    const lines: string[] = [];
+    const listening = Promise.withResolvers<Record<string, string>>();
+    for (const stream of [child.stdout!, child.stderr!]) {
+      createInterface(stream).on("line", (line) => {
+        lines.push(line);
+        const listen = line.startsWith("{") ? (JSON.parse(line) as { listen?: Record<string, string> }).listen : undefined;
+        if (listen) listening.resolve(listen);
+      });
+    }
+    child.once("exit", (code, signal) => listening.reject(new Error(`${file} ended (${signal ?? code}):\n${lines.join("\n")}`)));
+    return new RunningProgram(child, await listening.promise, lines);
+  }
+
+  get pid(): number {
+    return this.#child.pid!;
+  }
+
+  /** What it has said so far. */
+  get output(): readonly string[] {
+    return this.#lines;
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
+  /** Resolves with the exit code, or the signal, once it is gone. */
+  async exited(): Promise<number | NodeJS.Signals> {
+    if (this.#child.exitCode === null && this.#child.signalCode === null) await once(this.#child, "exit");
+    return this.#child.exitCode ?? this.#child.signalCode!;
+  }
+
+  async stop(): Promise<number | NodeJS.Signals> {
+    this.kill("SIGTERM");
+    return await this.exited();
+  }
+}
+
+/** Awaits a condition with a bound: a promise's deadline, not a speed measurement. */
+export async function until(what: string, condition: () => boolean | Promise<boolean>, boundMs = 30_000): Promise<void> {
+  const deadlineMs = performance.now() + boundMs;
+  while (!(await condition())) {
+    if (performance.now() > deadlineMs) throw new Error(`waited ${boundMs} ms for ${what}`);
+    await sleep(25);
+  }
+}
+
+/** Kills what still runs with the directory on its command line or in its environment: engines and the database. */
+async function killBelow(directory: string): Promise<void> {
+  const { stdout } = await promisify(execFile)("ps", ["-eo", "pid=,args="]);
+  for (const line of stdout.split("\n")) {
+    if (line.includes(directory)) process.kill(Number.parseInt(line, 10), "SIGKILL");
+  }
+}

@@ -1,0 +1,99 @@
+/** What happens to slots and engines: one function per event writes the log line and moves the metric together. */
+import type { Log } from "@weiche/shared/log.ts";
+import type { HandleStoreEvents } from "./engines/handle-store.ts";
+import type { SlotEngineEvents } from "./engines/slot-engines.ts";
+import type { SlotMemoryEvents } from "./engines/slot-memory.ts";
+import type { Metrics } from "./metrics.ts";
+import type { SlotEvents } from "./slots/slot-events.ts";
+import type { SlotKind } from "./slots/slot-view.ts";
+
+const slotKinds: readonly SlotKind[] = ["empty", "starting", "active", "draining-open", "draining-closed", "stopping", "failed"];
+
+export function createSlotEvents(log: Log, metrics: Metrics): SlotEvents {
+  return {
+    stateChanged(slot, kind, active) {
+      for (const state of slotKinds) metrics.slotState.set({ slot, state }, state === kind ? 1 : 0);
+      log.debug({ slot, state: kind, model: active }, "slot changed");
+    },
+    requestAdmitted(slot, model, waitedMs) {
+      metrics.waited.observe({ slot, model }, waitedMs / 1000);
+    },
+    requestRefused(slot, model, code) {
+      metrics.refusals.inc({ slot, model, code });
+    },
+    waiterLeft(slot, model) {
+      metrics.refusals.inc({ slot, model, code: "client_left" });
+    },
+    switched(slot, { from, model, tookMs, phasesMs }) {
+      metrics.switches.observe({ slot }, tookMs / 1000);
+      for (const [phase, ms] of Object.entries(phasesMs)) metrics.switchPhases.observe({ slot, phase }, ms / 1000);
+      log.info({ slot, from, model, tookMs: Math.round(tookMs), phasesMs }, "switched");
+    },
+    startFailed(slot, model, reason) {
+      metrics.engineFailures.inc({ slot, model, what: "start" });
+      log.error({ slot, model, reason }, "engine did not start");
+    },
+    stopFailed(slot, model, reason) {
+      metrics.engineFailures.inc({ slot, model, what: "stop" });
+      log.error({ slot, model, reason }, "engine did not stop");
+    },
+    readopted(slot, model) {
+      if (model) log.info({ slot, model }, "took over the engine of an earlier agent");
+    },
+    readoptFailed(slot, reason) {
+      log.error({ slot, reason }, "could not look for engines of an earlier agent");
+    },
+    engineExited(slot, model, { reason, lastLines }) {
+      metrics.engineFailures.inc({ slot, model, what: "exit" });
+      log.error({ slot, model, reason, lastLines }, "engine ended by itself");
+    },
+    engineSuspected(slot, model, reason) {
+      log.warn({ slot, model, reason }, "engine is suspected and will be proven again");
+    },
+  };
+}
+
+export function createEngineEvents(log: Log, metrics: Metrics): SlotEngineEvents & SlotMemoryEvents & HandleStoreEvents {
+  return {
+    engineReady(slot, model, how, tookMs) {
+      metrics.engineReady.inc({ slot, model, how });
+      log.info({ slot, model, how, tookMs: Math.round(tookMs) }, "engine ready");
+    },
+    engineAsleep(slot, model, tookMs) {
+      log.info({ slot, model, tookMs: Math.round(tookMs) }, "engine asleep");
+    },
+    engineStopped(slot, model) {
+      log.info({ slot, model }, "engine stopped");
+    },
+    engineSurprised(slot, model, what, reason) {
+      metrics.engineFailures.inc({ slot, model, what });
+      log.warn({ slot, model, what, reason }, "engine did not do as asked");
+    },
+    engineSaid(slot, model, lastLines) {
+      log.error({ slot, model, lastLines }, "what the engine said last");
+    },
+    sleeperExited(slot, model, { reason }) {
+      metrics.engineFailures.inc({ slot, model, what: "exit" });
+      log.warn({ slot, model, reason }, "engine ended in its sleep");
+    },
+    engineNotAdopted(slot, model, reason) {
+      log.warn({ slot, model, reason }, "engine of an earlier agent was not taken over");
+    },
+    sleeperEvicted(slot, model) {
+      log.info({ slot, model }, "sleeping engine stopped to make room");
+    },
+    memoryAwaited(slot, model, missingBytes) {
+      log.info({ slot, model, missingBytes }, "waiting for GPU memory");
+    },
+    memoryLate(slot, model) {
+      log.warn({ slot, model }, "GPU memory of a stopped engine is not free yet");
+    },
+    foreignGpuProcess(slot, pid, usedBytes) {
+      metrics.foreignProcesses.inc({ slot });
+      log.warn({ slot, pid, usedBytes }, "a GPU process that is no engine of this node");
+    },
+    handleUnreadable(file, reason) {
+      log.warn({ file, reason }, "unreadable engine handle left where it is");
+    },
+  };
+}

@@ -1,0 +1,15 @@
+/** Rows as a table for people: columns padded to their widest cell, numbers to the right. */
+export type Cell = string | number | undefined | null;
+
+/** An absent value is `–`, never 0. */
+export function formatTable(headers: readonly string[], rows: readonly (readonly Cell[])[]): string {
+  const text = rows.map((row) => row.map((cell) => (cell === undefined || cell === null || cell === "" ? "–" : String(cell))));
+  const widths = headers.map((header, column) => Math.max(header.length, ...text.map((row) => row[column]?.length ?? 0)));
+  const numeric = headers.map((_, column) => rows.length > 0 && rows.every((row) => typeof row[column] === "number"));
+  const line = (cells: readonly string[]) =>
+    cells
+      .map((cell, column) => (numeric[column] ? cell.padStart(widths[column]!) : cell.padEnd(widths[column]!)))
+      .join("  ")
+      .trimEnd();
+  return [line(headers), line(widths.map((width) => "─".repeat(width))), ...text.map(line)].join("\n");
+}
