@@ -1,0 +1,39 @@
+/**
+ * Billing periods as a pure function of the order's instant. The first begins with the order; each ends at German midnight
+ * on the order's day of the month, one month later than the one before (31 January → 28 February → 31 March).
+ */
+export interface BillingPeriod {
+  readonly startMs: number;
+  /** Exclusive. */
+  readonly endMs: number;
+}
+
+export const timeZone = "Europe/Berlin";
+
+/** The period that contains `atMs`, of a package ordered at `orderedMs`. */
+export function billingPeriodAt(orderedMs: number, atMs: number): BillingPeriod {
+  if (atMs < orderedMs) throw new RangeError("before the order there is no billing period");
+  const ordered = germanDate(orderedMs);
+  const day = germanDate(atMs);
+  const months = (day.year - ordered.year) * 12 + day.month - ordered.month;
+  // The boundary in this calendar month either lies ahead of `atMs`, or it began the period.
+  const passed = months > 0 && boundaryMs(ordered, months) <= atMs ? months : Math.max(0, months - 1);
+  return {
+    startMs: passed === 0 ? orderedMs : boundaryMs(ordered, passed),
+    endMs: boundaryMs(ordered, passed + 1),
+  };
+}
+
+/** The German day of an instant, such as `2026-11-21`. */
+export function germanDay(atMs: number): string {
+  return germanDate(atMs).toString();
+}
+
+function germanDate(atMs: number): Temporal.PlainDate {
+  return Temporal.Instant.fromEpochMilliseconds(atMs).toZonedDateTimeISO(timeZone).toPlainDate();
+}
+
+/** Midnight, `months` after the order; a day that the month does not have is its last one. */
+function boundaryMs(ordered: Temporal.PlainDate, months: number): number {
+  return ordered.add({ months }, { overflow: "constrain" }).toZonedDateTime(timeZone).epochMilliseconds;
+}

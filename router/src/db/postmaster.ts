@@ -1,0 +1,60 @@
+/** What can be told of a PostgreSQL server from its data folder: whether one runs on it, and where it listens. */
+import { spawnSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+export interface Postmaster {
+  readonly pid: number;
+  readonly port: number;
+  /** Folder of its Unix socket; empty: none. */
+  readonly socketDir: string;
+  readonly status: "starting" | "stopping" | "ready" | "standby" | "unknown";
+}
+
+/** What `postmaster.pid` says; undefined if there is none. A power cut can leave it empty: then the process is 0. */
+export function readPostmaster(cluster: string): Postmaster | undefined {
+  let lines: string[];
+  try {
+    lines = readFileSync(pidFile(cluster), "utf8").split("\n");
+  } catch {
+    return undefined;
+  }
+  const [pid, , , port, socketDir, , , status] = lines;
+  return {
+    pid: Number(pid) || 0,
+    port: Number(port) || 0,
+    socketDir: socketDir ?? "",
+    status: (status?.trim() as Postmaster["status"]) || "unknown",
+  };
+}
+
+/** Whether the process `pid` is the server of this folder: not a zombie, nor another program that got its number. */
+export function isPostmaster(pid: number, cluster: string): boolean {
+  const words = commandLine(pid);
+  return words.includes("-D") && words.includes(cluster);
+}
+
+/**
+ * A server leaves its number behind when it is killed; if another process has it now, the next server would refuse to
+ * start. Naming a number that no process can have lets it start, and it still looks for orphans of the old one itself.
+ */
+export function disownPostmaster(cluster: string): void {
+  const [, ...rest] = readFileSync(pidFile(cluster), "utf8").split("\n");
+  writeFileSync(pidFile(cluster), [String(2 ** 31 - 1), ...rest].join("\n"));
+}
+
+function pidFile(cluster: string): string {
+  return join(cluster, "postmaster.pid");
+}
+
+function commandLine(pid: number): string[] {
+  if (process.platform !== "linux")
+    return spawnSync("ps", ["-o", "command=", "-p", String(pid)], { encoding: "utf8" })
+      .stdout.trim()
+      .split(" ");
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
+  } catch {
+    return [];
+  }
+}
