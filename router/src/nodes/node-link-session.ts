@@ -1,0 +1,195 @@
+/**
+ * One link: hello, welcome, then reports and usage upwards, news downwards.
+ *
+ *   waiting ──hello──▶ linked ──end, loss, replaced, closed──▶ over
+ *      └── no hello in time, a bad one, or a stranger's ────────▶ over
+ */
+import { X509Certificate } from "node:crypto";
+import { status } from "@grpc/grpc-js";
+import type { Clock, Timer } from "@weiche/shared/clock.ts";
+import type { ModelId, NodeId } from "@weiche/shared/ids.ts";
+import type { ModelRules } from "@weiche/shared/catalogue.ts";
+import { namesNode } from "@weiche/shared/tls-files.ts";
+import type { UsageLedger } from "../credits/usage-ledger.ts";
+import type { DesiredState } from "./desired-state.ts";
+import { decodeUplink, encodeDownlink } from "./node-link-codec.ts";
+import type { Downlink, LinkCall, RejectedRecord, Uplink } from "./node-link-codec.ts";
+import type { NodeHello, NodeLinkEntry, NodeRegistry } from "./registry.ts";
+
+export interface NodeLinkEvents {
+  nodeLinked(node: NodeId, bootId: string, agentVersion: string): void;
+  nodeUnlinked(node: NodeId, reason: UnlinkReason): void;
+  /** `detail` may name what a stranger claims to be: for the log only. */
+  nodeRefused(reason: RefusalReason, detail: string): void;
+  /** A report has slots in states that this version does not know; they are not used. */
+  reportUnreadable(node: NodeId, slots: number): void;
+  /** Acknowledged all the same, since the agent would send it for ever; to be looked at by a person. */
+  usageRejected(node: NodeId, rejected: RejectedRecord): void;
+  /** Not acknowledged: the agent sends it again. */
+  usageNotRecorded(node: NodeId, records: number, error: unknown): void;
+}
+
+/** `closed`: by the agent; `lost`: without a word; `replaced`: by another link of the node; `stopped`: by us. */
+export type UnlinkReason = "closed" | "lost" | "replaced" | "stopped" | "misbehaved";
+export type RefusalReason = "invalid" | "name" | "older-boot" | "late" | "stopping";
+
+export interface NodeLinkParts {
+  readonly routerId: string;
+  /** host:port that agents dial for data connections. */
+  readonly dataAddress: string;
+  readonly clock: Clock;
+  readonly registry: Pick<NodeRegistry, "linkUp">;
+  readonly ledger: UsageLedger;
+  /** What the catalogue says of these models; those that it does not know are left out. */
+  readonly rulesOf: (models: readonly ModelId[]) => readonly ModelRules[];
+  readonly desiredStateOf: (node: NodeId) => DesiredState | undefined;
+  /** A node has linked: what an earlier start of its agent left behind is worth nothing. */
+  readonly onBoot: (node: NodeId, bootId: string) => void;
+  readonly events: NodeLinkEvents;
+}
+
+const helloMsMax = 5_000;
+/** Batches of one node that wait for the database at once; what comes beyond is sent again by the agent. */
+const batchesMax = 16;
+/** Messages that an agent may leave unread before it is cut off. */
+const unreadMax = 1_000;
+
+/** The links by node; a node has one, its newest. */
+export type LinksByNode = Map<NodeId, NodeLinkSession>;
+
+export class NodeLinkSession {
+  readonly #call: LinkCall;
+  readonly #parts: NodeLinkParts;
+  readonly #links: LinksByNode;
+  /** By mutual TLS; undefined on loopback without it. */
+  readonly #certificate: X509Certificate | undefined;
+  readonly #helloTimer: Timer;
+  #hello: NodeHello | undefined;
+  #entry: NodeLinkEntry | undefined;
+  #batches = 0;
+  #rulesSent = "";
+  #isOver = false;
+
+  constructor(call: LinkCall, parts: NodeLinkParts, links: LinksByNode) {
+    this.#call = call;
+    this.#parts = parts;
+    this.#links = links;
+    const raw = call.getAuthContext().sslPeerCertificate?.raw;
+    this.#certificate = raw && new X509Certificate(raw);
+    this.#helloTimer = parts.clock.after(helloMsMax, () => this.refuse("late", "no hello in time"));
+    call.on("data", (request) => this.#take(decodeUplink(request)));
+    call.on("end", () => setImmediate(() => this.end("closed"))); // also comes before `cancelled`
+    call.on("cancelled", () => this.end("lost"));
+    call.on("error", () => this.end("lost"));
+  }
+
+  /** Tells the agent why it is not, or no longer, linked. */
+  refuse(reason: RefusalReason, detail: string): void {
+    if (this.#isOver) return;
+    this.#parts.events.nodeRefused(reason, detail);
+    this.end("misbehaved", { code: refusalStatus[reason], details: detail });
+  }
+
+  /** Ends the link, with an error if there is one; the agent comes back unless it ended the link itself. */
+  end(reason: UnlinkReason, error?: { readonly code: status; readonly details: string }): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#helloTimer.cancel();
+    if (this.#hello) {
+      const { node } = this.#hello;
+      if (this.#links.get(node) === this) this.#links.delete(node);
+      this.#entry?.down(this.#parts.clock.monotonicMs());
+      this.#parts.events.nodeUnlinked(node, reason);
+    }
+    if (error) this.#call.emit("error", error); // grpc-js makes the status of it
+    else this.#call.end();
+  }
+
+  goodbye(): void {
+    this.#send({ kind: "goodbye" });
+  }
+
+  desiredStateChanged(): void {
+    const desired = this.#hello && this.#parts.desiredStateOf(this.#hello.node);
+    if (desired) this.#send({ kind: "desired", desired });
+  }
+
+  /** Says so only to a node that the change concerns. */
+  rulesChanged(): void {
+    if (!this.#hello) return;
+    const rules = this.#rules(this.#hello);
+    const text = JSON.stringify(rules);
+    if (text === this.#rulesSent) return;
+    this.#rulesSent = text;
+    this.#send({ kind: "rules", rules });
+  }
+
+  #take(message: Uplink): void {
+    if (this.#isOver) return;
+    if (message.kind === "invalid") return this.refuse("invalid", message.reason);
+    if (message.kind === "hello") return this.#welcome(message.hello);
+    if (!this.#hello) return this.refuse("invalid", "the first message is not hello");
+    const { node } = this.#hello;
+    switch (message.kind) {
+      case "report":
+        if (message.unreadableSlots > 0) this.#parts.events.reportUnreadable(node, message.unreadableSlots);
+        return this.#entry!.report(message.report, this.#parts.clock.monotonicMs());
+      case "usage":
+        for (const rejected of message.rejected) this.#parts.events.usageRejected(node, rejected);
+        return void this.#record(node, message);
+    }
+  }
+
+  #welcome(hello: NodeHello): void {
+    const { node, bootId } = hello;
+    if (this.#hello) return this.refuse("invalid", "a second hello");
+    if (this.#certificate && !namesNode(this.#certificate, node))
+      return this.refuse("name", `${node} has the certificate of ${this.#certificate.subjectAltName}`);
+    const other = this.#links.get(node);
+    if (other && other.#hello!.bootId > bootId)
+      return this.refuse("older-boot", `${node} has been started again since`);
+    other?.end("replaced", { code: status.ABORTED, details: "another link of this node has taken its place" });
+    this.#helloTimer.cancel();
+    this.#hello = hello;
+    this.#links.set(node, this);
+    this.#parts.onBoot(node, bootId);
+    this.#entry = this.#parts.registry.linkUp(hello);
+    this.#parts.events.nodeLinked(node, bootId, hello.agentVersion);
+    const rules = this.#rules(hello);
+    this.#rulesSent = JSON.stringify(rules);
+    const { routerId, dataAddress, desiredStateOf } = this.#parts;
+    this.#send({ kind: "welcome", routerId, dataAddress, rules, desired: desiredStateOf(node) });
+  }
+
+  async #record(node: NodeId, { batchId, records }: Extract<Uplink, { kind: "usage" }>): Promise<void> {
+    if (this.#batches >= batchesMax) return;
+    this.#batches++;
+    try {
+      if (records.length > 0) await this.#parts.ledger.record(node, records);
+      this.#send({ kind: "ack", batchId });
+    } catch (error) {
+      this.#parts.events.usageNotRecorded(node, records.length, error);
+    } finally {
+      this.#batches--;
+    }
+  }
+
+  #rules(hello: NodeHello): readonly ModelRules[] {
+    return this.#parts.rulesOf([...new Set(hello.slots.flatMap((slot) => slot.models))]);
+  }
+
+  #send(message: Downlink): void {
+    if (this.#isOver) return;
+    this.#call.write(encodeDownlink(message));
+    if (this.#call.writableLength > unreadMax)
+      this.end("misbehaved", { code: status.RESOURCE_EXHAUSTED, details: "the agent does not read" });
+  }
+}
+
+const refusalStatus: Readonly<Record<RefusalReason, status>> = {
+  invalid: status.INVALID_ARGUMENT,
+  name: status.PERMISSION_DENIED,
+  "older-boot": status.ALREADY_EXISTS,
+  late: status.DEADLINE_EXCEEDED,
+  stopping: status.UNAVAILABLE,
+};
