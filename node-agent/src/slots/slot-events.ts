@@ -1,0 +1,22 @@
+/** What happens at a slot that an operator wants to know. Every name comes from the configuration: labels from closed sets. */
+import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
+import type { ExitReport } from "../engines/engine.ts";
+import type { RefusalKind } from "./slot-state.ts";
+import type { SlotKind } from "./slot-view.ts";
+import type { SwitchReport } from "./switch-meter.ts";
+
+export interface SlotEvents {
+  stateChanged(slot: SlotName, kind: SlotKind, active: ModelId | undefined): void;
+  requestAdmitted(slot: SlotName, model: ModelId, waitedMs: number): void;
+  requestRefused(slot: SlotName, model: ModelId, refusal: RefusalKind, waitedMs: number): void;
+  /** The client went away while it was held. */
+  waiterLeft(slot: SlotName, model: ModelId, waitedMs: number): void;
+  /** The new engine is awake and proven. */
+  switched(slot: SlotName, report: SwitchReport): void;
+  startFailed(slot: SlotName, model: ModelId, reason: string): void;
+  stopFailed(slot: SlotName, model: ModelId, reason: string): void;
+  readopted(slot: SlotName, model: ModelId | undefined): void;
+  readoptFailed(slot: SlotName, reason: string): void;
+  engineExited(slot: SlotName, model: ModelId, report: ExitReport): void;
+  engineSuspected(slot: SlotName, model: ModelId, reason: string): void;
+}

@@ -1,0 +1,171 @@
+/** The moves that a slot's transition is made of: each takes a slot, says what it asks for, and returns the next slot. */
+import type { ModelId } from "@weiche/shared/ids.ts";
+import type { Awake, RefusalKind, Slot, SlotEffect, SlotState, Waiter } from "./slot-state.ts";
+
+/** What a client is told to wait while no switch to the model has been measured. */
+const switchMsDefault = 10_000;
+/** Weight of the newest switch in the moving average. */
+const newestWeight = 0.3;
+
+export function enter(slot: Slot, state: SlotState, nowMs: number): Slot {
+  return { ...slot, state, stateSinceMs: state.kind === slot.state.kind ? slot.stateSinceMs : nowMs };
+}
+
+export function adopt(slot: Slot, attempt: number, nowMs: number, effects: SlotEffect[]): Slot {
+  const epoch = slot.epoch + 1;
+  effects.push({ kind: "adopt", epoch });
+  const deadlineMs = nowMs + slot.limits.stopMsMax;
+  return { ...enter(slot, { kind: "adopting", epoch, deadlineMs, attempt }, nowMs), epoch };
+}
+
+export interface Start {
+  readonly model: ModelId;
+  readonly restart: boolean;
+  /** When the switch began: before the stop of the previous engine, if there was one. */
+  readonly beganMs: number;
+}
+
+export function start(slot: Slot, { model, restart, beganMs }: Start, nowMs: number, effects: SlotEffect[]): Slot {
+  const epoch = slot.epoch + 1;
+  effects.push({ kind: "start", model, epoch });
+  const deadlineMs = nowMs + slot.limits.startMsMax;
+  const state: SlotState = { kind: "starting", model, epoch, beganMs, deadlineMs, givenUp: false, restart };
+  return { ...enter(withoutWish(slot, model), state, nowMs), epoch };
+}
+
+export interface Stop {
+  readonly model: ModelId;
+  readonly forGood: boolean;
+  readonly restart: boolean;
+  readonly attempt: number;
+}
+
+export function stop(
+  slot: Slot,
+  { model, forGood, restart, attempt }: Stop,
+  nowMs: number,
+  effects: SlotEffect[],
+): Slot {
+  const epoch = slot.epoch + 1;
+  effects.push({ kind: "stop", model, epoch, forGood });
+  const deadlineMs = nowMs + slot.limits.stopMsMax;
+  const state: SlotState = { kind: "stopping", model, epoch, beganMs: nowMs, deadlineMs, attempt, restart };
+  return { ...enter(slot, state, nowMs), epoch };
+}
+
+/** Tells a start to stop trying. Nothing else may begin until it says that it has cleaned up. */
+export function giveUp(slot: Slot, nowMs: number, effects: SlotEffect[]): Slot {
+  const { state } = slot;
+  if (state.kind !== "starting" || state.givenUp) return slot;
+  effects.push({ kind: "giveUp", epoch: state.epoch });
+  const givenUp: SlotState = { ...state, givenUp: true, deadlineMs: nowMs + slot.limits.stopMsMax };
+  return enter(fail(slot, state.model, 0, nowMs, effects), givenUp, nowMs);
+}
+
+/** An engine may be awake that should not be: everybody is refused until it is known to be gone. */
+export function stuck(slot: Slot, model: ModelId | undefined, nowMs: number, effects: SlotEffect[]): Slot {
+  const { state } = slot;
+  const attempt = "attempt" in state ? state.attempt : 0;
+  const pauseMs = backoffMs(slot, attempt);
+  refuse(slot.waiters, "model_unavailable", pauseMs, effects);
+  const restart = "restart" in state && state.restart;
+  const next: SlotState = { kind: "stuck", ...(model ? { model } : {}), retryAtMs: nowMs + pauseMs, attempt, restart };
+  return enter({ ...slot, waiters: [] }, next, nowMs);
+}
+
+/** Nothing is awake: empty, or resting while the model's backoff lasts. */
+export function emptied(slot: Slot, model: ModelId, restart: boolean, nowMs: number): Slot {
+  const retryAtMs = slot.backoff.get(model)?.untilMs ?? 0;
+  if (!restart && retryAtMs <= nowMs) return enter(slot, { kind: "empty" }, nowMs);
+  return enter(slot, { kind: "failed", model, retryAtMs, restart }, nowMs);
+}
+
+/** Counts a failure after a run of `ranMs`; the model's waiters are refused. */
+export function fail(slot: Slot, model: ModelId, ranMs: number, nowMs: number, effects: SlotEffect[]): Slot {
+  const before = ranMs >= slot.limits.backoffMsMax ? 0 : (slot.backoff.get(model)?.failures ?? 0);
+  const pauseMs = backoffMs(slot, before);
+  refuse(waitersFor(slot, model), "model_unavailable", pauseMs, effects);
+  return {
+    ...slot,
+    waiters: slot.waiters.filter((waiter) => waiter.model !== model),
+    backoff: new Map(slot.backoff).set(model, { failures: before + 1, untilMs: nowMs + pauseMs }),
+  };
+}
+
+/** A run that was long enough makes the model's next failure a first one. */
+export function forgive(slot: Slot, engine: Awake, nowMs: number): Slot {
+  if (nowMs - engine.sinceMs < slot.limits.backoffMsMax || !slot.backoff.has(engine.model)) return slot;
+  return { ...slot, backoff: without(slot.backoff, engine.model) };
+}
+
+/** Admits these waiters as far as there are places. */
+export function admit(
+  slot: Slot,
+  engine: Awake,
+  waiters: readonly Waiter[],
+  nowMs: number,
+  effects: SlotEffect[],
+): Slot {
+  const places = placesLeft(slot, engine.model);
+  const admitted = waiters.filter((waiter) => waiter.model === engine.model).slice(0, Math.max(0, places));
+  if (admitted.length === 0) return slot;
+  const running = new Map(slot.running);
+  for (const { ticket, routerId } of admitted) {
+    running.set(ticket, { routerId, sinceMs: nowMs });
+    effects.push({ kind: "grant", ticket, engine });
+  }
+  return { ...slot, running, waiters: slot.waiters.filter((waiter) => !running.has(waiter.ticket)) };
+}
+
+export function refuse(
+  waiters: readonly Waiter[],
+  refusal: RefusalKind,
+  retryAfterMs: number,
+  effects: SlotEffect[],
+): void {
+  for (const { ticket } of waiters) effects.push({ kind: "refuse", ticket, refusal, retryAfterMs });
+}
+
+export function withoutExpired(slot: Slot, nowMs: number, effects: SlotEffect[]): Slot {
+  const expired = slot.waiters.filter((waiter) => nowMs >= waiter.sinceMs + slot.limits.waiterMsMax);
+  if (expired.length === 0) return slot;
+  for (const waiter of expired) refuse([waiter], "overloaded", switchEstimateMs(slot, waiter.model), effects);
+  return { ...slot, waiters: slot.waiters.slice(expired.length) };
+}
+
+export function withoutWish(slot: Slot, model: ModelId): Slot {
+  if (slot.wish !== model) return slot;
+  const { wish: _, ...rest } = slot;
+  return rest;
+}
+
+export function without<K, V>(map: ReadonlyMap<K, V>, key: K): ReadonlyMap<K, V> {
+  const rest = new Map(map);
+  rest.delete(key);
+  return rest;
+}
+
+export function waitersFor(slot: Slot, model: ModelId): readonly Waiter[] {
+  return slot.waiters.filter((waiter) => waiter.model === model);
+}
+
+export function placesLeft(slot: Slot, model: ModelId): number {
+  return slot.maxConcurrent.get(model)! - slot.running.size;
+}
+
+export function backoffLeftMs(slot: Slot, model: ModelId, nowMs: number): number {
+  return Math.max(0, (slot.backoff.get(model)?.untilMs ?? 0) - nowMs);
+}
+
+export function switchEstimateMs(slot: Slot, model: ModelId): number {
+  return slot.switchMs.get(model) ?? switchMsDefault;
+}
+
+export function measured(slot: Slot, model: ModelId, tookMs: number): Slot {
+  const before = slot.switchMs.get(model) ?? tookMs;
+  return { ...slot, switchMs: new Map(slot.switchMs).set(model, before + newestWeight * (tookMs - before)) };
+}
+
+function backoffMs(slot: Slot, failuresBefore: number): number {
+  return Math.min(slot.limits.backoffMsMax, slot.limits.backoffMsMin * 2 ** failuresBefore);
+}

@@ -1,0 +1,317 @@
+/**
+ * Runs one slot: the only owner of its state and the only one that performs its effects. Whatever happens becomes an
+ * event in one queue; effects that answer at once queue their answer and are never re-entrant. One timer at most.
+ */
+import { assert, unreachable } from "@weiche/shared/assert.ts";
+import type { Clock, Timer } from "@weiche/shared/clock.ts";
+import { ApiError } from "@weiche/shared/errors.ts";
+import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
+import { describeError } from "@weiche/shared/log.ts";
+import type { SlotConfig } from "../config.ts";
+import type { EngineSpec, SlotEngines, SwitchPhase } from "../engines/engine.ts";
+import type { Admission, AdmissionRequest } from "./admission.ts";
+import type { SlotEvents } from "./slot-events.ts";
+import { awakeEngine, createSlot, currentEpoch, wakeAtMs } from "./slot-state.ts";
+import type { Awake, RefusalKind, Slot, SlotEffect, SlotEvent, Ticket } from "./slot-state.ts";
+import { activeOf, kindOf, viewOf, type SlotKind, type SlotView } from "./slot-view.ts";
+import { transition } from "./slot.ts";
+import { SwitchMeter } from "./switch-meter.ts";
+
+export interface SlotParts {
+  readonly config: SlotConfig;
+  readonly engines: SlotEngines;
+  readonly clock: Clock;
+  readonly events: SlotEvents;
+  /** The slot's behaviour; another one only where a test shows what would go wrong without a part of it. */
+  readonly transition?: typeof transition;
+}
+
+/** `state`: the slot's state is another one. `load`: only its counts are. */
+export type SlotChange = "state" | "load";
+
+export interface CloseOptions {
+  readonly stopEngines: boolean;
+  readonly deadlineMs: number;
+}
+
+interface Pending {
+  readonly request: AdmissionRequest;
+  readonly sinceMs: number;
+  readonly resolve: (admission: Admission) => void;
+  readonly reject: (reason: Error) => void;
+  readonly onAbort: () => void;
+}
+
+const refusals: Record<RefusalKind, string> = {
+  model_switching: "The model's slot is switching to another model.",
+  model_unavailable: "The model cannot be started at the moment.",
+  overloaded: "Too many requests for this model.",
+  maintenance: "The node is in maintenance.",
+};
+
+export class SlotRunner {
+  readonly name: SlotName;
+  readonly models: ReadonlyMap<ModelId, EngineSpec>;
+  readonly #parts: SlotParts;
+  readonly #transition: typeof transition;
+  readonly #inbox: SlotEvent[] = [];
+  readonly #pending = new Map<Ticket, Pending>();
+  readonly #meter = new SwitchMeter();
+  readonly #listeners = new Set<(change: SlotChange) => void>();
+  #slot: Slot;
+  #kind: SlotKind;
+  #busy = false;
+  #tickets = 0;
+  #timer: Timer | undefined;
+  #timerAtMs: number | undefined;
+  /** Aborts when the awake engine is lost. */
+  #lost = new AbortController();
+  /** Aborts the activation in progress. */
+  #activation = new AbortController();
+  readonly #adopted = Promise.withResolvers<void>();
+  #closed: Promise<void> | undefined;
+  #ended = false;
+
+  constructor(parts: SlotParts) {
+    this.#parts = parts;
+    this.#transition = parts.transition ?? transition;
+    this.name = parts.config.name;
+    this.models = new Map(parts.config.engines.map((engine) => [engine.model, engine]));
+    this.#slot = createSlot(parts.config, this.#nowMs());
+    this.#kind = kindOf(this.#slot.state, this.#nowMs());
+    parts.engines.onExit((model, report) => {
+      parts.events.engineExited(this.name, model, report);
+      this.#dispatch({ kind: "exited", model });
+    });
+  }
+
+  /** Resolves when the request may run; rejects with an `ApiError` (503) or the signal's reason. */
+  admit(request: AdmissionRequest): Promise<Admission> {
+    assert(this.models.has(request.model), "the slot has the model");
+    return new Promise((resolve, reject) => {
+      if (request.signal.aborted) return reject(request.signal.reason as Error);
+      const ticket = ++this.#tickets;
+      const onAbort = () => this.#leave(ticket);
+      request.signal.addEventListener("abort", onAbort, { once: true });
+      this.#pending.set(ticket, { request, sinceMs: this.#nowMs(), resolve, reject, onAbort });
+      this.#dispatch({ kind: "request", ticket, model: request.model, routerId: request.routerId });
+    });
+  }
+
+  view(): SlotView {
+    return viewOf(this.#slot, this.name, this.#parts.engines.sleepers(), this.#nowMs());
+  }
+
+  /** Calls back after each event that changed something. */
+  onChange(listener: (change: SlotChange) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Asks the engines what an earlier agent left. Requests wait until it is known, and so does the promise. */
+  readopt(): Promise<void> {
+    this.#dispatch({ kind: "readopt" });
+    return this.#adopted.promise;
+  }
+
+  prewarm(model: ModelId): void {
+    this.#dispatch({ kind: "prewarm", model });
+  }
+
+  setMaintenance(on: boolean): void {
+    if (!this.#closed) this.#dispatch({ kind: "maintenance", on });
+  }
+
+  /**
+   * Refuses whoever waits or comes, and lets what runs end, for at most `deadlineMs`. Engines stay as they are unless
+   * `stopEngines`: then the requests that are still running lose theirs.
+   */
+  close(options: CloseOptions): Promise<void> {
+    this.#closed ??= this.#close(options);
+    return this.#closed;
+  }
+
+  async #close({ stopEngines, deadlineMs }: CloseOptions): Promise<void> {
+    this.#dispatch({ kind: "maintenance", on: true });
+    await this.#runningEnded(deadlineMs);
+    this.#ended = true;
+    this.#arm(this.#nowMs());
+    if (!stopEngines) return;
+    this.#activation.abort(new Error("the agent stops"));
+    this.#lost.abort(new Error("the agent stops"));
+    await this.#parts.engines.stopAll();
+  }
+
+  #runningEnded(deadlineMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const end = () => {
+        timer.cancel();
+        forget();
+        resolve();
+      };
+      const timer = this.#parts.clock.after(deadlineMs, end);
+      const forget = this.onChange(() => {
+        if (this.#slot.running.size === 0) end();
+      });
+      if (this.#slot.running.size === 0) end();
+    });
+  }
+
+  #dispatch(event: SlotEvent): void {
+    this.#inbox.push(event);
+    if (this.#busy) return;
+    this.#busy = true;
+    try {
+      for (let next = this.#inbox.shift(); next; next = this.#inbox.shift()) this.#take(next);
+    } finally {
+      this.#busy = false;
+    }
+  }
+
+  #take(event: SlotEvent): void {
+    const nowMs = this.#nowMs();
+    const before = this.#slot;
+    const [after, effects] = this.#transition(before, event, nowMs);
+    this.#slot = after;
+    const engine = awakeEngine(after.state);
+    if (engine && engine.epoch !== awakeEngine(before.state)?.epoch) this.#lost = new AbortController();
+    const switched = this.#meter.moved(before.state, after.state, nowMs);
+    if (switched) this.#parts.events.switched(this.name, switched);
+    for (const effect of effects) this.#perform(effect);
+    this.#arm(nowMs);
+    this.#tell(before, nowMs);
+  }
+
+  #perform(effect: SlotEffect): void {
+    switch (effect.kind) {
+      case "grant":
+        return this.#grant(effect.ticket, effect.engine);
+      case "refuse":
+        return this.#refuse(effect.ticket, effect.refusal, effect.retryAfterMs);
+      case "adopt":
+        return this.#adopt(effect.epoch);
+      case "start":
+        return this.#start(effect.model, effect.epoch);
+      case "giveUp":
+        return this.#activation.abort(new Error("the engine did not come up in time"));
+      case "stop":
+        return this.#stop(effect.model, effect.epoch, effect.forGood);
+      case "engineLost":
+        return this.#lost.abort(new Error("the engine exited"));
+      default:
+        return unreachable(effect);
+    }
+  }
+
+  #grant(ticket: Ticket, { model, epoch, endpoint }: Awake): void {
+    const release = () => this.#dispatch({ kind: "released", ticket });
+    const pending = this.#taken(ticket);
+    if (!pending) return release();
+    const waitedMs = this.#nowMs() - pending.sinceMs;
+    this.#parts.events.requestAdmitted(this.name, model, waitedMs);
+    pending.resolve({
+      slot: this.name,
+      engine: this.models.get(model)!,
+      endpoint,
+      waitedMs,
+      engineLost: this.#lost.signal,
+      release,
+      suspect: (reason) => {
+        this.#parts.events.engineSuspected(this.name, model, reason);
+        this.#dispatch({ kind: "suspected", epoch });
+      },
+    });
+  }
+
+  #refuse(ticket: Ticket, refusal: RefusalKind, retryAfterMs: number): void {
+    const pending = this.#taken(ticket);
+    if (!pending) return;
+    this.#parts.events.requestRefused(this.name, pending.request.model, refusal, this.#nowMs() - pending.sinceMs);
+    pending.reject(new ApiError(refusal, refusals[refusal], { retryAfterSeconds: retryAfterMs / 1000 }));
+  }
+
+  #leave(ticket: Ticket): void {
+    const pending = this.#taken(ticket);
+    if (!pending) return;
+    this.#parts.events.waiterLeft(this.name, pending.request.model, this.#nowMs() - pending.sinceMs);
+    this.#dispatch({ kind: "left", ticket });
+    pending.reject(pending.request.signal.reason as Error);
+  }
+
+  /** Who has been answered is no longer pending; who left while the answer was on its way gets none. */
+  #taken(ticket: Ticket): Pending | undefined {
+    const pending = this.#pending.get(ticket);
+    this.#pending.delete(ticket);
+    pending?.request.signal.removeEventListener("abort", pending.onAbort);
+    return pending;
+  }
+
+  #adopt(epoch: number): void {
+    this.#parts.engines.readopt().then(
+      (found) => {
+        this.#parts.events.readopted(this.name, found?.model);
+        this.#dispatch({ kind: "adopted", epoch, ...(found ? { found } : {}) });
+        this.#adopted.resolve();
+      },
+      (error: unknown) => {
+        this.#parts.events.readoptFailed(this.name, describeError(error).error);
+        this.#dispatch({ kind: "adoptFailed", epoch });
+      },
+    );
+  }
+
+  #start(model: ModelId, epoch: number): void {
+    this.#activation = new AbortController();
+    this.#parts.engines.activate(model, this.#activation.signal, this.#phases(epoch)).then(
+      (endpoint) => this.#dispatch({ kind: "started", epoch, endpoint }),
+      (error: unknown) => {
+        this.#parts.events.startFailed(this.name, model, describeError(error).error);
+        this.#dispatch({ kind: "startFailed", epoch });
+      },
+    );
+  }
+
+  #stop(model: ModelId, epoch: number, forGood: boolean): void {
+    this.#parts.engines.retire(model, this.#phases(epoch), forGood).then(
+      () => this.#dispatch({ kind: "stopped", epoch }),
+      (error: unknown) => {
+        this.#parts.events.stopFailed(this.name, model, describeError(error).error);
+        this.#dispatch({ kind: "stopFailed", epoch });
+      },
+    );
+  }
+
+  #phases(epoch: number): (phase: SwitchPhase) => void {
+    return (phase) => {
+      if (currentEpoch(this.#slot.state) === epoch) this.#meter.phase(phase, this.#nowMs());
+    };
+  }
+
+  /** Keeps the one timer at the time when something is due. */
+  #arm(nowMs: number): void {
+    const atMs = this.#ended ? undefined : wakeAtMs(this.#slot, nowMs);
+    if (atMs === this.#timerAtMs) return;
+    this.#timer?.cancel();
+    this.#timerAtMs = atMs;
+    if (atMs === undefined) return;
+    this.#timer = this.#parts.clock.after(atMs - nowMs, () => {
+      this.#timerAtMs = undefined;
+      this.#dispatch({ kind: "tick" });
+    });
+  }
+
+  #tell(before: Slot, nowMs: number): void {
+    const { state, running, waiters } = this.#slot;
+    const kind = kindOf(state, nowMs);
+    const active = activeOf(state);
+    const moved = kind !== this.#kind || active !== activeOf(before.state);
+    this.#kind = kind;
+    if (moved) this.#parts.events.stateChanged(this.name, kind, active);
+    if (!moved && running === before.running && waiters === before.waiters) return;
+    for (const listener of this.#listeners) listener(moved ? "state" : "load");
+  }
+
+  #nowMs(): number {
+    return this.#parts.clock.monotonicMs();
+  }
+}

@@ -1,0 +1,177 @@
+/**
+ * What a slot is made of: its state, what happens to it, what it asks for. Plain data. Every time in here is monotonic
+ * milliseconds, so that a jump of the wall clock changes nothing.
+ */
+import type { ModelId } from "@weiche/shared/ids.ts";
+import type { SlotConfig, SlotLimits } from "../config.ts";
+import type { EngineEndpoint } from "../engines/engine.ts";
+
+/** Names one call of `admit`. Not the request's id: a request that is tried again must not be counted as one. */
+export type Ticket = number;
+
+export interface Waiter {
+  readonly ticket: Ticket;
+  readonly model: ModelId;
+  readonly routerId: string;
+  readonly sinceMs: number;
+}
+
+export interface Running {
+  readonly routerId: string;
+  readonly sinceMs: number;
+}
+
+/** An engine that is awake and proven. */
+export interface Awake {
+  readonly model: ModelId;
+  /** Of the operation that brought it here. */
+  readonly epoch: number;
+  readonly endpoint: EngineEndpoint;
+  readonly sinceMs: number;
+  /** When a request found it hanging or lying; from then on it takes nothing new. */
+  readonly suspectedAtMs?: number;
+}
+
+export type FoundEngine = Pick<Awake, "model" | "endpoint">;
+
+export type SlotState =
+  /** It is not known yet which engines an earlier agent left; requests wait. */
+  | { readonly kind: "adopting"; readonly epoch: number; readonly deadlineMs: number; readonly attempt: number }
+  | { readonly kind: "empty" }
+  | {
+      readonly kind: "starting";
+      readonly model: ModelId;
+      readonly epoch: number;
+      /** When the switch began, including the stop before it. */
+      readonly beganMs: number;
+      readonly deadlineMs: number;
+      /** It was told to stop trying and cleans up. */
+      readonly givenUp: boolean;
+      readonly restart: boolean;
+    }
+  | { readonly kind: "active"; readonly engine: Awake }
+  /** Open until `closesAtMs`, then closed. `next` is what comes afterwards. */
+  | { readonly kind: "draining"; readonly engine: Awake; readonly next: ModelId; readonly closesAtMs: number }
+  | {
+      readonly kind: "stopping";
+      readonly model: ModelId;
+      readonly epoch: number;
+      readonly beganMs: number;
+      readonly deadlineMs: number;
+      readonly attempt: number;
+      readonly restart: boolean;
+    }
+  /** Empty, and `model` rests until `retryAtMs`. With `restart` it is then started again, unless another was asked for. */
+  | { readonly kind: "failed"; readonly model: ModelId; readonly retryAtMs: number; readonly restart: boolean }
+  /** An engine may be awake although it was told to stop (`model`), or it is not known which one is (no `model`). */
+  | {
+      readonly kind: "stuck";
+      readonly model?: ModelId;
+      readonly retryAtMs: number;
+      readonly attempt: number;
+      readonly restart: boolean;
+    };
+
+export interface Backoff {
+  readonly failures: number;
+  readonly untilMs: number;
+}
+
+export interface Slot {
+  readonly limits: SlotLimits;
+  /** By model: most requests that its engine is given at once. */
+  readonly maxConcurrent: ReadonlyMap<ModelId, number>;
+  readonly state: SlotState;
+  readonly stateSinceMs: number;
+  /** Counts what engines were asked to do. News with another number than the current one changes nothing. */
+  readonly epoch: number;
+  readonly running: ReadonlyMap<Ticket, Running>;
+  /** In order of arrival. */
+  readonly waiters: readonly Waiter[];
+  readonly backoff: ReadonlyMap<ModelId, Backoff>;
+  /** By model: moving average of how long a switch to it took. */
+  readonly switchMs: ReadonlyMap<ModelId, number>;
+  readonly maintenance: boolean;
+  /** A model to activate once, when nobody is in its way. */
+  readonly wish?: ModelId;
+}
+
+export type SlotEvent =
+  | { readonly kind: "request"; readonly ticket: Ticket; readonly model: ModelId; readonly routerId: string }
+  /** A waiter's client has gone. */
+  | { readonly kind: "left"; readonly ticket: Ticket }
+  | { readonly kind: "released"; readonly ticket: Ticket }
+  | { readonly kind: "suspected"; readonly epoch: number }
+  | { readonly kind: "readopt" }
+  | { readonly kind: "adopted"; readonly epoch: number; readonly found?: FoundEngine }
+  | { readonly kind: "adoptFailed"; readonly epoch: number }
+  | { readonly kind: "started"; readonly epoch: number; readonly endpoint: EngineEndpoint }
+  | { readonly kind: "startFailed"; readonly epoch: number }
+  | { readonly kind: "stopped"; readonly epoch: number }
+  | { readonly kind: "stopFailed"; readonly epoch: number }
+  | { readonly kind: "exited"; readonly model: ModelId }
+  | { readonly kind: "maintenance"; readonly on: boolean }
+  | { readonly kind: "prewarm"; readonly model: ModelId }
+  /** Time has passed. Too early or too often does no harm. */
+  | { readonly kind: "tick" };
+
+export type RefusalKind = "model_switching" | "model_unavailable" | "overloaded" | "maintenance";
+
+export type SlotEffect =
+  | { readonly kind: "grant"; readonly ticket: Ticket; readonly engine: Awake }
+  | {
+      readonly kind: "refuse";
+      readonly ticket: Ticket;
+      readonly refusal: RefusalKind;
+      readonly retryAfterMs: number;
+    }
+  | { readonly kind: "adopt"; readonly epoch: number }
+  | { readonly kind: "start"; readonly model: ModelId; readonly epoch: number }
+  | { readonly kind: "giveUp"; readonly epoch: number }
+  /** `forGood`: it must not merely sleep. */
+  | { readonly kind: "stop"; readonly model: ModelId; readonly epoch: number; readonly forGood: boolean }
+  /** The requests on this engine have to be told. */
+  | { readonly kind: "engineLost"; readonly epoch: number };
+
+/** A slot about which nothing is known yet: requests wait until `readopt` has been answered. */
+export function createSlot(config: SlotConfig, nowMs: number): Slot {
+  return {
+    limits: config.limits,
+    maxConcurrent: new Map(config.engines.map((engine) => [engine.model, engine.maxConcurrent])),
+    state: { kind: "adopting", epoch: 0, deadlineMs: Infinity, attempt: 0 },
+    stateSinceMs: nowMs,
+    epoch: 0,
+    running: new Map(),
+    waiters: [],
+    backoff: new Map(),
+    switchMs: new Map(),
+    maintenance: false,
+  };
+}
+
+/** The engine that serves, while one does. */
+export function awakeEngine(state: SlotState): Awake | undefined {
+  return state.kind === "active" || state.kind === "draining" ? state.engine : undefined;
+}
+
+/** Number of the engine operation that the state is about. */
+export function currentEpoch(state: SlotState): number | undefined {
+  return "epoch" in state ? state.epoch : awakeEngine(state)?.epoch;
+}
+
+/** When a `tick` is due: the earliest time at which something changes by itself. */
+export function wakeAtMs(slot: Slot, nowMs: number): number | undefined {
+  const { state, limits } = slot;
+  const times: (number | undefined)[] = [];
+  if (slot.waiters[0]) times.push(slot.waiters[0].sinceMs + limits.waiterMsMax);
+  if ("deadlineMs" in state) times.push(state.deadlineMs);
+  if ("retryAtMs" in state) times.push(state.retryAtMs);
+  if (state.kind === "draining") times.push(state.closesAtMs);
+  const engine = awakeEngine(state);
+  const leaves = slot.wish !== undefined || state.kind === "draining";
+  if (engine && leaves && slot.running.size === 0) times.push(engine.sinceMs + limits.minResidencyMs);
+  if (slot.wish !== undefined) times.push(slot.backoff.get(slot.wish)?.untilMs);
+  // What lies behind has been acted upon, or waits for an event.
+  const ahead = times.filter((time) => time !== undefined && time > nowMs && time < Infinity) as number[];
+  return ahead.length > 0 ? Math.min(...ahead) : undefined;
+}

@@ -1,0 +1,93 @@
+/** How a slot looks from outside: what load reports, metrics and the choice among slots are made of. */
+import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
+import { unreachable } from "@weiche/shared/assert.ts";
+import { awakeEngine, type Slot, type SlotState } from "./slot-state.ts";
+
+export type SlotKind = "empty" | "starting" | "active" | "draining-open" | "draining-closed" | "stopping" | "failed";
+
+export interface SlotView {
+  readonly name: SlotName;
+  readonly models: readonly ModelId[];
+  readonly kind: SlotKind;
+  /** Model that the slot serves, starts or stops. */
+  readonly active?: ModelId;
+  /** Model that comes after it. */
+  readonly next?: ModelId;
+  readonly running: number;
+  readonly runningByRouter: ReadonlyMap<string, number>;
+  readonly waiting: number;
+  readonly waitingByModel: ReadonlyMap<ModelId, number>;
+  readonly oldestRunningMs?: number;
+  readonly closesInMs?: number;
+  readonly stateAgeMs: number;
+  readonly maxConcurrent?: number;
+  readonly retryInMs?: number;
+  readonly sleepers: readonly ModelId[];
+}
+
+export function viewOf(slot: Slot, name: SlotName, sleepers: readonly ModelId[], nowMs: number): SlotView {
+  const { state } = slot;
+  const engine = awakeEngine(state);
+  const kind = kindOf(state, nowMs);
+  const active = activeOf(state);
+  const next = nextOf(slot);
+  const oldest = slot.running.values().next().value;
+  return {
+    name,
+    models: [...slot.maxConcurrent.keys()],
+    kind,
+    ...(active ? { active } : {}),
+    ...(next ? { next } : {}),
+    running: slot.running.size,
+    runningByRouter: count(slot.running.values().map((running) => running.routerId)),
+    waiting: slot.waiters.length,
+    waitingByModel: count(slot.waiters.values().map((waiter) => waiter.model)),
+    ...(oldest ? { oldestRunningMs: nowMs - oldest.sinceMs } : {}),
+    ...(state.kind === "draining" && kind === "draining-open" ? { closesInMs: state.closesAtMs - nowMs } : {}),
+    stateAgeMs: nowMs - (kind === "draining-closed" ? closedSinceMs(slot) : slot.stateSinceMs),
+    ...(engine ? { maxConcurrent: slot.maxConcurrent.get(engine.model)! } : {}),
+    ...("retryAtMs" in state ? { retryInMs: Math.max(0, state.retryAtMs - nowMs) } : {}),
+    sleepers,
+  };
+}
+
+export function activeOf(state: SlotState): ModelId | undefined {
+  return "model" in state ? state.model : awakeEngine(state)?.model;
+}
+
+export function kindOf(state: SlotState, nowMs: number): SlotKind {
+  switch (state.kind) {
+    case "adopting":
+      return "starting";
+    case "starting":
+      return state.givenUp ? "stopping" : "starting";
+    case "draining":
+      return nowMs < state.closesAtMs ? "draining-open" : "draining-closed";
+    case "stuck":
+      return "failed";
+    case "empty":
+    case "active":
+    case "stopping":
+    case "failed":
+      return state.kind;
+    default:
+      return unreachable(state);
+  }
+}
+
+function nextOf({ state, waiters, wish }: Slot): ModelId | undefined {
+  if (state.kind === "draining") return state.next;
+  if (state.kind === "stopping") return waiters[0]?.model ?? (state.restart ? state.model : wish);
+  return undefined;
+}
+
+/** A drain may have begun after the time at which it would have closed. */
+function closedSinceMs({ state, stateSinceMs }: Slot): number {
+  return state.kind === "draining" ? Math.max(state.closesAtMs, stateSinceMs) : stateSinceMs;
+}
+
+function count<T>(items: Iterable<T>): ReadonlyMap<T, number> {
+  const counts = new Map<T, number>();
+  for (const item of items) counts.set(item, (counts.get(item) ?? 0) + 1);
+  return counts;
+}

@@ -1,0 +1,243 @@
+/**
+ * What a slot does: one pure function. Timers, processes and promises are effects, performed by the slot runner.
+ *
+ *            found an engine awake
+ *   adopting ─────────────────────▶ active          request(B)              started
+ *      │ found none                          empty ───────────▶ starting(B) ────────▶ active(B) ◀──┐
+ *      └───────────────────────────────────▶   ▲                │ failed, or               │        │ all its
+ *                                              │ backoff over   │ too late                 ▼        │ waiters left
+ *                                           failed(B) ◀─────────┘                   draining(B→C) ──┘
+ *                                              ▲                                           │ idle, or closed and idle
+ *                                              │ B exited or was suspected                 ▼
+ *                                              └──────────────────────────────────── stopping(B→C) ─▶ starting(C) …
+ *                                                                                          │ ▲ fails, or too late
+ *                                                                                          ▼ │ again after a pause
+ *                                                                                         stuck
+ *
+ * - Who waits for another model starts a drain. It is open while the active model still takes requests: until nothing
+ *   runs and the minimum residency is over, but at most `drainOpenMsMax` after the first waiter came. Then it is closed.
+ *   Running requests end by themselves, always. When nobody waits any more, the drain is over.
+ * - A model that has become active takes all its waiters at once, as many as its engine may run. The others follow as
+ *   places get free; once the drain is closed only those that came before the first waiter for another model.
+ * - The next model is that of the oldest waiter. Nobody waits when the old engine is gone: the slot stays empty.
+ * - A start that fails, an exit and a suspicion each count as a failure: the model's waiters are refused, and so is
+ *   every request for it until its backoff is over. Waiters for other models have their turn at once. After a failed
+ *   start the model is tried again when asked for; after an exit or a suspicion the slot restarts it by itself when the
+ *   backoff is over and nobody asked for another. A run of `backoffMsMax` without a fault makes the next failure a first.
+ * - An engine that exited is still stopped: its memory must be seen to be free before another one starts.
+ * - Stuck means that an old engine may be awake: nothing is started, everybody is refused, the stop is tried again.
+ * - Maintenance: nobody is admitted and no switch begins; what runs and what is being started or stopped goes on.
+ */
+import { unreachable } from "@weiche/shared/assert.ts";
+import type { ModelId } from "@weiche/shared/ids.ts";
+import type { EngineEndpoint } from "../engines/engine.ts";
+import {
+  admit,
+  adopt,
+  backoffLeftMs,
+  emptied,
+  enter,
+  fail,
+  forgive,
+  giveUp,
+  measured,
+  placesLeft,
+  refuse,
+  start,
+  stop,
+  stuck,
+  switchEstimateMs,
+  without,
+  withoutExpired,
+  withoutWish,
+} from "./slot-moves.ts";
+import { awakeEngine, currentEpoch } from "./slot-state.ts";
+import type { Awake, RefusalKind, Slot, SlotEffect, SlotEvent, Waiter } from "./slot-state.ts";
+
+const maintenanceRetryMs = 30_000;
+/** A place gets free whenever a request ends; no better guess is known. */
+const fullRetryMs = 1_000;
+
+export function transition(slot: Slot, event: SlotEvent, nowMs: number): readonly [Slot, readonly SlotEffect[]] {
+  // News of an operation that is not the current one is about an engine that is gone.
+  if ("epoch" in event && event.epoch !== currentEpoch(slot.state)) return [slot, []];
+  const effects: SlotEffect[] = [];
+  const beganMs = slot.state.kind === "stopping" ? slot.state.beganMs : nowMs;
+  const after = settle(apply(slot, event, nowMs, effects), beganMs, nowMs, effects);
+  return [after, effects];
+}
+
+/** What the event itself changes. */
+function apply(slot: Slot, event: SlotEvent, nowMs: number, effects: SlotEffect[]): Slot {
+  const { state } = slot;
+  switch (event.kind) {
+    case "request":
+      return request(slot, { ...event, sinceMs: nowMs }, nowMs, effects);
+    case "left":
+      return { ...slot, waiters: slot.waiters.filter((waiter) => waiter.ticket !== event.ticket) };
+    case "released":
+      return { ...slot, running: without(slot.running, event.ticket) };
+    case "suspected":
+      return suspected(slot, nowMs, effects);
+    case "readopt":
+      return state.kind === "adopting" ? adopt(slot, 0, nowMs, effects) : slot;
+    case "adopted":
+      if (event.found) return activated(slot, { ...event.found, epoch: event.epoch, sinceMs: nowMs }, nowMs, effects);
+      return enter(slot, { kind: "empty" }, nowMs);
+    case "adoptFailed":
+      return stuck(slot, undefined, nowMs, effects);
+    case "started":
+      return started(slot, event.endpoint, nowMs, effects);
+    case "startFailed":
+      return startFailed(slot, nowMs, effects);
+    case "stopped":
+      return stopped(slot, nowMs);
+    case "stopFailed":
+      return state.kind === "stopping" ? stuck(slot, state.model, nowMs, effects) : slot;
+    case "exited":
+      return exited(slot, event.model, nowMs, effects);
+    case "maintenance":
+      if (event.on) refuse(slot.waiters, "maintenance", maintenanceRetryMs, effects);
+      return { ...slot, maintenance: event.on, waiters: event.on ? [] : slot.waiters };
+    case "prewarm":
+      return awakeEngine(state)?.model === event.model ? slot : { ...slot, wish: event.model };
+    case "tick":
+      return slot;
+    default:
+      return unreachable(event);
+  }
+}
+
+/** What follows from where the slot is now: deadlines that have passed, waiters that may go, the next switch. */
+function settle(before: Slot, beganMs: number, nowMs: number, effects: SlotEffect[]): Slot {
+  const slot = withoutExpired(before, nowMs, effects);
+  const { state } = slot;
+  switch (state.kind) {
+    case "adopting":
+      return nowMs < state.deadlineMs ? slot : stuck(slot, undefined, nowMs, effects);
+    case "empty":
+    case "failed":
+      return rest(slot, beganMs, nowMs, effects);
+    case "starting":
+      if (nowMs < state.deadlineMs) return slot;
+      if (!state.givenUp) return giveUp(slot, nowMs, effects);
+      return stop(slot, { ...state, forGood: true, attempt: 0 }, nowMs, effects);
+    case "active":
+    case "draining":
+      return serve(slot, state.engine, nowMs, effects);
+    case "stopping":
+      return nowMs < state.deadlineMs ? slot : stuck(slot, state.model, nowMs, effects);
+    case "stuck":
+      if (nowMs < state.retryAtMs) return slot;
+      if (state.model === undefined) return adopt(slot, state.attempt + 1, nowMs, effects);
+      return stop(slot, { ...state, model: state.model, forGood: true, attempt: state.attempt + 1 }, nowMs, effects);
+    default:
+      return unreachable(state);
+  }
+}
+
+function request(slot: Slot, waiter: Waiter, nowMs: number, effects: SlotEffect[]): Slot {
+  const { model } = waiter;
+  const { state } = slot;
+  const refused = (refusal: RefusalKind, retryAfterMs: number) => {
+    refuse([waiter], refusal, retryAfterMs, effects);
+    return slot;
+  };
+  if (slot.maintenance) return refused("maintenance", maintenanceRetryMs);
+  const engine = awakeEngine(state);
+  if (engine?.model === model) {
+    if (engine.suspectedAtMs !== undefined) return refused("model_unavailable", switchEstimateMs(slot, model));
+    if (state.kind === "draining" && nowMs >= state.closesAtMs)
+      return refused("model_switching", switchEstimateMs(slot, state.next));
+    if (placesLeft(slot, model) <= 0) return refused("overloaded", fullRetryMs);
+    return admit(slot, engine, [waiter], nowMs, effects);
+  }
+  const restsMs = backoffLeftMs(slot, model, nowMs);
+  if (restsMs > 0) return refused("model_unavailable", restsMs);
+  if (state.kind === "stuck") return refused("model_unavailable", state.retryAtMs - nowMs);
+  if (slot.waiters.length >= slot.limits.waitersMax) return refused("overloaded", switchEstimateMs(slot, model));
+  return { ...slot, waiters: [...slot.waiters, waiter] };
+}
+
+function activated(slot: Slot, engine: Awake, nowMs: number, effects: SlotEffect[]): Slot {
+  const active = enter(withoutWish(slot, engine.model), { kind: "active", engine }, nowMs);
+  return admit(active, engine, active.waiters, nowMs, effects);
+}
+
+function started(slot: Slot, endpoint: EngineEndpoint, nowMs: number, effects: SlotEffect[]): Slot {
+  const { state } = slot;
+  if (state.kind !== "starting") return slot;
+  const { model, epoch, restart } = state;
+  // It came up although it had been told not to; whether it is sound is anybody's guess.
+  if (state.givenUp) return stop(slot, { model, forGood: true, restart, attempt: 0 }, nowMs, effects);
+  const known = measured(slot, model, nowMs - state.beganMs);
+  return activated(known, { model, epoch, endpoint, sinceMs: nowMs }, nowMs, effects);
+}
+
+function startFailed(slot: Slot, nowMs: number, effects: SlotEffect[]): Slot {
+  const { state } = slot;
+  if (state.kind !== "starting") return slot;
+  const counted = state.givenUp ? slot : fail(slot, state.model, 0, nowMs, effects);
+  return emptied(counted, state.model, state.restart, nowMs);
+}
+
+function suspected(slot: Slot, nowMs: number, effects: SlotEffect[]): Slot {
+  const engine = awakeEngine(slot.state);
+  if (!engine || engine.suspectedAtMs !== undefined) return slot;
+  const counted = fail(slot, engine.model, nowMs - engine.sinceMs, nowMs, effects);
+  return { ...counted, state: { kind: "active", engine: { ...engine, suspectedAtMs: nowMs } } };
+}
+
+function exited(slot: Slot, model: ModelId, nowMs: number, effects: SlotEffect[]): Slot {
+  const { state } = slot;
+  if (state.kind === "adopting") return stuck(slot, undefined, nowMs, effects);
+  if (state.kind === "starting" && state.model === model) return giveUp(slot, nowMs, effects);
+  const engine = awakeEngine(state);
+  if (engine?.model !== model) return slot;
+  effects.push({ kind: "engineLost", epoch: engine.epoch });
+  const counted = engine.suspectedAtMs === undefined ? fail(slot, model, nowMs - engine.sinceMs, nowMs, effects) : slot;
+  // Nothing runs on an engine that is gone, however long its requests take to notice.
+  const gone = { ...counted, running: new Map() };
+  return stop(gone, { model, forGood: true, restart: true, attempt: 0 }, nowMs, effects);
+}
+
+/** Waiters go on, and the engine is put away when it is time: the only place where a switch begins. */
+function serve(before: Slot, engine: Awake, nowMs: number, effects: SlotEffect[]): Slot {
+  const { limits } = before;
+  const suspect = engine.suspectedAtMs !== undefined;
+  const other = before.waiters.find((waiter) => waiter.model !== engine.model);
+  const closesAtMs = engine.suspectedAtMs ?? (other ? other.sinceMs + limits.drainOpenMsMax : Infinity);
+  const closed = nowMs >= closesAtMs;
+  const older = closed ? before.waiters.slice(0, other ? before.waiters.indexOf(other) : 0) : before.waiters;
+  const slot = admit(before, engine, older, nowMs, effects);
+
+  const wish = slot.wish !== undefined && backoffLeftMs(slot, slot.wish, nowMs) === 0 ? slot.wish : undefined;
+  const next = other?.model ?? (suspect ? engine.model : wish);
+  const rested = nowMs >= engine.sinceMs + limits.minResidencyMs;
+  if (next !== undefined && slot.running.size === 0 && (closed || rested) && !slot.maintenance)
+    return stop(
+      suspect ? slot : forgive(slot, engine, nowMs),
+      { model: engine.model, forGood: suspect, restart: suspect, attempt: 0 },
+      nowMs,
+      effects,
+    );
+  if (next === undefined || closesAtMs === Infinity) return enter(slot, { kind: "active", engine }, nowMs);
+  return enter(slot, { kind: "draining", engine, next, closesAtMs }, nowMs);
+}
+
+function stopped(slot: Slot, nowMs: number): Slot {
+  const { state } = slot;
+  return state.kind === "stopping" ? emptied(slot, state.model, state.restart, nowMs) : slot;
+}
+
+/** Nothing is awake: the oldest waiter's model comes first, then a restart that is due, then a wish. */
+function rest(slot: Slot, beganMs: number, nowMs: number, effects: SlotEffect[]): Slot {
+  const { state, waiters, wish } = slot;
+  if (slot.maintenance) return slot;
+  if (waiters[0]) return start(slot, { model: waiters[0].model, restart: false, beganMs }, nowMs, effects);
+  const due = state.kind === "failed" && nowMs >= state.retryAtMs;
+  if (due && state.restart) return start(slot, { model: state.model, restart: true, beganMs }, nowMs, effects);
+  if (wish !== undefined && backoffLeftMs(slot, wish, nowMs) === 0)
+    return start(slot, { model: wish, restart: false, beganMs }, nowMs, effects);
+  return due ? enter(slot, { kind: "empty" }, nowMs) : slot;
+}

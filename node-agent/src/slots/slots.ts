@@ -1,0 +1,97 @@
+/** All slots of a node: admits a request to the slot that suits it best, and passes on what concerns all of them. */
+import type { Clock } from "@weiche/shared/clock.ts";
+import { ApiError } from "@weiche/shared/errors.ts";
+import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
+import type { SlotConfig } from "../config.ts";
+import type { SlotEngines } from "../engines/engine.ts";
+import type { Admission, AdmissionRequest, Admissions } from "./admission.ts";
+import type { SlotEvents } from "./slot-events.ts";
+import { SlotRunner, type CloseOptions, type SlotChange } from "./slot-runner.ts";
+import type { SlotView } from "./slot-view.ts";
+import type { transition } from "./slot.ts";
+
+export interface SlotsParts {
+  readonly slots: readonly SlotConfig[];
+  readonly engines: (slot: SlotConfig) => SlotEngines;
+  readonly clock: Clock;
+  readonly events: SlotEvents;
+  readonly transition?: typeof transition;
+}
+
+export interface Slots extends Admissions {
+  views(): readonly SlotView[];
+  /** Calls back after each event that changed a slot. */
+  onChange(listener: (slot: SlotName, change: SlotChange) => void): () => void;
+  /** Finds the engines of an earlier agent. Called first; nothing is admitted before it has resolved for the slot. */
+  readopt(): Promise<void>;
+  /** Activates the model once, when nobody is in its way. Without effect if a slot has it already, or no slot may. */
+  prewarm(model: ModelId): void;
+  setMaintenance(on: boolean): void;
+  close(options: CloseOptions): Promise<void>;
+}
+
+export function createSlots({ slots, engines, ...shared }: SlotsParts): Slots {
+  const runners = slots.map((config) => new SlotRunner({ config, engines: engines(config), ...shared }));
+  return {
+    admit: (request) => admit(runners, request),
+    views: () => runners.map((runner) => runner.view()),
+    onChange(listener) {
+      const forget = runners.map((runner) => runner.onChange((change) => listener(runner.name, change)));
+      return () => forget.forEach((one) => one());
+    },
+    async readopt() {
+      await Promise.all(runners.map((runner) => runner.readopt()));
+    },
+    prewarm(model) {
+      if (!runners.some((runner) => has(runner.view(), model))) choose(runners, model)?.prewarm(model);
+    },
+    setMaintenance: (on) => runners.forEach((runner) => runner.setMaintenance(on)),
+    async close(options) {
+      await Promise.all(runners.map((runner) => runner.close(options)));
+    },
+  };
+}
+
+async function admit(runners: readonly SlotRunner[], request: AdmissionRequest): Promise<Admission> {
+  const hinted = runners.find((runner) => runner.name === request.slot && runner.models.has(request.model));
+  const runner = hinted ?? choose(runners, request.model);
+  if (!runner) throw new ApiError("model_unavailable", "This node does not serve the model.", { retryAfterSeconds: 1 });
+  return runner.admit(request);
+}
+
+function choose(runners: readonly SlotRunner[], model: ModelId): SlotRunner | undefined {
+  const able = runners.filter((runner) => runner.models.has(model));
+  if (able.length <= 1) return able[0];
+  const ranked = able.map((runner) => ({ runner, view: runner.view() }));
+  ranked.sort((a, b) => rank(a.view, model) - rank(b.view, model) || tie(a.view, b.view));
+  return ranked[0]!.runner;
+}
+
+/** The order of placement: active and open, on its way, empty, idle, then what would refuse or hold it for long. */
+function rank(view: SlotView, model: ModelId): number {
+  const same = view.active === model;
+  switch (view.kind) {
+    case "active":
+    case "draining-open":
+      if (same) return view.running < (view.maxConcurrent ?? 0) ? 0 : 4;
+      return view.running + view.waiting === 0 ? 3 : 5;
+    case "starting":
+      return same ? 1 : 5;
+    case "stopping":
+      return view.next === model ? 1 : 5;
+    case "empty":
+      return 2;
+    case "draining-closed":
+      return same ? 6 : 5;
+    case "failed":
+      return same ? 7 : 5;
+  }
+}
+
+function tie(a: SlotView, b: SlotView): number {
+  return a.running + a.waiting - (b.running + b.waiting) || b.stateAgeMs - a.stateAgeMs;
+}
+
+function has(view: SlotView, model: ModelId): boolean {
+  return rank(view, model) <= 1 || (view.active === model && view.maxConcurrent !== undefined);
+}
