@@ -1,5 +1,5 @@
 /** Real engine processes for tests: the program with faults, its lifecycle, and an agent's parts around one slot. */
-import { chmod, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, readFile, realpath, rename, rm, writeFile } from "node:fs/promises";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -179,11 +179,14 @@ export async function simulatedNvidiaSmi(directory: string) {
   await writeFile(path, script);
   await chmod(path, 0o755);
   const totalMebibytes = 80_000;
+  const replace = async (file: string, text: string) => {
+    await writeFile(`${directory}/${file}.new`, text);
+    await rename(`${directory}/${file}.new`, `${directory}/${file}`);
+  };
   const set = async (usedMebibytes: number, apps: readonly (readonly [pid: number, mebibytes: number])[] = []) => {
     const free = totalMebibytes - usedMebibytes;
-    await writeFile(`${directory}/apps`, apps.map(([pid, used]) => `GPU-0, ${pid}, ${used}\n`).join(""));
-    const gpu = `0, GPU-0, ${totalMebibytes}, ${usedMebibytes}, ${free}, 3, 41, 75.20\n`;
-    await writeFile(`${directory}/gpus`, gpu);
+    await replace("apps", apps.map(([pid, used]) => `GPU-0, ${pid}, ${used}\n`).join(""));
+    await replace("gpus", `0, GPU-0, ${totalMebibytes}, ${usedMebibytes}, ${free}, 3, 41, 75.20\n`);
   };
   await set(0);
   return { path, set };

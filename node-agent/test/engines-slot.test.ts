@@ -191,15 +191,55 @@ test("a sleeping engine that exits is started cold when it is wanted, and nobody
   expect(toldOf("sleeperExited")).toMatchObject([["a", modelA, { reason: "signal SIGKILL" }]]);
 });
 
-test("an engine that exits while it is retired is not reported", async () => {
-  const { engines } = open(faultEngine(modelA));
+test("an engine that is being woken is no sleeper on disk any more", async () => {
+  const { engines, handles } = open(faultEngine(modelA, ["--wake-hangs"], sleeps));
   await engines.activate(modelA, never, quiet);
-  engines.onExit(() => expect.unreachable("it was to go anyway"));
-  const pid = await endpointPid(host, modelA);
-  const retired = engines.retire(modelA, quiet);
-  kill(pid, "SIGKILL");
-  await retired;
+  await engines.retire(modelA, quiet);
+  const patience = new AbortController();
+  const activation = engines.activate(modelA, patience.signal, quiet).catch((error: unknown) => error);
+  await until("its handle says so", async () => (await handles.read())[0]!.asleep === false);
+  expect(engines.sleepers()).toEqual([]);
+  patience.abort(new Error("enough"));
+  expect(await activation).toMatchObject({ message: "enough" });
   expect(await engineGroups()).toEqual([]);
+});
+
+describe("while the slot is busy cleaning up after another engine", () => {
+  /** An awake engine A, and a sleeper B that just died and left a child which takes its time to go. */
+  async function busySlot(): Promise<void> {
+    open(faultEngine(modelA, ["--starts", starts()]), faultEngine(modelB, ["--child"], sleeps));
+    await host.engines.activate(modelB, never, quiet);
+    await host.engines.retire(modelB, quiet);
+    const sleeper = await endpointPid(host, modelB);
+    await until("its child is deaf", async () => (await procTable.group(sleeper)).length === 2);
+    await host.engines.activate(modelA, never, quiet);
+    kill(sleeper, "SIGKILL");
+    await until("the sleeper's exit is noticed", () => toldOf("sleeperExited").length === 1);
+  }
+
+  test("an engine that exits before its retirement is not reported", async () => {
+    await busySlot();
+    host.engines.onExit(() => expect.unreachable("it was to go anyway"));
+    const pid = await endpointPid(host, modelA);
+    const retired = host.engines.retire(modelA, quiet);
+    kill(pid, "SIGKILL");
+    await retired;
+    expect(await engineGroups()).toEqual([]);
+  });
+
+  test("an engine that exits before it is proven anew is started, and its clean-up spares the new one", async () => {
+    await busySlot();
+    const exits: unknown[] = [];
+    host.engines.onExit((model) => exits.push(model));
+    const pid = await endpointPid(host, modelA);
+    const activation = host.engines.activate(modelA, never, quiet);
+    kill(pid, "SIGKILL");
+    const endpoint = await activation;
+    await host.engines.retire(modelB, quiet);
+    expect(exits).toEqual([modelA]);
+    expect(await ask(endpoint, "GET /health")).toEqual({});
+    expect(await host.handles.read()).toMatchObject([{ model: modelA, endpoint }]);
+  });
 });
 
 test("stopAll ends a start in progress, sleeping engines and the awake one", async () => {

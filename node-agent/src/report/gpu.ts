@@ -36,8 +36,9 @@ export interface GpuReaderOptions {
 
 /** nvidia-smi can hang for good when a GPU has fallen off its bus. */
 const runMsMax = 5_000;
-/** How long a host without the program, or with a broken driver, is left alone. */
-const retryAfterMs = 60_000;
+/** How long a host without the program is left alone, and one where it fails. */
+const missingMs = 60_000;
+const brokenMs = 5_000;
 
 const gpuFields = "index,uuid,memory.total,memory.used,memory.free,utilization.gpu,temperature.gpu,power.draw" as const;
 const processFields = "gpu_uuid,pid,used_memory" as const;
@@ -52,8 +53,9 @@ export function createGpuReader({ clock, program = "nvidia-smi" }: GpuReaderOpti
       const { stdout } = await promisify(execFile)(program, args, { timeout: runMsMax, killSignal: "SIGKILL" });
       const lines = stdout.split("\n").filter((line) => line.trim() !== "");
       return lines.map((line) => line.split(",").map((cell) => cell.trim()));
-    } catch {
-      silentUntilMs = clock.monotonicMs() + retryAfterMs;
+    } catch (error) {
+      const isMissing = (error as NodeJS.ErrnoException).code === "ENOENT";
+      silentUntilMs = clock.monotonicMs() + (isMissing ? missingMs : brokenMs);
       return undefined;
     }
   }
