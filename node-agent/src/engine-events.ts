@@ -7,7 +7,15 @@ import type { Metrics } from "./metrics.ts";
 import type { SlotEvents } from "./slots/slot-events.ts";
 import type { SlotKind } from "./slots/slot-view.ts";
 
-const slotKinds: readonly SlotKind[] = ["empty", "starting", "active", "draining-open", "draining-closed", "stopping", "failed"];
+const slotKinds: readonly SlotKind[] = [
+  "empty",
+  "starting",
+  "active",
+  "draining-open",
+  "draining-closed",
+  "stopping",
+  "failed",
+];
 
 export function createSlotEvents(log: Log, metrics: Metrics): SlotEvents {
   return {
@@ -53,7 +61,10 @@ export function createSlotEvents(log: Log, metrics: Metrics): SlotEvents {
   };
 }
 
-export function createEngineEvents(log: Log, metrics: Metrics): SlotEngineEvents & SlotMemoryEvents & HandleStoreEvents {
+export function createEngineEvents(
+  log: Log,
+  metrics: Metrics,
+): SlotEngineEvents & SlotMemoryEvents & HandleStoreEvents {
   return {
     engineReady(slot, model, how, tookMs) {
       metrics.engineReady.inc({ slot, model, how });

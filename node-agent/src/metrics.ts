@@ -10,31 +10,64 @@ export function createMetrics() {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
-  const counter = <L extends string>(name: string, help: string, labelNames: L[] = []) => new Counter<L>({ name, help, labelNames, registers });
-  const gauge = <L extends string>(name: string, help: string, labelNames: L[] = []) => new Gauge<L>({ name, help, labelNames, registers });
+  const counter = <L extends string>(name: string, help: string, labelNames: L[] = []) =>
+    new Counter<L>({ name, help, labelNames, registers });
+  const gauge = <L extends string>(name: string, help: string, labelNames: L[] = []) =>
+    new Gauge<L>({ name, help, labelNames, registers });
   const histogram = <L extends string>(name: string, help: string, buckets: number[], labelNames: L[] = []) =>
     new Histogram<L>({ name, help, buckets, labelNames, registers });
   return {
     registry,
     requests: counter("weiche_agent_requests_total", "Requests by how they ended", ["model", "outcome"]),
-    refusals: counter("weiche_agent_refusals_total", "Requests that a slot refused, by error code", ["slot", "model", "code"]),
-    waited: histogram("weiche_agent_wait_seconds", "How long an admitted request was held", switchBuckets, ["slot", "model"]),
+    refusals: counter("weiche_agent_refusals_total", "Requests that a slot refused, by error code", [
+      "slot",
+      "model",
+      "code",
+    ]),
+    waited: histogram("weiche_agent_wait_seconds", "How long an admitted request was held", switchBuckets, [
+      "slot",
+      "model",
+    ]),
     running: gauge("weiche_agent_running_requests", "Requests that run", ["slot"]),
     waiting: gauge("weiche_agent_waiting_requests", "Requests that are held", ["slot"]),
     slotState: gauge("weiche_agent_slot_state", "1 for the state that the slot is in", ["slot", "state"]),
-    switches: histogram("weiche_agent_switch_seconds", "From the first waiter to the proven engine", switchBuckets, ["slot"]),
+    switches: histogram("weiche_agent_switch_seconds", "From the first waiter to the proven engine", switchBuckets, [
+      "slot",
+    ]),
     switchPhases: histogram("weiche_agent_switch_phase_seconds", "Parts of a switch", switchBuckets, ["slot", "phase"]),
-    engineReady: counter("weiche_agent_engine_ready_total", "Engines proven ready, by how they came to be", ["slot", "model", "how"]),
-    engineFailures: counter("weiche_agent_engine_failures_total", "Failed starts, stops, sleeps, wakes, probes, and exits", ["slot", "model", "what"]),
-    firstToken: histogram("weiche_agent_time_to_first_token_seconds", "From admission to the engine's first chunk", tokenBuckets, ["model"]),
-    interToken: histogram("weiche_agent_inter_token_seconds", "Mean time between output tokens of a request", tokenBuckets, ["model"]),
+    engineReady: counter("weiche_agent_engine_ready_total", "Engines proven ready, by how they came to be", [
+      "slot",
+      "model",
+      "how",
+    ]),
+    engineFailures: counter(
+      "weiche_agent_engine_failures_total",
+      "Failed starts, stops, sleeps, wakes, probes, and exits",
+      ["slot", "model", "what"],
+    ),
+    firstToken: histogram(
+      "weiche_agent_time_to_first_token_seconds",
+      "From admission to the engine's first chunk",
+      tokenBuckets,
+      ["model"],
+    ),
+    interToken: histogram(
+      "weiche_agent_inter_token_seconds",
+      "Mean time between output tokens of a request",
+      tokenBuckets,
+      ["model"],
+    ),
     tokens: counter("weiche_agent_tokens_total", "Tokens as billed", ["model", "kind"]),
     outboxRecords: gauge("weiche_agent_outbox_records", "Usage records that no router has committed yet"),
     outboxOldest: gauge("weiche_agent_outbox_oldest_seconds", "Age of the oldest of them"),
     outboxAdmitting: gauge("weiche_agent_outbox_admitting", "0 while the outbox's disk is full"),
     routerLink: gauge("weiche_agent_router_link_up", "1 while the link to a router is up", ["router"]),
     dataSessions: gauge("weiche_agent_data_sessions", "Open data sessions", ["router"]),
-    foreignProcesses: counter("weiche_agent_foreign_gpu_processes_total", "GPU processes seen that are no engine of this node", ["slot"]),
+    foreignProcesses: counter(
+      "weiche_agent_foreign_gpu_processes_total",
+      "GPU processes seen that are no engine of this node",
+      ["slot"],
+    ),
     gpuMemoryUsed: gauge("weiche_agent_gpu_memory_used_bytes", "GPU memory in use", ["gpu"]),
     gpuMemoryTotal: gauge("weiche_agent_gpu_memory_total_bytes", "GPU memory", ["gpu"]),
     gpuUtilisation: gauge("weiche_agent_gpu_utilisation_ratio", "GPU utilisation, 0 to 1", ["gpu"]),

@@ -1,0 +1,56 @@
+/** The agent's own admin API for `weiche-agent`: HTTP and JSON over the Unix socket in the state directory. */
+import { createServer, type IncomingMessage } from "node:http";
+import { json } from "node:stream/consumers";
+import { once } from "node:events";
+import { listenOnSocket } from "@weiche/shared/admin-socket.ts";
+import { asId, type ModelId } from "@weiche/shared/ids.ts";
+import type { AgentStatus } from "./status.ts";
+
+export interface AgentControl {
+  status(): Promise<AgentStatus>;
+  /** False if no slot of the node serves the model. */
+  prewarm(model: ModelId): boolean;
+  setMaintenance(on: boolean): void;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+export async function openAdminApi(socketPath: string, control: AgentControl): Promise<AsyncDisposable> {
+  const server = createServer((request, response) => {
+    void answer(request, control)
+      .catch((): Answer => ({ status: 400, body: { error: "the request was not understood" } }))
+      .then(({ status, body }) =>
+        response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body)),
+      );
+  });
+  await listenOnSocket(server, socketPath);
+  return {
+    [Symbol.asyncDispose]: async () => {
+      server.close();
+      server.closeAllConnections();
+      if (server.listening) await once(server, "close");
+    },
+  };
+}
+
+async function answer(request: IncomingMessage, control: AgentControl): Promise<Answer> {
+  switch (`${request.method} ${request.url}`) {
+    case "GET /status":
+      return { status: 200, body: await control.status() };
+    case "POST /prewarm": {
+      const { model } = (await json(request)) as { model: string };
+      if (control.prewarm(asId<ModelId>(model))) return { status: 200, body: { model, prewarm: true } };
+      return { status: 404, body: { error: `no slot of this node serves ${JSON.stringify(model)}` } };
+    }
+    case "POST /maintenance": {
+      const { on } = (await json(request)) as { on: boolean };
+      control.setMaintenance(on);
+      return { status: 200, body: { maintenance: on } };
+    }
+    default:
+      return { status: 404, body: { error: "there is no such command" } };
+  }
+}

@@ -1,0 +1,103 @@
+/** `weiche-agent`: what an engineer asks and tells the agent of this host. Exit codes: 0, 1 refused, 2 usage, 3 no agent. */
+import { readFileSync, statSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Command, CommanderError } from "commander";
+import { NobodyThere, askSocket } from "@weiche/shared/admin-socket.ts";
+import { formatMistakes } from "@weiche/shared/config-file.ts";
+import { checkAgentText } from "../config.ts";
+import { formatStatus, type AgentStatus } from "./status.ts";
+
+const root = join(import.meta.dirname, "../../..");
+const watchPeriodMs = 1_000;
+
+class Refused extends Error {}
+
+const program = new Command("weiche-agent")
+  .description("Looks at and steers the node-agent of this host.")
+  .option("--json", "print JSON instead of tables")
+  .option("--data-dir <dir>", "the agent's data directory", process.env["WEICHE_DATA_DIR"] ?? join(root, "data"))
+  .exitOverride()
+  .configureHelp({ showGlobalOptions: true });
+
+program
+  .command("status")
+  .description("slots, waiters, links to routers, usage not yet committed, GPUs")
+  .option("--watch", "again every second, until Ctrl-C")
+  .action(async ({ watch }: { watch?: boolean }) => {
+    do {
+      const status = (await ask("GET", "/status")) as AgentStatus;
+      if (watch && process.stdout.isTTY) process.stdout.write("\u001b[H\u001b[2J");
+      print(status, formatStatus(status));
+      if (watch) await sleep(watchPeriodMs);
+    } while (watch);
+  });
+
+program
+  .command("prewarm")
+  .argument("<model>")
+  .description("activate a model as soon as nobody is in its way")
+  .action(async (model: string) =>
+    print(await ask("POST", "/prewarm", { model }), `${model} will be activated when its slot is free for it`),
+  );
+
+program
+  .command("maintenance")
+  .argument("<on|off>")
+  .description("on: no new requests, running ones finish; the node is in maintenance if a router says so, too")
+  .action(async (word: string) => {
+    if (word !== "on" && word !== "off") throw new CommanderError(2, "usage", "say on or off");
+    print(await ask("POST", "/maintenance", { on: word === "on" }), `maintenance is ${word}`);
+  });
+
+program
+  .command("check-config")
+  .argument("<file>")
+  .description("judge the text of an agent.yaml; every mistake with its line")
+  .action((file: string) => {
+    const mistakes = checkAgentText(readText(file));
+    print({ file, mistakes }, mistakes.length === 0 ? `${file} is fine` : formatMistakes(file, mistakes).join("\n"));
+    if (mistakes.length > 0) process.exitCode = 1;
+  });
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  process.exitCode = exitCodeOf(error);
+}
+
+function exitCodeOf(error: unknown): number {
+  if (error instanceof CommanderError) {
+    if (error.code === "usage") console.error(`weiche-agent: ${error.message}`);
+    return error.exitCode === 0 ? 0 : 2;
+  }
+  if (error instanceof NobodyThere) {
+    console.error(`weiche-agent: no agent there: ${error.message} (is it running? another --data-dir?)`);
+    return 3;
+  }
+  if (error instanceof Refused) {
+    console.error(`weiche-agent: ${error.message}`);
+    return 1;
+  }
+  throw error;
+}
+
+async function ask(method: "GET" | "POST", path: string, body?: unknown): Promise<unknown> {
+  const socket = join(resolve(program.opts<{ dataDir: string }>().dataDir), "agent", "admin.sock");
+  const answer = await askSocket(socket, method, path, body);
+  if (answer.status >= 300) throw new Refused((answer.body as { error: string }).error);
+  return answer.body;
+}
+
+function print(value: unknown, text: string): void {
+  console.log(program.opts<{ json?: boolean }>().json ? JSON.stringify(value, null, 2) : text);
+}
+
+function readText(file: string): string {
+  try {
+    if (statSync(file).isFile()) return readFileSync(file, "utf8");
+  } catch (error) {
+    throw new Refused(`cannot read ${file}: ${(error as NodeJS.ErrnoException).code}`);
+  }
+  throw new Refused(`${file} is not a file`);
+}

@@ -1,0 +1,99 @@
+/** What `weiche-agent status` shows: the shape of its JSON, and the same for people. */
+import { formatTable } from "@weiche/shared/table.ts";
+import type { GpuReading } from "../report/gpu.ts";
+import type { SlotView } from "../slots/slot-view.ts";
+
+export interface AgentStatus {
+  readonly node: string;
+  readonly version: string;
+  readonly maintenance: boolean;
+  readonly admitting: boolean;
+  readonly slots: readonly SlotStatus[];
+  readonly routers: readonly {
+    readonly address: string;
+    readonly state: "linked" | "connecting";
+    readonly dataSessions: number;
+  }[];
+  /** Usage records that no router has committed yet. */
+  readonly outbox: { readonly records: number; readonly oldestAgeSeconds?: number };
+  /** Absent on a host that measures no GPUs. */
+  readonly gpus?: readonly GpuReading[];
+}
+
+export interface SlotStatus {
+  readonly name: string;
+  readonly state: string;
+  readonly active?: string;
+  readonly next?: string;
+  readonly running: number;
+  readonly waiting: Readonly<Record<string, number>>;
+  readonly oldestRunningSeconds?: number;
+  readonly closesInSeconds?: number;
+  readonly stateAgeSeconds: number;
+  readonly retryInSeconds?: number;
+  readonly sleepers: readonly string[];
+}
+
+export function slotStatus(view: SlotView): SlotStatus {
+  const seconds = (ms: number | undefined) => (ms === undefined ? undefined : Math.round(ms / 100) / 10);
+  return {
+    name: view.name,
+    state: view.kind,
+    ...(view.active ? { active: view.active } : {}),
+    ...(view.next ? { next: view.next } : {}),
+    running: view.running,
+    waiting: Object.fromEntries(view.waitingByModel),
+    ...(view.oldestRunningMs === undefined ? {} : { oldestRunningSeconds: seconds(view.oldestRunningMs)! }),
+    ...(view.closesInMs === undefined ? {} : { closesInSeconds: seconds(view.closesInMs)! }),
+    stateAgeSeconds: seconds(view.stateAgeMs)!,
+    ...(view.retryInMs === undefined ? {} : { retryInSeconds: seconds(view.retryInMs)! }),
+    sleepers: view.sleepers,
+  };
+}
+
+export function formatStatus(status: AgentStatus): string {
+  const head = `node ${status.node} (${status.version})${status.maintenance ? " · in maintenance" : ""}${status.admitting ? "" : " · admits nothing"}`;
+  const slots = formatTable(
+    ["SLOT", "STATE", "ACTIVE", "NEXT", "RUNNING", "WAITING", "OLDEST", "NOTE"],
+    status.slots.map((slot) => [
+      slot.name,
+      slot.state,
+      slot.active,
+      slot.next,
+      slot.running,
+      Object.entries(slot.waiting)
+        .map(([model, count]) => `${model} ${count}`)
+        .join(", "),
+      slot.oldestRunningSeconds === undefined ? undefined : `${slot.oldestRunningSeconds.toFixed(1)} s`,
+      note(slot),
+    ]),
+  );
+  const routers = formatTable(
+    ["ROUTER", "LINK", "DATA SESSIONS"],
+    status.routers.map(({ address, state, dataSessions }) => [address, state, dataSessions]),
+  );
+  const { records, oldestAgeSeconds } = status.outbox;
+  const usage = `usage not yet committed: ${records} record${records === 1 ? "" : "s"}${oldestAgeSeconds === undefined ? "" : `, the oldest ${oldestAgeSeconds.toFixed(1)} s`}`;
+  return [head, "", slots, "", routers, "", usage, ...gpuLines(status.gpus)].join("\n");
+}
+
+function note(slot: SlotStatus): string | undefined {
+  if (slot.closesInSeconds !== undefined) return `drain closes in ${slot.closesInSeconds.toFixed(1)} s`;
+  if (slot.retryInSeconds !== undefined) return `tried again in ${slot.retryInSeconds.toFixed(1)} s`;
+  if (slot.sleepers.length > 0) return `asleep: ${slot.sleepers.join(", ")}`;
+  return undefined;
+}
+
+function gpuLines(gpus: readonly GpuReading[] | undefined): string[] {
+  if (!gpus) return [];
+  const gib = (bytes: number | undefined) => (bytes === undefined ? undefined : `${(bytes / 2 ** 30).toFixed(1)} GiB`);
+  const rows = gpus.map((gpu) => [
+    gpu.index,
+    gib(gpu.memoryUsedBytes),
+    gib(gpu.memoryTotalBytes),
+    gpu.utilisation === undefined ? undefined : `${Math.round(gpu.utilisation * 100)} %`,
+    gpu.temperatureCelsius === undefined ? undefined : `${gpu.temperatureCelsius} °C`,
+    gpu.powerWatts === undefined ? undefined : `${Math.round(gpu.powerWatts)} W`,
+  ]);
+  return ["", formatTable(["GPU", "USED", "MEMORY", "LOAD", "TEMPERATURE", "POWER"], rows)];
+}

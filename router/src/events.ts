@@ -1,0 +1,113 @@
+/** What happens in the router: one function per event writes the log line and moves the metric together. */
+import { describeError, type Log } from "@weiche/shared/log.ts";
+import type { TlsFilesEvents } from "@weiche/shared/tls-files.ts";
+import type { KeyCacheEvents } from "./access/key-cache.ts";
+import type { ApiEvents } from "./api/exchange.ts";
+import type { UsageLedgerEvents } from "./credits/usage-ledger.ts";
+import type { DatabaseEvents } from "./db/database.ts";
+import type { Metrics } from "./metrics.ts";
+import type { DataConnectionsEvents } from "./nodes/data-connections.ts";
+import type { NodeLinkEvents } from "./nodes/node-link-session.ts";
+
+export function createApiEvents(log: Log, metrics: Metrics): ApiEvents {
+  return {
+    requestFinished(facts) {
+      const {
+        endpoint,
+        model = "none",
+        outcome,
+        status,
+        errorCode,
+        attempts,
+        durationMs,
+        firstByteMs,
+        bytesSent,
+      } = facts;
+      metrics.requests.inc({ endpoint, model, outcome });
+      metrics.answers.inc({ endpoint, status: String(status), code: errorCode ?? "none" });
+      metrics.durations.observe({ endpoint }, durationMs / 1000);
+      if (firstByteMs !== undefined) metrics.firstBytes.observe({ endpoint }, firstByteMs / 1000);
+      if (attempts > 1) metrics.retries.inc();
+      metrics.bytesSent.inc(bytesSent);
+      if (outcome === "broken" || outcome === "timeout") log.warn(facts, "request broken");
+      else log.debug(facts, "request");
+    },
+    requestFailed(requestId, error) {
+      metrics.failures.inc();
+      const stack = error instanceof Error ? error.stack : undefined;
+      log.error({ requestId, ...describeError(error), stack }, "a bug: the request failed");
+    },
+  };
+}
+
+export function createNodeEvents(log: Log, metrics: Metrics): NodeLinkEvents & DataConnectionsEvents & TlsFilesEvents {
+  return {
+    nodeLinked(node, bootId, agentVersion) {
+      metrics.nodeLinks.set({ node }, 1);
+      log.info({ node, bootId, agentVersion }, "node linked");
+    },
+    nodeUnlinked(node, reason) {
+      metrics.nodeLinks.set({ node }, 0);
+      log.info({ node, reason }, "node unlinked");
+    },
+    nodeRefused(reason, detail) {
+      metrics.nodesRefused.inc({ reason });
+      log.warn({ reason, detail }, "a node's link was refused");
+    },
+    reportUnreadable(node, slots) {
+      log.warn({ node, slots }, "a report has slots in unknown states; is the agent newer than the router?");
+    },
+    usageRejected(node, rejected) {
+      metrics.usageRecords.inc({ result: "rejected" });
+      log.error({ node, rejected }, "an unreadable usage record was acknowledged and not recorded");
+    },
+    usageNotRecorded(node, records, error) {
+      log.warn({ node, records, ...describeError(error) }, "usage not recorded yet; the node sends it again");
+    },
+    dataSessionUp(node, sessions) {
+      metrics.dataSessions.set({ node }, sessions);
+      log.debug({ node, sessions }, "data session up");
+    },
+    dataSessionDown(node, sessions) {
+      metrics.dataSessions.set({ node }, sessions);
+      log.debug({ node, sessions }, "data session down");
+    },
+    dataSessionRefused(reason, detail) {
+      metrics.nodesRefused.inc({ reason });
+      log.warn({ reason, detail }, "a data session was refused");
+    },
+    tlsReloaded() {
+      log.info("certificate read again");
+    },
+    tlsReloadFailed(reason) {
+      log.error({ reason }, "the new certificate cannot be used; the one before stays");
+    },
+  };
+}
+
+export function createDatabaseEvents(log: Log, metrics: Metrics): DatabaseEvents & KeyCacheEvents & UsageLedgerEvents {
+  const failed = (what: string, message: string) => (error: unknown) => {
+    metrics.databaseErrors.inc({ what });
+    log.warn(describeError(error), message);
+  };
+  return {
+    databaseConnectionLost: failed("connection", "a connection to the database was lost"),
+    databaseRestarted() {
+      log.warn("the embedded database was gone and runs again");
+    },
+    databaseRestartFailed: failed("restart", "the embedded database could not be started again"),
+    keyChangesUnreadable: failed("key-changes", "changes of keys cannot be read; known keys go on"),
+    keyLookupFailed: failed("key-lookup", "a key could not be looked up"),
+    usageCommitted({ records, repeated, durationMs }) {
+      metrics.usageRecords.inc({ result: "committed" }, records - repeated);
+      metrics.usageRecords.inc({ result: "repeated" }, repeated);
+      metrics.usageCommits.observe(durationMs / 1000);
+    },
+    usageCommitFailed: failed("usage-commit", "usage could not be committed"),
+    usageRefused(node, reason) {
+      metrics.usageRecords.inc({ result: "refused" });
+      log.error({ node, reason }, "a usage record was acknowledged and not recorded");
+    },
+    usageDaysFailed: failed("usage-days", "partitions of usage records could not be made or dropped"),
+  };
+}

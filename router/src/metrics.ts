@@ -1,0 +1,39 @@
+/** The router's metrics. Labels come from the catalogue, from nodes that have said hello, and from fixed words. */
+import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from "prom-client";
+
+export type Metrics = ReturnType<typeof createMetrics>;
+
+const secondsBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
+
+export function createMetrics() {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const registers = [registry];
+  const counter = <L extends string>(name: string, help: string, labelNames: L[] = []) =>
+    new Counter<L>({ name, help, labelNames, registers });
+  const gauge = <L extends string>(name: string, help: string, labelNames: L[] = []) =>
+    new Gauge<L>({ name, help, labelNames, registers });
+  const histogram = <L extends string>(name: string, help: string, labelNames: L[] = []) =>
+    new Histogram<L>({ name, help, labelNames, buckets: secondsBuckets, registers });
+  return {
+    registry,
+    requests: counter("weiche_router_requests_total", "Requests by how they ended", ["endpoint", "model", "outcome"]),
+    answers: counter("weiche_router_answers_total", "Answers by status and error code", ["endpoint", "status", "code"]),
+    retries: counter("weiche_router_retries_total", "Requests that were tried on a second node"),
+    failures: counter("weiche_router_failures_total", "Requests that met a bug of ours"),
+    durations: histogram("weiche_router_request_seconds", "From the request line to the end of the answer", [
+      "endpoint",
+    ]),
+    firstBytes: histogram("weiche_router_first_byte_seconds", "From the request line to the first byte of the answer", [
+      "endpoint",
+    ]),
+    bytesSent: counter("weiche_router_sent_bytes_total", "Bytes of answers"),
+    parallel: gauge("weiche_router_parallel_requests", "Requests that hold a parallel place"),
+    nodeLinks: gauge("weiche_router_node_link_up", "1 while the link to a node is up", ["node"]),
+    dataSessions: gauge("weiche_router_data_sessions", "Open data sessions", ["node"]),
+    nodesRefused: counter("weiche_router_nodes_refused_total", "Links and data sessions that were refused", ["reason"]),
+    usageRecords: counter("weiche_router_usage_records_total", "Usage records by what became of them", ["result"]),
+    usageCommits: histogram("weiche_router_usage_commit_seconds", "Duration of a commit of usage records"),
+    databaseErrors: counter("weiche_router_database_errors_total", "Failed uses of the database", ["what"]),
+  };
+}
