@@ -327,7 +327,7 @@ test("a link that is reset makes its node unreachable at once", async () => {
   await expect.poll(() => view().reachable).toBe(true);
   client.call.cancel();
   await expect.poll(() => view().reachable, { timeout: 1_000 }).toBe(false);
-  expect(told.at(-1)).toEqual(["unlinked", node, "lost"]);
+  expect(told.at(-1)).toEqual(["unlinked", node, "ended"]);
 });
 
 test("nodes whose models a changed catalogue concerns are told, and a changed wish reaches its node", async () => {

@@ -1,7 +1,7 @@
 /**
  * One link: hello, welcome, then reports and usage upwards, news downwards.
  *
- *   waiting ──hello──▶ linked ──end, loss, replaced, closed──▶ over
+ *   waiting ──hello──▶ linked ──end, replaced, stopped, misbehaved──▶ over
  *      └── no hello in time, a bad one, or a stranger's ────────▶ over
  */
 import { X509Certificate } from "node:crypto";
@@ -29,8 +29,8 @@ export interface NodeLinkEvents {
   usageNotRecorded(node: NodeId, records: number, error: unknown): void;
 }
 
-/** `closed`: by the agent; `lost`: without a word; `replaced`: by another link of the node; `stopped`: by us. */
-export type UnlinkReason = "closed" | "lost" | "replaced" | "stopped" | "misbehaved";
+/** `ended`: by the agent, or its connection was lost; `replaced`: by another link of the node; `stopped`: by us. */
+export type UnlinkReason = "ended" | "replaced" | "stopped" | "misbehaved";
 export type RefusalReason = "invalid" | "name" | "older-boot" | "late" | "stopping";
 
 export interface NodeLinkParts {
@@ -78,9 +78,9 @@ export class NodeLinkSession {
     this.#certificate = raw && new X509Certificate(raw);
     this.#helloTimer = parts.clock.after(helloMsMax, () => this.refuse("late", "no hello in time"));
     call.on("data", (request) => this.#take(decodeUplink(request)));
-    call.on("end", () => setImmediate(() => this.end("closed"))); // also comes before `cancelled`
-    call.on("cancelled", () => this.end("lost"));
-    call.on("error", () => this.end("lost"));
+    call.on("end", () => this.end("ended")); // also the first news of a connection that was lost
+    call.on("cancelled", () => this.end("ended"));
+    call.on("error", () => this.end("ended"));
   }
 
   /** Tells the agent why it is not, or no longer, linked. */
