@@ -1,0 +1,73 @@
+/** The disk as the outbox sees it: one flat directory. Tests put a simulated one in its place. */
+import { constants } from "node:fs";
+import { mkdir, open, readdir, rename, rm, statfs } from "node:fs/promises";
+import { join } from "node:path";
+
+export interface OutboxDisk {
+  names(): Promise<readonly string[]>;
+  /** `new` empties a file that is there. */
+  open(name: string, how: "new" | "existing"): Promise<OutboxFile>;
+  /** Replaces a file that has the new name. */
+  rename(from: string, to: string): Promise<void>;
+  /** Harmless if it is not there. */
+  remove(name: string): Promise<void>;
+  /** Makes what was created, renamed and removed survive a power cut. */
+  syncNames(): Promise<void>;
+  /** What an unprivileged process may still write. */
+  freeBytes(): Promise<number>;
+}
+
+export interface OutboxFile {
+  size(): Promise<number>;
+  read(offset: number, length: number): Promise<Buffer>;
+  /** All of it, or it throws; then any part of it may have been written. */
+  write(bytes: Buffer, offset: number): Promise<void>;
+  truncate(size: number): Promise<void>;
+  /** Makes what was written survive a power cut. */
+  sync(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function openOutboxDirectory(directory: string): Promise<OutboxDisk> {
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  return {
+    names: () => readdir(directory),
+    open: (name, how) => openFile(join(directory, name), how),
+    rename: (from, to) => rename(join(directory, from), join(directory, to)),
+    remove: (name) => rm(join(directory, name), { force: true }),
+    async syncNames() {
+      await using handle = await open(directory, "r");
+      await handle.sync();
+    },
+    async freeBytes() {
+      const { bavail, bsize, blocks } = await statfs(directory);
+      return blocks === 0 ? Infinity : bavail * bsize; // some file systems do not say
+    },
+  };
+}
+
+async function openFile(path: string, how: "new" | "existing"): Promise<OutboxFile> {
+  const create = how === "new" ? constants.O_CREAT | constants.O_TRUNC : 0;
+  const handle = await open(path, constants.O_RDWR | create, 0o600);
+  return {
+    size: async () => (await handle.stat()).size,
+    async read(offset, length) {
+      const bytes = Buffer.allocUnsafe(length);
+      let filled = 0;
+      while (filled < length) {
+        const { bytesRead } = await handle.read(bytes, filled, length - filled, offset + filled);
+        if (bytesRead === 0) break;
+        filled += bytesRead;
+      }
+      return bytes.subarray(0, filled);
+    },
+    async write(bytes, offset) {
+      let written = 0;
+      while (written < bytes.length)
+        written += (await handle.write(bytes, written, bytes.length - written, offset + written)).bytesWritten;
+    },
+    truncate: (size) => handle.truncate(size),
+    sync: () => handle.datasync(),
+    close: () => handle.close(),
+  };
+}

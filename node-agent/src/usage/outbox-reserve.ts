@@ -1,0 +1,61 @@
+/**
+ * Disk space that is held back for the records of requests that already run. When a write finds the disk full, the file
+ * becomes the next segment: its blocks are allocated, so that writing over them needs no room.
+ */
+import type { OutboxDisk, OutboxFile } from "./outbox-disk.ts";
+
+const name = "reserve";
+
+export class OutboxReserve {
+  readonly #disk: OutboxDisk;
+  readonly #bytes: number;
+  #held = false;
+
+  constructor(disk: OutboxDisk, bytes: number) {
+    this.#disk = disk;
+    this.#bytes = bytes;
+  }
+
+  get held(): boolean {
+    return this.#held;
+  }
+
+  /** Holds the space, if there is room. Leaves nothing behind if there is not. */
+  async hold(): Promise<void> {
+    if (this.#held) return;
+    try {
+      if (!(await this.#isThere())) await this.#allocate();
+      this.#held = true;
+    } catch {
+      await this.#disk.remove(`${name}.new`).catch(() => {});
+    }
+  }
+
+  /** Gives the space away under a new name. */
+  async take(newName: string): Promise<OutboxFile> {
+    this.#held = false;
+    await this.#disk.rename(name, newName);
+    return this.#disk.open(newName, "existing");
+  }
+
+  async #isThere(): Promise<boolean> {
+    if (!(await this.#disk.names()).includes(name)) return false;
+    const file = await this.#disk.open(name, "existing");
+    try {
+      return (await file.size()) === this.#bytes;
+    } finally {
+      await file.close();
+    }
+  }
+
+  async #allocate(): Promise<void> {
+    const file = await this.#disk.open(`${name}.new`, "new");
+    try {
+      await file.write(Buffer.alloc(this.#bytes), 0);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await this.#disk.rename(`${name}.new`, name);
+  }
+}

@@ -1,0 +1,68 @@
+/**
+ * A usage record as bytes on disk: a JSON array with the version of its layout first. An older
+ * agent does not guess at what a newer one wrote.
+ */
+import { millicredits } from "@weiche/shared/credits.ts";
+import { asId } from "@weiche/shared/ids.ts";
+import type { RequestOutcome, UsageRecord, UsageSource } from "@weiche/shared/usage-record.ts";
+
+const version = 1;
+
+export interface StoredRecord {
+  readonly record: UsageRecord;
+  /** When it was handed to the outbox, by the wall clock of this host. */
+  readonly writtenAtMs: number;
+}
+
+export function encodeRecord({ record, writtenAtMs }: StoredRecord): Buffer {
+  return Buffer.from(
+    JSON.stringify([
+      version,
+      writtenAtMs,
+      record.requestId,
+      record.attempt,
+      record.accountId,
+      record.userId,
+      record.keyId,
+      record.factor.toString(),
+      record.model,
+      record.promptTokens,
+      record.completionTokens,
+      record.reasoningTokens ?? null,
+      record.cachedTokens ?? null,
+      record.source,
+      record.outcome,
+      record.durationMs,
+      record.firstTokenMs ?? null,
+    ]),
+  );
+}
+
+/** Undefined if it is of a version that this program does not know. */
+export function decodeRecord(bytes: Buffer): StoredRecord | undefined {
+  const fields = JSON.parse(bytes.toString()) as (string | number | null)[];
+  if (fields[0] !== version) return undefined;
+  const text = (index: number) => String(fields[index]);
+  const number = (index: number) => Number(fields[index]);
+  const optional = (name: string, index: number) => (fields[index] === null ? {} : { [name]: number(index) });
+  return {
+    writtenAtMs: number(1),
+    record: {
+      requestId: asId(text(2)),
+      attempt: number(3),
+      accountId: asId(text(4)),
+      userId: asId(text(5)),
+      keyId: asId(text(6)),
+      factor: millicredits(BigInt(text(7))),
+      model: asId(text(8)),
+      promptTokens: number(9),
+      completionTokens: number(10),
+      ...optional("reasoningTokens", 11),
+      ...optional("cachedTokens", 12),
+      source: text(13) as UsageSource,
+      outcome: text(14) as RequestOutcome,
+      durationMs: number(15),
+      ...optional("firstTokenMs", 16),
+    },
+  };
+}
