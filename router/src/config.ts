@@ -26,8 +26,10 @@ export interface RouterConfig {
   /** API and portal; absent: plain HTTP behind a proxy. */
   readonly tls?: { readonly cert: string; readonly key: string };
   readonly nodesTls?: { readonly cert: string; readonly key: string; readonly ca: string };
-  /** host:port that agents dial for data connections. */
-  readonly dataAdvertise: string;
+  /** host:port that agents dial for data connections. Absent: where the router listens for them. */
+  readonly dataAdvertise?: string;
+  /** How many days of usage records are kept. */
+  readonly usageDays: number;
   readonly limits: {
     /** 0 turns the limit off. */
     readonly perIpPerSecond: number;
@@ -146,7 +148,8 @@ function toConfig(raw: Static<typeof routerSchema>, baseDir: string, env: NodeJS
     ...(raw.database?.url ? { databaseUrl: raw.database.url } : {}),
     ...(raw.tls ? { tls: files(raw.tls) } : {}),
     ...(raw.nodes?.tls ? { nodesTls: files(raw.nodes.tls) } : {}),
-    dataAdvertise: raw.nodes?.dataAdvertise ?? formatListen(listen.data),
+    ...(raw.nodes?.dataAdvertise ? { dataAdvertise: raw.nodes.dataAdvertise } : {}),
+    usageDays: raw.retention?.usageDays ?? 400,
     limits: {
       perIpPerSecond: raw.limits?.perIpPerSecond ?? 10,
       perIpBurst: raw.limits?.perIpBurst ?? 20,

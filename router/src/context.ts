@@ -1,0 +1,114 @@
+/** Everything a router is made of, in the order it is made; it is closed in reverse. */
+import { sleep, systemClock } from "@weiche/shared/clock.ts";
+import { isCallable, type Catalogue } from "@weiche/shared/catalogue.ts";
+import { lockDirectory, StartError } from "@weiche/shared/directory-lock.ts";
+import { uuidv7 } from "@weiche/shared/ids.ts";
+import { formatListen } from "@weiche/shared/listen.ts";
+import { createLog, type Log } from "@weiche/shared/log.ts";
+import { openOpsServer } from "@weiche/shared/ops-server.ts";
+import { openTlsFiles } from "@weiche/shared/tls-files.ts";
+import { createKeyCache } from "./access/key-cache.ts";
+import { loadCatalogue, type RouterConfig } from "./config.ts";
+import { createUsageLedger } from "./credits/usage-ledger.ts";
+import { openDatabase } from "./db/database.ts";
+import { createApiEvents, createDatabaseEvents, createNodeEvents } from "./events.ts";
+import { MemoryLimiter } from "./limits/memory.ts";
+import { createMetrics } from "./metrics.ts";
+import { openDataConnections } from "./nodes/data-connections.ts";
+import { openNodeLink } from "./nodes/node-link.ts";
+import { place } from "./nodes/placement.ts";
+import { NodeRegistry } from "./nodes/registry.ts";
+import { createApiServer } from "./server.ts";
+
+export interface Router {
+  readonly log: Log;
+  /** Where it listens, with real ports. */
+  readonly listen: Readonly<Record<"api" | "portal" | "nodes" | "data" | "ops", string>>;
+  /** Takes the catalogue file over; a wrong one is refused and the old one stays. */
+  reloadCatalogue(): Promise<string | undefined>;
+  /** Takes nothing new, lets running answers end, commits what usage has come, and closes. */
+  close(): Promise<void>;
+}
+
+/** For answers that were cut at the end of a drain: their last usage may still be on its way. */
+const linkCloseMs = 2_000;
+
+export async function createRouter(config: RouterConfig): Promise<Router> {
+  await using opened = new AsyncDisposableStack();
+  const clock = systemClock;
+  const log = createLog("router", config.logLevel);
+  const metrics = createMetrics();
+  const nodeEvents = createNodeEvents(log, metrics);
+  const databaseEvents = createDatabaseEvents(log, metrics);
+  let catalogue: Catalogue = loadCatalogue(config.catalogueFile);
+  let ready = false;
+
+  opened.use(lockDirectory(config.stateDir));
+  const ops = opened.use(await openOpsServer(config.listen.ops, metrics.registry, () => ready));
+  const database = opened.use(await openDatabase(config, clock, databaseEvents));
+  if (database.notice) log.info({ show: true }, database.notice);
+  const ledger = opened.use(await createUsageLedger(database, clock, databaseEvents, { keepDays: config.usageDays }));
+  const keys = opened.use(await createKeyCache(database, clock, databaseEvents));
+
+  const registry = new NodeRegistry();
+  const routerId = uuidv7(clock);
+  const nodesTls = config.nodesTls && opened.use(openTlsFiles(config.nodesTls, clock, nodeEvents));
+  const links = { routerId, clock, events: nodeEvents, ...(nodesTls ? { tls: nodesTls } : {}) };
+  const data = await openDataConnections({ ...links, listen: config.listen.data, counts: registry });
+  opened.defer(() => data.close(linkCloseMs));
+  const nodes = await openNodeLink({
+    ...links,
+    listen: config.listen.nodes,
+    dataAddress: config.dataAdvertise ?? formatListen(data.address),
+    registry,
+    ledger,
+    rulesOf: (models) => models.map((model) => catalogue.get(model)).filter((entry) => entry !== undefined),
+    desiredStateOf: () => undefined,
+    onBoot: (node, bootId) => data.dropEarlierBoots(node, bootId),
+  });
+  opened.defer(() => nodes.close(linkCloseMs));
+
+  const api = createApiServer({
+    config,
+    keys,
+    limiter: new MemoryLimiter(clock),
+    catalogue: () => catalogue,
+    place: (request, exclude) => place(request, registry.view(clock.monotonicMs()), clock.monotonicMs(), Math.random, exclude),
+    upstream: data,
+    clock,
+    events: createApiEvents(log, metrics),
+  });
+  const apiAddress = await api.listen();
+  ready = true;
+
+  const closing = opened.move();
+  return {
+    log,
+    listen: {
+      api: formatListen(apiAddress),
+      portal: "",
+      nodes: formatListen(nodes.address),
+      data: formatListen(data.address),
+      ops: formatListen(ops.address),
+    },
+    async reloadCatalogue() {
+      try {
+        catalogue = loadCatalogue(config.catalogueFile);
+      } catch (error) {
+        if (!(error instanceof StartError)) throw error;
+        log.error({ reason: error.message }, "the new catalogue is wrong; the one before stays");
+        return error.message;
+      }
+      nodes.rulesChanged();
+      log.info({ models: [...catalogue.values()].filter(isCallable).length }, "catalogue read again");
+      return undefined;
+    },
+    async close() {
+      ready = false;
+      nodes.goodbye();
+      await api.close(config.shutdownMsMax);
+      await sleep(clock, 0);
+      await closing.disposeAsync();
+    },
+  };
+}

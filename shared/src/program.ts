@@ -1,0 +1,27 @@
+/** The frame of a program: the right Node.js, one clear line if it cannot start, an orderly stop at SIGTERM and Ctrl-C. */
+import { StartError } from "./directory-lock.ts";
+import { requireNode } from "./node-version.ts";
+
+/**
+ * Runs `main`, which ends some time after its argument has resolved: at the first SIGTERM or SIGINT, or when a
+ * parent that spawned us with a channel has gone. A second signal ends the process at once. Exit code 1 if it throws.
+ */
+export async function runProgram(name: string, main: (stop: Promise<void>) => Promise<void>): Promise<void> {
+  const stop = Promise.withResolvers<void>();
+  let asked = 0;
+  const ask = () => {
+    if (++asked > 1) process.exit(130);
+    stop.resolve();
+  };
+  for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, ask);
+  process.once("disconnect", ask);
+  try {
+    requireNode();
+    await main(stop.promise);
+    process.exit(0);
+  } catch (error) {
+    if (error instanceof StartError) console.error(`${name}: ${error.message}`);
+    else console.error(error);
+    process.exit(1);
+  }
+}
