@@ -1,6 +1,14 @@
-/** Where usage records become money: the contract between the node link and the database. */
-import type { NodeId } from "@weiche/shared/ids.ts";
+/**
+ * Where usage records become money. Callers' records are gathered into batches (up to 1,000, or what came within 20 ms),
+ * one commit at a time; a caller hears of its records only after the commit.
+ */
+import { every, type Clock, type Timer } from "@weiche/shared/clock.ts";
+import { uuidv7TimeMs, type NodeId } from "@weiche/shared/ids.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
+import { retryConflicts, type Database } from "../db/database.ts";
+import { refusalOf, type UsageRefusal } from "./usage-check.ts";
+import { commitUsage, type NodeRecord } from "./usage-commit.ts";
+import { makeUsageDays, oldestKeptMs, rollUsageDays } from "./usage-days.ts";
 
 export interface UsageLedger {
   /**
@@ -8,4 +16,143 @@ export interface UsageLedger {
    * in the same transaction. Rejects if they are not: then nothing is acknowledged and the agent sends them again.
    */
   record(node: NodeId, records: readonly UsageRecord[]): Promise<void>;
+}
+
+export interface UsageLedgerEvents {
+  /** A batch is committed; `repeated` of its records were there already. */
+  usageCommitted(batch: { readonly records: number; readonly repeated: number; readonly durationMs: number }): void;
+  usageCommitFailed(error: unknown): void;
+  /** Acknowledged, but not recorded. */
+  usageRefused(node: NodeId, reason: UsageRefusal): void;
+  usageDaysFailed(error: unknown): void;
+}
+
+export interface UsageLedgerOptions {
+  /** How many days of records are kept; totals are kept for ever. */
+  readonly keepDays?: number;
+}
+
+const batchRecordsMax = 1_000;
+const batchMsMax = 20;
+const rollDaysMs = 3_600_000;
+
+/** Resolves once there is a place for today's records. */
+export async function createUsageLedger(
+  database: Database,
+  clock: Clock,
+  events: UsageLedgerEvents,
+  { keepDays = 400 }: UsageLedgerOptions = {},
+): Promise<UsageLedger & AsyncDisposable> {
+  await rollUsageDays(database.pool, clock.now(), keepDays);
+  const rolling = every(clock, rollDaysMs, async () => {
+    await rollUsageDays(database.pool, clock.now(), keepDays).catch((error: unknown) => events.usageDaysFailed(error));
+  });
+  const ledger = new BatchingLedger(database, clock, events, keepDays);
+  return {
+    record: (node, records) => ledger.record(node, records),
+    async [Symbol.asyncDispose]() {
+      rolling.cancel();
+      await ledger.idle();
+    },
+  };
+}
+
+interface Waiting extends NodeRecord {
+  readonly done: () => void;
+  readonly failed: (error: unknown) => void;
+}
+
+class BatchingLedger implements UsageLedger {
+  readonly #database: Database;
+  readonly #clock: Clock;
+  readonly #events: UsageLedgerEvents;
+  readonly #keepDays: number;
+  #waiting: Waiting[] = [];
+  #timer: Timer | undefined;
+  #committing: Promise<void> | undefined;
+
+  constructor(database: Database, clock: Clock, events: UsageLedgerEvents, keepDays: number) {
+    this.#database = database;
+    this.#clock = clock;
+    this.#events = events;
+    this.#keepDays = keepDays;
+  }
+
+  async record(node: NodeId, records: readonly UsageRecord[]): Promise<void> {
+    const nowMs = this.#clock.now();
+    const oldestMs = oldestKeptMs(nowMs, this.#keepDays);
+    const taken = records.filter((record) => {
+      const refusal = refusalOf(record, oldestMs, nowMs);
+      if (refusal !== undefined) this.#events.usageRefused(node, refusal);
+      return refusal === undefined;
+    });
+    if (taken.length === 0) return;
+    await new Promise<void>((resolve, reject) => {
+      let open = taken.length;
+      const done = () => {
+        if (--open === 0) resolve();
+      };
+      for (const record of taken) this.#waiting.push({ node, record, done, failed: reject });
+      this.#schedule();
+    });
+  }
+
+  /** Resolves when everything that was asked for is committed or refused. */
+  async idle(): Promise<void> {
+    while (this.#waiting.length > 0 || this.#committing) {
+      this.#startCommit();
+      await this.#committing;
+    }
+  }
+
+  #schedule(): void {
+    if (this.#waiting.length >= batchRecordsMax) this.#startCommit();
+    else this.#timer ??= this.#clock.after(batchMsMax, () => this.#startCommit());
+  }
+
+  #startCommit(): void {
+    if (this.#committing) return;
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    const batch = this.#waiting.slice(0, batchRecordsMax);
+    this.#waiting = this.#waiting.slice(batchRecordsMax);
+    this.#committing = this.#commit(batch).finally(() => {
+      this.#committing = undefined;
+      if (this.#waiting.length > 0) this.#schedule();
+    });
+  }
+
+  /** Never rejects: each caller hears of its own. */
+  async #commit(batch: readonly Waiting[]): Promise<void> {
+    const startMs = this.#clock.monotonicMs();
+    try {
+      const inserted = await retryConflicts(() => this.#insert(batch));
+      const durationMs = this.#clock.monotonicMs() - startMs;
+      this.#events.usageCommitted({ records: batch.length, repeated: batch.length - inserted, durationMs });
+      for (const { done } of batch) done();
+    } catch (error) {
+      this.#events.usageCommitFailed(error);
+      for (const { failed } of batch) failed(error);
+    }
+  }
+
+  async #insert(batch: readonly Waiting[]): Promise<number> {
+    const { pool } = this.#database;
+    try {
+      return await commitUsage(pool, batch);
+    } catch (error) {
+      if (!isMissingDay(error)) throw error;
+      await makeUsageDays(
+        pool,
+        batch.map(({ record }) => uuidv7TimeMs(record.requestId)),
+      );
+      return commitUsage(pool, batch);
+    }
+  }
+}
+
+/** The row fits no partition: the database names no constraint then, as it does for every check that fails. */
+function isMissingDay(error: unknown): boolean {
+  const { code, constraint } = error as { code?: string; constraint?: string };
+  return code === "23514" && constraint === undefined;
 }

@@ -82,6 +82,11 @@ const typesOfOurs: CustomTypesConfig = {
   },
 };
 
+/** An instant as the database takes it. */
+export function instantText(ms: number): string {
+  return Temporal.Instant.fromEpochMilliseconds(ms).toString();
+}
+
 /** Refuses a server that could lose committed usage, or that our SQL does not run on. */
 async function checkServer(connection: ClientConfig): Promise<void> {
   const client = new Client({ ...connection, connectionTimeoutMillis: limits.connectionTimeoutMillis });

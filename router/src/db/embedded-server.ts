@@ -29,6 +29,7 @@ import { createServer } from "node:net";
 import { once } from "node:events";
 import { join } from "node:path";
 import { Client, type ClientConfig } from "pg";
+import { socketPathBytesMax } from "@weiche/shared/admin-socket.ts";
 import { every, sleep, type Clock } from "@weiche/shared/clock.ts";
 import { StartError } from "@weiche/shared/directory-lock.ts";
 import { embeddedHome, type EmbeddedHome } from "./embedded-home.ts";
@@ -49,8 +50,6 @@ export interface EmbeddedServerEvents {
   databaseRestartFailed(error: unknown): void;
 }
 
-/** What the kernel takes for the path of a Unix socket, in bytes. */
-export const socketPathBytesMax = process.platform === "darwin" ? 103 : 107;
 const superuser = "weiche";
 const databaseName = "weiche";
 const startMsMax = 120_000;

@@ -1,0 +1,36 @@
+/**
+ * API keys: `sk-weiche-`, 256 random bits, and a checksum by which secret scanners recognise one and a typo is refused
+ * without a look-up. Only the SHA-256 is stored.
+ */
+import { hash, randomBytes } from "node:crypto";
+import { crc32 } from "node:zlib";
+
+const prefix = "sk-weiche-";
+const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const secretLength = 43; // 62 ** 43 > 2 ** 256
+const checksumLength = 6; // 62 ** 6 > 2 ** 32
+const pattern = new RegExp(`^${prefix}[0-9A-Za-z]{${secretLength + checksumLength}}$`);
+
+export function makeApiKey(random: (bytes: number) => Buffer = randomBytes): string {
+  const secret = base62(BigInt(`0x${random(32).toString("hex")}`), secretLength);
+  return prefix + secret + checksum(prefix + secret);
+}
+
+export function isApiKey(text: string): boolean {
+  return pattern.test(text) && checksum(text.slice(0, -checksumLength)) === text.slice(-checksumLength);
+}
+
+/** What is stored of a key, and what it is found by. */
+export function hashApiKey(key: string): string {
+  return hash("sha256", key, "hex");
+}
+
+function checksum(text: string): string {
+  return base62(BigInt(crc32(text)), checksumLength);
+}
+
+function base62(value: bigint, length: number): string {
+  let text = "";
+  for (let rest = value; text.length < length; rest /= 62n) text = digits[Number(rest % 62n)]! + text;
+  return text;
+}

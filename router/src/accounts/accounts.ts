@@ -1,0 +1,98 @@
+/** The business behind the keys: accounts with their users, keys and packages. Everything goes through `createAccounts`. */
+import { asId, uuidv7, type AccountId } from "@weiche/shared/ids.ts";
+import { inTransaction, instantText } from "../db/database.ts";
+import type { AccountsContext } from "./accounts-context.ts";
+import { createKeys, type Keys } from "./keys.ts";
+import { found } from "./refused.ts";
+import { orderPackage, packageNamed, viewSubscription, type SubscriptionView, type Term } from "./subscription.ts";
+import { createUsers, insertUser, viewUser, type Users, type UserView } from "./users.ts";
+
+export interface AccountView extends SubscriptionView {
+  readonly id: AccountId;
+  readonly name: string;
+  readonly ownerUserId: string;
+  readonly createdAt: string;
+}
+
+export interface Accounts {
+  readonly users: Users;
+  readonly keys: Keys;
+  /** With its Owner, who is invited, and a package if one is named. */
+  create(wish: {
+    name: string;
+    ownerEmail: string;
+    package?: string;
+  }): Promise<AccountView & { invitationUrl: string }>;
+  list(): Promise<AccountView[]>;
+  show(id: AccountId): Promise<AccountView & { users: UserView[] }>;
+}
+
+export function createAccounts(context: AccountsContext): Accounts {
+  const { database, clock } = context;
+  const { kysely } = database;
+
+  async function read(id?: AccountId): Promise<AccountView[]> {
+    let accounts = kysely
+      .selectFrom("accounts as a")
+      .select((eb) => [
+        "a.id",
+        "a.name",
+        "a.createdAt",
+        eb
+          .selectFrom("users as u")
+          .select("u.id")
+          .whereRef("u.accountId", "=", "a.id")
+          .where("u.role", "=", "owner")
+          .orderBy("u.id")
+          .limit(1)
+          .as("ownerUserId"),
+      ])
+      .orderBy("a.id");
+    let subscriptions = kysely.selectFrom("subscriptions").selectAll().orderBy("startedAt");
+    if (id !== undefined) {
+      accounts = accounts.where("a.id", "=", id);
+      subscriptions = subscriptions.where("accountId", "=", id);
+    }
+    const [rows, terms] = await Promise.all([accounts.execute(), subscriptions.execute()]);
+    const termsOf = Map.groupBy(terms, ({ accountId }) => accountId);
+    return rows.map((row) => viewAccount(row, row.ownerUserId!, termsOf.get(row.id) ?? [], clock.now()));
+  }
+
+  return {
+    users: createUsers(context),
+    keys: createKeys(context),
+
+    async create(wish) {
+      const packageName = wish.package === undefined ? undefined : packageNamed(wish.package);
+      return inTransaction(database, async (transaction) => {
+        const nowMs = clock.now();
+        const account = await transaction
+          .insertInto("accounts")
+          .values({ id: asId<AccountId>(uuidv7(clock)), name: wish.name.trim(), createdAt: instantText(nowMs) })
+          .returningAll()
+          .executeTakeFirstOrThrow();
+        const owner = { accountId: account.id, email: wish.ownerEmail, role: "owner" } as const;
+        const { user, invitationUrl } = await insertUser(context, transaction, owner);
+        const terms = packageName ? [await orderPackage(transaction, account.id, packageName, nowMs)] : [];
+        return { ...viewAccount(account, user.id, terms, nowMs), invitationUrl };
+      });
+    },
+
+    list: () => read(),
+
+    async show(id) {
+      const account = found((await read(id))[0], "account", id);
+      const users = await kysely.selectFrom("users").selectAll().where("accountId", "=", id).orderBy("id").execute();
+      return { ...account, users: users.map(viewUser) };
+    },
+  };
+}
+
+function viewAccount(
+  { id, name, createdAt }: { id: AccountId; name: string; createdAt: Temporal.Instant },
+  ownerUserId: string,
+  terms: readonly Term[],
+  nowMs: number,
+): AccountView {
+  return { id, name, ownerUserId, ...viewSubscription(terms, nowMs), createdAt: createdAt.toString() };
+}

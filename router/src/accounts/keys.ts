@@ -1,0 +1,196 @@
+/**
+ * API keys of a user. A key's value is shown by `create` and `regenerate` and nowhere else.
+ *
+ *   active ──time──▶ expired        active ◀──▶ blocked-by-limit (until the limit is raised or the period ends)
+ *   active ──revoke──▶ revoked      active ◀──▶ user-blocked
+ *   active ──regenerate──▶ revoked, and a new key with the same settings
+ */
+import type { Selectable, Transaction } from "kysely";
+import { asId, uuidv7, type AccountId, type KeyId, type UserId } from "@weiche/shared/ids.ts";
+import { hashApiKey, makeApiKey } from "../access/api-key.ts";
+import { inTransaction, instantText } from "../db/database.ts";
+import type { Schema } from "../db/schema.ts";
+import type { AccountsContext } from "./accounts-context.ts";
+import { found, Refused } from "./refused.ts";
+import { restrictionColumns, viewRestrictions, type Restrictions } from "./users.ts";
+
+export type KeyState = "active" | "expired" | "revoked" | "blocked-by-limit" | "user-blocked";
+
+export interface KeyView {
+  readonly id: KeyId;
+  readonly accountId: AccountId;
+  readonly userId: UserId;
+  readonly name: string;
+  readonly state: KeyState;
+  readonly lastFour: string;
+  readonly allowedModels: readonly string[] | null;
+  readonly creditLimit: string | null;
+  readonly expiresAt: string | null;
+  readonly createdAt: string;
+}
+
+export interface KeyWish extends Restrictions {
+  readonly name?: string;
+  /** null: no expiry. */
+  readonly expiresMs?: number | null;
+}
+
+export interface Keys {
+  create(userId: UserId, wish: KeyWish & { readonly name: string }): Promise<KeyView & { key: string }>;
+  list(userId: UserId): Promise<KeyView[]>;
+  update(id: KeyId, wish: KeyWish): Promise<KeyView>;
+  regenerate(id: KeyId): Promise<KeyView & { key: string }>;
+  /** Harmless when it is revoked already. */
+  revoke(id: KeyId): Promise<KeyView>;
+}
+
+export const activeKeysMax = 25;
+
+type KeyRow = Selectable<Schema["apiKeys"]>;
+type UserRow = Selectable<Schema["users"]>;
+
+export function createKeys({ database, clock }: AccountsContext): Keys {
+  /** Works on a key with its user's row locked, so that nothing else happens to any key of this user meanwhile. */
+  function withKey<T>(id: KeyId, work: (transaction: Transaction<Schema>, key: KeyRow, user: UserRow) => Promise<T>) {
+    return inTransaction(database, async (transaction) => {
+      const select = transaction.selectFrom("apiKeys").selectAll().where("id", "=", id);
+      const { userId } = found(await select.executeTakeFirst(), "key", id);
+      const user = await lockUser(transaction, userId);
+      return work(transaction, await select.executeTakeFirstOrThrow(), user);
+    });
+  }
+
+  return {
+    create: (userId, wish) =>
+      inTransaction(database, async (transaction) => {
+        const nowMs = clock.now();
+        const user = await lockUser(transaction, userId);
+        requireAhead(wish.expiresMs, nowMs);
+        const keys = await transaction.selectFrom("apiKeys").selectAll().where("userId", "=", userId).execute();
+        const active = keys.filter((key) => !isOver(keyState(key, user, nowMs))).length;
+        if (active >= activeKeysMax) throw new Refused("conflict", `the user has ${activeKeysMax} active keys already`);
+        return insertKey(transaction, user, {
+          name: wish.name.trim(),
+          allowedModels: wish.allowedModels ? [...wish.allowedModels] : null,
+          creditLimit: wish.creditLimit ?? null,
+          expiresAt: wish.expiresMs == null ? null : Temporal.Instant.fromEpochMilliseconds(wish.expiresMs),
+        });
+      }),
+
+    async list(userId) {
+      const { kysely } = database;
+      const user = kysely.selectFrom("users").selectAll().where("id", "=", userId);
+      const keys = kysely.selectFrom("apiKeys").selectAll().where("userId", "=", userId).orderBy("id");
+      const owner = found(await user.executeTakeFirst(), "user", userId);
+      return (await keys.execute()).map((key) => viewKey(key, owner, clock.now()));
+    },
+
+    update: (id, wish) =>
+      withKey(id, async (transaction, key, user) => {
+        const nowMs = clock.now();
+        requireLiving(key, user, nowMs);
+        requireAhead(wish.expiresMs, nowMs);
+        const { name, expiresMs } = wish;
+        const changed = await transaction
+          .updateTable("apiKeys")
+          .set({
+            ...restrictionColumns(wish),
+            ...(name === undefined ? {} : { name: name.trim() }),
+            ...(expiresMs === undefined ? {} : { expiresAt: expiresMs === null ? null : instantText(expiresMs) }),
+          })
+          .where("id", "=", id)
+          .returningAll()
+          .executeTakeFirstOrThrow();
+        return viewKey(changed, user, nowMs);
+      }),
+
+    regenerate: (id) =>
+      withKey(id, async (transaction, key, user) => {
+        const nowMs = clock.now();
+        requireLiving(key, user, nowMs);
+        const successor = await insertKey(transaction, user, key);
+        await transaction
+          .updateTable("apiKeys")
+          .set({ revokedAt: instantText(nowMs), regeneratedAs: successor.id })
+          .where("id", "=", id)
+          .execute();
+        return successor;
+      }),
+
+    revoke: (id) =>
+      withKey(id, async (transaction, key, user) => {
+        const nowMs = clock.now();
+        const revokedAt = key.revokedAt ?? Temporal.Instant.fromEpochMilliseconds(nowMs);
+        const update = transaction.updateTable("apiKeys").set({ revokedAt: revokedAt.toString() }).where("id", "=", id);
+        if (!key.revokedAt) await update.execute();
+        return viewKey({ ...key, revokedAt }, user, nowMs);
+      }),
+  };
+
+  type Settings = Pick<KeyRow, "name" | "allowedModels" | "creditLimit" | "expiresAt">;
+
+  async function insertKey(transaction: Transaction<Schema>, user: UserRow, settings: Settings) {
+    const key = makeApiKey();
+    const nowMs = clock.now();
+    const row = await transaction
+      .insertInto("apiKeys")
+      .values({
+        id: asId<KeyId>(uuidv7(clock)),
+        accountId: user.accountId,
+        userId: user.id,
+        hash: hashApiKey(key),
+        lastFour: key.slice(-4),
+        name: settings.name,
+        allowedModels: settings.allowedModels,
+        creditLimit: settings.creditLimit,
+        expiresAt: settings.expiresAt?.toString() ?? null,
+        createdAt: instantText(nowMs),
+      })
+      .returningAll()
+      .executeTakeFirstOrThrow();
+    return { ...viewKey(row, user, nowMs), key };
+  }
+}
+
+async function lockUser(transaction: Transaction<Schema>, id: UserId): Promise<UserRow> {
+  const user = transaction.selectFrom("users").selectAll().where("id", "=", id).forUpdate();
+  return found(await user.executeTakeFirst(), "user", id);
+}
+
+export function keyState(key: KeyRow, user: UserRow, nowMs: number): KeyState {
+  const lastsUntil = (instant: Temporal.Instant | null) => instant !== null && instant.epochMilliseconds > nowMs;
+  if (key.revokedAt) return "revoked";
+  if (key.expiresAt && !lastsUntil(key.expiresAt)) return "expired";
+  if (user.blocked) return "user-blocked";
+  if (lastsUntil(key.limitReachedUntil) || lastsUntil(user.limitReachedUntil)) return "blocked-by-limit";
+  return "active";
+}
+
+/** From these two there is no way back. */
+function isOver(state: KeyState): boolean {
+  return state === "revoked" || state === "expired";
+}
+
+function requireLiving(key: KeyRow, user: UserRow, nowMs: number): void {
+  const state = keyState(key, user, nowMs);
+  if (isOver(state)) throw new Refused("conflict", `the key is ${state}`);
+}
+
+function requireAhead(expiresMs: number | null | undefined, nowMs: number): void {
+  if (typeof expiresMs === "number" && expiresMs <= nowMs) throw new Refused("invalid", "the expiry lies in the past");
+}
+
+function viewKey(key: KeyRow, user: UserRow, nowMs: number): KeyView {
+  const { id, accountId, userId, name, lastFour } = key;
+  return {
+    id,
+    accountId,
+    userId,
+    name,
+    state: keyState(key, user, nowMs),
+    lastFour,
+    ...viewRestrictions(key),
+    expiresAt: key.expiresAt?.toString() ?? null,
+    createdAt: key.createdAt.toString(),
+  };
+}

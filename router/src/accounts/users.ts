@@ -1,0 +1,144 @@
+/** The people of an account. */
+import { hash, randomBytes } from "node:crypto";
+import type { Selectable, Transaction } from "kysely";
+import { formatCredits, type Millicredits } from "@weiche/shared/credits.ts";
+import { asId, uuidv7, type AccountId, type UserId } from "@weiche/shared/ids.ts";
+import { inTransaction, instantText } from "../db/database.ts";
+import type { Role, Schema } from "../db/schema.ts";
+import type { AccountsContext } from "./accounts-context.ts";
+import { found, Refused } from "./refused.ts";
+
+export interface UserView {
+  readonly id: UserId;
+  readonly accountId: AccountId;
+  readonly email: string;
+  readonly role: Role;
+  readonly blocked: boolean;
+  /** null: every model. */
+  readonly allowedModels: readonly string[] | null;
+  /** Credits per billing period over all keys of the user, with three places; null: the package alone limits. */
+  readonly creditLimit: string | null;
+  readonly createdAt: string;
+}
+
+/** What is absent stays as it is; null takes a restriction away. */
+export interface Restrictions {
+  readonly allowedModels?: readonly string[] | null;
+  readonly creditLimit?: Millicredits | null;
+}
+
+export interface NewUser extends Restrictions {
+  readonly accountId: AccountId;
+  readonly email: string;
+  readonly role: Role;
+}
+
+export interface Users {
+  create(wish: NewUser): Promise<UserView & { invitationUrl: string }>;
+  update(id: UserId, wish: Restrictions): Promise<UserView>;
+  /** All keys of the user stop, or work again. */
+  setBlocked(id: UserId, blocked: boolean): Promise<UserView>;
+}
+
+const invitationMs = 7 * 86_400_000;
+
+export function createUsers(context: AccountsContext): Users {
+  const { database } = context;
+  const { kysely } = database;
+  return {
+    create: (wish) =>
+      inTransaction(database, async (transaction) => {
+        const account = transaction.selectFrom("accounts").select("id").where("id", "=", wish.accountId);
+        found(await account.executeTakeFirst(), "account", wish.accountId);
+        const { user, invitationUrl } = await insertUser(context, transaction, wish);
+        return { ...viewUser(user), invitationUrl };
+      }),
+
+    async update(id, wish) {
+      const user = await kysely
+        .updateTable("users")
+        .set(restrictionColumns(wish))
+        .where("id", "=", id)
+        .returningAll()
+        .executeTakeFirst();
+      return viewUser(found(user, "user", id));
+    },
+
+    async setBlocked(id, blocked) {
+      const user = await kysely
+        .updateTable("users")
+        .set({ blocked })
+        .where("id", "=", id)
+        .returningAll()
+        .executeTakeFirst();
+      return viewUser(found(user, "user", id));
+    },
+  };
+}
+
+/** Adds a user and the invitation that lets them set a password. The link is shown once; its hash is kept. */
+export async function insertUser(
+  { clock, portalUrl }: AccountsContext,
+  transaction: Transaction<Schema>,
+  wish: NewUser,
+) {
+  const nowMs = clock.now();
+  const createdAt = instantText(nowMs);
+  const user = await transaction
+    .insertInto("users")
+    .values({
+      id: asId<UserId>(uuidv7(clock)),
+      accountId: wish.accountId,
+      email: wish.email.trim().toLowerCase(),
+      role: wish.role,
+      allowedModels: wish.allowedModels ? [...wish.allowedModels] : null,
+      creditLimit: wish.creditLimit ?? null,
+      createdAt,
+    })
+    .onConflict((conflict) => conflict.column("email").doNothing())
+    .returningAll()
+    .executeTakeFirst();
+  if (!user) throw new Refused("conflict", "there is a user with this e-mail address already");
+  const token = randomBytes(32).toString("base64url");
+  await transaction
+    .insertInto("invitations")
+    .values({
+      tokenHash: hash("sha256", token, "hex"),
+      userId: user.id,
+      createdAt,
+      expiresAt: instantText(nowMs + invitationMs),
+    })
+    .execute();
+  return { user, invitationUrl: `${portalUrl.replace(/\/$/, "")}/invitation#${token}` };
+}
+
+export function viewUser(user: Selectable<Schema["users"]>): UserView {
+  const { id, accountId, email, role, blocked, allowedModels, creditLimit, createdAt } = user;
+  return {
+    id,
+    accountId,
+    email,
+    role,
+    blocked,
+    ...viewRestrictions({ allowedModels, creditLimit }),
+    createdAt: createdAt.toString(),
+  };
+}
+
+export function viewRestrictions({
+  allowedModels,
+  creditLimit,
+}: {
+  allowedModels: string[] | null;
+  creditLimit: Millicredits | null;
+}) {
+  return { allowedModels, creditLimit: creditLimit === null ? null : formatCredits(creditLimit) };
+}
+
+/** A changed limit lets requests pass at once; if usage is beyond it still, the next evaluation stops them again. */
+export function restrictionColumns({ allowedModels, creditLimit }: Restrictions) {
+  return {
+    ...(allowedModels === undefined ? {} : { allowedModels: allowedModels && [...allowedModels] }),
+    ...(creditLimit === undefined ? {} : { creditLimit, limitReachedUntil: null }),
+  };
+}

@@ -1,0 +1,69 @@
+/** The operators' API behind the `weiche` command: HTTP and JSON over the Unix socket in the state directory (mode 0600). */
+import { once } from "node:events";
+import fastify, { type FastifyError, type FastifyInstance } from "fastify";
+import { listenOnSocket } from "@weiche/shared/admin-socket.ts";
+import { StartError } from "@weiche/shared/directory-lock.ts";
+import type { AccountId } from "@weiche/shared/ids.ts";
+import type { Accounts } from "../accounts/accounts.ts";
+import { Refused, type RefusalKind } from "../accounts/refused.ts";
+import type { UsageReport, UsageWish } from "../credits/usage-report.ts";
+import { addAdminRoutes } from "./admin-routes.ts";
+
+export interface AdminContext {
+  readonly accounts: Accounts;
+  readonly usage: (account: AccountId, wish: UsageWish) => Promise<UsageReport>;
+  /** Plain data, shown as it is. */
+  readonly nodes: () => readonly object[];
+  /** The catalogue as operators see it. */
+  readonly models: () => readonly { readonly id: string }[];
+  /** Throws a `StartError` with the mistakes if the file is wrong; the old catalogue stays then. */
+  readonly reloadCatalogue: () => void | Promise<void>;
+  /** More routes, of parts that this one does not know. */
+  readonly more?: (app: FastifyInstance) => void;
+}
+
+export interface AdminEvents {
+  /** A command failed for a reason that is ours. */
+  adminFailed(error: unknown): void;
+}
+
+const statusOf: Readonly<Record<RefusalKind, number>> = { invalid: 400, not_found: 404, conflict: 409 };
+
+export async function createAdminApi(
+  socketPath: string,
+  context: AdminContext,
+  events: AdminEvents,
+): Promise<AsyncDisposable> {
+  const app = fastify({
+    ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false } },
+  });
+  app.setErrorHandler((error: FastifyError | Error, _request, reply) => {
+    const refusal = asRefusal(error);
+    if (!refusal) events.adminFailed(error);
+    const { kind, message } = refusal ?? { kind: undefined, message: "the router failed; its log says why" };
+    return reply.status(kind ? statusOf[kind] : 500).send({ error: message });
+  });
+  app.setNotFoundHandler((_request, reply) => reply.status(404).send({ error: "there is no such command" }));
+  addAdminRoutes(app, context);
+  context.more?.(app);
+  await app.ready();
+  await listenOnSocket(app.server, socketPath);
+  return {
+    async [Symbol.asyncDispose]() {
+      app.server.close();
+      app.server.closeAllConnections();
+      if (app.server.listening) await once(app.server, "close");
+      await app.close();
+    },
+  };
+}
+
+function asRefusal(error: FastifyError | Error): Refused | undefined {
+  if (error instanceof Refused) return error;
+  if (error instanceof StartError) return new Refused("conflict", error.message);
+  const { statusCode, validation } = error as Partial<FastifyError>;
+  const wrong = validation?.[0];
+  if (wrong?.keyword === "pattern") return new Refused("invalid", `${wrong.instancePath.slice(1)} is not well-formed`);
+  if (statusCode !== undefined && statusCode < 500) return new Refused("invalid", error.message);
+  return undefined;
+}

@@ -1,0 +1,80 @@
+/**
+ * The days of `usage_records`: one partition per UTC day of the request id. Made ahead, made when a record needs one, and
+ * dropped when they are older than usage is kept.
+ */
+import type { Pool, PoolClient } from "pg";
+
+const dayMs = 86_400_000;
+const daysAhead = 3;
+/** One router at a time changes partitions. */
+const lockId = 7_310_201_899;
+
+export function startOfDay(ms: number): number {
+  return Math.floor(ms / dayMs) * dayMs;
+}
+
+/** Makes the missing ones of the days that contain these instants. Inserts go on meanwhile. */
+export async function makeUsageDays(pool: Pool, instantsMs: Iterable<number>): Promise<void> {
+  const days = new Set([...instantsMs].map(startOfDay));
+  await locked(pool, async (client) => {
+    for (const day of days) {
+      const name = partitionOf(day);
+      const { rows } = await client.query<{ missing: boolean }>(`select to_regclass('${name}') is null as missing`);
+      if (!rows[0]!.missing) continue;
+      // Created aside and attached: creating it in place would lock out every insert.
+      await client.query(`create table ${name} (like usage_records including all)`);
+      await client.query(
+        `alter table usage_records attach partition ${name} for values from ('${lowestId(day)}') to ('${lowestId(day + dayMs)}')`,
+      );
+    }
+  });
+}
+
+/** Keeps today and some days ahead in place, and nothing older than `keepDays`. Returns how many days were dropped. */
+export async function rollUsageDays(pool: Pool, nowMs: number, keepDays: number): Promise<number> {
+  await makeUsageDays(
+    pool,
+    Array.from({ length: daysAhead + 1 }, (_, n) => nowMs + n * dayMs),
+  );
+  const oldest = partitionOf(oldestKeptMs(nowMs, keepDays));
+  const { rows } = await pool.query<{ name: string }>(
+    `select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
+      where i.inhparent = 'usage_records'::regclass and c.relname < $1`,
+    [oldest],
+  );
+  await locked(pool, async (client) => {
+    for (const { name } of rows) await client.query(`drop table if exists ${name}`);
+  });
+  return rows.length;
+}
+
+/** The beginning of the oldest day that is kept. */
+export function oldestKeptMs(nowMs: number, keepDays: number): number {
+  return startOfDay(nowMs) - keepDays * dayMs;
+}
+
+async function locked(pool: Pool, work: (client: PoolClient) => Promise<void>): Promise<void> {
+  const client = await pool.connect();
+  try {
+    await client.query("begin");
+    await client.query("select pg_advisory_xact_lock($1)", [lockId]);
+    await work(client);
+    await client.query("commit");
+  } catch (error) {
+    await client.query("rollback").catch(() => {});
+    throw error;
+  } finally {
+    client.release();
+  }
+}
+
+function partitionOf(startMs: number): string {
+  const day = Temporal.Instant.fromEpochMilliseconds(startMs).toString().slice(0, 10);
+  return `usage_records_${day.replaceAll("-", "")}`;
+}
+
+/** The lowest UUID whose first 48 bits are this time. */
+function lowestId(ms: number): string {
+  const hex = ms.toString(16).padStart(12, "0");
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;
+}
