@@ -65,7 +65,9 @@ function mostTelling(errors: readonly SchemaError[]): SchemaError | undefined {
     0,
     errors.findIndex((error) => error.keyword === "anyOf"),
   );
-  return union.find((error) => error.keyword !== "type" || error.instancePath !== first.instancePath) ?? first;
+  return (
+    union.find((error) => error.keyword !== "type" || error.instancePath.startsWith(`${first.instancePath}/`)) ?? first
+  );
 }
 
 function explain(error: SchemaError | undefined, at: string): [param: string, what: string] {

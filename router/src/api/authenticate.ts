@@ -1,0 +1,47 @@
+/** Who asks, from the headers alone: nothing of a body is read for a client that may not ask. */
+import type { IncomingMessage } from "node:http";
+import { ApiError } from "@weiche/shared/errors.ts";
+import type { Caller, KeyCache, KeyRefusal } from "../access/caller.ts";
+
+/** What a known key is refused with is told; a missing key and a wrong one look alike. */
+const keyMessages: Record<(KeyRefusal & { refused: "invalid_api_key" })["why"], string> = {
+  unknown: "A valid API key is needed: Authorization: Bearer <key>.",
+  revoked: "This API key was revoked.",
+  expired: "This API key has expired.",
+  "blocked-by-limit": "This API key is blocked: its credit limit, or that of its user, is reached.",
+  "user-blocked": "The user of this API key is blocked.",
+};
+
+export interface Authenticated {
+  readonly caller: Caller;
+  readonly quotaExhausted: boolean;
+}
+
+/** Throws 400 for two different credentials, 401 for a key that is not accepted, 403 without a package. */
+export async function authenticate(request: IncomingMessage, keys: KeyCache): Promise<Authenticated> {
+  const key = bearerKey(request);
+  const found = key === undefined ? ({ refused: "invalid_api_key", why: "unknown" } as const) : await keys.find(key);
+  if (!("refused" in found)) return { caller: found, quotaExhausted: false };
+  switch (found.refused) {
+    case "invalid_api_key":
+      throw new ApiError("invalid_api_key", keyMessages[found.why]);
+    case "no_package":
+      throw new ApiError("no_package", "This account has no active package.");
+    case "insufficient_quota":
+      return { caller: found.caller, quotaExhausted: true };
+  }
+}
+
+export function quotaExhausted(): ApiError {
+  return new ApiError("insufficient_quota", "The credits of this billing period are used up.");
+}
+
+/** Node keeps the first of several such headers; a client or proxy that sends two different ones must not be guessed at. */
+function bearerKey({ headers, rawHeaders }: IncomingMessage): string | undefined {
+  const { authorization } = headers;
+  if (authorization === undefined) return undefined;
+  for (let at = 0; at < rawHeaders.length; at += 2)
+    if (rawHeaders[at]!.toLowerCase() === "authorization" && rawHeaders[at + 1] !== authorization)
+      throw new ApiError("invalid_request", "The request carries two different credentials.");
+  return /^bearer +([^\s]+)$/i.exec(authorization)?.[1];
+}

@@ -1,0 +1,143 @@
+/**
+ * One request of a client and its answer. It is settled once: when the response is closed, whatever the reason, or when a
+ * refusal is written. Whoever took something for it (a place, a timer, a stream) gives it back then.
+ */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Clock } from "@weiche/shared/clock.ts";
+import { asId, uuidv7, type AccountId, type KeyId, type ModelId, type RequestId } from "@weiche/shared/ids.ts";
+
+export type Endpoint = "chat" | "completions" | "embeddings" | "models" | "other";
+
+/**
+ * `answered`: the whole answer was handed over. `refused`: so was an error. `client-gone`: the client left before.
+ * `broken`, `timeout`, `stalled`: the answer was cut after its first byte, by a lost node, by the limit of 600 s, because
+ * the client did not read.
+ */
+export type Outcome = "answered" | "refused" | "client-gone" | "broken" | "timeout" | "stalled";
+
+export interface FinishedRequest {
+  readonly requestId: RequestId;
+  readonly endpoint: Endpoint;
+  readonly outcome: Outcome;
+  /** 0: none was sent. */
+  readonly status: number;
+  /** Of the error body; absent for answers and pages. */
+  readonly errorCode?: string;
+  /** From the catalogue, never as the client wrote it. */
+  readonly model?: ModelId;
+  readonly accountId?: AccountId;
+  readonly keyId?: KeyId;
+  readonly attempts: number;
+  readonly durationMs: number;
+  readonly firstByteMs?: number;
+  readonly bytesSent: number;
+}
+
+export interface ApiEvents {
+  requestFinished(facts: FinishedRequest): void;
+  /** A bug of ours, answered with 500 or a cut connection. */
+  requestFailed(requestId: RequestId, error: unknown): void;
+}
+
+/** The reason of an abort: nobody is there to be told anything. */
+export class ClientGone extends Error {}
+
+export class Exchange {
+  readonly id: RequestId;
+  readonly endpoint: Endpoint;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly startedAtMs: number;
+  /** What is known of it by now, for the event at its end. */
+  outcome: Outcome = "client-gone";
+  status = 0;
+  errorCode: string | undefined;
+  model: ModelId | undefined;
+  accountId: AccountId | undefined;
+  keyId: KeyId | undefined;
+  attempts = 0;
+  firstByteAtMs: number | undefined;
+  bytesSent = 0;
+  #settled = false;
+  readonly #onSettled: (() => void)[] = [];
+  readonly #controller = new AbortController();
+  #mustContinue: boolean;
+
+  constructor(endpoint: Endpoint, request: IncomingMessage, response: ServerResponse, clock: Clock) {
+    this.id = asId<RequestId>(uuidv7(clock));
+    this.endpoint = endpoint;
+    this.request = request;
+    this.response = response;
+    this.startedAtMs = clock.monotonicMs();
+    this.#mustContinue = request.headers.expect !== undefined;
+    const settle = () => this.settle();
+    // A response that waits behind another one of its connection hears nothing when the connection closes.
+    const { socket } = request;
+    socket.setMaxListeners(0);
+    socket.once("close", settle);
+    response.once("close", settle);
+    this.onSettled(() => socket.off("close", settle));
+  }
+
+  /** Calls back once; at once if it is settled already. */
+  onSettled(callback: () => void): void {
+    if (this.#settled) callback();
+    else this.#onSettled.push(callback);
+  }
+
+  settle(): void {
+    if (this.#settled) return;
+    this.#settled = true;
+    if (this.outcome === "client-gone") this.abort(new ClientGone());
+    for (const callback of this.#onSettled) callback();
+  }
+
+  get settled(): boolean {
+    return this.#settled;
+  }
+
+  /** Aborts when the answer is no longer wanted: `ClientGone`, or the `ApiError` of the time limit. */
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  abort(reason: Error): void {
+    this.#controller.abort(reason);
+  }
+
+  /** Whether the client still waits to be told to send its body. */
+  get awaitsContinue(): boolean {
+    return this.#mustContinue;
+  }
+
+  /** Lets a client that asked first send its body. */
+  continue(): void {
+    if (this.#mustContinue) this.response.writeContinue();
+    this.#mustContinue = false;
+  }
+
+  /** Whether a body was announced and has not all come. */
+  get bodyPending(): boolean {
+    const { headers, complete } = this.request;
+    if (complete) return false;
+    return headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0";
+  }
+
+  finishedAt(nowMs: number): FinishedRequest {
+    const { errorCode, model, accountId, keyId, firstByteAtMs } = this;
+    return {
+      requestId: this.id,
+      endpoint: this.endpoint,
+      outcome: this.outcome,
+      status: this.status,
+      attempts: this.attempts,
+      durationMs: nowMs - this.startedAtMs,
+      bytesSent: this.bytesSent,
+      ...(errorCode === undefined ? {} : { errorCode }),
+      ...(model === undefined ? {} : { model }),
+      ...(accountId === undefined ? {} : { accountId }),
+      ...(keyId === undefined ? {} : { keyId }),
+      ...(firstByteAtMs === undefined ? {} : { firstByteMs: firstByteAtMs - this.startedAtMs }),
+    };
+  }
+}

@@ -1,0 +1,115 @@
+/** From a client's request for an answer to the answer of a node. Reads downwards: each line may refuse. */
+import type { Catalogue, CatalogueEntry } from "@weiche/shared/catalogue.ts";
+import { factorAt } from "@weiche/shared/catalogue.ts";
+import type { Clock } from "@weiche/shared/clock.ts";
+import { ApiError } from "@weiche/shared/errors.ts";
+import type { NodeId } from "@weiche/shared/ids.ts";
+import { nodePaths, type NodePath } from "@weiche/shared/node-protocol.ts";
+import type { Caller, KeyCache } from "../access/caller.ts";
+import type { Limiter } from "../limits/limiter.ts";
+import type { Placement, PlacementRequest } from "../nodes/placement.ts";
+import { NodeLost, type Upstream } from "../nodes/upstream.ts";
+import { authenticate, quotaExhausted } from "./authenticate.ts";
+import type { BodyReaders } from "./body-readers.ts";
+import type { Exchange } from "./exchange.ts";
+import { checkModelRules, findModel } from "./model-rules.ts";
+import { NodeRefusal, readNodeRefusal } from "./node-refusal.ts";
+import { readBody, type BodyTimes } from "./read-body.ts";
+import { relay } from "./relay.ts";
+
+/** Where a request may go, without the nodes that were tried. */
+export type Place = (request: PlacementRequest, exclude: ReadonlySet<NodeId>) => Placement;
+
+export interface GenerateDeps {
+  readonly keys: KeyCache;
+  readonly limiter: Limiter;
+  readonly catalogue: () => Catalogue;
+  readonly place: Place;
+  readonly upstream: Upstream;
+  readonly readers: BodyReaders;
+  readonly clock: Clock;
+  /** What a request may take; a node ends it then, the router a little later. */
+  readonly requestMsMax: number;
+  readonly times: BodyTimes & { readonly stallMsMax: number; readonly graceMs: number };
+}
+
+/** A node and, if it was lost or busy before the first byte, another one. */
+const attemptsMax = 2;
+const maintenanceRetrySeconds = 5;
+
+export async function generate(exchange: Exchange, path: NodePath, deps: GenerateDeps): Promise<void> {
+  const { caller, quotaExhausted: noQuota } = await authenticate(exchange.request, deps.keys);
+  exchange.accountId = caller.accountId;
+  exchange.keyId = caller.keyId;
+  if (noQuota) throw quotaExhausted();
+  await enterLimits(exchange, caller, deps.limiter);
+  limitDuration(exchange, deps);
+  const bytes = await readBody(exchange, deps.times, deps.clock);
+  const { facts, body } = await deps.readers.read(path, bytes);
+  const entry = findModel(facts.model, caller, deps.catalogue());
+  exchange.model = entry.id;
+  checkModelRules(facts, entry, path === nodePaths.embeddings);
+  await answer(exchange, { path, caller, entry, conversation: facts.conversation, body }, deps);
+}
+
+/** The place in the account's limits is given back when the exchange is settled, whatever happens. */
+async function enterLimits(exchange: Exchange, caller: Caller, limiter: Limiter): Promise<void> {
+  const { accountId, requestsPerMinute, parallelRequests } = caller;
+  const limits = { perMinute: requestsPerMinute, parallel: parallelRequests };
+  const decision = await limiter.enter(accountId, exchange.id, limits);
+  if (decision.admitted) return exchange.onSettled(() => limiter.leave(accountId, exchange.id));
+  const message =
+    decision.limit === "minute"
+      ? `The limit of ${requestsPerMinute} requests per minute of this account is reached.`
+      : `The limit of ${parallelRequests} parallel requests of this account is reached.`;
+  throw new ApiError("rate_limit_exceeded", message, { retryAfterSeconds: decision.retryAfterMs / 1_000 });
+}
+
+function limitDuration(exchange: Exchange, { clock, requestMsMax, times }: GenerateDeps): void {
+  const timer = clock.after(requestMsMax + times.graceMs, () => {
+    exchange.abort(new ApiError("timeout", `The request took longer than ${requestMsMax / 1_000} seconds.`));
+  });
+  exchange.onSettled(() => timer.cancel());
+}
+
+interface Accepted {
+  readonly path: NodePath;
+  readonly caller: Caller;
+  readonly entry: CatalogueEntry;
+  readonly conversation: string | undefined;
+  readonly body: Buffer;
+}
+
+async function answer(exchange: Exchange, accepted: Accepted, deps: GenerateDeps): Promise<void> {
+  const { path, caller, entry, conversation, body } = accepted;
+  const { clock, requestMsMax, times } = deps;
+  const { accountId, userId, keyId } = caller;
+  const billing = { accountId, userId, keyId, factor: factorAt(entry, clock.now()) };
+  const affinityKey = conversation === undefined ? {} : { affinityKey: `${accountId} ${entry.id} ${conversation}` };
+  const tried = new Set<NodeId>();
+  let refusal: NodeRefusal | undefined;
+  while (exchange.attempts < attemptsMax) {
+    const placed = deps.place({ model: entry.id, ...affinityKey }, tried);
+    if ("refused" in placed) throw refusal ?? unplaced(placed.refused);
+    tried.add(placed.node);
+    const attempt = ++exchange.attempts;
+    const remainingMs = Math.max(0, requestMsMax - (clock.monotonicMs() - exchange.startedAtMs));
+    const request = { path, requestId: exchange.id, attempt, model: entry.id, slot: placed.slot, billing, remainingMs };
+    try {
+      const reply = await deps.upstream.send(placed.node, { ...request, body }, exchange.signal);
+      if (reply.status === 200) return await relay(exchange, reply, clock, times.stallMsMax);
+      refusal = await readNodeRefusal(reply);
+      if (refusal.status !== 503) throw refusal;
+    } catch (error) {
+      if (!(error instanceof NodeLost)) throw error;
+    }
+    exchange.signal.throwIfAborted();
+  }
+  throw refusal ?? unplaced("no_node_available");
+}
+
+function unplaced(why: "no_node_available" | "maintenance"): ApiError {
+  return why === "maintenance"
+    ? new ApiError("maintenance", "The model is in maintenance.", { retryAfterSeconds: maintenanceRetrySeconds })
+    : new ApiError("no_node_available", "No server for this model is available right now.", { retryAfterSeconds: 1 });
+}

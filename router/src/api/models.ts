@@ -1,0 +1,33 @@
+/** `GET /v1/models`: the models that the calling key may use. Counts for no limit and no quota. */
+import type { Catalogue } from "@weiche/shared/catalogue.ts";
+import type { KeyCache } from "../access/caller.ts";
+import { authenticate } from "./authenticate.ts";
+import type { Exchange } from "./exchange.ts";
+import { modelsOf } from "./model-rules.ts";
+
+export interface ModelsDeps {
+  readonly keys: KeyCache;
+  readonly catalogue: () => Catalogue;
+}
+
+export async function listModels(exchange: Exchange, { keys, catalogue }: ModelsDeps): Promise<void> {
+  const { caller } = await authenticate(exchange.request, keys);
+  exchange.accountId = caller.accountId;
+  exchange.keyId = caller.keyId;
+  const data = modelsOf(caller, catalogue()).map(({ id, factors }) => ({
+    id,
+    object: "model",
+    created: Math.floor(factors[0]!.validFromMs / 1_000),
+    owned_by: "weiche",
+  }));
+  const body = Buffer.from(JSON.stringify({ object: "list", data }));
+  exchange.status = 200;
+  exchange.bytesSent = body.length;
+  exchange.response.once("finish", () => (exchange.outcome = "answered"));
+  exchange.response.writeHead(200, {
+    "content-type": "application/json; charset=utf-8",
+    "content-length": body.length,
+    "x-request-id": exchange.id,
+  });
+  exchange.response.end(body);
+}

@@ -1,0 +1,66 @@
+/** An error that a node answered with, in our own shape: nothing else of it reaches a client. */
+import { finished } from "node:stream/promises";
+import { Type } from "typebox";
+import { Compile } from "typebox/compile";
+import type { ErrorBody } from "@weiche/shared/errors.ts";
+import { NodeLost, type UpstreamResponse } from "../nodes/upstream.ts";
+
+export class NodeRefusal extends Error {
+  readonly status: number;
+  readonly body: ErrorBody;
+  readonly headers: Record<string, string>;
+
+  constructor(status: number, body: ErrorBody, headers: Record<string, string>) {
+    super(`a node answered ${status}`);
+    this.status = status;
+    this.body = body;
+    this.headers = headers;
+  }
+}
+
+const bodyBytesMax = 64 << 10;
+const shape = Compile(
+  Type.Object({
+    error: Type.Object({
+      message: Type.String(),
+      type: Type.String(),
+      param: Type.Union([Type.String(), Type.Null()]),
+      code: Type.String(),
+    }),
+  }),
+);
+
+/** Reads an answer that is not 200. Throws `NodeLost` if there is no error in it. */
+export async function readNodeRefusal(answer: UpstreamResponse): Promise<NodeRefusal> {
+  const { status, headers, body } = answer;
+  const parsed = parse(await collect(answer));
+  body.destroy();
+  if (status < 400 || status > 599 || !shape.Check(parsed)) throw new NodeLost(`answered ${status} without an error`);
+  const { message, type, param, code } = parsed.error;
+  const retryAfter = String(headers["retry-after"] ?? "");
+  return new NodeRefusal(
+    status,
+    { error: { message, type, param, code } },
+    /^\d{1,6}$/.test(retryAfter) ? { "retry-after": retryAfter } : {},
+  );
+}
+
+async function collect({ body }: UpstreamResponse): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  body.on("data", (chunk: Buffer) => {
+    bytes += chunk.length;
+    chunks.push(chunk);
+    if (bytes > bodyBytesMax) body.destroy();
+  });
+  await finished(body, { writable: false }).catch(() => undefined);
+  return Buffer.concat(chunks).toString();
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

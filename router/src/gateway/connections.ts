@@ -1,0 +1,57 @@
+/** What is open: connections and the exchanges on them. */
+import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import type { Clock } from "@weiche/shared/clock.ts";
+import type { Exchange } from "../api/exchange.ts";
+
+export class Connections {
+  readonly #sockets = new Set<Socket>();
+  readonly #live = new Set<Exchange>();
+  readonly #bySocket = new WeakMap<Duplex, Set<Exchange>>();
+
+  addSocket(socket: Socket): void {
+    this.#sockets.add(socket);
+    socket.once("close", () => this.#sockets.delete(socket));
+  }
+
+  /** Until it is settled. */
+  addExchange(exchange: Exchange): void {
+    const { socket } = exchange.request;
+    const onSocket = this.#bySocket.get(socket) ?? new Set();
+    this.#bySocket.set(socket, onSocket.add(exchange));
+    this.#live.add(exchange);
+    exchange.onSettled(() => {
+      onSocket.delete(exchange);
+      this.#live.delete(exchange);
+    });
+  }
+
+  /** Whether an answer may be written to the connection itself: none is owed or begun on it, but for a torn request's. */
+  mayAnswerRaw(socket: Duplex): boolean {
+    const open = [...(this.#bySocket.get(socket) ?? [])];
+    return socket.writable && open.every(({ request, response }) => !request.complete && !response.headersSent);
+  }
+
+  /** Resolves when every exchange of now is settled, or after `graceMs`. */
+  settled(graceMs: number, clock: Clock): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = clock.after(graceMs, resolve);
+      const live = new Set(this.#live);
+      const check = () => {
+        if (live.size > 0) return;
+        timer.cancel();
+        resolve();
+      };
+      for (const exchange of live)
+        exchange.onSettled(() => {
+          live.delete(exchange);
+          check();
+        });
+      check();
+    });
+  }
+
+  destroyAll(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+}

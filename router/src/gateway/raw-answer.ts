@@ -1,0 +1,39 @@
+/** Answers on a connection on which there is no request that HTTP could be spoken about. */
+import type { Duplex } from "node:stream";
+import { htmlPage } from "./html-pages.ts";
+
+const answers = {
+  malformed: {
+    head: "400 Bad Request",
+    type: "application/json; charset=utf-8",
+    body: JSON.stringify({
+      error: { message: "The request is not valid HTTP.", type: "invalid_request_error", param: null, code: "400" },
+    }),
+  },
+  timeout: {
+    head: "408 Request Timeout",
+    type: "application/json; charset=utf-8",
+    body: JSON.stringify({
+      error: {
+        message: "The request did not arrive in time.",
+        type: "invalid_request_error",
+        param: null,
+        code: "408",
+      },
+    }),
+  },
+  unsupported: { head: "403 Forbidden", type: "text/html; charset=utf-8", body: htmlPage(403) },
+} as const;
+
+/** Writes the answer and closes the connection. */
+export function answerRaw(socket: Duplex, what: keyof typeof answers, requestId: string): void {
+  const { head, type, body } = answers[what];
+  const headers = [
+    `HTTP/1.1 ${head}`,
+    `content-type: ${type}`,
+    `content-length: ${Buffer.byteLength(body)}`,
+    `x-request-id: ${requestId}`,
+    "connection: close",
+  ];
+  socket.end(`${headers.join("\r\n")}\r\n\r\n${body}`, () => socket.destroy());
+}

@@ -1,0 +1,81 @@
+/** The one exit for everything that is not answered: an error body or a page, and an answer that stays readable. */
+import type { Clock } from "@weiche/shared/clock.ts";
+import { ApiError, asApiError, errorBody, errorHeaders, type ErrorBody } from "@weiche/shared/errors.ts";
+import { ClientGone, type Exchange } from "../api/exchange.ts";
+import { NodeRefusal } from "../api/node-refusal.ts";
+import { htmlPage, PageRefusal } from "./html-pages.ts";
+
+/** How long what a client still sends is thrown away before its connection closes. */
+const discardMs = 5_000;
+
+/** Writes the refusal. Whatever was taken for the request is given back at once. */
+export function refuse(exchange: Exchange, error: unknown, clock: Clock): void {
+  const { response, request } = exchange;
+  if (error instanceof ClientGone || exchange.settled) return exchange.settle();
+  if (response.headersSent) {
+    exchange.outcome = "broken";
+    request.socket.destroy();
+    return exchange.settle();
+  }
+  const { status, headers, body, code } = toRefusal(error);
+  exchange.outcome = "refused";
+  exchange.status = status;
+  exchange.errorCode = code;
+  exchange.bytesSent = Buffer.byteLength(body);
+  // A client that was not told to continue may send its next request instead of this one's body.
+  if (exchange.awaitsContinue) response.shouldKeepAlive = false;
+  response.writeHead(status, { ...headers, "content-length": exchange.bytesSent, "x-request-id": exchange.id });
+  if (exchange.bodyPending && !exchange.awaitsContinue) {
+    response.write(body);
+    discardBody(exchange, clock);
+  } else response.end(body);
+  exchange.settle();
+}
+
+/** The answer is complete to the client; the connection stays until its body has come or time is up. */
+function discardBody({ request, response }: Exchange, clock: Clock): void {
+  const { socket } = request;
+  const timer = clock.after(discardMs, () => {
+    response.end();
+    socket.destroySoon();
+  });
+  request.once("close", () => {
+    timer.cancel();
+    response.end();
+  });
+  request.resume();
+}
+
+interface Refusal {
+  readonly status: number;
+  readonly headers: Record<string, string>;
+  readonly body: string;
+  readonly code?: string;
+}
+
+function toRefusal(error: unknown): Refusal {
+  if (error instanceof PageRefusal) {
+    const headers: Record<string, string> = { "content-type": "text/html; charset=utf-8" };
+    if (error.retryAfterSeconds !== undefined) headers["retry-after"] = String(error.retryAfterSeconds);
+    return { status: error.status, headers, body: htmlPage(error.status) };
+  }
+  if (error instanceof NodeRefusal) return json(error.status, error.body, error.headers);
+  const known = asApiError(error);
+  const headers = errorHeaders(known);
+  if (known.status === 401) headers["www-authenticate"] = "Bearer";
+  return json(known.status, errorBody(known), headers);
+}
+
+function json(status: number, body: ErrorBody, headers: Record<string, string>): Refusal {
+  return {
+    status,
+    headers: { "content-type": "application/json; charset=utf-8", ...headers },
+    body: JSON.stringify(body),
+    code: body.error.code,
+  };
+}
+
+/** Whether an error is one that may happen. Anything else is a bug. */
+export function isExpected(error: unknown): boolean {
+  return [ApiError, PageRefusal, NodeRefusal, ClientGone].some((kind) => error instanceof kind);
+}

@@ -1,0 +1,137 @@
+/** The public listener: every request that reaches it gets one answer, with our request id and only our headers. */
+import { once } from "node:events";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { fastify, type FastifyReply, type FastifyRequest } from "fastify";
+import { ApiError } from "@weiche/shared/errors.ts";
+import { uuidv7 } from "@weiche/shared/ids.ts";
+import type { ListenAddress } from "@weiche/shared/listen.ts";
+import { nodePaths } from "@weiche/shared/node-protocol.ts";
+import { listenOn } from "@weiche/shared/ops-server.ts";
+import { BodyReaders } from "./api/body-readers.ts";
+import { Exchange, type ApiEvents, type Endpoint } from "./api/exchange.ts";
+import { generate, type GenerateDeps } from "./api/generate.ts";
+import { listModels } from "./api/models.ts";
+import type { RouterConfig } from "./config.ts";
+import { createClientAddress } from "./gateway/client-address.ts";
+import { Connections } from "./gateway/connections.ts";
+import { PageRefusal } from "./gateway/html-pages.ts";
+import { IpLimit } from "./gateway/ip-limit.ts";
+import { createListener, requireOneHost, type ListenerTimes, type ServerCertificate } from "./gateway/listener.ts";
+import { answerRaw } from "./gateway/raw-answer.ts";
+import { isExpected, refuse } from "./gateway/refuse.ts";
+
+export interface ApiServerDeps extends Pick<
+  GenerateDeps,
+  "keys" | "limiter" | "catalogue" | "place" | "upstream" | "clock"
+> {
+  readonly config: Pick<RouterConfig, "limits" | "requestMsMax"> & { readonly listen: { readonly api: ListenAddress } };
+  readonly events: ApiEvents;
+  /** Absent: plain HTTP behind a proxy. */
+  readonly tls?: ServerCertificate;
+  readonly times?: Partial<ApiTimes>;
+}
+
+export interface ApiServer {
+  /** Throws `StartError` if it cannot listen. */
+  listen(): Promise<ListenAddress>;
+  /** Takes no new requests; running ones may end within `graceMs`, then they are cut. */
+  close(graceMs: number): Promise<void>;
+}
+
+export type ApiTimes = GenerateDeps["times"] & ListenerTimes;
+
+const defaultTimes: ApiTimes = {
+  /** Looked at once a second, so that a head is waited for 20 s at most. */
+  headersMsMax: 19_000,
+  bodyMsMax: 60_000,
+  bytesPerExtraSecond: 250_000,
+  keepAliveMs: 75_000,
+  stallMsMax: 60_000,
+  graceMs: 5_000,
+};
+
+type Handler = (exchange: Exchange) => Promise<void>;
+
+export function createApiServer(deps: ApiServerDeps): ApiServer {
+  const { clock, events, config } = deps;
+  const times = { ...defaultTimes, ...deps.times };
+  const readers = new BodyReaders();
+  const generateDeps: GenerateDeps = { ...deps, readers, times, requestMsMax: config.requestMsMax };
+  const ipLimit = new IpLimit(config.limits, clock);
+  const addressOf = createClientAddress(config.limits.trustedProxies);
+  const connections = new Connections();
+  let draining = false;
+
+  const app = fastify({
+    serverFactory: (listener) => createListener(listener, times, deps.tls),
+    exposeHeadRoutes: false,
+    clientErrorHandler(error, socket) {
+      if (!connections.mayAnswerRaw(socket)) return socket.destroy();
+      answerRaw(socket, error.code === "ERR_HTTP_REQUEST_TIMEOUT" ? "timeout" : "malformed", uuidv7(clock));
+    },
+    frameworkErrors: (_error, request, reply) => serve("other", unsupported)(request, reply),
+  });
+  // Bodies are ours alone: Fastify looks at none of them, so that nothing is read or judged before the key is known.
+  for (const method of app.supportedMethods) app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
+  app.setNotFoundHandler(serve("other", unsupported));
+  for (const prefix of ["", "/v1"]) {
+    app.get(
+      `${prefix}/models`,
+      serve("models", (exchange) => listModels(exchange, deps)),
+    );
+    for (const endpoint of ["chat", "completions", "embeddings"] as const) {
+      const path = nodePaths[endpoint];
+      const handler = serve(endpoint, (exchange) => generate(exchange, path, generateDeps));
+      app.post(prefix + path.slice("/v1".length), handler);
+    }
+  }
+  const { server } = app;
+  server.on("connection", (socket: Socket) => connections.addSocket(socket));
+  server.on("connect", (_request: IncomingMessage, socket: Duplex) => answerRaw(socket, "unsupported", uuidv7(clock)));
+
+  /** The one way in and out of every route. */
+  function serve(endpoint: Endpoint, handler: Handler) {
+    return (request: FastifyRequest, reply: FastifyReply): void => {
+      reply.hijack();
+      void run(endpoint, handler, request.raw, reply.raw);
+    };
+  }
+
+  async function run(endpoint: Endpoint, handler: Handler, request: IncomingMessage, response: ServerResponse) {
+    const exchange = new Exchange(endpoint, request, response, clock);
+    connections.addExchange(exchange);
+    exchange.onSettled(() => events.requestFinished(exchange.finishedAt(clock.monotonicMs())));
+    if (draining) response.shouldKeepAlive = false;
+    try {
+      if (!ipLimit.admit(addressOf(request))) throw new PageRefusal(503, 1);
+      if (draining) throw new ApiError("maintenance", "This server is stopping.", { retryAfterSeconds: 1 });
+      requireOneHost(request);
+      await handler(exchange);
+    } catch (error) {
+      if (!isExpected(error)) events.requestFailed(exchange.id, error);
+      refuse(exchange, error, clock);
+    }
+  }
+
+  return {
+    async listen() {
+      await app.ready();
+      return { host: config.listen.api.host, port: await listenOn(server, config.listen.api, "API") };
+    },
+    async close(graceMs) {
+      draining = true;
+      const closed = server.listening ? once(server, "close") : Promise.resolve();
+      server.close();
+      await connections.settled(graceMs, clock);
+      connections.destroyAll();
+      await Promise.all([closed, readers[Symbol.asyncDispose](), app.close()]);
+    },
+  };
+}
+
+/** Any path that is not served, and any other method on one that is. */
+function unsupported(): Promise<void> {
+  return Promise.reject(new PageRefusal(403));
+}

@@ -1,0 +1,70 @@
+/** Every parameter of embeddings and legacy completions with its range, its refusal and the name that the refusal gives it. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startApi, type Harness } from "./api-harness.ts";
+
+let api: Harness;
+beforeAll(async () => {
+  api = await startApi();
+});
+afterAll(() => api[Symbol.asyncDispose]());
+
+describe("embeddings", () => {
+  const embed = (more: object) => ({ model: "vl-embedding-2b", input: "text", ...more });
+  test.each([
+    ["one text", {}],
+    ["a list of texts", { input: ["a", "b"] }],
+    ["2,048 texts", { input: Array.from({ length: 2_048 }, () => "t") }],
+    ["dimensions 64", { dimensions: 64 }],
+    ["dimensions 2048", { dimensions: 2_048 }],
+    ["encoding_format float", { encoding_format: "float" }],
+    ["encoding_format base64", { encoding_format: "base64" }],
+    ["an instruction", { instruction: "Find the answer." }],
+    ["null means absent", { dimensions: null, encoding_format: null, instruction: null }],
+    ["unknown fields", { user: "u", truncate: 5 }],
+  ])("accept: %s", async (_sentence, more) => {
+    expect((await api.post("/v1/embeddings", embed(more))).status).toBe(200);
+  });
+  test.each([
+    ["model is required", { model: undefined }, "model"],
+    ["an unknown model", { model: "nope" }, "model"],
+    ["a language model does not embed", { model: "small-24b" }, "model"],
+    ["input is required", { input: undefined }, "input"],
+    ["input is not null", { input: null }, "input"],
+    ["input is text", { input: 5 }, "input"],
+    ["input is not an empty list", { input: [] }, "input"],
+    ["input is a list of strings, not of tokens", { input: [1, 2] }, "input[0]"],
+    ["more than 2,048 texts", { input: Array.from({ length: 2_049 }, () => "t") }, "input"],
+    ["dimensions below 64", { dimensions: 63 }, "dimensions"],
+    ["dimensions above 2048", { dimensions: 2_049 }, "dimensions"],
+    ["dimensions is an integer", { dimensions: 64.5 }, "dimensions"],
+    ["encoding_format is float or base64", { encoding_format: "int8" }, "encoding_format"],
+    ["instruction is a string", { instruction: 5 }, "instruction"],
+  ])("refuse with 400 and name it: %s", async (_sentence, more, param) => {
+    const { status, json } = await api.post("/v1/embeddings", embed(more));
+    expect([status, json.error.type, json.error.param]).toEqual([400, "invalid_request_error", param]);
+  });
+});
+
+describe("legacy completions", () => {
+  const complete = (more: object) => ({ model: "coder-next", prompt: "Once", max_tokens: 5, ...more });
+  test.each([
+    ["model, prompt and max_tokens", {}],
+    ["a stream", { stream: true }],
+    ["sampling parameters", { temperature: 1, top_p: 0.5, stop: ["x"], n: 2, seed: 1, logprobs: 5 }],
+    ["an empty prompt", { prompt: "" }],
+    ["unknown fields", { best_of: 1, echo: false }],
+  ])("accept: %s", async (_sentence, more) => {
+    expect((await api.post("/v1/completions", complete(more))).status).toBe(200);
+  });
+  test.each([
+    ["prompt is required", { prompt: undefined }, "prompt"],
+    ["prompt is a string", { prompt: [1, 2] }, "prompt"],
+    ["model is required", { model: undefined }, "model"],
+    ["max_tokens is at least 1", { max_tokens: 0 }, "max_tokens"],
+    ["an embedding model does not complete", { model: "vl-embedding-2b" }, "model"],
+    ["beyond the context window", { max_tokens: 40_000 }, "max_tokens"],
+  ])("refuse with 400 and name it: %s", async (_sentence, more, param) => {
+    const { status, json } = await api.post("/v1/completions", complete(more));
+    expect([status, json.error.param]).toEqual([400, param]);
+  });
+});

@@ -1,0 +1,261 @@
+/** Every parameter of chat completions with its range, its refusal and the name that the refusal gives it. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { chat, startApi, type Harness } from "./api-harness.ts";
+
+let api: Harness;
+beforeAll(async () => {
+  api = await startApi();
+});
+afterAll(() => api[Symbol.asyncDispose]());
+
+const png = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB";
+const jpeg = "data:image/jpeg;base64,/9j/4AAQSkZJRgABAQAAAQABAAD/2wBD";
+const gif = "data:image/gif;base64,R0lGODlhAQABAAAAACH5BAEKAAEALAAA";
+const webp = "data:image/webp;base64,UklGRhoAAABXRUJQVlA4TA0AAAAvAAAA";
+const svg = `data:image/svg+xml;base64,${Buffer.from("<svg xmlns='x'></svg>").toString("base64")}`;
+const image = (url: string) => ({ type: "image_url", image_url: { url } });
+const images = (...urls: string[]) => ({ messages: [{ role: "user", content: urls.map(image) }] });
+const messages = (...list: unknown[]) => ({ messages: list });
+const tool = (name: string) => ({ type: "function", function: { name, parameters: { type: "object" } } });
+const call = { id: "c1", type: "function", function: { name: "f", arguments: "{}" } };
+const user = { role: "user", content: "Hello" };
+const small = (more: object) => ({ model: "small-24b", ...more });
+const thinker = (more: object) => ({ model: "general-3.8-27b", ...more });
+const coder = (more: object) => ({ model: "coder-next", ...more });
+
+const accepted: [sentence: string, more: Record<string, unknown>][] = [
+  ["max_tokens is an integer", { max_tokens: 100 }],
+  ["max_tokens may be 1", { max_tokens: 1 }],
+  ["max_completion_tokens is accepted as well", { max_completion_tokens: 100 }],
+  ["temperature may be 0", { temperature: 0 }],
+  ["temperature may be 2", { temperature: 2 }],
+  ["top_p may be 0 or 1", { top_p: 1 }],
+  ["stop may be a string", { stop: "\n" }],
+  ["stop may be an array", { stop: ["a", "b"] }],
+  ["n may be 128", { n: 128 }],
+  ["seed is an integer", { seed: 42 }],
+  ["seed may be negative", { seed: -1 }],
+  ["penalties may be -2", { presence_penalty: -2, frequency_penalty: -2 }],
+  ["penalties may be 2", { presence_penalty: 2, frequency_penalty: 2 }],
+  ["logprobs with top_logprobs", { logprobs: true, top_logprobs: 20 }],
+  ["top_logprobs 0 without logprobs", { top_logprobs: 0 }],
+  ["stream is a boolean", { stream: false }],
+  ["stream_options with include_usage", { stream: true, stream_options: { include_usage: true } }],
+  ["stream_options without stream", { stream_options: { include_usage: true } }],
+  ["tools with tool_choice auto", { tools: [tool("f")], tool_choice: "auto" }],
+  ["tool_choice none", { tools: [tool("f")], tool_choice: "none" }],
+  ["tool_choice required", { tools: [tool("f")], tool_choice: "required" }],
+  [
+    "tool_choice names one function",
+    { tools: [tool("f")], tool_choice: { type: "function", function: { name: "f" } } },
+  ],
+  ["a tool without description and parameters", { tools: [{ type: "function", function: { name: "f" } }] }],
+  ["response_format json_object", { response_format: { type: "json_object" } }],
+  ["response_format text", { response_format: { type: "text" } }],
+  [
+    "response_format json_schema",
+    { response_format: { type: "json_schema", json_schema: { name: "n", schema: { type: "object" }, strict: true } } },
+  ],
+  ["reasoning_effort none", { reasoning_effort: "none" }],
+  ["general-4-31b: any effort but none switches reasoning on", { reasoning_effort: "high" }],
+  ["general-3.8-27b accepts low", thinker({ reasoning_effort: "low" })],
+  ["general-3.8-27b accepts medium", thinker({ reasoning_effort: "medium" })],
+  ["general-3.8-27b accepts xhigh", thinker({ reasoning_effort: "xhigh" })],
+  ["general-3.8-27b accepts none", thinker({ reasoning_effort: "none" })],
+  ["a model without reasoning takes reasoning_effort and produces none", small({ reasoning_effort: "high" })],
+  ["chat_template_kwargs switches reasoning", { chat_template_kwargs: { enable_thinking: true } }],
+  ["chat_template_kwargs with coder-next", coder({ chat_template_kwargs: { enable_thinking: false } })],
+  ["content as an array of text parts", messages({ role: "user", content: [{ type: "text", text: "Hi" }] })],
+  ["all four roles", messages({ role: "system", content: "s" }, user, { role: "assistant", content: "a" }, user)],
+  [
+    "an assistant's tool_calls and the tool's answer",
+    messages(
+      user,
+      { role: "assistant", content: null, tool_calls: [call] },
+      {
+        role: "tool",
+        tool_call_id: "c1",
+        content: "42",
+      },
+    ),
+  ],
+  ["tool_calls without content", messages(user, { role: "assistant", tool_calls: [call] }, user)],
+  ["an answer that ended while reasoning may be sent back", messages(user, { role: "assistant", content: null }, user)],
+  [
+    "a sent-back reasoning_content is ignored",
+    messages(user, { role: "assistant", content: "a", reasoning_content: { any: 1 } }, user),
+  ],
+  ["a PNG as data URI", images(png)],
+  ["a JPEG as data URI", images(jpeg)],
+  ["a WebP as data URI", images(webp)],
+  ["a GIF as data URI", images(gif)],
+  ["an image is what its bytes are, not what it is called", images(png.replace("image/png", "image/x-unknown"))],
+  ["four images", images(png, jpeg, gif, webp)],
+  ["an image beside text", messages({ role: "user", content: [{ type: "text", text: "?" }, image(png)] })],
+  ["detail and other fields of an image are dropped", messages({ role: "user", content: [{ ...image(png), x: 1 }] })],
+  ["unknown fields at the top", { user: "u", store: true, metadata: { a: [1] }, service_tier: "auto", logit_bias: 5 }],
+  ["unknown fields in a message", messages({ ...user, name: "n", cache_control: {} })],
+  ["unknown fields in chat_template_kwargs", { chat_template_kwargs: { enable_thinking: true, other: [1] } }],
+  ["unknown fields in stream_options", { stream: true, stream_options: { include_obfuscation: false } }],
+  ["unknown fields in tools", { tools: [{ ...tool("f"), cache: 1, function: { name: "f", strict: true } }] }],
+  [
+    "null for an optional parameter means absent",
+    Object.fromEntries(
+      [
+        ...["max_tokens", "max_completion_tokens", "temperature", "top_p", "stop", "n", "seed", "presence_penalty"],
+        ...["frequency_penalty", "logprobs", "top_logprobs", "stream", "stream_options", "tools", "tool_choice"],
+        ...["response_format", "reasoning_effort", "chat_template_kwargs"],
+      ].map((name) => [name, null]),
+    ),
+  ],
+  ["null within an optional parameter means absent", { stream_options: { include_usage: null } }],
+  ["small-24b with chat_template_kwargs null", small({ chat_template_kwargs: null })],
+  ["max_tokens as large as the context window is the node's to judge", { max_tokens: 32_768 }],
+  ["integers may be written as 1.0 or 1e2", { n: 1.0, max_tokens: 1e2 }],
+];
+test.each(accepted)("chat accepts: %s", async (_sentence, more) => {
+  const answer = await api.post("/v1/chat/completions", chat(more));
+  expect([answer.status, answer.json]).toEqual([200, { ok: true }]);
+});
+
+const refused: [sentence: string, more: Record<string, unknown>, param: string, message?: RegExp][] = [
+  ["model is required", { model: undefined }, "model"],
+  ["model is a string", { model: 5 }, "model"],
+  ["model is not null", { model: null }, "model"],
+  ["an unknown model", { model: "nope" }, "model", /does not exist/],
+  ["an embedding model does not chat", { model: "vl-embedding-2b" }, "model"],
+  ["messages are required", { messages: undefined }, "messages"],
+  ["messages are an array", { messages: "Hello" }, "messages"],
+  ["at least one message", { messages: [] }, "messages"],
+  ["a message is an object", messages("Hello"), "messages[0]"],
+  ["a role is one of four", messages({ role: "developer", content: "x" }), "messages[0].role"],
+  ["a role is required", messages({ content: "x" }), "messages[0].role"],
+  ["content is a string or parts", messages(user, { role: "user", content: 5 }), "messages[1].content"],
+  ["a user's content is required", messages({ role: "user" }), "messages[0].content"],
+  ["a user's content is not null", messages({ role: "user", content: null }), "messages[0].content"],
+  ["a system's content is required", messages({ role: "system" }, user), "messages[0].content"],
+  ["an assistant needs content or tool_calls", messages({ role: "assistant" }), "messages[0].content"],
+  ["a tool's answer carries tool_call_id", messages({ role: "tool", content: "x" }), "messages[0].tool_call_id"],
+  ["a tool_call has an id", messages({ role: "assistant", tool_calls: [{}] }), "messages[0].tool_calls[0].id"],
+  [
+    "a tool_call's arguments are a string",
+    messages({ role: "assistant", tool_calls: [{ id: "c", function: { name: "f", arguments: {} } }] }),
+    "messages[0].tool_calls[0].function.arguments",
+  ],
+  ["a part has a kind", messages({ role: "user", content: [{ text: "x" }] }), "messages[0].content[0].type"],
+  [
+    "a part is text or image_url",
+    messages({ role: "user", content: [{ type: "audio" }] }),
+    "messages[0].content[0].type",
+  ],
+  ["a text part has text", messages({ role: "user", content: [{ type: "text" }] }), "messages[0].content[0].text"],
+  [
+    "an image has a url",
+    messages({ role: "user", content: [{ type: "image_url" }] }),
+    "messages[0].content[0].image_url",
+  ],
+  ["images go into user messages", messages({ role: "system", content: [image(png)] }), "messages[0].content[0].type"],
+  ["an image given as a link", images("https://x.example/a.png"), "messages[0].content[0].image_url.url", /data URI/],
+  ["an image given as http", images("http://127.0.0.1/a.png"), "messages[0].content[0].image_url.url"],
+  ["an image given as a file", images("file:///etc/passwd"), "messages[0].content[0].image_url.url"],
+  ["an image that is not Base64", images("data:image/png,abc"), "messages[0].content[0].image_url.url"],
+  ["an image of broken Base64", images("data:image/png;base64,%%%%"), "messages[0].content[0].image_url.url"],
+  ["an image without bytes", images("data:image/png;base64,"), "messages[0].content[0].image_url.url"],
+  ["an SVG, called what it is", images(svg), "messages[0].content[0].image_url.url", /png, jpeg, webp, gif/],
+  ["an SVG that is called PNG", images(svg.replace("svg+xml", "png")), "messages[0].content[0].image_url.url"],
+  ["more than four images", images(png, png, png, png, png), "messages", /at most 4/],
+  ["small-24b takes no images", { ...images(png), ...small({}) }, "messages[0].content[0].image_url.url", /no images/],
+  ["general-3.8-27b takes no images", thinker(images(png)), "messages[0].content[0].image_url.url", /no images/],
+  ["coder-next takes no images", coder(images(png)), "messages[0].content[0].image_url.url", /no images/],
+  ["max_tokens is at least 1", { max_tokens: 0 }, "max_tokens"],
+  ["max_tokens is an integer", { max_tokens: 1.5 }, "max_tokens"],
+  ["nothing is converted to a number", { max_tokens: "10" }, "max_tokens"],
+  ["max_completion_tokens is at least 1", { max_completion_tokens: -1 }, "max_completion_tokens"],
+  ["temperature is at least 0", { temperature: -0.1 }, "temperature"],
+  ["temperature is at most 2", { temperature: 2.1 }, "temperature"],
+  ["temperature is a number", { temperature: "1" }, "temperature"],
+  ["top_p is at least 0", { top_p: -0.1 }, "top_p"],
+  ["top_p is at most 1", { top_p: 1.1 }, "top_p"],
+  ["stop is a string or an array", { stop: 5 }, "stop"],
+  ["stop is an array of strings", { stop: ["a", 5] }, "stop[1]"],
+  ["n is at least 1", { n: 0 }, "n"],
+  ["n is at most 128", { n: 129 }, "n"],
+  ["seed is an integer", { seed: 0.5 }, "seed"],
+  ["presence_penalty is at most 2", { presence_penalty: 2.1 }, "presence_penalty"],
+  ["presence_penalty is at least -2", { presence_penalty: -2.1 }, "presence_penalty"],
+  ["frequency_penalty is at most 2", { frequency_penalty: 2.1 }, "frequency_penalty"],
+  ["frequency_penalty is at least -2", { frequency_penalty: -2.1 }, "frequency_penalty"],
+  ["logprobs is a boolean", { logprobs: 5 }, "logprobs"],
+  ["top_logprobs is at most 20", { logprobs: true, top_logprobs: 21 }, "top_logprobs"],
+  ["top_logprobs is at least 0", { logprobs: true, top_logprobs: -1 }, "top_logprobs"],
+  ["top_logprobs needs logprobs", { top_logprobs: 2 }, "top_logprobs"],
+  ["stream is a boolean", { stream: "true" }, "stream"],
+  ["stream_options is an object", { stream_options: true }, "stream_options"],
+  ["include_usage is a boolean", { stream_options: { include_usage: 1 } }, "stream_options.include_usage"],
+  ["tools is an array", { tools: {} }, "tools"],
+  ["a tool is of type function", { tools: [{ type: "web", function: { name: "f" } }] }, "tools[0].type"],
+  ["a tool has a name", { tools: [{ type: "function", function: {} }] }, "tools[0].function.name"],
+  [
+    "a tool's parameters are an object",
+    { tools: [{ type: "function", function: { name: "f", parameters: [] } }] },
+    "tools[0].function.parameters",
+  ],
+  ["tool_choice is one of its words", { tools: [tool("f")], tool_choice: "any" }, "tool_choice"],
+  [
+    "tool_choice names a function of tools",
+    { tools: [tool("f")], tool_choice: { type: "function", function: { name: "g" } } },
+    "tool_choice",
+  ],
+  [
+    "tool_choice names a function without tools",
+    { tool_choice: { type: "function", function: { name: "g" } } },
+    "tool_choice",
+  ],
+  ["tool_choice required needs tools", { tool_choice: "required" }, "tool_choice"],
+  ["response_format has a known type", { response_format: { type: "xml" } }, "response_format.type"],
+  ["response_format is an object", { response_format: "json" }, "response_format"],
+  ["json_schema is required for its type", { response_format: { type: "json_schema" } }, "response_format.json_schema"],
+  [
+    "a json_schema has a name",
+    { response_format: { type: "json_schema", json_schema: { schema: {} } } },
+    "response_format.json_schema.name",
+  ],
+  [
+    "a json_schema has a schema",
+    { response_format: { type: "json_schema", json_schema: { name: "n" } } },
+    "response_format.json_schema.schema",
+  ],
+  ["reasoning_effort is a string", { reasoning_effort: 1 }, "reasoning_effort"],
+  [
+    "general-3.8-27b rejects high",
+    thinker({ reasoning_effort: "high" }),
+    "reasoning_effort",
+    /none, low, medium, xhigh/,
+  ],
+  ["a level that the model does not have", { reasoning_effort: "extreme" }, "reasoning_effort"],
+  [
+    "small-24b rejects chat_template_kwargs",
+    small({ chat_template_kwargs: { enable_thinking: false } }),
+    "chat_template_kwargs",
+  ],
+  ["small-24b rejects empty chat_template_kwargs", small({ chat_template_kwargs: {} }), "chat_template_kwargs"],
+  ["chat_template_kwargs is an object", { chat_template_kwargs: true }, "chat_template_kwargs"],
+  [
+    "enable_thinking is a boolean",
+    { chat_template_kwargs: { enable_thinking: "no" } },
+    "chat_template_kwargs.enable_thinking",
+  ],
+];
+test.each(refused)("chat refuses with 400 and names it: %s", async (_sentence, more, param, message = /./) => {
+  const answer = await api.post("/v1/chat/completions", chat(more));
+  expect([answer.status, answer.json]).toEqual([
+    400,
+    { error: { message: expect.stringMatching(message), type: "invalid_request_error", param, code: "400" } },
+  ]);
+});
+
+test.each(["max_tokens", "max_completion_tokens"])("%s beyond the context window names the counts", async (name) => {
+  const { status, json } = await api.post("/v1/chat/completions", chat({ [name]: 32_769 }));
+  expect([status, json.error.type, json.error.code]).toEqual([400, "ContextWindowExceededError", "400"]);
+  expect(json.error.message).toMatch(/32768.*32769/);
+});
