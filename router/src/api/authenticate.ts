@@ -36,12 +36,13 @@ export function quotaExhausted(): ApiError {
   return new ApiError("insufficient_quota", "The credits of this billing period are used up.");
 }
 
-/** Node keeps the first of several such headers; a client or proxy that sends two different ones must not be guessed at. */
+/** Node keeps the first of several such headers, a proxy joins them: two different ones must not be guessed at. */
 function bearerKey({ headers, rawHeaders }: IncomingMessage): string | undefined {
-  const { authorization } = headers;
-  if (authorization === undefined) return undefined;
+  if (headers.authorization === undefined) return undefined;
+  const credentials = new Set<string>();
   for (let at = 0; at < rawHeaders.length; at += 2)
-    if (rawHeaders[at]!.toLowerCase() === "authorization" && rawHeaders[at + 1] !== authorization)
-      throw new ApiError("invalid_request", "The request carries two different credentials.");
-  return /^bearer +([^\s]+)$/i.exec(authorization)?.[1];
+    if (rawHeaders[at]!.toLowerCase() === "authorization")
+      for (const credential of rawHeaders[at + 1]!.split(",")) credentials.add(credential.trim());
+  if (credentials.size > 1) throw new ApiError("invalid_request", "The request carries two different credentials.");
+  return /^bearer +([^\s]+)$/i.exec([...credentials][0]!)?.[1];
 }
