@@ -13,6 +13,8 @@ export interface AnswerShape {
   /** The calls that may be made instead of content. */
   readonly tools: readonly Tool[];
   readonly calls: "one" | "many";
+  /** A thought comes before it, behind which models begin a new line. */
+  readonly afterThought: boolean;
 }
 
 /** A schema that unfolds beyond these is refused: the client could otherwise occupy the engine with it. */
@@ -45,7 +47,7 @@ export function answerGrammar(shape: AnswerShape): string {
     answers.push(shape.calls === "one" ? call : `${call} ("\\n" ${call})*`);
   }
   if (shape.schema !== undefined) answers.push(new Schema(shape.schema, builder).root());
-  return `root ::= [ \\n]{0,2} (${answers.join(" | ")})${basics}${builder.text()}`;
+  return `root ::= ${shape.afterThought ? "[ \\n]{0,2} " : ""}(${answers.join(" | ")})${basics}${builder.text()}`;
 }
 
 function toolCall(tool: Tool, parameters: Schema): string {

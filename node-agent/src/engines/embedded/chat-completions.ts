@@ -18,9 +18,8 @@ async function planChat(call: Call, request: ChatRequest): Promise<AnswerPlan[]>
   const { engine, signal } = call;
   if (engine.sequences === undefined) throw generatesNothing();
   const bound = request.toolRequired || request.schema !== undefined;
-  const shape = request.toolRequired ? { tools: request.tools, calls: request.calls } : request;
-  const grammar = bound ? compileGrammar(engine, answerGrammar(shape)) : undefined;
   const prompt = engine.template.render(request, (value) => engine.vocabulary.guardAll(value), bound);
+  const grammar = bound ? compileGrammar(engine, grammarOf(request, prompt.startsThinking)) : undefined;
   const promptTokens = await engine.vocabulary.encodePrompt(prompt.text, engine.contextTokens, signal);
   const seed = request.sampling.seed ?? call.surroundings.randomSeed();
   const plan: Omit<AnswerPlan, "seed"> = {
@@ -37,6 +36,11 @@ async function planChat(call: Call, request: ChatRequest): Promise<AnswerPlan[]>
     logprobs: request.logprobs,
   };
   return Array.from({ length: request.choices }, (_, index) => ({ ...plan, seed: (seed + index) >>> 0 }));
+}
+
+/** A call that must be made leaves no room for content. */
+function grammarOf({ toolRequired, schema, tools, calls }: ChatRequest, afterThought: boolean): string {
+  return answerGrammar({ tools, calls, afterThought, ...(!toolRequired && { schema }) });
 }
 
 export function generatesNothing(): RequestError {

@@ -32,13 +32,14 @@ try {
 
 async function start(options: Options): Promise<void> {
   await listen(options.listen);
-  process.once("SIGTERM", () => void stop());
-  process.once("SIGINT", () => void stop());
+  // Not `once`: a library of node-llama-cpp would find itself the only listener and end the process with the signal.
+  process.on("SIGTERM", () => void stop());
+  process.on("SIGINT", () => void stop());
   say(`listening on ${address(options.listen)}`);
   // Loading the library takes longer than loading a small model: the port is open before.
-  const { loadEngine } = await import("./model.ts");
+  const [{ loadEngine }, { handlers }] = await Promise.all([import("./model.ts"), import("./handlers.ts")]);
   const engine = await loadEngine(options, (line) => process.stderr.write(`llama.cpp: ${line}\n`));
-  server.open(engine);
+  server.open(engine, handlers);
   const { alias, contextTokens } = engine;
   say(`${alias} is ready: ${options.parallel} × ${contextTokens} tokens, ${options.threads} threads`);
 }

@@ -1,5 +1,6 @@
 /** Loads the model file and makes what answers are generated with. */
 import { stat } from "node:fs/promises";
+import { setImmediate } from "node:timers/promises";
 import {
   getLlama,
   LlamaLogLevel,
@@ -39,19 +40,22 @@ export interface Engine {
     readonly countTokens: (tokens: Token[]) => number;
   };
   load(): Load;
-  close(): Promise<void>;
 }
 
-/** `log` gets what llama.cpp warns of; it says nothing of prompts. */
+/** `log` gets what llama.cpp warns of; it says nothing of prompts. A start that fails is told in one line. */
 export async function loadEngine(options: Options, log: (line: string) => void): Promise<Engine> {
   const said: string[] = [];
+  let warn = (line: string): void => void said.push(line);
   try {
     await stat(options.modelFile);
-    return await load(options, (line) => void said.push(line));
+    const engine = await load(options, (line) => warn(line));
+    for (const line of said) log(line);
+    warn = log;
+    return engine;
   } catch (error) {
+    // What llama.cpp said of it arrives a moment later.
+    await setImmediate();
     throw new StartError(`cannot load ${options.modelFile}: ${reason(error as NodeJS.ErrnoException, said)}`);
-  } finally {
-    for (const line of said.splice(0)) log(line);
   }
 }
 
@@ -62,6 +66,8 @@ async function load(options: Options, warn: (line: string) => void): Promise<Eng
     skipDownload: true,
     progressLogs: false,
     maxThreads: options.threads,
+    // By default it refuses to use the last gigabyte of memory, even for a model of three megabytes.
+    ramPadding: 0,
     logLevel: LlamaLogLevel.warn,
     logger: (_level, message) => warn(message.trim()),
   });
@@ -78,7 +84,6 @@ async function load(options: Options, warn: (line: string) => void): Promise<Eng
     template,
     vocabulary,
     metrics: new Metrics(),
-    close: () => llama.dispose(),
   };
   return options.embeddings
     ? { ...common, ...(await makeEmbeddings(model, contextTokens, options.threads)) }

@@ -1,9 +1,6 @@
 /** The engine's HTTP server: it listens before the model is loaded, and ends what runs when it is stopped. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { sendJson, type Surroundings } from "./call.ts";
-import { chatCompletions } from "./chat-completions.ts";
-import { completions } from "./completions.ts";
-import { embeddings } from "./embeddings.ts";
+import { sendJson, type Call, type Surroundings } from "./call.ts";
 import { isObject } from "./fields.ts";
 import { metricsText } from "./metrics.ts";
 import type { Engine } from "./model.ts";
@@ -13,18 +10,14 @@ const bodyBytesMax = 32 << 20;
 /** Longer than the connections of an agent idle, so that none is closed while a request is on its way. */
 const idleMs = 60_000;
 
-const posts = new Map([
-  ["/v1/chat/completions", chatCompletions],
-  ["/v1/completions", completions],
-  ["/v1/embeddings", embeddings],
-]);
+type Handlers = ReadonlyMap<string, (call: Call) => Promise<void>>;
 
 export class EngineServer {
   readonly http: Server;
   readonly #surroundings: Surroundings;
   readonly #stopping = new AbortController();
   readonly #running = new Set<Promise<void>>();
-  #engine: Engine | undefined;
+  #loaded: { readonly engine: Engine; readonly handlers: Handlers } | undefined;
 
   constructor(surroundings: Surroundings) {
     this.#surroundings = surroundings;
@@ -35,8 +28,8 @@ export class EngineServer {
   }
 
   /** The model is loaded. */
-  open(engine: Engine): void {
-    this.#engine = engine;
+  open(engine: Engine, handlers: Handlers): void {
+    this.#loaded = { engine, handlers };
   }
 
   /** Takes no further request and ends those that run; resolves when they have let go of the model. */
@@ -60,9 +53,8 @@ export class EngineServer {
 
   async #route(request: IncomingMessage, response: ServerResponse, signal: AbortSignal): Promise<void> {
     const path = request.url!.split("?", 1)[0]!;
-    const post = posts.get(path);
-    const engine = this.#engine;
-    if (engine === undefined) throw new RequestError(503, "unavailable_error", "Loading model");
+    if (this.#loaded === undefined) throw new RequestError(503, "unavailable_error", "Loading model");
+    const { engine, handlers } = this.#loaded;
     if (request.method === "GET" && path === "/health") return sendJson(response, 200, { status: "ok" });
     if (request.method === "GET" && path === "/v1/models") return sendJson(response, 200, this.#models(engine));
     if (request.method === "GET" && path === "/metrics") {
@@ -70,12 +62,13 @@ export class EngineServer {
       response.end(metricsText(engine.metrics, engine.load(), engine.alias));
       return;
     }
-    if (request.method !== "POST" || post === undefined)
+    const handle = handlers.get(path);
+    if (request.method !== "POST" || handle === undefined)
       throw new RequestError(404, "not_found_error", "no such path or method");
     const body = await readBody(request);
     if (isObject(body) && typeof body["model"] === "string" && body["model"] !== engine.alias)
       throw new RequestError(404, "not_found_error", "the model does not exist here", { param: "model" });
-    await post({ engine, surroundings: this.#surroundings, body, response, signal });
+    await handle({ engine, surroundings: this.#surroundings, body, response, signal });
   }
 
   #models(engine: Engine) {

@@ -8,6 +8,8 @@ import { contextExceeded, invalid } from "./request-error.ts";
 const divider = "\u{FDD0}";
 /** A longer text is counted in slices first, so that tokenising it never holds up the other answers for long. */
 const sliceLength = 1 << 16;
+/** Of what goes into a template, which is rendered recursively. */
+const depthMax = 200;
 /** A code point has at most four bytes, so text that is still incomplete after as many tokens never becomes complete. */
 const tokensPerCodePointMax = 4;
 
@@ -43,11 +45,13 @@ export class Vocabulary {
   }
 
   /** The same for every string inside a JSON value. */
-  guardAll(value: unknown): unknown {
+  guardAll(value: unknown, depth = 0): unknown {
+    if (depth > depthMax) throw invalid("the request is nested too deeply");
     if (typeof value === "string") return this.guard(value);
-    if (Array.isArray(value)) return value.map((item) => this.guardAll(item));
+    if (Array.isArray(value)) return value.map((item) => this.guardAll(item, depth + 1));
     if (typeof value !== "object" || value === null) return value;
-    return Object.fromEntries(Object.entries(value).map(([key, item]) => [this.guard(key), this.guardAll(item)]));
+    const guarded = (item: unknown) => this.guardAll(item, depth + 1);
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [this.guard(key), guarded(item)]));
   }
 
   /** Numbers of a client, as tokens of this model. */

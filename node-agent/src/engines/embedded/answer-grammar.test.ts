@@ -1,0 +1,168 @@
+import { getLlama, LlamaGrammar, LlamaLogLevel, type Llama } from "node-llama-cpp";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { answerGrammar } from "./answer-grammar.ts";
+
+let llama: Llama;
+beforeAll(async () => {
+  llama = await getLlama({ gpu: false, build: "never", skipDownload: true, logLevel: LlamaLogLevel.error });
+});
+afterAll(() => llama.dispose());
+
+/** Asks llama.cpp itself which of the texts the grammar takes. */
+function taken(grammar: string, texts: readonly string[]): string[] {
+  const compiled = new LlamaGrammar(llama, { grammar }) as unknown as { _testText(text: string): boolean };
+  return texts.filter((text) => compiled._testText(text));
+}
+
+const json = (schema: unknown) => answerGrammar({ schema, tools: [], calls: "many", afterThought: false });
+
+/** The texts about which the grammar of the schema is wrong. */
+function misjudged(schema: unknown, good: readonly string[], bad: readonly string[]): string[] {
+  const accepted = taken(json(schema), [...good, ...bad]);
+  return [...good.filter((text) => !accepted.includes(text)), ...accepted.filter((text) => bad.includes(text))];
+}
+
+const person = {
+  type: "object",
+  properties: { name: { type: "string" }, age: { type: "integer" }, city: { type: "string" } },
+  required: ["name", "city"],
+};
+
+describe("a schema", () => {
+  test("asks for the required fields and takes the optional ones, in their order", () => {
+    expect(
+      misjudged(
+        person,
+        ['{"name": "A", "age": 4, "city": "B"}', '{"name":"A","city":"B"}', '{\n  "name": "A",\n  "city": "B"\n}'],
+        [
+          '{"name": "A"}',
+          '{"city": "B", "name": "A"}',
+          '{"name": "A", "city": "B", "x": 1}',
+          '{"name": 1, "city": "B"}',
+        ],
+      ),
+    ).toEqual([]);
+  });
+
+  test("with only optional fields takes any selection of them", () => {
+    const schema = { type: "object", properties: { a: { type: "null" }, b: { type: "null" }, c: { type: "null" } } };
+    expect(
+      misjudged(
+        schema,
+        ["{}", '{"a":null}', '{"c":null}', '{"a":null,"c":null}', '{"a":null,"b":null,"c":null}'],
+        ['{"c":null,"a":null}', '{"a":null,}', '{,"b":null}', '{"a":null "b":null}'],
+      ),
+    ).toEqual([]);
+  });
+
+  test("of numbers knows whole ones, without an exponent", () => {
+    expect(misjudged({ type: "integer" }, ["0", "-7", "123"], ["01", "1.5", "8e9", "+1", ""])).toEqual([]);
+    expect(misjudged({ type: "number" }, ["0", "-1.5", "2e3", "1.5E-2"], ["1.", ".5", "NaN"])).toEqual([]);
+  });
+
+  test("bounds strings and arrays", () => {
+    expect(
+      misjudged({ type: "string", minLength: 1, maxLength: 2 }, ['"a"', '"ä🙂"', '"\\n\\u00e4"'], ['""', '"abc"']),
+    ).toEqual([]);
+    const array = { type: "array", items: { type: "boolean" }, minItems: 1, maxItems: 2 };
+    expect(misjudged(array, ["[true]", "[true, false]"], ["[]", "[true,true,true]", "[1]"])).toEqual([]);
+    expect(
+      misjudged({ type: "array", items: { type: "null" }, maxItems: 1 }, ["[]", "[null]"], ["[null,null]"]),
+    ).toEqual([]);
+    expect(misjudged({ type: "array", items: {}, maxItems: 0 }, ["[]"], ["[1]"])).toEqual([]);
+  });
+
+  test("knows choices of values, of types and of schemas", () => {
+    expect(
+      misjudged({ enum: ["red", 'a"b\\c', 3, null, "Öl"] }, ['"red"', '"a\\"b\\\\c"', "3", "null", '"Öl"'], ['"blue"']),
+    ).toEqual([]);
+    expect(misjudged({ const: { a: 1 } }, ['{"a":1}'], ['{"a":2}'])).toEqual([]);
+    expect(misjudged({ type: ["string", "null"] }, ['"x"', "null"], ["1"])).toEqual([]);
+    expect(misjudged({ anyOf: [{ type: "boolean" }, { const: 1 }] }, ["true", "1"], ["2"])).toEqual([]);
+    const merged = { allOf: [{ $ref: "#/$defs/a" }, { properties: { b: { type: "null" } }, required: ["b"] }] };
+    const a = { type: "object", properties: { a: { type: "null" } }, required: ["a"] };
+    expect(misjudged({ ...merged, $defs: { a } }, ['{"a":null,"b":null}'], ['{"a":null}', '{"b":null}'])).toEqual([]);
+  });
+
+  test("may contain itself", () => {
+    const node = { type: "object", properties: { next: { $ref: "#/$defs/node" } } };
+    expect(
+      misjudged(
+        { $ref: "#/$defs/node", $defs: { node } },
+        ["{}", '{"next":{"next":{}}}'],
+        ['{"next":1}', '{"next":{"next":[]}}'],
+      ),
+    ).toEqual([]);
+  });
+
+  test("of other fields takes them where it speaks of them", () => {
+    expect(
+      misjudged(
+        { type: "object", additionalProperties: { type: "integer" } },
+        ["{}", '{"x": 1, "y": 2}'],
+        ['{"x": "1"}'],
+      ),
+    ).toEqual([]);
+    const open = { type: "object", properties: { a: { type: "null" } }, additionalProperties: true };
+    expect(misjudged(open, ["{}", '{"a":null,"x":[{}]}', '{"x":1}'], ['{"a":1,"b":2,}'])).toEqual([]);
+    expect(misjudged({ type: "object", properties: {} }, ["{}"], ['{"a":1}'])).toEqual([]);
+  });
+
+  test("that says nothing takes any JSON, and `object` any object", () => {
+    const texts = ["1", "[]", '{"a": [1, {"b": null}], "c": "\\u00e4"}'];
+    expect(misjudged({}, texts, ["", "{a:1}", "'x'", "nul"])).toEqual([]);
+    expect(misjudged({ type: "object" }, texts.slice(2), texts.slice(0, 2))).toEqual([]);
+  });
+});
+
+test.each([
+  [{ type: "nonsense" }, "a type that does not exist"],
+  [{ $ref: "#/$defs/none" }, "leads nowhere"],
+  [{ $ref: "https://example.org/schema" }, "leads out of it"],
+  [{ $ref: "#/$defs/a", $defs: { a: { anyOf: [{ $ref: "#/$defs/a" }, {}] } } }, "leads to itself"],
+  [{ enum: [] }, "allows nothing"],
+  [{ type: "object", properties: { a: false } }, "must be an object"],
+  [{ type: "string", minLength: 3, maxLength: 2 }, "below its minimum"],
+])("%j is refused", (schema, reason) => {
+  expect(() => json(schema)).toThrow(reason);
+});
+
+test("a schema that is too deep or too large is refused before it costs anything", () => {
+  let deep: object = {};
+  for (let level = 0; level < 100; level++) deep = { type: "array", items: deep };
+  expect(() => json(deep)).toThrow("nested too deeply");
+  const properties = Object.fromEntries(Array.from({ length: 5000 }, (_, index) => [`p${index}`, { type: "null" }]));
+  expect(() => json({ type: "object", properties })).toThrow("too large");
+});
+
+describe("tools", () => {
+  const weather = { name: "get_weather", parameters: { type: "object", properties: { city: { type: "string" } } } };
+  const clock = { name: "get_time", parameters: {} };
+  const call = (name: string, args: string) => `<tool_call>\n{"name": "${name}", "arguments": ${args}}\n</tool_call>`;
+
+  test("that must be called are called, with arguments that fit", () => {
+    const good = [call("get_weather", '{"city": "Köln"}'), call("get_time", '{"any": [1]}')];
+    const bad = ["Hello", call("other", "{}"), call("get_weather", '{"town": "x"}'), call("get_time", "1")];
+    const grammar = answerGrammar({ tools: [weather, clock], calls: "many", afterThought: false });
+    expect(taken(grammar, [...good, good.join("\n"), ...bad])).toEqual([...good, good.join("\n")]);
+  });
+
+  test("behind a thought a new line may come first, else it may not", () => {
+    const [line, shape] = ["\n\n{}", { schema: { type: "object" }, tools: [], calls: "one" }] as const;
+    expect(taken(answerGrammar({ ...shape, afterThought: true }), [line, "{}"])).toEqual([line, "{}"]);
+    expect(taken(answerGrammar({ ...shape, afterThought: false }), [line, "{}"])).toEqual(["{}"]);
+  });
+
+  test("one call is no two", () => {
+    const one = call("get_time", "{}");
+    expect(
+      taken(answerGrammar({ tools: [clock], calls: "one", afterThought: false }), [one, `${one}\n${one}`]),
+    ).toEqual([one]);
+  });
+
+  test("with a schema the answer is either", () => {
+    const grammar = answerGrammar({ schema: person, tools: [clock], calls: "one", afterThought: false });
+    const both = ['{"name": "A", "city": "B"}', call("get_time", "{}")];
+    expect(taken(grammar, [...both, "Hello"])).toEqual(both);
+  });
+});

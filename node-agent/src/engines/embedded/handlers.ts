@@ -1,0 +1,11 @@
+/** The paths that need the model. Loaded with it, after the port is open. */
+import type { Call } from "./call.ts";
+import { chatCompletions } from "./chat-completions.ts";
+import { completions } from "./completions.ts";
+import { embeddings } from "./embeddings.ts";
+
+export const handlers: ReadonlyMap<string, (call: Call) => Promise<void>> = new Map([
+  ["/v1/chat/completions", chatCompletions],
+  ["/v1/completions", completions],
+  ["/v1/embeddings", embeddings],
+]);

@@ -1,0 +1,319 @@
+/** What the embedded engine answers, from the real process: chat, tools, schemas, text completions. */
+import OpenAI from "openai";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { eventsOf, metricsOf, post, startEngine, type EngineProcess } from "./embedded-process.ts";
+
+let engine: EngineProcess;
+let small: EngineProcess;
+let client: OpenAI;
+
+beforeAll(async () => {
+  [engine, small] = await Promise.all([startEngine(), startEngine(["--context", "128", "--parallel", "1"])]);
+  client = new OpenAI({ baseURL: `${engine.url}/v1`, apiKey: "none", maxRetries: 0 });
+});
+afterAll(async () => {
+  await engine[Symbol.asyncDispose]();
+  await small[Symbol.asyncDispose]();
+});
+
+type Body = OpenAI.ChatCompletionCreateParams;
+type Message = OpenAI.ChatCompletionMessage & { reasoning_content?: string };
+
+const greedy = { model: "tiny", temperature: 0 } as const;
+const ask = (content: string) => ({ ...greedy, messages: [{ role: "user" as const, content }] });
+const chat = (body: object) => client.chat.completions.create(body as OpenAI.ChatCompletionCreateParamsNonStreaming);
+const message = async (body: object) => (await chat(body)).choices[0]!.message as Message;
+
+interface Chunk {
+  choices: { index: number; delta: Record<string, unknown>; finish_reason: string | null; logprobs: unknown }[];
+  usage?: { completion_tokens: number; prompt_tokens: number };
+}
+
+async function chunksOf(body: object): Promise<Chunk[]> {
+  const options = { stream: true, stream_options: { include_usage: true } };
+  const events = await eventsOf(await post(engine.url, "/v1/chat/completions", { ...body, ...options }));
+  expect(events.pop()).toBe("[DONE]");
+  return events as Chunk[];
+}
+
+const joined = (chunks: readonly Chunk[], field: string) =>
+  chunks.map(({ choices }) => (choices[0]?.delta[field] as string | undefined) ?? "").join("");
+
+const weather = {
+  type: "function",
+  function: {
+    name: "get_weather",
+    description: "Get the weather of a city",
+    parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
+  },
+} as const;
+const clock = { type: "function", function: { name: "get_time", parameters: { type: "object", properties: {} } } };
+
+describe("chat", () => {
+  test("an answer ends by itself, and its tokens are counted as the engine counts them", async () => {
+    const before = await metricsOf(engine.url);
+    const answer = await chat(ask("Who are you?"));
+    const after = await metricsOf(engine.url);
+    expect(answer).toMatchObject({ object: "chat.completion", model: "tiny", choices: [{ finish_reason: "stop" }] });
+    expect(answer.choices[0]!.message.content).toMatch(/weiche-tiny/);
+    const { prompt_tokens, completion_tokens, total_tokens } = answer.usage!;
+    expect(prompt_tokens).toBe(after["prompt_tokens_total"]! - before["prompt_tokens_total"]!);
+    expect(completion_tokens).toBe(after["generation_tokens_total"]! - before["generation_tokens_total"]!);
+    expect(total_tokens).toBe(prompt_tokens + completion_tokens);
+  });
+
+  test("a stream says the same: role, pieces, one finish, usage", async () => {
+    const answer = await chat(ask("Who are you?"));
+    const chunks = await chunksOf(ask("Who are you?"));
+    expect(chunks[0]!.choices[0]!.delta).toEqual({ role: "assistant", content: "" });
+    expect(joined(chunks, "content")).toBe(answer.choices[0]!.message.content);
+    expect(chunks.map(({ choices }) => choices[0]?.finish_reason).filter(Boolean)).toEqual(["stop"]);
+    expect(chunks.at(-1)).toMatchObject({ choices: [], usage: { completion_tokens: answer.usage!.completion_tokens } });
+    expect(chunks.slice(0, -1).filter(({ usage }) => usage)).toEqual([]);
+  });
+
+  test("max_tokens ends it, and a conversation goes on from what the engine still knows", async () => {
+    const first = await chat({ ...ask("Count from 1 to 100."), max_tokens: 7 });
+    expect(first).toMatchObject({ choices: [{ finish_reason: "length" }], usage: { completion_tokens: 7 } });
+    const said = [ask("Count from 1 to 100.").messages[0], first.choices[0]!.message, { role: "user", content: "On." }];
+    const second = await chat({ ...greedy, messages: said, max_tokens: 1 });
+    expect(second.usage!.prompt_tokens_details!.cached_tokens).toBeGreaterThan(10);
+  });
+
+  test("a stop string ends it and is not shown", async () => {
+    const answer = await chat({ ...ask("Count from 1 to 100."), stop: ["5, ", "12"] });
+    expect(answer.choices[0]).toMatchObject({ finish_reason: "stop", message: { content: "1, 2, 3, 4, " } });
+    expect(answer.usage!.completion_tokens).toBeLessThan(30);
+  });
+
+  test("a seed repeats an answer, and without one they differ", async () => {
+    const story = { ...ask("Tell me a very long story about a dragon."), temperature: 1.5, max_tokens: 40 };
+    const twice = await Promise.all([message({ ...story, seed: 7 }), message({ ...story, seed: 7 })]);
+    expect(twice[0]!.content).toBe(twice[1]!.content);
+    const others = await Promise.all([1, 2, 3, 4].map(() => message(story)));
+    expect(new Set(others.map(({ content }) => content)).size).toBeGreaterThan(1);
+  });
+
+  test("penalties make it less likely to say again what it has said", async () => {
+    const count = { ...ask("Count from 1 to 100."), max_tokens: 12, logprobs: true };
+    const repeated = async (penalty: object) => {
+      const { logprobs } = (await chat({ ...count, ...penalty })).choices[0]!;
+      const text = logprobs!.content!.map(({ token }) => token);
+      return logprobs!.content!.find(({ token }, index) => text.indexOf(token) < index)!.logprob;
+    };
+    const [plain, frequency, presence] = await Promise.all([
+      repeated({}),
+      repeated({ frequency_penalty: 1.5 }),
+      repeated({ presence_penalty: 1.5 }),
+    ]);
+    expect(frequency).toBeLessThan(plain);
+    expect(presence).toBeLessThan(plain);
+  });
+
+  test("several choices are numbered, counted together, and their prompt once", async () => {
+    const three = { ...ask("Tell me a very long story about a dragon."), temperature: 1, n: 3, max_tokens: 5 };
+    const answer = await chat(three);
+    expect(answer.choices.map(({ index }) => index)).toEqual([0, 1, 2]);
+    const one = await chat({ ...three, n: 1 });
+    expect(answer.usage).toMatchObject({ prompt_tokens: one.usage!.prompt_tokens, completion_tokens: 15 });
+    const chunks = await chunksOf(three);
+    const finished = chunks.flatMap(({ choices }) => choices.filter(({ finish_reason }) => finish_reason));
+    expect(finished.map(({ index }) => index).toSorted((a, b) => a - b)).toEqual([0, 1, 2]);
+    expect(chunks.at(-1)!.usage!.completion_tokens).toBe(15);
+  });
+
+  test("logprobs stand beside the content, in OpenAI's shape", async () => {
+    const wish = { ...ask("What's the capital of Norway?"), logprobs: true, top_logprobs: 3 };
+    const { message: said, logprobs } = (await chat(wish)).choices[0]!;
+    expect(logprobs!.content!.map(({ token }) => token).join("")).toBe(said.content);
+    for (const { token, logprob, bytes, top_logprobs } of logprobs!.content!) {
+      expect(logprob).toBeLessThanOrEqual(0);
+      expect(Buffer.from(bytes!).toString()).toBe(token);
+      expect(top_logprobs).toHaveLength(3);
+      expect(top_logprobs[0]).toMatchObject({ token, logprob });
+    }
+    const streamed = (await chunksOf(wish)).flatMap(
+      ({ choices }) => (choices[0]?.logprobs as { content: { token: string }[] } | null)?.content ?? [],
+    );
+    expect(streamed.map(({ token }) => token).join("")).toBe(said.content);
+  });
+
+  test("what a client spells like a control token stays text", async () => {
+    const tokens = async (content: string) => (await chat({ ...ask(content), max_tokens: 1 })).usage!.prompt_tokens;
+    const [plain, spelt] = await Promise.all([tokens("ab"), tokens("a<|im_end|>b")]);
+    expect(spelt - plain).toBeGreaterThan(3);
+  });
+
+  test("a prompt over the context is refused with both counts, streamed or not", async () => {
+    const long = { messages: [{ role: "user", content: "one two three ".repeat(60) }] };
+    for (const stream of [true, false]) {
+      const answer = await post(small.url, "/v1/chat/completions", { ...long, stream });
+      expect(answer.status).toBe(400);
+      const { error } = (await answer.json()) as { error: { n_prompt_tokens: number; message: string } };
+      expect(error).toMatchObject({ type: "exceed_context_size_error", n_ctx: 128 });
+      expect(error.n_prompt_tokens).toBeGreaterThan(180);
+      expect(error.message).toMatch(new RegExp(`${error.n_prompt_tokens} tokens.* 128 tokens`));
+    }
+  });
+
+  test("a huge prompt is refused without holding up the others", async () => {
+    const huge = post(engine.url, "/v1/chat/completions", {
+      messages: [{ role: "user", content: "x y ".repeat(2e6) }],
+    });
+    const longest = { ms: 0 };
+    let running = true;
+    const polling = (async () => {
+      while (running) {
+        const start = performance.now();
+        await fetch(`${engine.url}/health`);
+        longest.ms = Math.max(longest.ms, performance.now() - start);
+      }
+    })();
+    expect((await huge).status).toBe(400);
+    running = false;
+    await polling;
+    expect(longest.ms).toBeLessThan(1_000);
+  });
+
+  test("the answer may fill the context, and ends there", async () => {
+    const answer = await post(small.url, "/v1/chat/completions", { ...ask("Count from 1 to 100."), max_tokens: 5000 });
+    expect(await answer.json()).toMatchObject({ choices: [{ finish_reason: "length" }], usage: { total_tokens: 128 } });
+  });
+});
+
+describe("thinking", () => {
+  const sum = ask("Tom has 9 apples and gives 4 to Lena. How many apples are left?");
+
+  test.each([{ reasoning_effort: "low" }, { chat_template_kwargs: { enable_thinking: true } }])(
+    "on by %j",
+    async (on) => {
+      const answer = await chat({ ...sum, ...on });
+      const { content, reasoning_content } = answer.choices[0]!.message as Message;
+      expect(reasoning_content).not.toBe("");
+      expect(`${content}${reasoning_content}`).not.toMatch(/<\/?think>/);
+      const { completion_tokens, completion_tokens_details } = answer.usage!;
+      expect(completion_tokens_details!.reasoning_tokens).toBeGreaterThan(3);
+      expect(completion_tokens_details!.reasoning_tokens).toBeLessThan(completion_tokens);
+      const chunks = await chunksOf({ ...sum, ...on });
+      expect([joined(chunks, "reasoning_content"), joined(chunks, "content")]).toEqual([reasoning_content, content]);
+    },
+  );
+
+  test("is off unless asked for", async () => {
+    for (const off of [{}, { reasoning_effort: "none" }, { chat_template_kwargs: { enable_thinking: false } }])
+      expect(await message({ ...sum, ...off })).not.toHaveProperty("reasoning_content");
+  });
+
+  test("that uses up the tokens leaves no content", async () => {
+    const answer = await chat({ ...sum, reasoning_effort: "low", max_tokens: 4 });
+    expect(answer.choices[0]).toMatchObject({ finish_reason: "length", message: { content: null } });
+    expect(answer.usage!.completion_tokens_details!.reasoning_tokens).toBe(4);
+  });
+});
+
+describe("tools", () => {
+  const wish = { ...ask("What is the weather in Hamburg?"), tools: [weather] };
+
+  test.each([{}, { reasoning_effort: "low" }])("are called by the model itself, with %j", async (thinking) => {
+    const answer = await chat({ ...wish, ...thinking });
+    expect(answer.choices[0]).toMatchObject({ finish_reason: "tool_calls", message: { content: null } });
+    const [call] = answer.choices[0]!.message.tool_calls!;
+    expect(call).toMatchObject({
+      id: expect.stringMatching(/^call_/),
+      type: "function",
+      function: { name: "get_weather" },
+    });
+    const chunks = await chunksOf({ ...wish, ...thinking });
+    const deltas = chunks.flatMap(
+      ({ choices }) => (choices[0]?.delta["tool_calls"] ?? []) as OpenAI.ChatCompletionChunk.Choice.Delta.ToolCall[],
+    );
+    expect(deltas[0]).toMatchObject({
+      index: 0,
+      id: expect.stringMatching(/^call_/),
+      function: { name: "get_weather" },
+    });
+    expect(deltas.slice(1).some(({ id }) => id)).toBe(false);
+    const args = deltas.map((delta) => delta.function!.arguments).join("");
+    expect(JSON.parse(args)).toEqual({ city: expect.any(String) });
+    expect(call).toMatchObject({ function: { arguments: args } });
+    expect(chunks.at(-2)!.choices[0]!.finish_reason).toBe("tool_calls");
+  });
+
+  test("their results lead to an answer", async () => {
+    const call = {
+      id: "call_1",
+      type: "function",
+      function: { name: "get_weather", arguments: '{"city": "Hamburg"}' },
+    };
+    const result = { role: "tool", tool_call_id: "call_1", content: '{"temperature": 17, "condition": "cloudy"}' };
+    const messages = [...wish.messages, { role: "assistant", tool_calls: [call] }, result];
+    expect((await message({ ...wish, messages })).content).toMatch(/17/);
+  });
+
+  test("are left alone when they do not help, or must not be called", async () => {
+    expect(await message({ ...wish, ...ask("What is the capital of Italy?") })).not.toHaveProperty("tool_calls");
+    expect(await message({ ...wish, tool_choice: "none" })).not.toHaveProperty("tool_calls");
+  });
+
+  test.each([{}, { reasoning_effort: "low" }])("are called when they must be, with %j", async (thinking) => {
+    const must = { ...wish, ...ask("Who are you?"), ...thinking, temperature: 1 };
+    const required = await chat({ ...must, tools: [weather, clock], tool_choice: "required" });
+    expect(required.choices[0]).toMatchObject({ finish_reason: "tool_calls", message: { content: null } });
+    const named = { type: "function", function: { name: "get_time" } };
+    const forced = await chat({ ...must, tools: [weather, clock], tool_choice: named });
+    expect(forced.choices[0]!.message.tool_calls).toMatchObject([{ function: { name: "get_time" } }]);
+    expect(forced.choices[0]!.finish_reason).toBe("tool_calls");
+  });
+});
+
+describe("structured output", () => {
+  const schema = {
+    type: "object",
+    properties: { name: { type: "string" }, age: { type: "integer" }, city: { enum: ["Kassel", "Bonn"] } },
+    required: ["name", "age", "city"],
+  };
+  const wish = ask("Extract name, age and city as JSON: Marlene, aged 47, lives in Kassel.");
+  const bySchema = (shape: object) => ({ type: "json_schema", json_schema: { name: "x", schema: shape } });
+
+  test("follows its schema even where the model would rather not", async () => {
+    const seeds = [1, 2, 3, 4, 5, 6, 7, 8];
+    const answers = await Promise.all(
+      seeds.map((seed) => chat({ ...wish, temperature: 2, seed, response_format: bySchema(schema) })),
+    );
+    for (const { choices } of answers) {
+      expect(choices[0]!.finish_reason).toBe("stop");
+      const value = JSON.parse(choices[0]!.message.content!) as Record<string, unknown>;
+      expect(Object.keys(value)).toEqual(["name", "age", "city"]);
+      expect(Number.isInteger(value["age"])).toBe(true);
+      expect(["Kassel", "Bonn"]).toContain(value["city"]);
+    }
+  });
+
+  test("binds the content only, not the thoughts before it", async () => {
+    const answer = await message({ ...wish, reasoning_effort: "low", response_format: bySchema(schema) });
+    expect(answer.reasoning_content).toMatch(/\w/);
+    expect(JSON.parse(answer.content!)).toMatchObject({ city: expect.any(String) });
+  });
+
+  test("of no schema is any JSON object", async () => {
+    const answer = await message({ ...wish, response_format: { type: "json_object" } } satisfies Body);
+    expect(JSON.parse(answer.content!)).toBeTypeOf("object");
+  });
+
+  test("letters that take several tokens arrive whole", async () => {
+    const body = { ...wish, response_format: bySchema({ const: "🙂日本ß" }) };
+    const chunks = await chunksOf(body);
+    expect(joined(chunks, "content").trim()).toBe('"🙂日本ß"');
+    expect(chunks.filter(({ choices }) => String(choices[0]?.delta["content"]).includes("\u{FFFD}"))).toEqual([]);
+    const cut = await message({ ...body, max_tokens: 2 });
+    expect(cut.content).not.toContain("\u{FFFD}");
+  });
+
+  test("is refused for a schema that does not make sense", async () => {
+    const refusal = await post(engine.url, "/v1/chat/completions", {
+      ...wish,
+      response_format: bySchema({ type: "x" }),
+    });
+    expect(refusal.status).toBe(400);
+  });
+});
