@@ -61,7 +61,11 @@ export class DataLink {
 
   /** Keeps sessions to `address` (host:port) from now on. */
   dial(address: string): void {
-    this.#address = parseListen(address, "data address");
+    try {
+      this.#address = parseListen(address, "the router's data address");
+    } catch (error) {
+      return this.#options.events.dataSessionFailed(this.#options.routerId, (error as Error).message);
+    }
     this.#fill();
   }
 

@@ -1,0 +1,40 @@
+import { expect, test } from "vitest";
+import { asId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
+import type { SlotView } from "../slots/slot-view.ts";
+import { loadReport } from "./load.ts";
+
+const [chat, other] = [asId<SlotName>("chat"), asId<SlotName>("other")];
+const model = asId<ModelId>("m");
+const view = (name: SlotName): SlotView => ({
+  name,
+  models: [model],
+  kind: "active",
+  active: model,
+  running: 5,
+  runningByRouter: new Map([
+    ["router-1", 3],
+    ["router-2", 2],
+  ]),
+  waiting: 0,
+  waitingByModel: new Map(),
+  stateAgeMs: 1,
+  sleepers: [],
+});
+
+test("a report says how many of the running requests are the reader's own, and what is not measured is absent", () => {
+  const load = {
+    slots: [view(chat), view(other)],
+    engines: new Map([[chat, { kvCacheUse: 0.25 }]]),
+    maintenance: false,
+    admitting: true,
+  };
+  expect(loadReport(load, "router-1").slots).toMatchObject([
+    { name: "chat", running: 5, runningOfRouter: 3, engine: { kvCacheUse: 0.25 } },
+    { name: "other", running: 5, runningOfRouter: 3 },
+  ]);
+  expect(loadReport(load, "router-3").slots[0]).toMatchObject({ running: 5, runningOfRouter: 0 });
+  expect(loadReport(load, "router-1").slots[1]).not.toHaveProperty("engine");
+  expect(loadReport(load, "router-1")).not.toHaveProperty("host");
+  const gpus = [{ index: 0, uuid: "GPU-0", memoryUsedBytes: 7 }];
+  expect(loadReport({ ...load, gpus }, "router-1").host).toEqual({ gpus });
+});

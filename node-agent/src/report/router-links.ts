@@ -1,0 +1,279 @@
+/**
+ * The links to all routers. Names are resolved again and again, and each address gets a link of its own, so that every
+ * router behind a name is found; what breaks is dialled again. A router that two addresses lead to is linked once.
+ */
+import { lookup } from "node:dns/promises";
+import { isIP } from "node:net";
+import { sleep, type Timer } from "@weiche/shared/clock.ts";
+import type { ModelRules } from "@weiche/shared/catalogue.ts";
+import { formatListen, parseListen, type ListenAddress } from "@weiche/shared/listen.ts";
+import type { UsageLinks } from "../usage/usage-channel.ts";
+import { Backoff } from "./backoff.ts";
+import { DataLink, type DataLinkEvents, type StreamHandler } from "./data-link.ts";
+import type { DesiredState } from "./desired-state.ts";
+import { RouterLink, type RouterAddress, type RouterLinkParts, type Welcome } from "./router-link.ts";
+import type { Downlink } from "./router-link-codec.ts";
+
+export interface RouterLinkEvents extends DataLinkEvents {
+  routerLinkUp(address: string, routerId: string): void;
+  routerLinkDown(address: string, routerId: string, reason: string): void;
+  /** Not welcomed. Told when the reason is another than the time before. */
+  routerLinkFailed(address: string, reason: string): void;
+  /** The addresses that it had last stay in use. */
+  routerNameUnresolved(name: string, code: string): void;
+  rulesUnreadable(model: string, reason: string): void;
+}
+
+export interface RouterLinksOptions extends RouterLinkParts {
+  /** host:port, as configured. */
+  readonly routers: readonly string[];
+  readonly random: () => number;
+  /** All addresses of a name. */
+  readonly resolve: (name: string) => Promise<readonly string[]>;
+  readonly usage: UsageLinks;
+  /** Takes the requests that come on the data connections. */
+  readonly handle: StreamHandler;
+  /** The rules of the node's models, all of them; of several routers the last word counts. */
+  readonly onRules: (rules: readonly ModelRules[]) => void;
+  /** Only ever with a higher generation than the time before. */
+  readonly onDesiredState: (state: DesiredState) => void;
+  readonly events: RouterLinkEvents;
+}
+
+export interface RouterState {
+  readonly address: string;
+  readonly state: "linked" | "connecting";
+  readonly dataSessions: number;
+}
+
+const resolveEveryMs = 30_000;
+/** As long as a name has no answer. */
+const resolveAgainMs = 2_000;
+const closeMsMax = 2_000;
+
+/** For `resolve`. */
+export async function lookupAll(name: string): Promise<readonly string[]> {
+  return (await lookup(name, { all: true })).map(({ address }) => address);
+}
+
+/** One address that is, or was, dialled. */
+interface Dialled {
+  readonly address: RouterAddress;
+  readonly backoff: Backoff;
+  link?: RouterLink;
+  /** The router that was found there last. */
+  routerId?: string;
+  failure?: string;
+  /** No longer among the addresses of its name: dialled no more. */
+  isGone: boolean;
+}
+
+export class RouterLinks {
+  readonly #options: RouterLinksOptions;
+  readonly #routers: readonly ListenAddress[];
+  readonly #dialled = new Map<string, Dialled>();
+  /** The link over which each router is spoken to. */
+  readonly #live = new Map<string, RouterLink>();
+  readonly #dataLinks = new Map<string, DataLink>();
+  readonly #stop = new AbortController();
+  readonly #loops = new Set<Promise<void>>();
+  readonly #unresolved = new Set<string>();
+  #resolveTimer: Timer | undefined;
+  #resolving: Promise<void> | undefined;
+  #reportTimer: Timer | undefined;
+  #generation = 0n;
+  #isDraining = false;
+
+  constructor(options: RouterLinksOptions) {
+    this.#options = options;
+    this.#routers = options.routers.map((router) => parseListen(router, "routers"));
+    void this.#resolve();
+  }
+
+  /** A slot is in another state: every router hears of it now, once for all that happens in this turn. */
+  reportSoon(): void {
+    this.#reportTimer ??= this.#options.clock.after(0, () => {
+      this.#reportTimer = undefined;
+      for (const link of this.#live.values()) link.report();
+    });
+  }
+
+  states(): readonly RouterState[] {
+    return [...this.#dialled.values()].map(({ address, link, routerId = "" }) => ({
+      address: describe(address),
+      state: link?.welcome ? "linked" : "connecting",
+      dataSessions: this.#dataLinks.get(routerId)?.sessions ?? 0,
+    }));
+  }
+
+  /** Takes no more requests and lets those that run end, for at most `deadlineMs`. Links stay, for the usage. */
+  async drain(deadlineMs: number): Promise<void> {
+    this.#isDraining = true;
+    await Promise.all([...this.#dataLinks.values()].map((dataLink) => dataLink.close(deadlineMs)));
+  }
+
+  /** Ends everything. */
+  async close(): Promise<void> {
+    this.#stop.abort(new Error("the agent stops"));
+    this.#resolveTimer?.cancel();
+    this.#reportTimer?.cancel();
+    await this.drain(0);
+    const links = [...this.#dialled.values()].flatMap(({ link }) => link ?? []);
+    await Promise.all(links.map((link) => link.close(closeMsMax)));
+    await Promise.all(this.#loops);
+  }
+
+  /** Looks up every name and begins or ends dialling accordingly; later does so again. One at a time. */
+  #resolve(): Promise<void> {
+    this.#resolving ??= this.#resolveAll().finally(() => {
+      this.#resolving = undefined;
+      this.#resolveTimer?.cancel();
+      if (this.#stop.signal.aborted) return;
+      const delayMs = this.#unresolved.size > 0 ? resolveAgainMs : resolveEveryMs;
+      this.#resolveTimer = this.#options.clock.after(delayMs, () => void this.#resolve());
+    });
+    return this.#resolving;
+  }
+
+  async #resolveAll(): Promise<void> {
+    const found = await Promise.all(this.#routers.map((router) => this.#addressesOf(router)));
+    const addresses = new Map(found.flat().map((address) => [describe(address), address]));
+    for (const [key, dialled] of this.#dialled) dialled.isGone = !addresses.has(key);
+    if (this.#stop.signal.aborted) return;
+    for (const [key, address] of addresses) if (!this.#dialled.has(key)) this.#begin(key, address);
+  }
+
+  async #addressesOf({ host, port }: ListenAddress): Promise<readonly RouterAddress[]> {
+    if (isIP(host)) return [{ host, ip: host, port }];
+    try {
+      const ips = await this.#options.resolve(host);
+      this.#unresolved.delete(host);
+      return ips.map((ip) => ({ host, ip, port }));
+    } catch (error) {
+      const { code = "unknown" } = error as NodeJS.ErrnoException;
+      if (!this.#unresolved.has(host)) this.#options.events.routerNameUnresolved(host, code);
+      this.#unresolved.add(host);
+      const last = [...this.#dialled.values()].filter(({ isGone, address }) => !isGone && address.host === host);
+      return last.map(({ address }) => address);
+    }
+  }
+
+  #begin(key: string, address: RouterAddress): void {
+    const { clock, random } = this.#options;
+    const dialled: Dialled = { address, backoff: new Backoff(clock, random), isGone: false };
+    this.#dialled.set(key, dialled);
+    const loop = this.#keepLinked(dialled)
+      .catch(() => {}) // aborted by `close`
+      .finally(() => {
+        this.#dialled.delete(key);
+        this.#loops.delete(loop);
+      });
+    this.#loops.add(loop);
+  }
+
+  async #keepLinked(dialled: Dialled): Promise<void> {
+    while (!dialled.isGone && !this.#stop.signal.aborted) {
+      const isLinkedElsewhere = dialled.routerId !== undefined && this.#live.has(dialled.routerId);
+      if (!isLinkedElsewhere) {
+        const link = new RouterLink(dialled.address, this.#options, (message) => this.#take(message, link, dialled));
+        dialled.link = link;
+        this.#ended(link, dialled, await link.ended);
+        void this.#resolve();
+      }
+      await sleep(this.#options.clock, dialled.backoff.nextMs(), this.#stop.signal);
+    }
+  }
+
+  #ended(link: RouterLink, dialled: Dialled, reason: string): void {
+    delete dialled.link;
+    if (link.welcome) {
+      this.#down(link);
+      this.#options.events.routerLinkDown(describe(dialled.address), link.routerId, reason);
+    } else if (dialled.failure !== reason) {
+      dialled.failure = reason;
+      this.#options.events.routerLinkFailed(describe(dialled.address), reason);
+    }
+  }
+
+  #take(message: Downlink, link: RouterLink, dialled: Dialled): void {
+    switch (message.kind) {
+      case "welcome":
+        return this.#welcomed(message, link, dialled);
+      case "rules":
+        return this.#takeRules(message);
+      case "ack":
+        return this.#options.usage.acknowledged(link.routerId, message.batchId);
+      case "desired":
+        return this.#desire(message.desired);
+      case "goodbye":
+        return this.#down(link);
+      case "unknown":
+        return;
+    }
+  }
+
+  #welcomed(welcome: Welcome, link: RouterLink, dialled: Dialled): void {
+    const { address } = dialled;
+    delete dialled.failure;
+    dialled.routerId = welcome.routerId;
+    dialled.backoff.up();
+    this.#takeRules(welcome);
+    if (welcome.desired) this.#desire(welcome.desired);
+    this.#options.events.routerLinkUp(describe(address), welcome.routerId);
+    this.#up(link);
+    if (!this.#isDraining) this.#dialData(welcome, address);
+  }
+
+  #takeRules({ rules, unreadable }: Pick<Welcome, "rules" | "unreadable">): void {
+    for (const { model, reason } of unreadable) this.#options.events.rulesUnreadable(model, reason);
+    this.#options.onRules(rules);
+  }
+
+  #desire(state: DesiredState): void {
+    if (state.generation <= this.#generation) return;
+    this.#generation = state.generation;
+    this.#options.onDesiredState(state);
+  }
+
+  #up(link: RouterLink): void {
+    const other = this.#live.get(link.routerId);
+    if (other) {
+      this.#down(other);
+      void other.close(closeMsMax);
+    }
+    this.#live.set(link.routerId, link);
+    this.#options.usage.linkUp(link);
+  }
+
+  #dialData({ routerId, dataAddress }: Welcome, address: RouterAddress): void {
+    const { node, bootId } = this.#options.hello;
+    let dataLink = this.#dataLinks.get(routerId);
+    if (!dataLink) {
+      dataLink = new DataLink({ ...this.#options, routerId, identity: { node, bootId } });
+      this.#dataLinks.set(routerId, dataLink);
+    }
+    // A router that listens on every address, and was told no other, means the one that it was just reached at.
+    dataLink.dial(
+      dataAddress.replace(/^(0\.0\.0\.0|\[::\])(?=:)/, isIP(address.host) === 6 ? `[${address.host}]` : address.host),
+    );
+  }
+
+  /** The link is of no use for usage and reports any more; streams that run stay, where their session does. */
+  #down(link: RouterLink): void {
+    const { routerId } = link;
+    if (this.#live.get(routerId) !== link) return;
+    this.#live.delete(routerId);
+    this.#options.usage.linkDown(routerId);
+    this.#dataLinks.get(routerId)?.rest();
+    for (const [id, dataLink] of this.#dataLinks) {
+      if (this.#live.has(id) || dataLink.sessions > 0) continue;
+      this.#dataLinks.delete(id);
+      void dataLink.close(0);
+    }
+  }
+}
+
+function describe({ host, ip, port }: RouterAddress): string {
+  const listen = formatListen({ host, port });
+  return host === ip ? listen : `${listen} (${ip})`;
+}
