@@ -27,7 +27,7 @@ export class SimulatedDisk implements OutboxDisk {
   readonly counts: Partial<Record<DiskCall, number>> = {};
   calls = 0;
   /** The error code with which this call fails, if it does. */
-  fails: (call: DiskCall, count: number) => string | undefined = () => undefined;
+  fails: (call: DiskCall, count: number, name: string) => string | undefined = () => undefined;
 
   constructor(names: Iterable<readonly [string, Buffer]> = []) {
     this.#names = new Map([...names].map(([name, content]) => [name, { content, synced: content }]));
@@ -66,16 +66,16 @@ export class SimulatedDisk implements OutboxDisk {
   }
 
   async open(name: string, how: "new" | "existing"): Promise<OutboxFile> {
-    await this.#call("open");
+    await this.#call("open", name);
     const inode = this.#names.get(name) ?? { content: Buffer.alloc(0), synced: Buffer.alloc(0) };
     if (how === "existing" && !this.#names.has(name)) throw failure("ENOENT");
     if (how === "new") inode.content = Buffer.alloc(0);
     this.#names.set(name, inode);
-    return this.#file(inode);
+    return this.#file(inode, name);
   }
 
   async rename(from: string, to: string): Promise<void> {
-    await this.#call("rename");
+    await this.#call("rename", from);
     const inode = this.#names.get(from);
     if (!inode) throw failure("ENOENT");
     this.#names.delete(from);
@@ -83,7 +83,7 @@ export class SimulatedDisk implements OutboxDisk {
   }
 
   async remove(name: string): Promise<void> {
-    await this.#call("remove");
+    await this.#call("remove", name);
     this.#names.delete(name);
   }
 
@@ -96,19 +96,19 @@ export class SimulatedDisk implements OutboxDisk {
     return this.capacityBytes - this.usedBytes;
   }
 
-  #file(inode: Inode): OutboxFile {
+  #file(inode: Inode, name: string): OutboxFile {
     return {
       size: async () => {
-        await this.#call("size");
+        await this.#call("size", name);
         return inode.content.length;
       },
       read: async (offset, length) => {
-        await this.#call("read");
+        await this.#call("read", name);
         return Buffer.from(inode.content.subarray(offset, offset + length));
       },
       write: async (bytes, offset) => {
         const room = this.capacityBytes - this.usedBytes + Math.max(0, inode.content.length - offset);
-        const failed = await this.#call("write").then(
+        const failed = await this.#call("write", name).then(
           () => undefined,
           (error: Error) => error,
         );
@@ -121,20 +121,20 @@ export class SimulatedDisk implements OutboxDisk {
         if (fits < bytes.length) throw failure("ENOSPC");
       },
       truncate: async (size) => {
-        await this.#call("truncate");
+        await this.#call("truncate", name);
         inode.content = Buffer.from(inode.content.subarray(0, size));
       },
       sync: async () => {
-        await this.#call("sync");
+        await this.#call("sync", name);
         inode.synced = Buffer.from(inode.content);
       },
-      close: () => this.#call("close"),
+      close: () => this.#call("close", name),
     };
   }
 
-  async #call(call: DiskCall): Promise<void> {
+  async #call(call: DiskCall, name = ""): Promise<void> {
     this.counts[call] = (this.counts[call] ?? 0) + 1;
-    const code = this.fails(call, ++this.calls);
+    const code = this.fails(call, ++this.calls, name);
     await Promise.resolve();
     if (code !== undefined) throw failure(code);
   }

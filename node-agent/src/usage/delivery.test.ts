@@ -203,6 +203,17 @@ describe("with one router", () => {
     expect(outbox.depth).toBe(0);
   });
 
+  it("forgets what it was just reading when it is asked to begin earlier", async () => {
+    delivery.linkUp(a);
+    await append(0, 5);
+    await clock.advanceAsync(100);
+    await append(5, 8);
+    clock.advance(20); // it has begun to read, and is asked before the disk answers
+    delivery.resendSince(0);
+    await clock.advanceAsync(100);
+    expect(database.arrivals).toEqual([...range(0, 5), ...range(0, 8)]);
+  });
+
   it("tries again while records cannot be read", async () => {
     await append(0, 5);
     disk.fails = (call) => (call === "read" ? "EIO" : undefined);

@@ -250,6 +250,25 @@ describe("a full disk", () => {
     expect((await waiting(outbox)).toSorted((a, b) => a - b)).toEqual(range(0, 40));
   });
 
+  it("keeps admission closed as long as a record cannot be written, though there seems to be room", async () => {
+    const disk = new SimulatedDisk();
+    const clock = new VirtualClock();
+    const events = recorder();
+    const outbox = await openOutbox(disk, clock, events, limits);
+    disk.fails = (call, _count, name) => (call === "write" && name.endsWith(".usage") ? "EDQUOT" : undefined);
+    let written = false;
+    const appended = outbox.append(usageRecord(1)).then(() => (written = true));
+    for (let step = 0; step < 20; step++) {
+      await clock.advanceAsync(500);
+      expect([outbox.admitting, written]).toEqual([false, false]);
+    }
+    disk.fails = () => undefined;
+    await clock.advanceAsync(1_000);
+    await appended;
+    expect(outbox.admitting).toBe(true);
+    expect(events.heard).toEqual(["full EDQUOT", "room"]);
+  });
+
   it("is noticed within a second without any write, while the reserve is still whole", async () => {
     const disk = new SimulatedDisk();
     const clock = new VirtualClock();
