@@ -26,7 +26,7 @@ export type StreamHandler = (stream: ServerHttp2Stream, headers: IncomingHttpHea
 export interface DataLinkEvents {
   dataSessionUp(routerId: string, sessions: number): void;
   dataSessionDown(routerId: string, sessions: number): void;
-  /** Dialled, but the router did not take it. */
+  /** Dialled, but the router did not take it. Told when the reason is another than the time before. */
   dataSessionFailed(routerId: string, reason: string): void;
 }
 
@@ -52,6 +52,7 @@ export class DataLink {
   #address: ListenAddress | undefined;
   #isDialling = false;
   #redial: Timer | undefined;
+  #failure = "";
 
   constructor(options: DataLinkOptions) {
     this.#options = options;
@@ -64,7 +65,7 @@ export class DataLink {
     try {
       this.#address = parseListen(address, "the router's data address");
     } catch (error) {
-      return this.#options.events.dataSessionFailed(this.#options.routerId, (error as Error).message);
+      return this.#failed((error as Error).message);
     }
     this.#fill();
   }
@@ -124,15 +125,21 @@ export class DataLink {
         return true;
       }
       group.add(session);
+      this.#failure = "";
       events.dataSessionUp(routerId, this.sessions);
       this.#backoff.up();
       void session.closed.then(() => this.#lost(session));
       for (const earlier of this.#earlier) void earlier.close();
       return true;
     } catch (error) {
-      events.dataSessionFailed(routerId, (error as Error).message);
+      this.#failed((error as Error).message);
       return false;
     }
+  }
+
+  #failed(reason: string): void {
+    if (reason !== this.#failure) this.#options.events.dataSessionFailed(this.#options.routerId, reason);
+    this.#failure = reason;
   }
 
   #lost(session: DialledSession): void {

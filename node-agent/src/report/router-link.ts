@@ -71,13 +71,18 @@ export class RouterLink implements UsageChannel {
     });
     this.#client = client;
     this.#call = client.link();
-    this.#welcomeTimer = parts.clock.after(welcomeMsMax, () => this.#call.cancel());
+    let timedOut = false;
+    this.#welcomeTimer = parts.clock.after(welcomeMsMax, () => {
+      timedOut = true;
+      this.#call.cancel();
+    });
     this.#call.on("data", (response) => this.#receive(decodeDownlink(response), take));
     this.#call.on("error", () => {}); // `status` follows
     this.ended = new Promise((resolve) =>
       this.#call.on("status", ({ code, details }) => {
         this.#stop();
-        resolve(code === status.OK ? "ended by the router" : `${status[code]}: ${details}`);
+        if (timedOut) return resolve(`no welcome within ${welcomeMsMax} ms`);
+        resolve(code === status.OK ? "ended in order" : `${status[code]}: ${details}`);
       }),
     );
     this.#say({ kind: "hello", hello: parts.hello });
@@ -102,9 +107,9 @@ export class RouterLink implements UsageChannel {
     this.#say({ kind: "usage", batchId, records });
   }
 
-  /** Ends the link in order, or at once if the router does not answer in time. */
+  /** Ends the link in order, or at once if the router has not said welcome or does not answer in time. */
   async close(deadlineMs: number): Promise<void> {
-    const deadline = this.#parts.clock.after(deadlineMs, () => this.#call.cancel());
+    const deadline = this.#parts.clock.after(this.#welcome ? deadlineMs : 0, () => this.#call.cancel());
     this.#call.end();
     await this.ended;
     deadline.cancel();
