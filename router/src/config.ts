@@ -17,9 +17,9 @@ export interface RouterConfig {
   };
   /** `router/` in the data directory: lock, admin socket, embedded database. */
   readonly stateDir: string;
-  /** Addresses for people: snippets, links, invitations. */
-  readonly publicApi: string;
-  readonly publicPortal: string;
+  /** Addresses for people: snippets, links, invitations. Absent: where the router listens. */
+  readonly publicApi?: string;
+  readonly publicPortal?: string;
   readonly catalogueFile: string;
   /** Absent: the embedded server. */
   readonly databaseUrl?: string;
@@ -135,15 +135,14 @@ function toConfig(raw: Static<typeof routerSchema>, baseDir: string, env: NodeJS
     data: parseListen(env["WEICHE_DATA_LISTEN"] ?? raw.listen?.data ?? "127.0.0.1:7444", "listen.data"),
     ops: parseListen(env["WEICHE_OPS_LISTEN"] ?? raw.listen?.ops ?? "127.0.0.1:9464", "listen.ops"),
   };
-  const scheme = raw.tls ? "https" : "http";
   const dataDir = env["WEICHE_DATA_DIR"] ?? (raw.dataDir === undefined ? "data" : resolve(baseDir, raw.dataDir));
   const files = <T extends Record<string, string>>(tls: T) =>
     Object.fromEntries(Object.entries(tls).map(([key, path]) => [key, resolve(baseDir, path)])) as T;
   return {
     listen,
     stateDir: resolve(dataDir, "router"),
-    publicApi: raw.public?.api ?? `${scheme}://${formatListen(listen.api)}`,
-    publicPortal: raw.public?.portal ?? `${scheme}://${formatListen(listen.portal)}`,
+    ...(raw.public?.api ? { publicApi: raw.public.api } : {}),
+    ...(raw.public?.portal ? { publicPortal: raw.public.portal } : {}),
     catalogueFile: resolve(baseDir, raw.catalogue),
     ...(raw.database?.url ? { databaseUrl: raw.database.url } : {}),
     ...(raw.tls ? { tls: files(raw.tls) } : {}),

@@ -1,6 +1,7 @@
 /** Everything a router is made of, in the order it is made; it is closed in reverse. */
-import { sleep, systemClock } from "@weiche/shared/clock.ts";
-import { isCallable, type Catalogue } from "@weiche/shared/catalogue.ts";
+import { join } from "node:path";
+import { systemClock } from "@weiche/shared/clock.ts";
+import type { Catalogue } from "@weiche/shared/catalogue.ts";
 import { lockDirectory, StartError } from "@weiche/shared/directory-lock.ts";
 import { uuidv7 } from "@weiche/shared/ids.ts";
 import { formatListen } from "@weiche/shared/listen.ts";
@@ -8,29 +9,34 @@ import { createLog, type Log } from "@weiche/shared/log.ts";
 import { openOpsServer } from "@weiche/shared/ops-server.ts";
 import { openTlsFiles } from "@weiche/shared/tls-files.ts";
 import { createKeyCache } from "./access/key-cache.ts";
+import { createAccounts } from "./accounts/accounts.ts";
+import { createAdminApi } from "./admin/admin-api.ts";
+import { modelsForOperators, nodesForOperators } from "./admin/node-views.ts";
 import { loadCatalogue, type RouterConfig } from "./config.ts";
 import { createUsageLedger } from "./credits/usage-ledger.ts";
+import { reportUsage } from "./credits/usage-report.ts";
 import { openDatabase } from "./db/database.ts";
-import { createApiEvents, createDatabaseEvents, createNodeEvents } from "./events.ts";
+import { createAdminEvents, createApiEvents, createDatabaseEvents, createNodeEvents } from "./events.ts";
 import { MemoryLimiter } from "./limits/memory.ts";
 import { createMetrics } from "./metrics.ts";
 import { openDataConnections } from "./nodes/data-connections.ts";
 import { openNodeLink } from "./nodes/node-link.ts";
 import { place } from "./nodes/placement.ts";
 import { NodeRegistry } from "./nodes/registry.ts";
+import { openPortal } from "./portal/portal-server.ts";
 import { createApiServer } from "./server.ts";
 
 export interface Router {
   readonly log: Log;
   /** Where it listens, with real ports. */
   readonly listen: Readonly<Record<"api" | "portal" | "nodes" | "data" | "ops", string>>;
-  /** Takes the catalogue file over; a wrong one is refused and the old one stays. */
-  reloadCatalogue(): Promise<string | undefined>;
+  /** Takes the catalogue file over; a wrong one is logged and the one before stays. */
+  reloadCatalogue(): void;
   /** Takes nothing new, lets running answers end, commits what usage has come, and closes. */
   close(): Promise<void>;
 }
 
-/** For answers that were cut at the end of a drain: their last usage may still be on its way. */
+/** For links and sessions, once no answer runs any more. */
 const linkCloseMs = 2_000;
 
 export async function createRouter(config: RouterConfig): Promise<Router> {
@@ -73,12 +79,37 @@ export async function createRouter(config: RouterConfig): Promise<Router> {
     keys,
     limiter: new MemoryLimiter(clock),
     catalogue: () => catalogue,
-    place: (request, exclude) => place(request, registry.view(clock.monotonicMs()), clock.monotonicMs(), Math.random, exclude),
+    place: (request, exclude) =>
+      place(request, registry.view(clock.monotonicMs()), clock.monotonicMs(), Math.random, exclude),
     upstream: data,
     clock,
     events: createApiEvents(log, metrics),
   });
   const apiAddress = await api.listen();
+  const apiUrl = config.publicApi ?? `http://${formatListen(apiAddress)}`;
+  const portal = opened.use(await openPortal(config.listen.portal, apiUrl));
+  const portalUrl = config.publicPortal ?? `http://${formatListen(portal.address)}`;
+  const accounts = createAccounts({ database, clock, portalUrl });
+  const details = () => registry.details(clock.monotonicMs());
+  const reloadCatalogue = () => {
+    catalogue = loadCatalogue(config.catalogueFile);
+    nodes.rulesChanged();
+    log.info({ models: catalogue.size }, "catalogue read again");
+  };
+  opened.use(
+    await createAdminApi(
+      join(config.stateDir, "admin.sock"),
+      {
+        accounts,
+        usage: (account, wish) => reportUsage(database, clock, account, wish),
+        nodes: () => nodesForOperators(details(), clock.monotonicMs()),
+        models: () => modelsForOperators(catalogue, details(), clock.now()),
+        reloadCatalogue,
+      },
+      createAdminEvents(log),
+    ),
+  );
+
   ready = true;
 
   const closing = opened.move();
@@ -86,28 +117,23 @@ export async function createRouter(config: RouterConfig): Promise<Router> {
     log,
     listen: {
       api: formatListen(apiAddress),
-      portal: "",
+      portal: formatListen(portal.address),
       nodes: formatListen(nodes.address),
       data: formatListen(data.address),
       ops: formatListen(ops.address),
     },
-    async reloadCatalogue() {
+    reloadCatalogue() {
       try {
-        catalogue = loadCatalogue(config.catalogueFile);
+        reloadCatalogue();
       } catch (error) {
         if (!(error instanceof StartError)) throw error;
         log.error({ reason: error.message }, "the new catalogue is wrong; the one before stays");
-        return error.message;
       }
-      nodes.rulesChanged();
-      log.info({ models: [...catalogue.values()].filter(isCallable).length }, "catalogue read again");
-      return undefined;
     },
     async close() {
       ready = false;
       nodes.goodbye();
       await api.close(config.shutdownMsMax);
-      await sleep(clock, 0);
       await closing.disposeAsync();
     },
   };

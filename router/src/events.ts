@@ -2,6 +2,7 @@
 import { describeError, type Log } from "@weiche/shared/log.ts";
 import type { TlsFilesEvents } from "@weiche/shared/tls-files.ts";
 import type { KeyCacheEvents } from "./access/key-cache.ts";
+import type { AdminEvents } from "./admin/admin-api.ts";
 import type { ApiEvents } from "./api/exchange.ts";
 import type { UsageLedgerEvents } from "./credits/usage-ledger.ts";
 import type { DatabaseEvents } from "./db/database.ts";
@@ -81,6 +82,15 @@ export function createNodeEvents(log: Log, metrics: Metrics): NodeLinkEvents & D
     },
     tlsReloadFailed(reason) {
       log.error({ reason }, "the new certificate cannot be used; the one before stays");
+    },
+  };
+}
+
+export function createAdminEvents(log: Log): AdminEvents {
+  return {
+    adminFailed(error) {
+      const stack = error instanceof Error ? error.stack : undefined;
+      log.error({ ...describeError(error), stack }, "an operator's command failed");
     },
   };
 }

@@ -10,7 +10,7 @@ await runProgram("weiche-router", async (stop) => {
   const file = process.env["WEICHE_CONFIG"] ?? exampleConfig;
   const router = await createRouter(loadRouterConfig(file, process.env));
   router.log.info({ listen: router.listen }, "router listening");
-  process.on("SIGHUP", () => void router.reloadCatalogue());
+  process.on("SIGHUP", () => router.reloadCatalogue());
   await stop;
   await router.close();
 });
