@@ -5,11 +5,19 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { parseCatalogue, type Catalogue } from "@weiche/shared/catalogue.ts";
 import { systemClock, type Clock } from "@weiche/shared/clock.ts";
-import { asId, type AccountId, type KeyId, type ModelId, type NodeId, type UserId } from "@weiche/shared/ids.ts";
+import {
+  asId,
+  type AccountId,
+  type KeyId,
+  type ModelId,
+  type NodeId,
+  type RequestId,
+  type UserId,
+} from "@weiche/shared/ids.ts";
 import type { Caller, KeyCache, KeyRefusal } from "../src/access/caller.ts";
 import type { FinishedRequest } from "../src/api/exchange.ts";
 import { MemoryLimiter } from "../src/limits/memory.ts";
-import type { Placement } from "../src/nodes/placement.ts";
+import type { Placement, PlacementRequest } from "../src/nodes/placement.ts";
 import { NodeLost, type AnswerEnding, type Upstream, type UpstreamRequest } from "../src/nodes/upstream.ts";
 import { createApiServer, type ApiServer, type ApiServerDeps, type ApiTimes } from "../src/server.ts";
 
@@ -55,7 +63,7 @@ export interface SimAnswer {
   readonly lost?: true;
   /** The head waits for it. */
   readonly held?: Promise<unknown>;
-  /** Its stream fails with an error instead of ending. */
+  /** Its stream ends in an error. */
   readonly failing?: true;
 }
 
@@ -82,7 +90,7 @@ export class SimNodes implements Upstream {
       body.destroy();
       throw error;
     }
-    const ending = answer.ending ?? "complete";
+    const ending = answer.ending ?? (answer.failing ? "broken" : "complete");
     return { status: answer.status ?? 200, headers: answer.headers ?? json, body, ending: () => ending };
   }
 }
@@ -105,8 +113,14 @@ export interface Harness extends AsyncDisposable {
   readonly keys: SimKeys;
   readonly nodes: SimNodes;
   readonly limiter: MemoryLimiter;
-  /** Set to refuse placement. */
-  placement: { names: string[]; refused?: "no_node_available" | "maintenance" };
+  /** Requests that were given their place back, once for each time. */
+  readonly left: RequestId[];
+  /** Which nodes there are, a refusal instead, and what was asked. */
+  readonly placement: {
+    names: string[];
+    refused?: "no_node_available" | "maintenance" | undefined;
+    readonly asked: PlacementRequest[];
+  };
   readonly finished: FinishedRequest[];
   /** Errors that are bugs. */
   readonly failures: unknown[];
@@ -137,10 +151,17 @@ export async function startApi(options: HarnessOptions = {}): Promise<Harness> {
   const keys = new SimKeys([["sk-good", caller()]]);
   const nodes = new SimNodes();
   const limiter = new MemoryLimiter(clock);
-  const placement: Harness["placement"] = { names: ["n1", "n2"] };
+  const left: RequestId[] = [];
+  const leave = limiter.leave.bind(limiter);
+  limiter.leave = (account, request) => {
+    left.push(request);
+    leave(account, request);
+  };
+  const placement: Harness["placement"] = { names: ["n1", "n2"], asked: [] };
   const finished: FinishedRequest[] = [];
   const failures: unknown[] = [];
-  const place = (_request: unknown, exclude: ReadonlySet<NodeId>): Placement => {
+  const place = (request: PlacementRequest, exclude: ReadonlySet<NodeId>): Placement => {
+    placement.asked.push(request);
     if (placement.refused) return { refused: placement.refused };
     const node = placement.names.map((name) => asId<NodeId>(name)).find((name) => !exclude.has(name));
     return node ? { node, slot: asId("a") } : { refused: "no_node_available" };
@@ -177,6 +198,7 @@ export async function startApi(options: HarnessOptions = {}): Promise<Harness> {
     keys,
     nodes,
     limiter,
+    left,
     placement,
     finished,
     failures,

@@ -79,7 +79,8 @@ export function relay(exchange: Exchange, answer: UpstreamResponse, clock: Clock
     exchange.outcome = outcome;
     if (error && isStream) write(errorEvent(error, waiting.torn));
     watchStall();
-    exchange.request.socket.destroySoon();
+    // Node gathers what is written within one turn; only then the socket knows of it.
+    setImmediate(() => exchange.request.socket.destroySoon());
     resolve();
   }
   function head(length?: number): void {
