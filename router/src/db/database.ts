@@ -1,7 +1,7 @@
 /** The router's database: the embedded server or one that the configuration names, with its schema up to date. */
 import { CamelCasePlugin, Kysely, PostgresDialect, type Transaction } from "kysely";
 import { Client, Pool, types, type ClientConfig, type CustomTypesConfig } from "pg";
-import { sleep, type Clock } from "@weiche/shared/clock.ts";
+import type { Clock } from "@weiche/shared/clock.ts";
 import { StartError } from "@weiche/shared/directory-lock.ts";
 import { describeError } from "@weiche/shared/log.ts";
 import { startEmbeddedServer, type EmbeddedServer, type EmbeddedServerEvents } from "./embedded-server.ts";
@@ -58,7 +58,7 @@ export async function openDatabase(config: DatabaseConfig, clock: Clock, events:
 
   const pool = new Pool({ ...connection, ...limits, types: typesOfOurs, max: connectionsMax });
   pool.on("error", (error) => events.databaseConnectionLost(error));
-  opened.defer(() => Promise.race([pool.end(), sleep(clock, closeMsMax)]));
+  opened.defer(() => endWithin(pool, clock, closeMsMax));
   const kysely = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }), plugins: [new CamelCasePlugin()] });
   const closing = opened.move();
   return {
@@ -81,6 +81,14 @@ const typesOfOurs: CustomTypesConfig = {
     return types.getTypeParser(oid, format) as (text: string) => unknown;
   },
 };
+
+/** Waits for connections in use, but not for ever: a server that hangs never gives them back. */
+async function endWithin(pool: Pool, clock: Clock, msMax: number): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = clock.after(msMax, resolve);
+  await Promise.race([pool.end(), promise]);
+  timer.cancel();
+}
 
 /** An instant as the database takes it. */
 export function instantText(ms: number): string {

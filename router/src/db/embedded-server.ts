@@ -90,6 +90,7 @@ export async function startEmbeddedServer(
 ): Promise<EmbeddedServer> {
   const home = await embeddedHome(stateDir);
   const cluster = join(home.directory, "cluster");
+  removeHalfMade(home.directory);
   if (!existsSync(cluster)) await initialise(home, cluster);
   const password = readFileSync(join(home.directory, "password"), "utf8");
 
@@ -126,8 +127,6 @@ export async function startEmbeddedServer(
 
 /** Makes the cluster aside and renames it at the end, so that an interrupted attempt leaves nothing that counts. */
 async function initialise(home: EmbeddedHome, cluster: string): Promise<void> {
-  for (const name of readdirSync(home.directory).filter((entry) => entry.startsWith("cluster-")))
-    rmSync(join(home.directory, name), { recursive: true, force: true });
   const half = mkdtempSync(join(home.directory, "cluster-"));
   const passwordFile = join(home.directory, "password");
   writeFileSync(passwordFile, randomBytes(24).toString("hex"), { mode: 0o600 });
@@ -149,6 +148,11 @@ async function initialise(home: EmbeddedHome, cluster: string): Promise<void> {
   if ((await initdb.exit) !== 0) throw new StartError(`cannot make the database: ${lastWords(home)}`);
   renameSync(half, cluster);
   syncFolder(home.directory);
+}
+
+function removeHalfMade(directory: string): void {
+  for (const name of readdirSync(directory))
+    if (name.startsWith("cluster-")) rmSync(join(directory, name), { recursive: true, force: true });
 }
 
 /** Takes over a server that still runs on the cluster; undefined if there is none. */
