@@ -1,0 +1,71 @@
+/** Reads the events of a chat or completion stream, as all engines that follow the convention send them. */
+import type { ChoiceDelta, EngineChunk, RawUsage, ToolCallPiece } from "./dialect.ts";
+import { EngineFault } from "./engine-fault.ts";
+import { isObject, type Json } from "./json.ts";
+
+/** Throws an `EngineFault` if the event is no chunk. */
+export function readConventionChunk(event: Json): EngineChunk {
+  if (event["error"] != null) return { choices: [], error: event };
+  const choices = list(event["choices"], "choices").map(readChoice);
+  const usage = isObject(event["usage"]) ? readUsage(event["usage"]) : undefined;
+  return { choices, usage, promptTokens: usage?.prompt };
+}
+
+function readUsage(usage: Json): RawUsage {
+  const prompt = usage["prompt_tokens_details"];
+  const completion = usage["completion_tokens_details"];
+  return {
+    prompt: usage["prompt_tokens"],
+    completion: usage["completion_tokens"],
+    cached: isObject(prompt) ? prompt["cached_tokens"] : undefined,
+    reasoning: isObject(completion) ? completion["reasoning_tokens"] : undefined,
+  };
+}
+
+function readChoice(value: unknown): ChoiceDelta {
+  const choice = object(value, "choice");
+  const delta = object(choice["delta"] ?? {}, "delta");
+  const toolCalls = delta["tool_calls"];
+  return {
+    index: whole(choice["index"], "choice index"),
+    reasoning: text(delta["reasoning"], "reasoning") || text(delta["reasoning_content"], "reasoning_content"),
+    content: text(delta["content"] ?? choice["text"], "content"),
+    toolCalls: toolCalls == null ? undefined : list(toolCalls, "tool_calls").map(readToolCall),
+    finish: text(choice["finish_reason"], "finish_reason"),
+    logprobs: isObject(choice["logprobs"]) ? choice["logprobs"] : undefined,
+  };
+}
+
+function readToolCall(value: unknown, position: number): ToolCallPiece {
+  const call = object(value, "tool call");
+  const called = object(call["function"] ?? {}, "function");
+  const given = called["arguments"];
+  return {
+    index: whole(call["index"] ?? position, "tool call index"),
+    id: text(call["id"], "tool call id"),
+    name: text(called["name"], "function name"),
+    // Some parsers hand out the arguments as the object that they stand for.
+    arguments: isObject(given) ? JSON.stringify(given) : text(given, "arguments"),
+  };
+}
+
+function object(value: unknown, what: string): Json {
+  if (isObject(value)) return value;
+  throw new EngineFault("malformed", `${what} is not an object`);
+}
+
+function list(value: unknown, what: string): readonly unknown[] {
+  if (Array.isArray(value)) return value;
+  throw new EngineFault("malformed", `${what} is not a list`);
+}
+
+function text(value: unknown, what: string): string | undefined {
+  if (value == null) return undefined;
+  if (typeof value === "string") return value;
+  throw new EngineFault("malformed", `${what} is not a string`);
+}
+
+function whole(value: unknown, what: string): number {
+  if (Number.isSafeInteger(value) && (value as number) >= 0) return value as number;
+  throw new EngineFault("malformed", `${what} is not a number`);
+}

@@ -1,0 +1,61 @@
+/** Bodies in the convention's own words, which every dialect starts from. What is undefined is not sent. */
+import type { ModelId } from "@weiche/shared/ids.ts";
+import type { ChatRequest, CompletionRequest, GenerationRequest, Thinking } from "./dialect.ts";
+
+/** OpenAI's, for this path only; engines have other ideas of their own. */
+const completionTokensDefault = 16;
+
+export function chatBody(request: ChatRequest) {
+  const { tools, toolChoice, logprobs } = request;
+  const named = typeof toolChoice === "object";
+  return {
+    ...generation(request),
+    messages: request.messages,
+    ...(logprobs !== undefined && { logprobs: true, top_logprobs: logprobs }),
+    ...(tools.length > 0 && {
+      tools,
+      tool_choice: named ? { type: "function", function: { name: toolChoice.name } } : toolChoice,
+      parallel_tool_calls: request.parallelToolCalls,
+    }),
+    response_format: request.responseFormat,
+    ...(request.thinking && thinkingFields(request.thinking)),
+  };
+}
+
+export function completionBody(request: CompletionRequest) {
+  return {
+    ...generation(request),
+    prompt: request.prompt,
+    max_tokens: request.maxTokens ?? completionTokensDefault,
+    logprobs: request.logprobs,
+  };
+}
+
+export function embeddingBody(model: ModelId, texts: readonly string[]) {
+  return { model, input: texts, encoding_format: "float" };
+}
+
+function generation(request: GenerationRequest) {
+  return {
+    model: request.model,
+    max_tokens: request.maxTokens,
+    // Said even where the client said nothing: an engine would take them from the model or its command line.
+    temperature: request.temperature,
+    top_p: request.topP,
+    presence_penalty: request.presencePenalty,
+    frequency_penalty: request.frequencyPenalty,
+    seed: request.seed,
+    ...(request.stop.length > 0 && { stop: request.stop }),
+    n: request.choices,
+    stream: true,
+    stream_options: { include_usage: true, continuous_usage_stats: true },
+  };
+}
+
+/** Both spellings: which of them a model's template knows differs. */
+function thinkingFields({ on, effort, templateSwitch }: Thinking) {
+  return {
+    reasoning_effort: effort,
+    ...(templateSwitch && { chat_template_kwargs: { enable_thinking: on, thinking: on } }),
+  };
+}

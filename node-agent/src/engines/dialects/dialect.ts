@@ -1,0 +1,125 @@
+/**
+ * A dialect: how engines of one kind are spoken to. This is the request half, from our words into the engine's and back;
+ * the other half is the engine's life. Foreign names and shapes stop here.
+ */
+import type { ModelId } from "@weiche/shared/ids.ts";
+import type { DialectLifecycle } from "../dialect-lifecycle.ts";
+import type { Json } from "./json.ts";
+
+export interface Dialect extends DialectLifecycle {
+  /** Whether a connection may be used for several requests in a row. */
+  readonly keepsConnections: boolean;
+  /** Each answer of a request has a usage chunk of its own, so that they add up. */
+  readonly usagePerChoice: boolean;
+  /** Bodies always ask for a stream with as much usage as the engine can give. */
+  chatBody(request: ChatRequest): object;
+  completionBody(request: CompletionRequest): object;
+  embeddingBody(model: ModelId, texts: readonly string[]): object;
+  /** What one event of a stream says. Throws an `EngineFault` if it is none. */
+  readChunk(event: Json): EngineChunk;
+  /** What an answer with this status, or an error event with this body, means. */
+  readRefusal(status: number, body: unknown): EngineRefusal;
+  /** How the engine counts the input of a body that it has refused without saying the count. */
+  countRequest?(body: object): { readonly path: string; readonly body: object };
+}
+
+/** A request as an engine is to see it: checked, with the model's rules applied. */
+export interface GenerationRequest {
+  readonly model: ModelId;
+  /** Such that engines share cached prompts within an account only. */
+  readonly cacheSalt: string;
+  readonly maxTokens?: number;
+  readonly temperature: number;
+  readonly topP: number;
+  readonly presencePenalty: number;
+  readonly frequencyPenalty: number;
+  readonly seed?: number;
+  readonly stop: readonly string[];
+  readonly choices: number;
+  /** Alternatives to show of each token; absent: no probabilities at all. */
+  readonly logprobs?: number;
+  readonly stream: boolean;
+  readonly includeUsage: boolean;
+}
+
+export interface ChatRequest extends GenerationRequest {
+  readonly kind: "chat";
+  readonly messages: readonly object[];
+  /** Empty: none. */
+  readonly tools: readonly Tool[];
+  readonly toolChoice: "auto" | "required" | { readonly name: string };
+  readonly parallelToolCalls?: boolean;
+  readonly responseFormat?: object;
+  /** Absent: the model cannot think. */
+  readonly thinking?: Thinking;
+  /** A plain `stop` is told as `tool_calls`: the client demanded a call, and the model is one that cannot be forced. */
+  readonly stopsAsToolCalls: boolean;
+}
+
+export interface Tool {
+  readonly type: "function";
+  readonly function: { readonly name: string; readonly description?: string; readonly parameters?: unknown };
+}
+
+export interface Thinking {
+  readonly on: boolean;
+  /** Absent: the engine's own. */
+  readonly effort?: string;
+  /** Whether the model's template has a switch of its own, besides the effort. */
+  readonly templateSwitch: boolean;
+}
+
+export interface CompletionRequest extends GenerationRequest {
+  readonly kind: "completion";
+  readonly prompt: string;
+}
+
+/** One event of a stream in our words. What is absent was not said. */
+export interface EngineChunk {
+  readonly choices: readonly ChoiceDelta[];
+  /** As the engine says it, unchecked. With choices: of the first one's answer so far; without: of the whole. */
+  readonly usage?: RawUsage;
+  /** Length of the prompt, as soon as the engine knows it. Unchecked. */
+  readonly promptTokens?: unknown;
+  /** The body of an error event. */
+  readonly error?: unknown;
+}
+
+export interface ChoiceDelta {
+  readonly index: number;
+  readonly reasoning?: string;
+  readonly content?: string;
+  readonly toolCalls?: readonly ToolCallPiece[];
+  readonly finish?: string;
+  readonly logprobs?: object;
+}
+
+export interface ToolCallPiece {
+  readonly index: number;
+  readonly id?: string;
+  readonly name?: string;
+  readonly arguments?: string;
+}
+
+export interface RawUsage {
+  readonly prompt: unknown;
+  readonly completion: unknown;
+  readonly reasoning?: unknown;
+  readonly cached?: unknown;
+}
+
+/** Why an engine did not answer, in our words; its own text is never shown. */
+export type EngineRefusal =
+  | {
+      readonly kind: "context";
+      /** Absent: it did not say, or said only a lower bound. */
+      readonly promptTokens?: number;
+      readonly promptTokensMin?: number;
+      readonly contextTokens?: number;
+    }
+  /** The request's fault; `param` is the parameter's name in its body. */
+  | { readonly kind: "invalid"; readonly param?: string }
+  /** It has no room, or is still loading. */
+  | { readonly kind: "overloaded" }
+  /** Its own fault, or ours. */
+  | { readonly kind: "failed"; readonly reason: "unknown model" | "key refused" | "engine error" };

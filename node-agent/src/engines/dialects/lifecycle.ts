@@ -1,0 +1,134 @@
+/** What the dialects have in common of an engine's life: proof that it is ready, and what it measures of itself. */
+import type { ModelId } from "@weiche/shared/ids.ts";
+import { Client } from "undici";
+import type { EngineMetrics } from "../dialect-lifecycle.ts";
+import type { EngineEndpoint } from "../engine.ts";
+import { isObject } from "./json.ts";
+
+interface Ask {
+  readonly method: "GET" | "POST";
+  readonly path: string;
+  readonly body?: object;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+}
+
+async function ask(endpoint: EngineEndpoint, { method, path, body }: Ask, signal: AbortSignal): Promise<Answer> {
+  const client = new Client(endpoint.origin, {
+    ...(endpoint.socketPath === undefined ? {} : { socketPath: endpoint.socketPath }),
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+  try {
+    const headers = body === undefined ? {} : { "content-type": "application/json" };
+    const json = body === undefined ? null : JSON.stringify(body);
+    const response = await client.request({ method, path, headers, body: json, signal, reset: true });
+    return { status: response.statusCode, text: await response.body.text() };
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error;
+  } finally {
+    void client.destroy();
+  }
+}
+
+/** The JSON of an answer with status 200, undefined if it has none. Any other status is thrown; its text is not. */
+export async function askEngine(endpoint: EngineEndpoint, request: Ask, signal: AbortSignal): Promise<unknown> {
+  const { status, text } = await ask(endpoint, request, signal);
+  if (status !== 200) throw new Error(`${request.path} answers ${status}`);
+  return text === "" ? undefined : JSON.parse(text);
+}
+
+export async function requireHealth(endpoint: EngineEndpoint, signal: AbortSignal): Promise<void> {
+  await askEngine(endpoint, { method: "GET", path: "/health" }, signal);
+}
+
+/** Health alone proves nothing: it is good on a sleeping engine, and while another process holds the port. */
+export async function proveReady(
+  endpoint: EngineEndpoint,
+  model: ModelId,
+  { mayLackPages = false }: { readonly mayLackPages?: boolean },
+  signal: AbortSignal,
+): Promise<void> {
+  const page = async (path: string): Promise<Answer | undefined> => {
+    const answer = await ask(endpoint, { method: "GET", path }, signal);
+    if (answer.status === 404 && mayLackPages) return undefined;
+    if (answer.status !== 200) throw new Error(`${path} answers ${answer.status}`);
+    return answer;
+  };
+  await page("/health");
+  const models = await page("/v1/models");
+  if (models && !namesModel(models.text, model)) throw new Error(`/v1/models does not name ${model}`);
+  await proveOutput(endpoint, model, signal);
+}
+
+function namesModel(text: string, model: ModelId): boolean {
+  const list: unknown = JSON.parse(text);
+  const data = isObject(list) ? list["data"] : undefined;
+  return Array.isArray(data) && data.some((entry) => isObject(entry) && entry["id"] === model);
+}
+
+/** One token or, where none can be had, one embedding. */
+async function proveOutput(endpoint: EngineEndpoint, model: ModelId, signal: AbortSignal): Promise<void> {
+  const token = { model, prompt: "1", max_tokens: 1, temperature: 0 };
+  const generated = await ask(endpoint, { method: "POST", path: "/v1/completions", body: token }, signal);
+  if (hasItems(generated, "choices")) return;
+  const text = { model, input: "1" };
+  const embedded = await ask(endpoint, { method: "POST", path: "/v1/embeddings", body: text }, signal);
+  if (hasItems(embedded, "data")) return;
+  throw new Error(`no token (${generated.status}) and no embedding (${embedded.status})`);
+}
+
+function hasItems({ status, text }: Answer, list: string): boolean {
+  if (status !== 200) return false;
+  const answer: unknown = JSON.parse(text);
+  const items = isObject(answer) ? answer[list] : undefined;
+  return Array.isArray(items) && items.length > 0;
+}
+
+/** Names drift between engines and versions: the first that is there counts, a missing one is not known. */
+const names = {
+  running: ["vllm:num_requests_running", "sglang:num_running_reqs", "llamacpp:requests_processing"],
+  waiting: ["vllm:num_requests_waiting", "sglang:num_queue_reqs", "llamacpp:requests_deferred", "te_queue_size"],
+  kvCacheUse: ["vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc", "sglang:token_usage"],
+  prefixCacheHitRate: ["sglang:cache_hit_rate"],
+} as const;
+
+/** Prompt tokens found in the cache, and the counters that make up all of them. */
+const prefixCounters = [
+  ["vllm:prefix_cache_hits_total", ["vllm:prefix_cache_queries_total"]],
+  ["vllm:gpu_prefix_cache_hits_total", ["vllm:gpu_prefix_cache_queries_total"]],
+  ["llamacpp:prompt_tokens_cached_total", ["llamacpp:prompt_tokens_cached_total", "llamacpp:prompt_tokens_total"]],
+] as const;
+
+export async function readMetrics(endpoint: EngineEndpoint, signal: AbortSignal): Promise<EngineMetrics> {
+  const { status, text } = await ask(endpoint, { method: "GET", path: "/metrics" }, signal);
+  if (status !== 200) throw new Error(`/metrics answers ${status}`);
+  return parseMetrics(text);
+}
+
+/** Reads Prometheus text. */
+export function parseMetrics(text: string): EngineMetrics {
+  const series = new Map<string, number[]>();
+  for (const [, name, value] of text.matchAll(/^([a-z_]+:?[a-z_]+)(?:\{[^\n]*\})? (\S+)/gm)) {
+    if (Number.isFinite(Number(value))) series.set(name!, [...(series.get(name!) ?? []), Number(value)]);
+  }
+  const first = (of: readonly string[]) => of.map((name) => series.get(name)).find((values) => values !== undefined);
+  const sum = (values: readonly number[] = []) => values.reduce((total, value) => total + value, 0);
+  const present = (values?: readonly number[]) => values && sum(values);
+  // An engine of several processes has a series of each.
+  const mean = (values?: readonly number[]) => values && sum(values) / values.length;
+  const hitRate = prefixCounters
+    .filter(([hits]) => series.has(hits))
+    .map(([hits, all]) => sum(series.get(hits)) / sum(all.map((name) => sum(series.get(name)))))
+    .find(Number.isFinite);
+  return {
+    running: present(first(names.running)),
+    waiting: present(first(names.waiting)),
+    kvCacheUse: mean(first(names.kvCacheUse)),
+    prefixCacheHitRate: mean(first(names.prefixCacheHitRate)) ?? hitRate,
+  };
+}

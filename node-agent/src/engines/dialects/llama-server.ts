@@ -1,0 +1,67 @@
+/** llama.cpp's server. Many names that OpenAI does not know are live switches here: nothing but our own goes in. */
+import { readConventionChunk } from "./chunk.ts";
+import { chatBody, completionBody, embeddingBody } from "./convention-body.ts";
+import type { ChatRequest, Dialect, EngineChunk, GenerationRequest, RawUsage } from "./dialect.ts";
+import { isObject, type Json } from "./json.ts";
+import { proveReady, readMetrics } from "./lifecycle.ts";
+import { readConventionRefusal } from "./refusal.ts";
+
+export const llamaServer: Dialect = {
+  // It announces that it keeps connections, and closes each after a stream.
+  keepsConnections: false,
+  usagePerChoice: true,
+  chatBody: (request) => ({
+    ...chatBody(request),
+    ...toolFields(request),
+    ...ownFields(request),
+    top_logprobs: alternatives(request),
+  }),
+  completionBody: (request) => ({ ...completionBody(request), ...ownFields(request), logprobs: alternatives(request) }),
+  embeddingBody,
+  readChunk,
+  readRefusal: readConventionRefusal,
+  readiness: (endpoint, model, signal) => proveReady(endpoint, model, {}, signal),
+  metrics: readMetrics,
+};
+
+/** Taken as 32 bits; the highest means "by chance". */
+const seedsMax = 2 ** 32 - 1;
+
+function ownFields({ seed }: GenerationRequest) {
+  return {
+    top_k: 0,
+    min_p: 0,
+    seed: seed === undefined ? undefined : Math.abs(seed) % seedsMax,
+    stream_options: { include_usage: true },
+    timings_per_token: true,
+    // A prompt being read shows signs of life, and only who shows some is noticed to have lost its client.
+    return_progress: true,
+  };
+}
+
+/** Asked for none, it says nothing of the tokens themselves either. */
+function alternatives({ logprobs }: GenerationRequest): number | undefined {
+  return logprobs === undefined ? undefined : Math.max(1, logprobs);
+}
+
+/** A named function is read as "auto": that function alone, and required, is the same. */
+function toolFields({ toolChoice, tools }: ChatRequest) {
+  if (typeof toolChoice === "string") return {};
+  return { tools: tools.filter((tool) => tool.function.name === toolChoice.name), tool_choice: "required" };
+}
+
+/** Its timings are usage that runs along. */
+function readChunk(event: Json): EngineChunk {
+  const chunk = readConventionChunk(event);
+  const { timings, prompt_progress: progress } = event;
+  const usage = chunk.usage ?? (isObject(timings) ? timingsUsage(timings) : undefined);
+  return { ...chunk, usage, promptTokens: isObject(progress) ? progress["total"] : usage?.prompt };
+}
+
+function timingsUsage({ cache_n: cached, prompt_n: read, predicted_n: completion }: Json): RawUsage {
+  return {
+    prompt: typeof cached === "number" && typeof read === "number" ? cached + read : undefined,
+    completion,
+    cached,
+  };
+}

@@ -1,0 +1,19 @@
+/** Any other engine that follows the convention: SGLang, TEI, the embedded engine. */
+import { readConventionChunk } from "./chunk.ts";
+import { chatBody, completionBody, embeddingBody } from "./convention-body.ts";
+import type { Dialect } from "./dialect.ts";
+import { proveReady, readMetrics } from "./lifecycle.ts";
+import { readConventionRefusal } from "./refusal.ts";
+
+export const openai: Dialect = {
+  keepsConnections: true,
+  usagePerChoice: false,
+  chatBody,
+  completionBody,
+  embeddingBody,
+  readChunk: readConventionChunk,
+  readRefusal: readConventionRefusal,
+  // TEI has no list of models, and not everyone has a health page.
+  readiness: (endpoint, model, signal) => proveReady(endpoint, model, { mayLackPages: true }, signal),
+  metrics: readMetrics,
+};

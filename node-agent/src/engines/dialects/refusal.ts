@@ -1,0 +1,92 @@
+/** What engines mean when they refuse. Status and type decide; text only where engines say a thing in no other way. */
+import type { EngineRefusal } from "./dialect.ts";
+import { isObject, type Json } from "./json.ts";
+
+/** Parameters of ours that an engine may name as wrong. */
+const params: ReadonlySet<string> = new Set(
+  (
+    "messages prompt input max_tokens max_completion_tokens temperature top_p stop n seed presence_penalty " +
+    "frequency_penalty logprobs top_logprobs tools tool_choice response_format reasoning_effort chat_template_kwargs"
+  ).split(" "),
+);
+
+const contextTypes: ReadonlySet<unknown> = new Set([
+  "exceed_context_size_error",
+  "context_length_exceeded",
+  "ContextWindowExceededError",
+]);
+
+/** The first number is the engine's window. */
+const windowPatterns: readonly RegExp[] = [
+  /maximum context length (?:is|of) (\d+)/,
+  /context length \((\d+) tokens\)/,
+  /context size (?:\(|of )(\d+)/,
+  /cannot be greater than max_model_len\D*(\d+)/,
+  /too large to process\D*(\d+)/,
+  /must have less than (\d+) tokens/,
+];
+
+/** The first number is the length of the prompt; with a limit that does not fit, the prompt alone. */
+const promptPatterns: readonly RegExp[] = [
+  /prompt contains (\d+) input tokens/,
+  /(\d+) tokens (?:from|in) the (?:input )?messages/,
+  /(?:request|input) \((\d+) tokens\)/,
+  /resulted in (\d+) tokens/,
+  /tokens\. Given: (\d+)/,
+];
+
+const promptMinPattern = /prompt contains at least (\d+) input tokens/;
+
+/** A prompt that fills the window to the last token leaves vLLM a limit of nothing. */
+const noRoomPattern = /max_tokens must be at least 1, got (?:0|-\d+)/;
+
+/** Told with a status of 500 or 501, yet about the request. */
+const requestFaultPattern = /json\.exception|image input is not supported|does not logits computation/;
+
+export function readConventionRefusal(status: number, body: unknown): EngineRefusal {
+  const error = errorOf(body);
+  const message = typeof error["message"] === "string" ? error["message"] : "";
+  const context = readContext(status, error, message);
+  if (context) return context;
+  if (status === 404) return { kind: "failed", reason: "unknown model" };
+  if (status === 401 || status === 403) return { kind: "failed", reason: "key refused" };
+  if (status === 429 || status === 503) return { kind: "overloaded" };
+  const requestsFault = (status >= 400 && status < 500 && status !== 424) || status === 501;
+  if (!requestsFault && !requestFaultPattern.test(message)) return { kind: "failed", reason: "engine error" };
+  const param = error["param"];
+  return typeof param === "string" && params.has(param) ? { kind: "invalid", param } : { kind: "invalid" };
+}
+
+/** Under `error` or, with SGLang and TEI, the body itself; sometimes a bare string. */
+function errorOf(body: unknown): Json {
+  if (!isObject(body)) return {};
+  const error = body["error"] ?? body;
+  if (typeof error === "string") return { message: error };
+  return isObject(error) ? error : {};
+}
+
+function readContext(status: number, error: Json, message: string): EngineRefusal | undefined {
+  const isContext =
+    contextTypes.has(error["type"]) ||
+    contextTypes.has(error["code"]) ||
+    (status < 500 ? [...windowPatterns, noRoomPattern] : [/too large to process/]).some((p) => p.test(message));
+  if (!isContext) return undefined;
+  return {
+    kind: "context",
+    promptTokens: count(error["n_prompt_tokens"]) ?? firstNumber(promptPatterns, message),
+    promptTokensMin: firstNumber([promptMinPattern], message),
+    contextTokens: count(error["n_ctx"]) ?? firstNumber(windowPatterns, message),
+  };
+}
+
+function firstNumber(patterns: readonly RegExp[], message: string): number | undefined {
+  for (const pattern of patterns) {
+    const match = pattern.exec(message);
+    if (match) return count(Number(match[1]));
+  }
+  return undefined;
+}
+
+function count(value: unknown): number | undefined {
+  return Number.isSafeInteger(value) && (value as number) > 0 ? (value as number) : undefined;
+}

@@ -1,0 +1,68 @@
+/** vLLM, with sleep and wake. The development mode that these need makes it an engine for loopback only. */
+import type { EngineEndpoint } from "../engine.ts";
+import { readConventionChunk } from "./chunk.ts";
+import { chatBody, completionBody, embeddingBody } from "./convention-body.ts";
+import type { Dialect, GenerationRequest } from "./dialect.ts";
+import { isObject } from "./json.ts";
+import { askEngine, proveReady, readMetrics, requireHealth } from "./lifecycle.ts";
+import { readConventionRefusal } from "./refusal.ts";
+
+export const vllm: Dialect = {
+  keepsConnections: true,
+  usagePerChoice: false,
+  chatBody: (request) => ({ ...chatBody(request), ...ownFields(request) }),
+  completionBody: (request) => ({ ...completionBody(request), ...ownFields(request) }),
+  embeddingBody,
+  readChunk: readConventionChunk,
+  readRefusal: readConventionRefusal,
+  countRequest,
+  readiness: (endpoint, model, signal) => proveReady(endpoint, model, {}, signal),
+  sleep,
+  wake,
+  metrics: readMetrics,
+};
+
+/** Whatever the model's own generation_config says, nobody asked for it. */
+function ownFields(request: GenerationRequest) {
+  return { top_k: 0, min_p: 0, repetition_penalty: 1, cache_salt: request.cacheSalt };
+}
+
+/** Its refusals say "at least", since its tokeniser stops at the limit. */
+function countRequest(body: object) {
+  const { model, prompt, messages, tools, chat_template_kwargs } = body as Record<string, unknown>;
+  const counted =
+    prompt === undefined
+      ? { model, messages, tools, chat_template_kwargs, add_generation_prompt: true }
+      : { model, prompt };
+  return { path: "/tokenize", body: counted };
+}
+
+/**
+ * `mode=wait` lets what still runs end: its default would abort it. A sleeping engine's health stays good, and a dead one
+ * may have answered the call, so both are asked for afterwards.
+ */
+async function sleep(endpoint: EngineEndpoint, level: 1 | 2, signal: AbortSignal): Promise<void> {
+  await askEngine(endpoint, { method: "POST", path: `/sleep?level=${level}&mode=wait` }, signal);
+  await requireSleeping(endpoint, true, signal);
+  await requireHealth(endpoint, signal);
+}
+
+async function wake(endpoint: EngineEndpoint, level: 1 | 2, signal: AbortSignal): Promise<void> {
+  const post = (path: string, body?: object) => askEngine(endpoint, { method: "POST", path, body }, signal);
+  if (level === 1) {
+    await post("/wake_up");
+  } else {
+    // The weights were thrown away: room for them, then the weights, then the room for the cache, which is stale.
+    await post("/wake_up?tags=weights");
+    await post("/collective_rpc", { method: "reload_weights" });
+    await post("/wake_up?tags=kv_cache");
+    await post("/reset_prefix_cache");
+  }
+  await requireSleeping(endpoint, false, signal);
+}
+
+async function requireSleeping(endpoint: EngineEndpoint, expected: boolean, signal: AbortSignal): Promise<void> {
+  const answer = await askEngine(endpoint, { method: "GET", path: "/is_sleeping" }, signal);
+  const sleeping = isObject(answer) ? answer["is_sleeping"] : undefined;
+  if (sleeping !== expected) throw new Error(`/is_sleeping says ${sleeping === !expected ? sleeping : "nothing"}`);
+}

@@ -1,0 +1,102 @@
+/**
+ * HTTP/1.1 to the engines, one connection for each running request. Those that idle are kept apart from those that run, so
+ * that finding one costs the same however many run.
+ */
+import { Client } from "undici";
+import type { Clock } from "@weiche/shared/clock.ts";
+import { EngineFault } from "../engines/dialects/engine-fault.ts";
+import type { EngineEndpoint } from "../engines/engine.ts";
+import { EngineCall } from "./engine-call.ts";
+
+export interface EngineRequest {
+  readonly endpoint: EngineEndpoint;
+  readonly path: string;
+  readonly body: Buffer;
+  readonly requestId: string;
+  /** Whether the connection may serve another request afterwards. */
+  readonly keep: boolean;
+  /** Aborting it closes the connection at once, which is how every engine is told to stop; reads reject with its reason. */
+  readonly signal: AbortSignal;
+}
+
+/** Below the five seconds after which vLLM and others close an idle connection. */
+const idleMsMax = 4_000;
+
+export class EngineConnections implements AsyncDisposable {
+  readonly #clock: Clock;
+  readonly #idle = new Map<string, Client[]>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /**
+   * Sends the request and resolves with the head of the answer. A connection that is lost before is tried once more on a
+   * fresh one: a kept one may just have been closed. Rejects with an `EngineFault` or the signal's reason.
+   */
+  async open(request: EngineRequest): Promise<EngineCall> {
+    const kept = this.#idle.get(keyOf(request.endpoint))?.pop();
+    try {
+      return await this.#send(request, kept ?? this.#connect(request.endpoint));
+    } catch (error) {
+      if (!(error instanceof EngineFault) || error.reason !== "connection lost") throw error;
+      return await this.#send(request, this.#connect(request.endpoint)).catch((second: unknown) => {
+        // If nobody listens any more, the engine went down with this request: that is what happened.
+        throw second instanceof EngineFault ? error : second;
+      });
+    }
+  }
+
+  async #send(request: EngineRequest, client: Client): Promise<EngineCall> {
+    const keep = request.keep ? () => this.#keep(request.endpoint, client) : undefined;
+    const call = new EngineCall({ client, keep, signal: request.signal, clock: this.#clock });
+    const { path, body } = request;
+    const headers = { "content-type": "application/json", "x-request-id": request.requestId };
+    client.dispatch({ method: "POST", path, headers, body, reset: !request.keep }, call);
+    try {
+      await call.head;
+      return call;
+    } catch (error) {
+      call.close();
+      throw error;
+    }
+  }
+
+  #connect(endpoint: EngineEndpoint): Client {
+    const client = new Client(endpoint.origin, {
+      ...(endpoint.socketPath === undefined ? {} : { socketPath: endpoint.socketPath }),
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      keepAliveTimeout: idleMsMax,
+      keepAliveMaxTimeout: idleMsMax,
+    });
+    client.on("disconnect", () => this.#forget(endpoint, client));
+    return client;
+  }
+
+  #keep(endpoint: EngineEndpoint, client: Client): void {
+    const idle = this.#idle.get(keyOf(endpoint));
+    if (idle) idle.push(client);
+    else this.#idle.set(keyOf(endpoint), [client]);
+  }
+
+  #forget(endpoint: EngineEndpoint, client: Client): void {
+    const idle = this.#idle.get(keyOf(endpoint)) ?? [];
+    const index = idle.indexOf(client);
+    if (index < 0) return;
+    idle.splice(index, 1);
+    if (idle.length === 0) this.#idle.delete(keyOf(endpoint));
+    void client.destroy();
+  }
+
+  /** Closes the idle connections; running requests end by their signals. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    const idle = [...this.#idle.values()].flat();
+    this.#idle.clear();
+    await Promise.all(idle.map((client) => client.destroy()));
+  }
+}
+
+function keyOf({ origin, socketPath }: EngineEndpoint): string {
+  return socketPath ?? origin;
+}

@@ -1,0 +1,28 @@
+/** What a request does with an engine once it has one. Generations and embeddings do it in their own ways. */
+import type { Dialect } from "../engines/dialects/dialect.ts";
+import type { EngineCall } from "./engine-call.ts";
+import type { TokenCounts } from "./usage-count.ts";
+
+export interface EngineWork {
+  /** Rejects with an `ApiError`, an `EngineFault` or the reason for which the request ended. Runs once. */
+  run(engine: EngineAccess): Promise<FinishedAnswer>;
+  /** What was used until now, for an answer that will not be whole. */
+  soFar(): TokenCounts;
+}
+
+/** The engine that a request was given, and the way to its client. */
+export interface EngineAccess {
+  readonly dialect: Dialect;
+  /** Sends a request that ends with the client's. The answer is the caller's to close. */
+  ask(path: string, body: Buffer): Promise<EngineCall>;
+  /** Sends events to the client, of an answer that may yet break off. */
+  writeEvents(text: string): Promise<void> | undefined;
+  /** The first output has come. */
+  onFirstToken(): void;
+}
+
+export interface FinishedAnswer {
+  readonly counts: TokenCounts;
+  /** What of the answer is still to be sent: the last byte of all is in it. */
+  readonly rest: Iterable<string>;
+}

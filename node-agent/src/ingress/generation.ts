@@ -1,0 +1,161 @@
+/** A chat or completion at the engine: always asked for as a stream, whatever the client wants, and read chunk by chunk. */
+import type { ModelRules } from "@weiche/shared/catalogue.ts";
+import { nodePaths } from "@weiche/shared/node-protocol.ts";
+import { SseParser, type SseEvent } from "@weiche/shared/sse.ts";
+import type { ChatRequest, CompletionRequest, Dialect, EngineChunk } from "../engines/dialects/dialect.ts";
+import { EngineFault } from "../engines/dialects/engine-fault.ts";
+import { isObject, type Json } from "../engines/dialects/json.ts";
+import type { AnswerWriter } from "./answer-writer.ts";
+import { CanonicalStream } from "./canonical-stream.ts";
+import { ChatBody } from "./chat-body.ts";
+import { ChatEvents } from "./chat-events.ts";
+import { CompletionBody } from "./completion-body.ts";
+import { CompletionEvents } from "./completion-events.ts";
+import type { EngineCall } from "./engine-call.ts";
+import { contextExceeded, eventRefusal, refusalOf } from "./engine-refusal.ts";
+import type { EngineAccess, EngineWork, FinishedAnswer } from "./engine-work.ts";
+import { isCount, noTokens, UsageCount, type TokenCounts } from "./usage-count.ts";
+
+export interface GenerationScope {
+  readonly requestId: string;
+  readonly rules: ModelRules;
+  readonly nowMs: number;
+}
+
+export class Generation implements EngineWork {
+  readonly #rules: ModelRules;
+  readonly #path: string;
+  readonly #writer: AnswerWriter;
+  readonly #canonical: CanonicalStream;
+  readonly #choices: number;
+  readonly #maxTokens: number | undefined;
+  /** Gone once it is sent: a prompt is not kept for as long as its answer takes. */
+  #request: ChatRequest | CompletionRequest | undefined;
+  #usage: UsageCount | undefined;
+  #isSending = false;
+
+  constructor(request: ChatRequest | CompletionRequest, { requestId, rules, nowMs }: GenerationScope) {
+    this.#request = request;
+    this.#rules = rules;
+    this.#path = request.kind === "chat" ? nodePaths.chat : nodePaths.completions;
+    this.#choices = request.choices;
+    this.#maxTokens = request.maxTokens;
+    this.#writer = createWriter(request, requestId, Math.floor(nowMs / 1000));
+    this.#canonical = new CanonicalStream(this.#writer, {
+      choices: request.choices,
+      stopsAsToolCalls: request.kind === "chat" && request.stopsAsToolCalls,
+      callIdPrefix: `call-${requestId}`,
+    });
+  }
+
+  soFar(): TokenCounts {
+    return this.#usage?.soFar() ?? noTokens;
+  }
+
+  async run(engine: EngineAccess): Promise<FinishedAnswer> {
+    const { contextTokens } = this.#rules;
+    const { usagePerChoice } = engine.dialect;
+    this.#usage = new UsageCount({ contextTokens, choices: this.#choices, usagePerChoice });
+    const call = await this.#open(engine);
+    try {
+      await this.#read(engine, call, this.#usage);
+      call.finish();
+    } finally {
+      call.close();
+    }
+    const counts = this.#usage.finished();
+    return { counts, rest: [this.#writer.closing(counts)] };
+  }
+
+  async #open(engine: EngineAccess): Promise<EngineCall> {
+    const request = this.#request!;
+    this.#request = undefined;
+    const { dialect } = engine;
+    const said = request.kind === "chat" ? dialect.chatBody(request) : dialect.completionBody(request);
+    const body = Buffer.from(JSON.stringify(said));
+    const call = await engine.ask(this.#path, body);
+    if (call.status === 200) return call;
+    try {
+      throw await refusalOf(engine, call, { rules: this.#rules, maxTokens: this.#maxTokens, body });
+    } finally {
+      call.close();
+    }
+  }
+
+  /** To the terminator. Each chunk is parsed once and written once. */
+  async #read(engine: EngineAccess, call: EngineCall, usage: UsageCount): Promise<void> {
+    const parser = new SseParser();
+    for (let bytes = await call.read(); bytes; bytes = await call.read()) {
+      let isTerminated = false;
+      for (const event of parser.push(bytes)) {
+        isTerminated = this.#isTerminator(event);
+        if (isTerminated) break;
+        if (event.kind === "data") this.#take(engine, event.data, usage);
+      }
+      const waiting = this.#send(engine);
+      if (waiting) await waiting;
+      if (isTerminated) return;
+    }
+    throw new EngineFault("unfinished", "the stream ended without its terminator");
+  }
+
+  #isTerminator(event: SseEvent): boolean {
+    if (event.kind === "malformed") throw new EngineFault("malformed", event.reason);
+    if (event.kind === "comment" || event.data !== "[DONE]") return false;
+    if (!this.#canonical.isWhole) throw new EngineFault("unfinished", "the terminator came before the end");
+    return true;
+  }
+
+  #take(engine: EngineAccess, data: string, usage: UsageCount): void {
+    const chunk = engine.dialect.readChunk(parseEvent(data));
+    if (chunk.error !== undefined) throw this.#errorOf(engine.dialect, chunk.error);
+    usage.take(chunk);
+    if (!this.#canonical.hasOutput) this.#checkFits(chunk);
+    this.#canonical.take(chunk);
+  }
+
+  /** Not every engine refuses a limit that the window has no room for; all of them tell how long the prompt is. */
+  #checkFits({ promptTokens }: EngineChunk): void {
+    const { contextTokens } = this.#rules;
+    if (!isCount(promptTokens, contextTokens) || this.#maxTokens === undefined) return;
+    if (promptTokens + this.#maxTokens > contextTokens)
+      throw contextExceeded(contextTokens, promptTokens, this.#maxTokens);
+  }
+
+  /** An error in a stream that has begun is no news about the request any more. */
+  #errorOf(dialect: Dialect, event: unknown): Error {
+    if (this.#canonical.hasOutput) return new EngineFault("engine error");
+    return eventRefusal(dialect, event, { rules: this.#rules, maxTokens: this.#maxTokens });
+  }
+
+  /** Nothing leaves before the first output: until then the engine may still refuse, which needs a status. */
+  #send(engine: EngineAccess): Promise<void> | undefined {
+    if (!this.#canonical.hasOutput) return undefined;
+    if (!this.#isSending) engine.onFirstToken();
+    this.#isSending = true;
+    const pending = this.#writer.takePending();
+    return pending === "" ? undefined : engine.writeEvents(pending);
+  }
+}
+
+function createWriter(request: ChatRequest | CompletionRequest, requestId: string, created: number): AnswerWriter {
+  const { model, choices, logprobs, includeUsage } = request;
+  const options = { choices, logprobs, includeUsage };
+  if (request.kind === "chat") {
+    const envelope = { id: `chatcmpl-${requestId}`, created, model };
+    return request.stream ? new ChatEvents(envelope, options) : new ChatBody(envelope, options);
+  }
+  const envelope = { id: `cmpl-${requestId}`, created, model };
+  return request.stream ? new CompletionEvents(envelope, options) : new CompletionBody(envelope, options);
+}
+
+function parseEvent(data: string): Json {
+  let event: unknown;
+  try {
+    event = JSON.parse(data);
+  } catch {
+    throw new EngineFault("malformed", "an event that is no JSON");
+  }
+  if (!isObject(event)) throw new EngineFault("malformed", "an event that is no object");
+  return event;
+}

@@ -1,0 +1,220 @@
+/**
+ * The way of a request through the agent: read, admitted by a slot, answered by an engine, recorded, closed. Every request
+ * gives its place back and ends in exactly one of the ways that `#breakOff` and `#serve` tell.
+ */
+import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
+import type { ModelRules } from "@weiche/shared/catalogue.ts";
+import type { Clock } from "@weiche/shared/clock.ts";
+import { ApiError, type ApiErrorKind } from "@weiche/shared/errors.ts";
+import type { ModelId, RequestId, SlotName } from "@weiche/shared/ids.ts";
+import type { NodePath } from "@weiche/shared/node-protocol.ts";
+import type { UsageRecord } from "@weiche/shared/usage-record.ts";
+import type { Dialect } from "../engines/dialects/dialect.ts";
+import { EngineFault, type EngineFaultReason } from "../engines/dialects/engine-fault.ts";
+import type { DialectName } from "../engines/engine.ts";
+import type { Admission, Admissions } from "../slots/admission.ts";
+import { EngineConnections } from "./engine-connections.ts";
+import type { EngineAccess, EngineWork, FinishedAnswer } from "./engine-work.ts";
+import { Ended, Exchange, type StreamSession } from "./exchange.ts";
+import { readWork } from "./read-work.ts";
+import { readRequestHead, type RequestHead } from "./request-head.ts";
+import { noTokens, type TokenCounts } from "./usage-count.ts";
+import { UsageMeter, type UsageOutbox } from "./usage-meter.ts";
+
+export interface IngressParts {
+  readonly admissions: Admissions;
+  /** From the router's welcome; undefined for a model that the node has no rules of yet. */
+  readonly rules: (model: ModelId) => ModelRules | undefined;
+  readonly outbox: UsageOutbox;
+  readonly dialects: Readonly<Record<DialectName, Dialect>>;
+  readonly clock: Clock;
+  /** The router's remaining time counts too; the shorter one wins. */
+  readonly requestMsMax: number;
+  readonly events: IngressEvents;
+}
+
+export interface IngressEvents {
+  requestEnded(summary: RequestSummary): void;
+  /** The request of this id met an engine that broke off, lied or hung. `detail` quotes nothing of it. */
+  engineFault(requestId: RequestId, model: ModelId, slot: SlotName, reason: EngineFaultReason, detail: string): void;
+  /** Something was thrown that should not be. */
+  requestBug(error: unknown): void;
+}
+
+export interface RequestSummary {
+  readonly requestId: RequestId;
+  readonly model: ModelId;
+  readonly path: NodePath;
+  /** Absent: it was never admitted. */
+  readonly slot: SlotName | undefined;
+  readonly waitedMs: number;
+  /** What was recorded; absent: it was refused, or its router was lost before the first byte. */
+  readonly record: UsageRecord | undefined;
+  /** What the client was told instead of an answer, or at its end. */
+  readonly error: ApiErrorKind | undefined;
+}
+
+export class Ingress implements AsyncDisposable {
+  readonly #parts: IngressParts;
+  readonly #connections: EngineConnections;
+  readonly #running = new Map<Exchange, Promise<void>>();
+  #isStopping = false;
+
+  constructor(parts: IngressParts) {
+    this.#parts = parts;
+    this.#connections = new EngineConnections(parts.clock);
+  }
+
+  /** Requests between their first header and their last byte, waiting ones included. */
+  get running(): number {
+    return this.#running.size;
+  }
+
+  /** Takes a stream from a data connection, and owns it. */
+  readonly handle = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, session: StreamSession): void => {
+    const exchange = new Exchange(stream, session, this.#parts.clock);
+    const served = this.#serve(exchange, headers).catch(async (error: unknown) => {
+      this.#parts.events.requestBug(error);
+      await exchange.fail(new ApiError("internal", "Internal error.")).catch(() => exchange.cut());
+    });
+    this.#running.set(exchange, served);
+    void served.then(() => this.#running.delete(exchange));
+  };
+
+  /** Takes nothing more; resolves when what runs has ended, which after `graceMs` it is made to. */
+  async stop(graceMs: number): Promise<void> {
+    this.#isStopping = true;
+    const deadline = this.#parts.clock.after(graceMs, () => {
+      for (const exchange of this.#running.keys()) exchange.end("stop");
+    });
+    await Promise.all(this.#running.values());
+    deadline.cancel();
+    await this.#connections[Symbol.asyncDispose]();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop(0);
+  }
+
+  async #serve(exchange: Exchange, headers: IncomingHttpHeaders): Promise<void> {
+    const head = readRequestHead(headers);
+    const run = new RequestRun(head, new UsageMeter(head, this.#parts.outbox, this.#parts.clock));
+    let error: ApiError | undefined;
+    try {
+      const { counts, rest } = await this.#answer(exchange, run);
+      await run.meter.append("finished", counts);
+      await exchange.complete(rest);
+    } catch (thrown) {
+      error = await this.#breakOff(exchange, run, await exchange.causeOf(thrown));
+    }
+    const { requestId, model, path } = head;
+    const { slot, waitedMs = 0 } = run.admission ?? {};
+    this.#parts.events.requestEnded({
+      requestId,
+      model,
+      path,
+      slot,
+      waitedMs,
+      record: run.meter.record,
+      error: error?.kind,
+    });
+  }
+
+  async #answer(exchange: Exchange, run: RequestRun): Promise<FinishedAnswer> {
+    const { head, meter } = run;
+    const { admissions, clock, outbox, requestMsMax } = this.#parts;
+    exchange.limitTo(Math.min(head.remainingMs, requestMsMax));
+    if (this.#isStopping) throw new ApiError("maintenance", "The node is being stopped.", { retryAfterSeconds: 1 });
+    if (!outbox.admitting) throw new ApiError("overloaded", "The node cannot record usage.", { retryAfterSeconds: 5 });
+    const rules = this.#parts.rules(head.model);
+    if (!rules) throw new ApiError("model_unavailable", "The model is not known here yet.", { retryAfterSeconds: 1 });
+    run.work = readWork(head, rules, await exchange.readBody(), clock.now());
+    const { requestId, model, slot, routerId } = head;
+    const admission = await admissions.admit({ requestId, model, slot, routerId, signal: exchange.signal });
+    try {
+      run.admission = admission;
+      meter.onAdmitted();
+      return await run.work.run(this.#accessTo(admission, exchange, run));
+    } catch (error) {
+      if (error instanceof EngineFault && suspicious.has(error.reason)) admission.suspect(error.reason);
+      throw error;
+    } finally {
+      admission.release();
+    }
+  }
+
+  #accessTo(
+    { engine, endpoint, engineLost }: Admission,
+    exchange: Exchange,
+    { head, meter }: RequestRun,
+  ): EngineAccess {
+    const dialect = this.#parts.dialects[engine.dialect];
+    const onLost = () => exchange.endWith(new EngineFault("gone"));
+    if (engineLost.aborted) onLost();
+    else engineLost.addEventListener("abort", onLost, { once: true, signal: exchange.signal });
+    const { requestId } = head;
+    const { signal } = exchange;
+    return {
+      dialect,
+      ask: (path, body) =>
+        this.#connections.open({ endpoint, path, body, requestId, keep: dialect.keepsConnections, signal }),
+      writeEvents: (text) => exchange.writeEvents(text),
+      onFirstToken: () => meter.onFirstToken(),
+    };
+  }
+
+  /**
+   * Records what an answer costs that will not be whole, and tells the client. Ended by the client or by a published limit:
+   * what was generated. Broken by us: nothing, and no record at all if the router can still go elsewhere.
+   */
+  async #breakOff(exchange: Exchange, run: RequestRun, cause: unknown): Promise<ApiError | undefined> {
+    const { meter } = run;
+    if (cause instanceof Ended && (cause.by === "client" || cause.by === "limit")) {
+      await meter.append(cause.by === "client" ? "client-ended" : "limit-ended", run.soFar());
+    } else if (exchange.isAnswering) await meter.append("broken", run.soFar());
+    if (cause instanceof Ended && (cause.by === "client" || cause.by === "router")) {
+      exchange.cut();
+      return undefined;
+    }
+    const error = this.#errorOf(run, cause);
+    await exchange.fail(error);
+    return error;
+  }
+
+  #errorOf({ head, admission }: RequestRun, cause: unknown): ApiError {
+    if (cause instanceof ApiError) return cause;
+    if (cause instanceof Ended) {
+      return cause.by === "limit"
+        ? new ApiError("timeout", "The request took longer than a request may take.")
+        : new ApiError("maintenance", "The node is being stopped.", { retryAfterSeconds: 1 });
+    }
+    if (cause instanceof EngineFault && admission) {
+      this.#parts.events.engineFault(head.requestId, head.model, admission.slot, cause.reason, cause.message);
+      return cause.reason === "refused"
+        ? new ApiError("model_unavailable", "The model's engine does not answer.", { retryAfterSeconds: 1 })
+        : new ApiError("internal", "The model's engine failed.");
+    }
+    this.#parts.events.requestBug(cause);
+    return new ApiError("internal", "Internal error.");
+  }
+}
+
+/** What an engine does that may be gone or hang. One bad answer says nothing of the next. */
+const suspicious: ReadonlySet<EngineFaultReason> = new Set<EngineFaultReason>(["silent", "refused"]);
+
+/** What is known of a request by now. */
+class RequestRun {
+  readonly head: RequestHead;
+  readonly meter: UsageMeter;
+  work: EngineWork | undefined;
+  admission: Admission | undefined;
+
+  constructor(head: RequestHead, meter: UsageMeter) {
+    this.head = head;
+    this.meter = meter;
+  }
+
+  soFar(): TokenCounts {
+    return this.work?.soFar() ?? noTokens;
+  }
+}

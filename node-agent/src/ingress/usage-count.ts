@@ -1,0 +1,170 @@
+/**
+ * Counts the tokens of one answer: what the engine says of them, if it can be believed, else what was seen to come. Keeps
+ * counts, never text.
+ */
+import type { UsageSource } from "@weiche/shared/usage-record.ts";
+import type { EngineChunk, RawUsage } from "../engines/dialects/dialect.ts";
+
+export interface TokenCounts {
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  readonly reasoningTokens?: number;
+  readonly cachedTokens?: number;
+  readonly source: UsageSource;
+}
+
+export const noTokens: TokenCounts = { promptTokens: 0, completionTokens: 0, source: "counted" };
+
+export interface UsageLimits {
+  /** The model's window: no prompt and no single answer is longer. */
+  readonly contextTokens: number;
+  readonly choices: number;
+  /** The engine sends a final usage for each answer, which add up; else the last one is that of all. */
+  readonly usagePerChoice: boolean;
+}
+
+interface Usage {
+  readonly prompt: number;
+  readonly completion: number;
+  readonly reasoning?: number;
+  readonly cached?: number;
+}
+
+interface ChoiceCount {
+  /** Events with output: at least a token each. */
+  pieces: number;
+  reasoningPieces: number;
+  /** As the engine said last, while this answer grew. */
+  running?: Usage;
+  /** The running count when the last thought came. */
+  reasoningTokens: number;
+  hasFinished: boolean;
+  /** The finish itself came with a count. */
+  isFinal: boolean;
+}
+
+export class UsageCount {
+  readonly #limits: UsageLimits;
+  readonly #choices: readonly ChoiceCount[];
+  readonly #finals: Usage[] = [];
+  #prompt = 0;
+  #isBelieved = true;
+
+  constructor(limits: UsageLimits) {
+    this.#limits = limits;
+    this.#choices = Array.from({ length: limits.choices }, () => ({
+      ...{ pieces: 0, reasoningPieces: 0, reasoningTokens: 0 },
+      ...{ hasFinished: false, isFinal: false },
+    }));
+  }
+
+  take(chunk: EngineChunk): void {
+    for (const delta of chunk.choices) {
+      const choice = this.#choices[delta.index];
+      if (!choice) continue;
+      if (delta.reasoning || delta.content || delta.toolCalls?.length) choice.pieces++;
+      if (delta.reasoning) choice.reasoningPieces++;
+      choice.hasFinished ||= delta.finish !== undefined;
+    }
+    if (chunk.usage) this.#takeUsage(chunk.usage, chunk);
+  }
+
+  #takeUsage(raw: RawUsage, { choices: [first] }: EngineChunk): void {
+    const choice = first && this.#choices[first.index];
+    const before = choice ? choice.running : this.#limits.usagePerChoice ? undefined : this.#finals.at(-1);
+    const usage = this.#plausible(raw);
+    if (!usage || (before && (usage.prompt < before.prompt || usage.completion < before.completion))) {
+      this.#isBelieved = false;
+      if (usage) this.#prompt = Math.min(this.#prompt, usage.prompt);
+      return;
+    }
+    if (this.#isBelieved) this.#prompt = Math.max(this.#prompt, usage.prompt);
+    if (!choice) {
+      this.#finals.push(usage);
+      return;
+    }
+    choice.running = usage;
+    choice.isFinal = choice.hasFinished;
+    if (first.reasoning) choice.reasoningTokens = usage.completion;
+  }
+
+  #plausible({ prompt, completion, reasoning, cached }: RawUsage): Usage | undefined {
+    const { contextTokens, choices } = this.#limits;
+    if (!isCount(prompt, contextTokens) || !isCount(completion, contextTokens * choices)) return undefined;
+    return {
+      ...{ prompt, completion },
+      ...(isCount(reasoning, completion) && { reasoning }),
+      ...(isCount(cached, prompt) && { cached }),
+    };
+  }
+
+  /** After the terminator: what is billed, and what a client is told that asks. */
+  finished(): TokenCounts {
+    const final = this.#isBelieved ? this.#final() : undefined;
+    if (!final) return this.#counted((choice) => choice.pieces);
+    const reasoning = final.reasoning ?? Math.min(this.#reasoning(), final.completion);
+    return {
+      promptTokens: final.prompt,
+      completionTokens: final.completion,
+      ...(reasoning > 0 && { reasoningTokens: reasoning }),
+      ...(final.cached !== undefined && { cachedTokens: final.cached }),
+      source: "engine",
+    };
+  }
+
+  #final(): Usage | undefined {
+    const { usagePerChoice } = this.#limits;
+    const running = this.#choices.map((choice) => (choice.isFinal ? choice.running : undefined));
+    if (this.#finals.length === 0) return running.every((usage) => usage !== undefined) ? total(running) : undefined;
+    if (usagePerChoice) return this.#finals.length === this.#choices.length ? total(this.#finals) : undefined;
+    const last = this.#finals.at(-1)!;
+    const falls = this.#choices.some((choice) => choice.running && choice.running.completion > last.completion);
+    return falls ? undefined : last;
+  }
+
+  /** Of an answer that was cut off: what was generated until then, as far as it was read. */
+  soFar(): TokenCounts {
+    return this.#counted((choice) => (this.#isBelieved && choice.running ? choice.running.completion : choice.pieces));
+  }
+
+  #counted(of: (choice: ChoiceCount) => number): TokenCounts {
+    const pieces = this.#sum((choice) => choice.pieces);
+    // Some engines say the sum of all answers with each of them: then one of them is the most that is certain.
+    const most = Math.max(...this.#choices.map(of));
+    const completionTokens = Math.max(most, Math.min(this.#sum(of), pieces));
+    const reasoning = Math.min(this.#reasoning(), completionTokens);
+    return {
+      promptTokens: this.#prompt,
+      completionTokens,
+      ...(reasoning > 0 && { reasoningTokens: reasoning }),
+      source: "counted",
+    };
+  }
+
+  #reasoning(): number {
+    return this.#sum((choice) => choice.reasoningTokens || choice.reasoningPieces);
+  }
+
+  #sum(of: (choice: ChoiceCount) => number): number {
+    return this.#choices.reduce((sum, choice) => sum + of(choice), 0);
+  }
+}
+
+/** Several answers to one prompt, which counts once. */
+function total(usages: readonly Usage[]): Usage {
+  const sum = (of: (usage: Usage) => number | undefined) =>
+    usages.reduce<number | undefined>((so, usage) => {
+      const more = of(usage);
+      return so === undefined || more === undefined ? undefined : so + more;
+    }, 0);
+  return {
+    prompt: Math.max(...usages.map((usage) => usage.prompt)),
+    completion: sum((usage) => usage.completion)!,
+    reasoning: sum((usage) => usage.reasoning),
+    cached: usages[0]!.cached,
+  };
+}
+
+export function isCount(value: unknown, max: number): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= max;
+}
