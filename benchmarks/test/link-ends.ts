@@ -18,7 +18,6 @@ import { openTlsFiles, type TlsFiles, type TlsPaths } from "@weiche/shared/tls-f
 export const node = asId<NodeId>("gpu-1");
 export const slot = asId<SlotName>("s");
 export const random = createRandom(1);
-export const loopback = { host: "127.0.0.1", port: 0 };
 
 /** An events object of any kind that keeps what it is told, as `[event, ...arguments]`. */
 export function recorder<Events extends object>(): {
@@ -68,14 +67,13 @@ export async function openRouterEnd(given: { port?: number; tls?: TlsFiles } = {
     data,
     registry,
     told,
-    send: (request = {}, signal = new AbortController().signal) =>
-      data.send(node, { ...request0(), ...request }, signal),
+    send: (request = {}, signal = new AbortController().signal) => data.send(node, requestOf(request), signal),
     inFlight: () => registry.view(0)[0]!.slots[0]!.inFlight,
     [Symbol.asyncDispose]: () => data.close(0),
   };
 }
 
-function request0(): UpstreamRequest {
+export function requestOf(given: Partial<UpstreamRequest> = {}): UpstreamRequest {
   return {
     path: nodePaths.chat,
     requestId: asId<RequestId>(uuidv7(systemClock)),
@@ -90,6 +88,7 @@ function request0(): UpstreamRequest {
     },
     remainingMs: 600_000,
     body: Buffer.from("{}"),
+    ...given,
   };
 }
 

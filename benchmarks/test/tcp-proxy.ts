@@ -4,16 +4,19 @@ import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 
 export interface TcpProxy extends Disposable {
   readonly port: number;
+  /** Where new connections go. */
+  to(port: number): void;
   /** Forwards nothing any more, in either direction, on connections of before and of now. */
   silence(): void;
   speak(): void;
 }
 
-export async function openTcpProxy(toPort: number): Promise<TcpProxy> {
+export async function openTcpProxy(toPort = 0): Promise<TcpProxy> {
+  let target = toPort;
   const sockets = new Set<Socket>();
   let silent = false;
   const server = createServer((near) => {
-    const far = connect(toPort, "127.0.0.1");
+    const far = connect(target, "127.0.0.1");
     for (const [from, to] of [
       [near, far],
       [far, near],
@@ -32,6 +35,7 @@ export async function openTcpProxy(toPort: number): Promise<TcpProxy> {
   await once(server, "listening");
   return {
     port: (server.address() as AddressInfo).port,
+    to: (port) => (target = port),
     silence: () => (silent = true),
     speak: () => (silent = false),
     [Symbol.dispose]: () => {

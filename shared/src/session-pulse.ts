@@ -2,9 +2,9 @@
 import type { Http2Session } from "node:http2";
 import type { Clock } from "./clock.ts";
 
-/** Together below the 5 s within which a silent peer must be noticed. */
+/** Together 4 s; a silent peer must be noticed within 5. */
 const pingEveryMs = 1_000;
-const answerMsMax = 3_200;
+const answerMsMax = 2_800;
 /** If it was this process that stood still, the answer is waiting to be read: it gets a turn of the event loop. */
 const graceMs = 200;
 

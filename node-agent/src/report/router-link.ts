@@ -37,10 +37,10 @@ const welcomeMsMax = 4_000;
 /** Reports are worth nothing late: none is queued behind others that the router has not taken. */
 const unsentMax = 8;
 
-/** A silent router is noticed within 4.5 s. */
+/** A silent router is noticed within 4 s. */
 const channelOptions: ChannelOptions = {
-  "grpc.keepalive_time_ms": 1_500,
-  "grpc.keepalive_timeout_ms": 3_000,
+  "grpc.keepalive_time_ms": 1_200,
+  "grpc.keepalive_timeout_ms": 2_800,
   "grpc.max_receive_message_length": 4 << 20,
   "grpc.max_send_message_length": 4 << 20,
   "grpc.enable_channelz": 0,

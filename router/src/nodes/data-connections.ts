@@ -3,8 +3,7 @@
  * client. A session counts once its agent has said who it is and, with TLS, its certificate has said the same.
  */
 import { connect, constants, type ClientHttp2Session, type ClientHttp2Stream } from "node:http2";
-import { createServer, type Server, type Socket } from "node:net";
-import { createServer as createTlsServer, TLSSocket, type Server as TlsServer } from "node:tls";
+import type { Socket } from "node:net";
 import type { Clock } from "@weiche/shared/clock.ts";
 import type { NodeId, SlotName } from "@weiche/shared/ids.ts";
 import type { ListenAddress } from "@weiche/shared/listen.ts";
@@ -15,11 +14,11 @@ import {
   sessionWindowBytes,
   streamsPerSessionMax,
 } from "@weiche/shared/node-protocol.ts";
-import { listenOn } from "@weiche/shared/ops-server.ts";
 import { watchPulse } from "@weiche/shared/session-pulse.ts";
 import { namesNode, type TlsFiles } from "@weiche/shared/tls-files.ts";
 import { AnswerBody } from "./answer-body.ts";
 import { askIdentity } from "./data-identity.ts";
+import { certificateOf, openNodeListener } from "./node-listener.ts";
 import { NodeLost, type Upstream, type UpstreamRequest, type UpstreamResponse } from "./upstream.ts";
 
 export interface DataConnectionsEvents {
@@ -62,35 +61,20 @@ const sessionMemoryMiB = 4_096;
 
 export async function openDataConnections(options: DataConnectionsOptions): Promise<DataConnections> {
   const sessions = new DataSessions(options);
-  const { server, stop } = createListener(options, (socket) => void sessions.admit(socket));
-  const port = await listenOn(server, options.listen, "data connections");
+  const listener = await openNodeListener({
+    ...options,
+    what: "data connections",
+    accept: (socket) => void sessions.admit(socket),
+    onTlsRefused: (reason) => options.events.dataSessionRefused("tls", reason),
+  });
   return {
-    address: { host: options.listen.host, port },
+    address: listener.address,
     send: (node, request, signal) => sessions.send(node, request, signal),
     dropEarlierBoots: (node, bootId) => sessions.dropEarlierBoots(node, bootId),
     async close(deadlineMs) {
-      stop();
-      await sessions.close(deadlineMs);
-    },
-  };
-}
-
-function createListener({ tls, events }: DataConnectionsOptions, admit: (socket: Socket) => void) {
-  if (!tls) {
-    const server: Server = createServer({ noDelay: true }, admit);
-    return { server, stop: () => server.close() };
-  }
-  const server: TlsServer = createTlsServer(
-    { ...tls.current, requestCert: true, rejectUnauthorized: true, ALPNProtocols: ["h2"], noDelay: true },
-    admit,
-  );
-  server.on("tlsClientError", (error) => events.dataSessionRefused("tls", error.message));
-  const ignore = tls.onChange((material) => server.setSecureContext(material));
-  return {
-    server,
-    stop: () => {
-      ignore();
-      server.close();
+      const closed = listener.close(deadlineMs);
+      sessions.close();
+      await closed;
     },
   };
 }
@@ -107,7 +91,7 @@ class DataSessions {
   readonly #options: DataConnectionsOptions;
   readonly #usable = new Map<NodeId, Set<DataSession>>();
   /** Everything that is open, admitted or not. */
-  readonly #open = new Map<ClientHttp2Session, () => void>();
+  readonly #open = new Set<ClientHttp2Session>();
 
   constructor(options: DataConnectionsOptions) {
     this.#options = options;
@@ -123,7 +107,7 @@ class DataSessions {
     });
     // Never the session: it would reset its streams one by one, and the agent would take that for clients that leave.
     const cut = () => void socket.destroy();
-    this.#open.set(http2, cut);
+    this.#open.add(http2);
     http2.on("error", () => {}); // `close` follows and is dealt with
     http2.once("close", () => this.#open.delete(http2));
     http2.once("connect", () => http2.setLocalWindowSize(sessionWindowBytes));
@@ -134,7 +118,7 @@ class DataSessions {
       return cut();
     }
     const node = identity.node as NodeId;
-    const certificate = socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined;
+    const certificate = certificateOf(socket);
     if (this.#options.tls && !(certificate && namesNode(certificate, node))) {
       events.dataSessionRefused("name", `${node} has the certificate of ${certificate?.subjectAltName}`);
       return cut();
@@ -165,12 +149,9 @@ class DataSessions {
     for (const session of this.#usable.get(node) ?? []) if (session.bootId !== bootId) session.cut();
   }
 
-  async close(deadlineMs: number): Promise<void> {
-    const closed = [...this.#open.keys()].map((http2) => new Promise<void>((resolve) => http2.once("close", resolve)));
-    const deadline = this.#options.clock.after(deadlineMs, () => this.#open.forEach((cut) => cut()));
-    for (const http2 of this.#open.keys()) http2.close();
-    await Promise.all(closed);
-    deadline.cancel();
+  /** Lets what runs end. */
+  close(): void {
+    for (const http2 of this.#open) http2.close();
   }
 
   #use(session: DataSession): void {

@@ -31,7 +31,8 @@ export interface NodeLinkEvents {
 
 /** `ended`: by the agent, or its connection was lost; `replaced`: by another link of the node; `stopped`: by us. */
 export type UnlinkReason = "ended" | "replaced" | "stopped" | "misbehaved";
-export type RefusalReason = "invalid" | "name" | "older-boot" | "late" | "stopping";
+/** `tls`: a client without a certificate of ours. */
+export type RefusalReason = "tls" | "invalid" | "name" | "older-boot" | "late" | "stopping";
 
 export interface NodeLinkParts {
   readonly routerId: string;
@@ -84,7 +85,7 @@ export class NodeLinkSession {
   }
 
   /** Tells the agent why it is not, or no longer, linked. */
-  refuse(reason: RefusalReason, detail: string): void {
+  refuse(reason: Exclude<RefusalReason, "tls">, detail: string): void {
     if (this.#isOver) return;
     this.#parts.events.nodeRefused(reason, detail);
     this.end("misbehaved", { code: refusalStatus[reason], details: detail });
@@ -186,10 +187,10 @@ export class NodeLinkSession {
   }
 }
 
-const refusalStatus: Readonly<Record<RefusalReason, status>> = {
+const refusalStatus = {
   invalid: status.INVALID_ARGUMENT,
   name: status.PERMISSION_DENIED,
   "older-boot": status.ALREADY_EXISTS,
   late: status.DEADLINE_EXCEEDED,
   stopping: status.UNAVAILABLE,
-};
+} as const;

@@ -6,11 +6,11 @@ import { Server, ServerCredentials, type ServerOptions } from "@grpc/grpc-js";
 import { ReflectionService } from "@grpc/reflection";
 import { HealthImplementation } from "grpc-health-check";
 import type { NodeId } from "@weiche/shared/ids.ts";
-import { StartError } from "@weiche/shared/directory-lock.ts";
-import { formatListen, type ListenAddress } from "@weiche/shared/listen.ts";
+import type { ListenAddress } from "@weiche/shared/listen.ts";
 import type { TlsFiles } from "@weiche/shared/tls-files.ts";
 import { linkService, linkServiceName, type LinkCall } from "./node-link-codec.ts";
 import { NodeLinkSession, type LinksByNode, type NodeLinkParts } from "./node-link-session.ts";
+import { openNodeListener } from "./node-listener.ts";
 import { describeServices } from "./reflection.ts";
 
 export interface NodeLinkOptions extends NodeLinkParts {
@@ -30,17 +30,16 @@ export interface NodeLink {
   close(deadlineMs: number): Promise<void>;
 }
 
-/** A silent agent is noticed within 4.5 s. */
+/** A silent agent is noticed within 4 s. */
 const serverOptions: ServerOptions = {
-  "grpc.keepalive_time_ms": 1_500,
-  "grpc.keepalive_timeout_ms": 3_000,
+  "grpc.keepalive_time_ms": 1_200,
+  "grpc.keepalive_timeout_ms": 2_800,
   "grpc.max_receive_message_length": 4 << 20,
   "grpc.max_send_message_length": 4 << 20,
   "grpc.enable_channelz": 0,
 };
 
 export async function openNodeLink(options: NodeLinkOptions): Promise<NodeLink> {
-  const { listen, tls, clock } = options;
   const sessions = new Set<NodeLinkSession>();
   const links: LinksByNode = new Map();
   let isStopping = false;
@@ -57,11 +56,17 @@ export async function openNodeLink(options: NodeLinkOptions): Promise<NodeLink> 
   const health = new HealthImplementation({ "": "SERVING", [linkServiceName]: "SERVING" });
   health.addToServer(server);
   new ReflectionService(describeServices()).addToServer(server);
-  const credentials = tls ? new ReloadedCredentials(tls) : ServerCredentials.createInsecure();
-  const port = await bind(server, listen, credentials);
+  // Our own listener, so that both node ports have the same TLS and tell whom they refuse.
+  const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
+  const listener = await openNodeListener({
+    ...options,
+    what: "node links",
+    accept: (socket) => injector.injectConnection(socket),
+    onTlsRefused: (reason) => options.events.nodeRefused("tls", reason),
+  });
 
   return {
-    address: { host: listen.host, port },
+    address: listener.address,
     rulesChanged: () => sessions.forEach((session) => session.rulesChanged()),
     desiredStateChanged: (node) => links.get(node)?.desiredStateChanged(),
     goodbye() {
@@ -71,33 +76,10 @@ export async function openNodeLink(options: NodeLinkOptions): Promise<NodeLink> 
     },
     async close(deadlineMs) {
       isStopping = true;
+      const closed = listener.close(deadlineMs);
       for (const session of sessions) session.end("stopped");
-      const gone = new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
-      const deadline = clock.after(deadlineMs, () => server.forceShutdown());
-      await gone;
-      deadline.cancel();
+      injector.destroy(); // in order: sends what is to be sent
+      await closed;
     },
   };
-}
-
-/** Mutual TLS whose files may change: links that are up stay, new ones get the new certificate. */
-class ReloadedCredentials extends ServerCredentials {
-  constructor(tls: TlsFiles) {
-    super({ requestCert: true, rejectUnauthorized: true }, tls.current);
-    tls.onChange((material) => this.updateSecureContextOptions(material));
-  }
-
-  _equals(other: ServerCredentials): boolean {
-    return this === other;
-  }
-}
-
-function bind(server: Server, listen: ListenAddress, credentials: ServerCredentials): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.bindAsync(formatListen(listen), credentials, (error, port) => {
-      if (!error) return resolve(port);
-      const why = error.message.includes("EADDRINUSE") ? "the port is in use" : error.message;
-      reject(new StartError(`cannot listen on ${formatListen(listen)} (node links): ${why}`));
-    });
-  });
 }

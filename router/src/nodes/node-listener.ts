@@ -1,0 +1,73 @@
+/** Accepts the connections of nodes: plain on loopback, else with mutual TLS whose files may change meanwhile. */
+import { once } from "node:events";
+import { createServer, type Socket } from "node:net";
+import { createServer as createTlsServer, TLSSocket } from "node:tls";
+import type { X509Certificate } from "node:crypto";
+import type { Clock } from "@weiche/shared/clock.ts";
+import type { ListenAddress } from "@weiche/shared/listen.ts";
+import { listenOn } from "@weiche/shared/ops-server.ts";
+import type { TlsFiles } from "@weiche/shared/tls-files.ts";
+
+export interface NodeListenerOptions {
+  readonly listen: ListenAddress;
+  /** Names the listener in the error that it cannot listen. */
+  readonly what: string;
+  readonly tls?: TlsFiles;
+  readonly clock: Clock;
+  readonly accept: (socket: Socket) => void;
+  /** A client without a certificate of ours, or with one that is no longer valid. */
+  readonly onTlsRefused: (reason: string) => void;
+}
+
+export interface NodeListener {
+  readonly address: ListenAddress;
+  /** Accepts nothing more; resolves when every connection has closed, and closes those left after `deadlineMs`. */
+  close(deadlineMs: number): Promise<void>;
+}
+
+const handshakeMsMax = 10_000;
+
+export async function openNodeListener(options: NodeListenerOptions): Promise<NodeListener> {
+  const { listen, what, tls, clock, accept, onTlsRefused } = options;
+  const server = tls ? createSecureServer(tls, accept) : createServer({ noDelay: true }, accept);
+  const sockets = new Set<Socket>();
+  server.on("connection", (socket: Socket) => {
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+  });
+  server.on("tlsClientError", (error: Error) => onTlsRefused(error.message));
+  const port = await listenOn(server, listen, what);
+  return {
+    address: { host: listen.host, port },
+    async close(deadlineMs) {
+      const deadline = clock.after(deadlineMs, () => sockets.forEach((socket) => socket.destroy()));
+      server.close();
+      if (server.listening || sockets.size > 0) await once(server, "close");
+      deadline.cancel();
+    },
+  };
+}
+
+/** What the client's certificate is; undefined on a plain connection. */
+export function certificateOf(socket: unknown): X509Certificate | undefined {
+  return socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined;
+}
+
+function createSecureServer(tls: TlsFiles, accept: (socket: Socket) => void) {
+  const server = createTlsServer(
+    {
+      ...tls.current,
+      requestCert: true,
+      rejectUnauthorized: true,
+      ALPNProtocols: ["h2"],
+      handshakeTimeout: handshakeMsMax,
+      noDelay: true,
+    },
+    accept,
+  );
+  server.once(
+    "close",
+    tls.onChange((material) => server.setSecureContext(material)),
+  );
+  return server;
+}
