@@ -8,7 +8,7 @@ import { ApiError } from "@weiche/shared/errors.ts";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import { describeError } from "@weiche/shared/log.ts";
 import type { SlotConfig } from "../config.ts";
-import type { EngineSpec, SlotEngines, SwitchPhase } from "../engines/engine.ts";
+import type { EngineEndpoint, EngineSpec, SlotEngines, SwitchPhase } from "../engines/engine.ts";
 import type { Admission, AdmissionRequest } from "./admission.ts";
 import type { SlotEvents } from "./slot-events.ts";
 import { awakeEngine, createSlot, currentEpoch, wakeAtMs } from "./slot-state.ts";
@@ -32,6 +32,12 @@ export type SlotChange = "state" | "load";
 export interface CloseOptions {
   readonly stopEngines: boolean;
   readonly deadlineMs: number;
+}
+
+export interface AwakeEngine {
+  readonly slot: SlotName;
+  readonly spec: EngineSpec;
+  readonly endpoint: EngineEndpoint;
 }
 
 interface Pending {
@@ -100,6 +106,13 @@ export class SlotRunner {
 
   view(): SlotView {
     return viewOf(this.#slot, this.name, this.#parts.engines.sleepers(), this.#nowMs());
+  }
+
+  /** The engine that is awake and proven, for whoever measures it. */
+  awake(): AwakeEngine | undefined {
+    const engine = awakeEngine(this.#slot.state);
+    const spec = this.#parts.config.engines.find(({ model }) => model === engine?.model);
+    return engine && spec && { slot: this.name, spec, endpoint: engine.endpoint };
   }
 
   /** Calls back after each event that changed something. */

@@ -6,7 +6,7 @@ import type { SlotConfig } from "../config.ts";
 import type { SlotEngines } from "../engines/engine.ts";
 import type { Admission, AdmissionRequest, Admissions } from "./admission.ts";
 import type { SlotEvents } from "./slot-events.ts";
-import { SlotRunner, type CloseOptions, type SlotChange } from "./slot-runner.ts";
+import { SlotRunner, type AwakeEngine, type CloseOptions, type SlotChange } from "./slot-runner.ts";
 import type { SlotView } from "./slot-view.ts";
 import type { transition } from "./slot.ts";
 
@@ -20,6 +20,8 @@ export interface SlotsParts {
 
 export interface Slots extends Admissions {
   views(): readonly SlotView[];
+  /** The engines that are awake and proven. */
+  awake(): readonly AwakeEngine[];
   /** Calls back after each event that changed a slot. */
   onChange(listener: (slot: SlotName, change: SlotChange) => void): () => void;
   /** Finds the engines of an earlier agent. Called first; nothing is admitted before it has resolved for the slot. */
@@ -35,6 +37,7 @@ export function createSlots({ slots, engines, ...shared }: SlotsParts): Slots {
   return {
     admit: (request) => admit(runners, request),
     views: () => runners.map((runner) => runner.view()),
+    awake: () => runners.flatMap((runner) => runner.awake() ?? []),
     onChange(listener) {
       const forget = runners.map((runner) => runner.onChange((change) => listener(runner.name, change)));
       return () => forget.forEach((one) => one());

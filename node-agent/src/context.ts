@@ -1,0 +1,187 @@
+/** Everything an agent is made of, in the order it is made; it is closed in reverse. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { ModelRules } from "@weiche/shared/catalogue.ts";
+import { systemClock } from "@weiche/shared/clock.ts";
+import { lockDirectory } from "@weiche/shared/directory-lock.ts";
+import { uuidv7, type ModelId } from "@weiche/shared/ids.ts";
+import { formatListen } from "@weiche/shared/listen.ts";
+import { createLog, type Log } from "@weiche/shared/log.ts";
+import { openOpsServer } from "@weiche/shared/ops-server.ts";
+import { openTlsFiles } from "@weiche/shared/tls-files.ts";
+import { openAdminApi } from "./admin/admin-api.ts";
+import { slotStatus } from "./admin/status.ts";
+import type { AgentConfig } from "./config.ts";
+import { createEngineEvents, createSlotEvents } from "./engine-events.ts";
+import { dialects } from "./engines/dialects/all.ts";
+import { createSlotEngines, stopForgottenEngines } from "./engines/node-engines.ts";
+import { defaultMemoryLimits } from "./engines/slot-memory.ts";
+import { createEngineHost } from "./engines/engine-host.ts";
+import { Ingress } from "./ingress/ingress.ts";
+import { createIngressEvents, createLinkEvents, createUsageEvents } from "./link-events.ts";
+import { createMetrics } from "./metrics.ts";
+import { createGpuReader } from "./report/gpu.ts";
+import { RouterLinks, lookupAll } from "./report/router-links.ts";
+import { createSlots } from "./slots/slots.ts";
+import { Telemetry } from "./telemetry.ts";
+import { UsageDelivery } from "./usage/delivery.ts";
+import { openOutboxDirectory } from "./usage/outbox-disk.ts";
+import { openOutbox } from "./usage/outbox.ts";
+
+export interface Agent {
+  readonly log: Log;
+  readonly listen: Readonly<Record<"ops", string>>;
+  /** Takes nothing new, lets running answers end, sends what usage it can, and closes. Engines stay unless told otherwise. */
+  close(options: { readonly stopEngines: boolean }): Promise<void>;
+}
+
+const { version } = JSON.parse(readFileSync(join(import.meta.dirname, "../../package.json"), "utf8")) as {
+  version: string;
+};
+
+export async function createAgent(config: AgentConfig, environment: NodeJS.ProcessEnv): Promise<Agent> {
+  await using opened = new AsyncDisposableStack();
+  const clock = systemClock;
+  const log = createLog("node-agent", config.logLevel);
+  const metrics = createMetrics();
+  const usageEvents = createUsageEvents(log, metrics);
+  const engineEvents = createEngineEvents(log, metrics);
+  const linkEvents = createLinkEvents(log, metrics);
+  const bootId = uuidv7(clock);
+  const wants = new Wishes();
+  let ready = false;
+
+  opened.use(lockDirectory(config.stateDir));
+  const ops = opened.use(await openOpsServer(config.opsListen, metrics.registry, () => ready));
+  const outbox = opened.use(
+    await openOutbox(await openOutboxDirectory(join(config.stateDir, "outbox")), clock, usageEvents),
+  );
+  const delivery = opened.use(new UsageDelivery(outbox, clock, usageEvents));
+
+  const gpuReader = createGpuReader({ clock });
+  const host = opened.use(createEngineHost(config.stateDir, environment, clock, { ...engineEvents, ...usageEvents }));
+  await stopForgottenEngines(config.slots, host, engineEvents);
+  const engineParts = { host, gpuReader, memoryLimits: defaultMemoryLimits, events: engineEvents };
+  const slots = createSlots({
+    slots: config.slots,
+    engines: (slot) => opened.use(createSlotEngines(slot, engineParts).engines),
+    clock,
+    events: createSlotEvents(log, metrics),
+  });
+
+  let rules: ReadonlyMap<ModelId, ModelRules> = new Map();
+  const ingress = opened.use(
+    new Ingress({
+      admissions: slots,
+      rules: (model) => rules.get(model),
+      outbox,
+      dialects,
+      clock,
+      requestMsMax: config.requestMsMax,
+      events: createIngressEvents(log, metrics),
+    }),
+  );
+  const tls = config.tls && opened.use(openTlsFiles(config.tls, clock, linkEvents));
+  const links = new RouterLinks({
+    clock,
+    random: Math.random,
+    resolve: lookupAll,
+    ...(tls ? { tls } : {}),
+    routers: config.routers,
+    hello: {
+      node: config.node,
+      bootId,
+      agentVersion: version,
+      slots: config.slots.map(({ name, engines }) => ({ name, models: engines.map(({ model }) => model) })),
+    },
+    load: () => ({
+      slots: slots.views(),
+      engines: telemetry.engines,
+      ...(telemetry.host ? { host: telemetry.host } : {}),
+      ...(telemetry.gpus ? { gpus: telemetry.gpus } : {}),
+      maintenance: wants.maintenance,
+      admitting: ready && outbox.admitting,
+    }),
+    usage: delivery,
+    handle: ingress.handle,
+    onRules: (known) => (rules = new Map(known.map((model) => [model.id, model]))),
+    onDesiredState({ maintenance, prewarmModels }) {
+      slots.setMaintenance(wants.of("router", maintenance));
+      for (const model of prewarmModels) slots.prewarm(model);
+    },
+    events: linkEvents,
+  });
+  opened.defer(() => links.close());
+  const telemetry: Telemetry = opened.use(
+    new Telemetry({
+      clock,
+      metrics,
+      gpuReader,
+      dialects,
+      outbox,
+      slots: () => slots.views(),
+      routers: () => links.states(),
+      awake: () => slots.awake(),
+    }),
+  );
+  slots.onChange(() => links.reportSoon());
+
+  await slots.readopt();
+  opened.use(
+    await openAdminApi(join(config.stateDir, "admin.sock"), {
+      async status() {
+        const oldestMs = await outbox.oldestMs();
+        return {
+          node: config.node,
+          version,
+          maintenance: wants.maintenance,
+          admitting: ready && outbox.admitting,
+          slots: slots.views().map(slotStatus),
+          routers: links.states(),
+          outbox: { records: outbox.depth, ...(oldestMs === undefined ? {} : { oldestAgeSeconds: oldestMs / 1000 }) },
+          ...(telemetry.gpus ? { gpus: telemetry.gpus } : {}),
+        };
+      },
+      prewarm(model) {
+        const known = config.slots.some(({ engines }) => engines.some((engine) => engine.model === model));
+        if (known) slots.prewarm(model);
+        return known;
+      },
+      setMaintenance(on) {
+        slots.setMaintenance(wants.of("operator", on));
+        links.reportSoon();
+      },
+    }),
+  );
+  ready = true;
+  links.reportSoon();
+
+  const closing = opened.move();
+  return {
+    log,
+    listen: { ops: formatListen(ops.address) },
+    async close({ stopEngines }) {
+      ready = false;
+      links.reportSoon();
+      await Promise.all([
+        ingress.stop(config.shutdownMsMax),
+        slots.close({ stopEngines, deadlineMs: config.shutdownMsMax }),
+      ]);
+      await closing.disposeAsync();
+    },
+  };
+}
+
+/** A node is in maintenance if either side says so. */
+class Wishes {
+  readonly #sides = { router: false, operator: false };
+
+  get maintenance(): boolean {
+    return this.#sides.router || this.#sides.operator;
+  }
+
+  of(side: "router" | "operator", on: boolean): boolean {
+    this.#sides[side] = on;
+    return this.maintenance;
+  }
+}

@@ -1,0 +1,36 @@
+/** What all engines of this host share: launchers, dialects, handles on disk, log files. */
+import { join } from "node:path";
+import type { Clock } from "@weiche/shared/clock.ts";
+import { dialects } from "./dialects/all.ts";
+import { createEngineLogs, type EngineLogEvents } from "./engine-log.ts";
+import { createHandleStore, type HandleStoreEvents } from "./handle-store.ts";
+import { createExternalLauncher } from "./launchers/external.ts";
+import { createLoopbackPorts } from "./launchers/loopback-ports.ts";
+import { createProcessTable } from "./launchers/process-table.ts";
+import { createProcessLauncher } from "./launchers/process.ts";
+import { createSystemdLauncher, runCommand } from "./launchers/systemd.ts";
+import { defaultEngineLimits, type EngineHost } from "./running-engine.ts";
+
+/** `environment` is the agent's own, of which engines see a part. */
+export function createEngineHost(
+  stateDir: string,
+  environment: NodeJS.ProcessEnv,
+  clock: Clock,
+  events: HandleStoreEvents & EngineLogEvents,
+): EngineHost & Disposable {
+  const logs = createEngineLogs({ directory: join(stateDir, "logs"), clock, events });
+  const processes = createProcessTable(process.platform);
+  const parts = { stateDir, clock, processes, ports: createLoopbackPorts() };
+  return {
+    launchers: {
+      process: createProcessLauncher({ ...parts, environment, nodePath: process.execPath, logs }),
+      systemd: createSystemdLauncher({ ...parts, runCommand }),
+      external: createExternalLauncher(),
+    },
+    dialects,
+    handles: createHandleStore(join(stateDir, "engines"), events),
+    clock,
+    limits: defaultEngineLimits,
+    [Symbol.dispose]: () => logs[Symbol.dispose](),
+  };
+}

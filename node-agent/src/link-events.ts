@@ -1,0 +1,109 @@
+/** What happens to requests, usage and the links to routers: log line and metric together. */
+import { describeError, type Log } from "@weiche/shared/log.ts";
+import type { TlsFilesEvents } from "@weiche/shared/tls-files.ts";
+import type { EngineLogEvents } from "./engines/engine-log.ts";
+import type { IngressEvents } from "./ingress/ingress.ts";
+import type { Metrics } from "./metrics.ts";
+import type { RouterLinkEvents } from "./report/router-links.ts";
+import type { DeliveryEvents } from "./usage/delivery.ts";
+import type { OutboxEvents } from "./usage/outbox.ts";
+
+export function createIngressEvents(log: Log, metrics: Metrics): IngressEvents {
+  return {
+    requestEnded({ requestId, model, slot, waitedMs, record, error }) {
+      const outcome = record?.outcome ?? "refused";
+      metrics.requests.inc({ model: slot === undefined ? "none" : model, outcome });
+      log.debug({ requestId, model, slot, waitedMs, outcome, error }, "request ended");
+      if (!record) return;
+      metrics.tokens.inc({ model, kind: "prompt" }, record.promptTokens);
+      metrics.tokens.inc({ model, kind: "completion" }, record.completionTokens);
+      if (record.firstTokenMs === undefined) return;
+      metrics.firstToken.observe({ model }, record.firstTokenMs / 1000);
+      if (record.completionTokens < 2) return;
+      metrics.interToken.observe(
+        { model },
+        (record.durationMs - record.firstTokenMs) / 1000 / (record.completionTokens - 1),
+      );
+    },
+    engineFault(requestId, model, slot, reason, detail) {
+      metrics.engineFailures.inc({ slot, model, what: "answer" });
+      log.warn({ requestId, model, slot, reason, detail }, "an engine's answer was broken");
+    },
+    requestBug(error) {
+      const stack = error instanceof Error ? error.stack : undefined;
+      log.error({ ...describeError(error), stack }, "a bug: the request failed");
+    },
+  };
+}
+
+export function createLinkEvents(log: Log, metrics: Metrics): RouterLinkEvents & TlsFilesEvents {
+  return {
+    routerLinkUp(address, routerId) {
+      metrics.routerLink.set({ router: address }, 1);
+      log.info({ router: address, routerId }, "router linked");
+    },
+    routerLinkDown(address, routerId, reason) {
+      metrics.routerLink.set({ router: address }, 0);
+      log.warn({ router: address, routerId, reason }, "router lost");
+    },
+    routerLinkFailed(address, reason) {
+      metrics.routerLink.set({ router: address }, 0);
+      log.warn({ router: address, reason }, "router not reached; tried again until it is");
+    },
+    routerNameUnresolved(name, code) {
+      log.warn({ name, code }, "a router's name has no address; the last ones stay in use");
+    },
+    rulesUnreadable(model, reason) {
+      log.error({ model, reason }, "a model's rules were not understood; is the router newer than the agent?");
+    },
+    dataSessionUp(routerId, sessions) {
+      log.debug({ routerId, sessions }, "data session up");
+    },
+    dataSessionDown(routerId, sessions) {
+      log.debug({ routerId, sessions }, "data session down");
+    },
+    dataSessionFailed(routerId, reason) {
+      log.warn({ routerId, reason }, "a data connection could not be made");
+    },
+    tlsReloaded() {
+      log.info("certificate read again");
+    },
+    tlsReloadFailed(reason) {
+      log.error({ reason }, "the new certificate cannot be used; the one before stays");
+    },
+  };
+}
+
+export function createUsageEvents(log: Log, metrics: Metrics): OutboxEvents & DeliveryEvents & EngineLogEvents {
+  return {
+    outboxFull(code) {
+      metrics.outboxAdmitting.set(0);
+      log.error({ code }, "the outbox's disk is full: new requests are refused until there is room");
+    },
+    outboxRoomAgain() {
+      metrics.outboxAdmitting.set(1);
+      log.info("the outbox has room again");
+    },
+    outboxUnknownVersion(records) {
+      log.error({ records }, "usage records of an unknown version were passed over; was the agent downgraded?");
+    },
+    outboxDamaged(bytes) {
+      log.error({ bytes }, "a part of the usage outbox is damaged and was passed over");
+    },
+    outboxTornTail(bytes) {
+      log.warn({ bytes }, "an unfinished record at the end of the usage outbox was cut off");
+    },
+    usageDelivered(records) {
+      metrics.usageDelivered.inc(records);
+    },
+    usageNotAcknowledged(routerId) {
+      log.warn({ routerId }, "usage was not acknowledged in time; it is sent again");
+    },
+    usageUnreadable(code) {
+      log.error({ code }, "the usage outbox could not be read; tried again");
+    },
+    engineLogFailed(error) {
+      log.warn(describeError(error), "an engine's log could not be rotated");
+    },
+  };
+}

@@ -1,0 +1,95 @@
+/** What the node measures of itself and its engines, kept fresh for load reports, metrics and `weiche-agent status`. */
+import { every, type Clock } from "@weiche/shared/clock.ts";
+import type { SlotName } from "@weiche/shared/ids.ts";
+import type { DialectLifecycles, EngineMetrics } from "./engines/dialect-lifecycle.ts";
+import type { Metrics } from "./metrics.ts";
+import type { GpuReader, GpuReading } from "./report/gpu.ts";
+import { readHost, type HostReading } from "./report/host.ts";
+import type { RouterState } from "./report/router-links.ts";
+import type { AwakeEngine } from "./slots/slot-runner.ts";
+import type { SlotView } from "./slots/slot-view.ts";
+import type { Outbox } from "./usage/outbox.ts";
+
+export interface TelemetryParts {
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+  readonly gpuReader: GpuReader;
+  readonly dialects: DialectLifecycles;
+  readonly outbox: Outbox;
+  readonly slots: () => readonly SlotView[];
+  readonly routers: () => readonly RouterState[];
+  /** The awake engine of each slot. */
+  readonly awake: () => Iterable<{
+    readonly slot: SlotName;
+    readonly spec: EngineSpec;
+    readonly endpoint: EngineEndpoint;
+  }>;
+}
+
+/** A faster scrape keeps llama-server from noticing clients that leave. */
+const periodMs = 2_000;
+const engineMsMax = 1_500;
+
+export class Telemetry implements Disposable {
+  host: HostReading | undefined;
+  gpus: readonly GpuReading[] | undefined;
+  engines: ReadonlyMap<SlotName, EngineMetrics> = new Map();
+  readonly #parts: TelemetryParts;
+  readonly #timer: Disposable;
+
+  constructor(parts: TelemetryParts) {
+    this.#parts = parts;
+    const timer = every(parts.clock, periodMs, () => this.#measure());
+    this.#timer = { [Symbol.dispose]: () => timer.cancel() };
+  }
+
+  [Symbol.dispose](): void {
+    this.#timer[Symbol.dispose]();
+  }
+
+  async #measure(): Promise<void> {
+    const [host, gpus, engines] = await Promise.all([readHost(), this.#parts.gpuReader.readGpus(), this.#engines()]);
+    this.host = host;
+    this.gpus = gpus;
+    this.engines = engines;
+    await this.#publish();
+  }
+
+  async #engines(): Promise<ReadonlyMap<SlotName, EngineMetrics>> {
+    const measured = new Map<SlotName, EngineMetrics>();
+    await Promise.all(
+      [...this.#parts.awake()].map(async ({ slot, spec, endpoint }) => {
+        const metrics = await this.#parts.dialects[spec.dialect]
+          .metrics?.(endpoint, AbortSignal.timeout(engineMsMax))
+          .catch(() => undefined);
+        if (metrics) measured.set(slot, metrics);
+      }),
+    );
+    return measured;
+  }
+
+  async #publish(): Promise<void> {
+    const { metrics, outbox, slots, routers } = this.#parts;
+    for (const { name, running, waiting } of slots()) {
+      metrics.running.set({ slot: name }, running);
+      metrics.waiting.set({ slot: name }, waiting);
+    }
+    for (const { address, state, dataSessions } of routers()) {
+      metrics.routerLink.set({ router: address }, state === "linked" ? 1 : 0);
+      metrics.dataSessions.set({ router: address }, dataSessions);
+    }
+    metrics.outboxRecords.set(outbox.depth);
+    metrics.outboxOldest.set(((await outbox.oldestMs()) ?? 0) / 1000);
+    metrics.outboxAdmitting.set(outbox.admitting ? 1 : 0);
+    for (const gpu of this.gpus ?? []) publishGpu(metrics, gpu);
+  }
+}
+
+function publishGpu(metrics: Metrics, gpu: GpuReading): void {
+  const labels = { gpu: String(gpu.index) };
+  if (gpu.memoryUsedBytes !== undefined) metrics.gpuMemoryUsed.set(labels, gpu.memoryUsedBytes);
+  if (gpu.memoryTotalBytes !== undefined) metrics.gpuMemoryTotal.set(labels, gpu.memoryTotalBytes);
+  if (gpu.utilisation !== undefined) metrics.gpuUtilisation.set(labels, gpu.utilisation);
+  if (gpu.temperatureCelsius !== undefined) metrics.gpuTemperature.set(labels, gpu.temperatureCelsius);
+  if (gpu.powerWatts !== undefined) metrics.gpuPower.set(labels, gpu.powerWatts);
+}
