@@ -126,7 +126,8 @@ function read(
   defaults: ScriptDefaults,
 ): SimRequest {
   const asked = body["max_completion_tokens"] ?? body["max_tokens"] ?? (kind === "completion" ? 16 : undefined);
-  const limit = Math.max(1, Math.min(asNumber(asked) ?? Infinity, defaults.contextTokens - promptTokens));
+  const given = asNumber(asked) ?? -1; // -1: as much as fits
+  const limit = Math.max(1, Math.min(given < 0 ? Infinity : given, defaults.contextTokens - promptTokens));
   const { natural, ...script } = pieces;
   const options = body["stream_options"];
   const includeUsage = field(options, "include_usage") === true;

@@ -134,7 +134,7 @@ describe("llama-server", () => {
     let answer = "";
     socket.on("data", (data) => (answer += data.toString()));
     socket.write(`POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
-    await once(socket, "close");
+    await once(socket, "close", { signal: AbortSignal.timeout(2_000) });
     expect(answer.toLowerCase()).toContain("connection: keep-alive");
   });
 
@@ -251,6 +251,14 @@ describe("the count of what was made", () => {
     const sum = (await ask(origin, "/metrics")).text.match(/generation_tokens_total{.*} (\d+)/)?.[1];
     expect(Number(sum)).toBe(entry!.generated);
     expect(engine.state()).toMatchObject({ running: 0, waiting: 0 });
+  });
+
+  it("never runs more at once than it was told, and lets the others wait their turn", async () => {
+    const origin = await start({ maxRunning: 3 });
+    const asked = Array.from({ length: 10 }, () => chat(origin, "sim:tokens=20,itl=5 hi"));
+    await until(() => engine.state().waiting === 7);
+    expect(engine.state().running).toBe(3);
+    expect((await Promise.all(asked)).every((each) => each.terminated)).toBe(true);
   });
 
   it("agrees with what 300 streams at once received", async () => {
