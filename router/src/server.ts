@@ -40,7 +40,7 @@ export interface ApiServer {
   close(graceMs: number): Promise<void>;
 }
 
-export type ApiTimes = GenerateDeps["times"] & ListenerTimes;
+export type ApiTimes = GenerateDeps["times"] & ListenerTimes & { readonly discardMs: number };
 
 const defaultTimes: ApiTimes = {
   /** Looked at once a second, so that a head is waited for 20 s at most. */
@@ -49,6 +49,7 @@ const defaultTimes: ApiTimes = {
   bytesPerExtraSecond: 250_000,
   keepAliveMs: 75_000,
   stallMsMax: 60_000,
+  discardMs: 5_000,
   graceMs: 5_000,
 };
 
@@ -111,7 +112,7 @@ export function createApiServer(deps: ApiServerDeps): ApiServer {
       await handler(exchange);
     } catch (error) {
       if (!isExpected(error)) events.requestFailed(exchange.id, error);
-      refuse(exchange, error, clock);
+      refuse(exchange, error, clock, times.discardMs);
     }
   }
 

@@ -40,6 +40,7 @@ export async function startDatabaseServer(): Promise<DatabaseServer> {
     openAgain: async (database) => track(await open(database.connection.connectionString!)),
     async [Symbol.asyncDispose]() {
       await Promise.all(opened.map((database) => database[Symbol.asyncDispose]()));
+      process.kill(embedded.pid(), "SIGQUIT"); // at once: nobody will read these files again
       await embedded[Symbol.asyncDispose]();
       stateDir[Symbol.dispose]();
     },

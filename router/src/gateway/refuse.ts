@@ -5,11 +5,11 @@ import { ClientGone, type Exchange } from "../api/exchange.ts";
 import { NodeRefusal } from "../api/node-refusal.ts";
 import { htmlPage, PageRefusal } from "./html-pages.ts";
 
-/** How long what a client still sends is thrown away before its connection closes. */
-const discardMs = 5_000;
-
-/** Writes the refusal. Whatever was taken for the request is given back at once. */
-export function refuse(exchange: Exchange, error: unknown, clock: Clock): void {
+/**
+ * Writes the refusal. Whatever was taken for the request is given back at once. What the client still sends is thrown
+ * away for up to `discardMs` before its connection closes, so that it gets to read the refusal.
+ */
+export function refuse(exchange: Exchange, error: unknown, clock: Clock, discardMs: number): void {
   const { response, request } = exchange;
   if (error instanceof ClientGone || exchange.settled) return exchange.settle();
   if (response.headersSent) {
@@ -27,13 +27,13 @@ export function refuse(exchange: Exchange, error: unknown, clock: Clock): void {
   response.writeHead(status, { ...headers, "content-length": exchange.bytesSent, "x-request-id": exchange.id });
   if (exchange.bodyPending && !exchange.awaitsContinue) {
     response.write(body);
-    discardBody(exchange, clock);
+    discardBody(exchange, clock, discardMs);
   } else response.end(body);
   exchange.settle();
 }
 
 /** The answer is complete to the client; the connection stays until its body has come or time is up. */
-function discardBody({ request, response }: Exchange, clock: Clock): void {
+function discardBody({ request, response }: Exchange, clock: Clock, discardMs: number): void {
   const { socket } = request;
   const timer = clock.after(discardMs, () => {
     response.end();
