@@ -1,0 +1,192 @@
+/** Mutual TLS on link and data connections, with certificates as an operator makes them. */
+import { chmodSync, copyFileSync } from "node:fs";
+import type { ServerHttp2Stream } from "node:http2";
+import { connect } from "node:tls";
+import { once } from "node:events";
+import { text } from "node:stream/consumers";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { StartError } from "@weiche/shared/directory-lock.ts";
+import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
+import { openTlsFiles, type TlsFiles, type TlsFilesEvents, type TlsPaths } from "@weiche/shared/tls-files.ts";
+import { answering, Certificates, node, openAgentEnd, openRouterEnd, recorder, requestOf } from "./link-ends.ts";
+import { addressOf, openWholeAgent, openWholeRouter, type WholeRouter } from "./whole-links.ts";
+
+let ours: Certificates;
+let theirs: Certificates;
+let routerTls: TlsFiles;
+let agentTls: TlsFiles;
+
+beforeAll(() => {
+  [ours, theirs] = [new Certificates(), new Certificates()];
+  routerTls = ours.open(ours.router("router.example", "localhost", "127.0.0.1"));
+  agentTls = ours.open(ours.node(node));
+});
+afterAll(() => {
+  ours[Symbol.dispose]();
+  theirs[Symbol.dispose]();
+});
+
+async function reachable(router: WholeRouter): Promise<void> {
+  await expect.poll(() => router.isReachable(), { timeout: 5_000, interval: 10 }).toBe(true);
+}
+
+test.each(["127.0.0.1", "localhost", "router.example"])("a node links to %s and answers", async (host) => {
+  await using router = await openWholeRouter({ tls: routerTls });
+  await using _agent = openWholeAgent([addressOf(router, host)], { tls: agentTls });
+  await reachable(router);
+  const answer = await router.data.send(node, requestOf(), new AbortController().signal);
+  expect(await text(answer.body)).toBe("hello");
+  expect(answer.ending()).toBe("complete");
+});
+
+describe("a link is refused, and both ends say why, to an agent", () => {
+  const agentSays = /routerLinkFailed/;
+  test.each<[string, () => TlsFiles | undefined, string]>([
+    ["of another authority", () => mixed(theirs.node(node), ours), "tls"],
+    ["whose certificate has expired", () => ours.open(ours.node("expired", { DAYS: "-1" })), "tls"],
+    ["without TLS", () => undefined, "tls"],
+    ["with another node's certificate", () => ours.open(ours.node("gpu-2")), "name"],
+    ["with a router's certificate", () => ours.open(ours.paths("router-router.example")), "name"],
+  ])("%s", async (_what, open, reason) => {
+    await using router = await openWholeRouter({ tls: routerTls });
+    const tls = open();
+    await using agent = openWholeAgent([addressOf(router)], tls ? { tls } : {});
+    await expect
+      .poll(() => router.told, { timeout: 5_000 })
+      .toContainEqual(["nodeRefused", reason, expect.any(String)]);
+    await expect.poll(() => agent.told.flat().join(" "), { timeout: 5_000 }).toMatch(agentSays);
+    expect(router.registry.view(0)).toEqual([]);
+  });
+
+  test("that dials a name which the router's certificate does not have", async () => {
+    await using router = await openWholeRouter({ tls: ours.open(ours.router("other.example")) });
+    await using agent = openWholeAgent([addressOf(router, "localhost")], { tls: agentTls });
+    await expect.poll(() => agent.told.flat().join(" "), { timeout: 5_000 }).toMatch(agentSays);
+    expect(router.registry.view(0)).toEqual([]);
+  });
+
+  test("that trusts another authority than the router's", async () => {
+    await using router = await openWholeRouter({ tls: routerTls });
+    await using agent = openWholeAgent([addressOf(router)], { tls: mixed(ours.node("gpu-3"), theirs) });
+    await expect.poll(() => agent.told.flat().join(" "), { timeout: 5_000 }).toMatch(agentSays);
+    expect(router.registry.view(0)).toEqual([]);
+  });
+});
+
+test.each<[string, () => TlsFiles, string]>([
+  ["another node's certificate", () => ours.open(ours.node("gpu-2")), "name"],
+  ["a certificate of another authority", () => mixed(theirs.node(node), ours), "tls"],
+  ["an expired certificate", () => ours.open(ours.node("expired", { DAYS: "-1" })), "tls"],
+])("a data session with %s is refused, and both ends say so", async (_what, open, reason) => {
+  await using router = await openRouterEnd({ tls: routerTls });
+  await using agent = openAgentEnd(router.data.address.port, answering("x"), { tls: open() });
+  await expect.poll(() => router.told).toContainEqual(["dataSessionRefused", reason, expect.any(String)]);
+  await expect
+    .poll(() => agent.told.map(([event]) => event))
+    .toContainEqual(expect.stringMatching(/dataSession(Failed|Down)/));
+  expect(router.told.map(([event]) => event)).not.toContain("dataSessionUp");
+});
+
+test("TLS 1.2 is not spoken", async () => {
+  await using router = await openRouterEnd({ tls: routerTls });
+  const { port } = router.data.address;
+  const socket = connect({
+    host: "127.0.0.1",
+    port,
+    ...agentTls.current,
+    minVersion: "TLSv1.2",
+    maxVersion: "TLSv1.2",
+  });
+  await expect(once(socket, "secureConnect")).rejects.toThrow(/version/);
+});
+
+test("a new certificate of the node moves its sessions, and what runs on the old ones ends there", async () => {
+  const clock = new VirtualClock();
+  const paths = ours.node("renewed");
+  using tls = openTlsFiles(paths, clock, recorder<TlsFilesEvents>().events);
+  await using router = await openWholeRouter({ tls: routerTls });
+  const streams: ServerHttp2Stream[] = [];
+  await using agent = openWholeAgent([addressOf(router)], {
+    tls,
+    node: "renewed",
+    handle: (stream) => {
+      streams.push(stream);
+      stream.respond({ ":status": 200 }, { waitForTrailers: true });
+      stream.on("wantTrailers", () => stream.sendTrailers({ "x-weiche-end": "complete" }));
+      stream.write("begun ");
+    },
+  });
+  await reachable(router);
+  const send = () => router.data.send("renewed" as typeof node, requestOf(), new AbortController().signal);
+  const answer = await send();
+  ours.node("renewed");
+  await clock.advanceAsync(5_000);
+  await expect.poll(() => router.told.filter(([event]) => event === "dataSessionUp").length).toBe(2);
+  await expect.poll(() => router.registry.details(0)[0]!.dataSessions).toBe(1);
+  expect(router.isReachable()).toBe(true);
+  const next = await send();
+  expect(streams[0]!.session).not.toBe(streams[1]!.session);
+  for (const stream of streams) stream.end("done");
+  expect(await text(answer.body)).toBe("begun done");
+  expect(await text(next.body)).toBe("begun done");
+  expect([answer.ending(), next.ending()]).toEqual(["complete", "complete"]);
+  await expect.poll(() => agent.links.states()[0]!.dataSessions).toBe(1);
+});
+
+test("a new certificate of the router is shown to new connections, on both ports, while old ones go on", async () => {
+  const clock = new VirtualClock();
+  const paths = ours.router("renewed.example", "127.0.0.1");
+  using tls = openTlsFiles(paths, clock, recorder<TlsFilesEvents>().events);
+  await using router = await openWholeRouter({ tls });
+  await using _agent = openWholeAgent([addressOf(router)], { tls: agentTls });
+  await reachable(router);
+  const before = await Promise.all([serialAt(router.link.address.port), serialAt(router.data.address.port)]);
+  expect(before[0]).toBe(before[1]);
+  ours.router("renewed.example", "127.0.0.1");
+  await clock.advanceAsync(5_000);
+  const after = await Promise.all([serialAt(router.link.address.port), serialAt(router.data.address.port)]);
+  expect(after[0]).toBe(after[1]);
+  expect(after[0]).not.toBe(before[0]);
+  expect(router.isReachable()).toBe(true);
+  expect(router.told.map(([event]) => event)).not.toContain("nodeUnlinked");
+});
+
+describe("certificate files", () => {
+  test("that do not fit leave the ones before in use, and are told about once", async () => {
+    const clock = new VirtualClock();
+    const paths = ours.node("misfit");
+    const { events, names } = recorder<TlsFilesEvents>();
+    using tls = openTlsFiles(paths, clock, events);
+    const before = tls.current;
+    copyFileSync(ours.paths(`node-${node}`).cert, paths.cert);
+    await clock.advanceAsync(30_000);
+    expect(tls.current).toBe(before);
+    expect(names()).toEqual(["tlsReloadFailed"]);
+    ours.node("misfit");
+    await clock.advanceAsync(5_000);
+    expect(tls.current).not.toBe(before);
+    expect(names()).toEqual(["tlsReloadFailed", "tlsReloaded"]);
+  });
+
+  test("that are missing, do not fit, or show the key to everyone refuse the start", () => {
+    const good = ours.node("careless");
+    const open = (paths: TlsPaths) => openTlsFiles(paths, new VirtualClock(), recorder<TlsFilesEvents>().events);
+    expect(() => open({ ...good, ca: `${good.ca}.missing` })).toThrow(StartError);
+    expect(() => open({ ...good, key: ours.paths(`node-${node}`).key })).toThrow(StartError);
+    chmodSync(good.key, 0o644);
+    expect(() => open(good)).toThrow(/anyone on this host may read the key/);
+  });
+});
+
+/** Certificate and key of the one, trusting the authority of the other. */
+function mixed(paths: TlsPaths, trusted: Certificates): TlsFiles {
+  return trusted.open({ ...paths, ca: trusted.paths("").ca });
+}
+
+async function serialAt(port: number): Promise<string> {
+  const socket = connect({ host: "127.0.0.1", port, ...agentTls.current, ALPNProtocols: ["h2"] });
+  await once(socket, "secureConnect");
+  const { serialNumber } = socket.getPeerX509Certificate()!;
+  socket.destroy();
+  return serialNumber;
+}
