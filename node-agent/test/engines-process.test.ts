@@ -1,7 +1,9 @@
+import { execFile } from "node:child_process";
 import { mkdir } from "node:fs/promises";
 import { createServer } from "node:net";
 import { once } from "node:events";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { ExitReport } from "../src/engines/engine.ts";
 import { createLoopbackPorts } from "../src/engines/launchers/loopback-ports.ts";
@@ -88,6 +90,17 @@ describe("a process engine", () => {
     expect(await isAlive(child)).toBe(true);
     await host.launchers.process.stop(handle);
     expect(await isAlive(child)).toBe(false);
+  });
+
+  test("has no dead processes in its group, though nobody reaps them", async () => {
+    // The shell becomes a program that never asks after its child.
+    const command = ["sh", "-c", "sleep 0 & exec sleep 60", "{port}"];
+    const launcher = { kind: "process", command, env: {}, directory: "/" } as const;
+    const handle = await host.launchers.process.start({ ...faultEngine(modelA), launcher }, slot);
+    const states = async () => (await promisify(execFile)("ps", ["-o", "stat=", "-s", String(handle.pid)])).stdout;
+    await until("the child is dead and still there", async () => /^Z/m.test(await states()));
+    expect(await host.launchers.process.processes(handle)).toEqual([handle.pid]);
+    await host.launchers.process.stop(handle);
   });
 
   test("that exits is reported with its exit code and last 50 lines", async () => {

@@ -214,12 +214,13 @@ class ProcessLauncher implements Launcher {
   }
 }
 
-/** False if there is no such group. */
+/** False if there is no such group. One of dead processes only that wait to be reaped may not be signalled on macOS. */
 function signalGroup(pgid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(-pgid, signal);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ESRCH") return false;
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ESRCH" || code === "EPERM") return code === "EPERM";
     throw error;
   }
 }

@@ -1,0 +1,67 @@
+import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { asId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
+import type { EngineHandle } from "./engine.ts";
+import { createHandleStore, type HandleStore } from "./handle-store.ts";
+
+let directory: string;
+let store: HandleStore;
+let unreadable: string[];
+
+beforeEach(async () => {
+  directory = join(await mkdtemp(join(tmpdir(), "weiche-handles-")), "engines");
+  unreadable = [];
+  store = createHandleStore(directory, { handleUnreadable: (file, reason) => unreadable.push(`${file}: ${reason}`) });
+});
+afterEach(() => rm(join(directory, ".."), { recursive: true }));
+
+const handle: EngineHandle = {
+  slot: asId<SlotName>("a"),
+  model: asId<ModelId>("org/model 3"),
+  launcher: "process",
+  endpoint: { origin: "http://127.0.0.1:4711" },
+  pid: 4711,
+  startTicks: 123_456,
+  commandHash: "abc",
+  asleep: false,
+};
+
+test("a handle is found again as it was written, under a name that any file system takes", async () => {
+  expect(await store.read()).toEqual([]);
+  await store.write(handle);
+  await store.write({ ...handle, asleep: true });
+  expect(await store.read()).toEqual([{ ...handle, asleep: true }]);
+  expect(await readdir(directory)).toEqual(["a-org\\x2fmodel\\x203.json"]);
+  expect((await stat(join(directory, "a-org\\x2fmodel\\x203.json"))).mode & 0o777).toBe(0o600);
+});
+
+test("a removed handle is gone, and removing it twice is harmless", async () => {
+  await store.write(handle);
+  await store.remove(handle.slot, handle.model);
+  await store.remove(handle.slot, handle.model);
+  expect(await store.read()).toEqual([]);
+});
+
+test.each([
+  ["a torn one", `{"slot":"a","mod`, /JSON/],
+  ["one with a pid that would reach every process", JSON.stringify({ ...handle, pid: -1 }), /not a handle/],
+  ["one with the agent's own group as pid", JSON.stringify({ ...handle, pid: 0 }), /not a handle/],
+  ["one of another engine", JSON.stringify({ ...handle, slot: "b" }), /belongs to another engine/],
+])("%s is told of, ignored and left where it is", async (_what, text, reason) => {
+  await store.write(handle);
+  const [file] = await readdir(directory);
+  await writeFile(join(directory, file!), text);
+  expect(await store.read()).toEqual([]);
+  expect(unreadable).toEqual([expect.stringMatching(reason)]);
+  expect(await readdir(directory)).toEqual([file]);
+});
+
+test("what a killed agent left half written is no handle, and no matter", async () => {
+  await store.write(handle);
+  const [file] = await readdir(directory);
+  await writeFile(join(directory, `${file}.tmp`), "{");
+  expect(await store.read()).toEqual([handle]);
+  expect(unreadable).toEqual([]);
+});
