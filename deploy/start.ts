@@ -65,6 +65,7 @@ async function start(): Promise<void> {
   printWelcome(demo, configs.model);
   await stop.promise;
   console.log("\nStopping: running answers get 10 s, then engines and database end …");
+  await router[Symbol.asyncDispose](); // first, so that nothing new begins while the agent stops its engines
 }
 
 function bundledConfigs() {

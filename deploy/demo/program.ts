@@ -34,10 +34,10 @@ export class Program implements AsyncDisposable {
     return Promise.race([this.#started.promise, interrupted]);
   }
 
-  /** Asks it to end and waits until it has. A program that was told twice ends at once. */
+  /** Asks it to end and waits until it has. Harmless the second time. */
   async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.#stopping) this.#child.kill("SIGTERM");
     this.#stopping = true;
-    this.#child.kill("SIGTERM");
     await this.#gone.promise;
     this.#log.end();
   }

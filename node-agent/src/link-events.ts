@@ -4,6 +4,7 @@ import type { TlsFilesEvents } from "@weiche/shared/tls-files.ts";
 import type { EngineLogEvents } from "./engines/engine-log.ts";
 import type { IngressEvents } from "./ingress/ingress.ts";
 import type { Metrics } from "./metrics.ts";
+import { endedInOrder } from "./report/router-link.ts";
 import type { RouterLinkEvents } from "./report/router-links.ts";
 import type { DeliveryEvents } from "./usage/delivery.ts";
 import type { OutboxEvents } from "./usage/outbox.ts";
@@ -44,7 +45,8 @@ export function createLinkEvents(log: Log, metrics: Metrics): RouterLinkEvents &
     },
     routerLinkDown(address, routerId, reason) {
       metrics.routerLink.set({ router: address }, 0);
-      log.warn({ router: address, routerId, reason }, "router lost");
+      const level = reason === endedInOrder ? "info" : "warn";
+      log[level]({ router: address, routerId, reason }, "router unlinked");
     },
     routerLinkFailed(address, reason) {
       metrics.routerLink.set({ router: address }, 0);

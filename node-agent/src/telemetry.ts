@@ -19,11 +19,7 @@ export interface TelemetryParts {
   readonly slots: () => readonly SlotView[];
   readonly routers: () => readonly RouterState[];
   /** The awake engine of each slot. */
-  readonly awake: () => Iterable<{
-    readonly slot: SlotName;
-    readonly spec: EngineSpec;
-    readonly endpoint: EngineEndpoint;
-  }>;
+  readonly awake: () => readonly AwakeEngine[];
 }
 
 /** A faster scrape keeps llama-server from noticing clients that leave. */
@@ -58,7 +54,7 @@ export class Telemetry implements Disposable {
   async #engines(): Promise<ReadonlyMap<SlotName, EngineMetrics>> {
     const measured = new Map<SlotName, EngineMetrics>();
     await Promise.all(
-      [...this.#parts.awake()].map(async ({ slot, spec, endpoint }) => {
+      this.#parts.awake().map(async ({ slot, spec, endpoint }) => {
         const metrics = await this.#parts.dialects[spec.dialect]
           .metrics?.(endpoint, AbortSignal.timeout(engineMsMax))
           .catch(() => undefined);

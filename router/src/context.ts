@@ -1,7 +1,7 @@
 /** Everything a router is made of, in the order it is made; it is closed in reverse. */
 import { join } from "node:path";
 import { systemClock } from "@weiche/shared/clock.ts";
-import type { Catalogue } from "@weiche/shared/catalogue.ts";
+import { rulesOf, type Catalogue } from "@weiche/shared/catalogue.ts";
 import { lockDirectory, StartError } from "@weiche/shared/directory-lock.ts";
 import { uuidv7 } from "@weiche/shared/ids.ts";
 import { formatListen } from "@weiche/shared/listen.ts";
@@ -68,7 +68,7 @@ export async function createRouter(config: RouterConfig): Promise<Router> {
     dataAddress: config.dataAdvertise ?? formatListen(data.address),
     registry,
     ledger,
-    rulesOf: (models) => models.map((model) => catalogue.get(model)).filter((entry) => entry !== undefined),
+    rulesOf: (models) => models.flatMap((model) => catalogue.get(model) ?? []).map(rulesOf),
     desiredStateOf: () => undefined,
     onBoot: (node, bootId) => data.dropEarlierBoots(node, bootId),
   });
@@ -132,8 +132,8 @@ export async function createRouter(config: RouterConfig): Promise<Router> {
     },
     async close() {
       ready = false;
-      nodes.goodbye();
       await api.close(config.shutdownMsMax);
+      nodes.goodbye();
       await closing.disposeAsync();
     },
   };

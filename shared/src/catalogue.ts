@@ -51,6 +51,11 @@ export function isCallable(entry: CatalogueEntry): boolean {
   return entry.status !== "Demnächst";
 }
 
+/** What an agent may know of the entry. */
+export function rulesOf({ status: _status, factors: _factors, ...rules }: CatalogueEntry): ModelRules {
+  return rules;
+}
+
 const closed = { additionalProperties: false } as const;
 const tokens = Type.Integer({ minimum: 1 });
 

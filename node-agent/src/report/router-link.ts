@@ -31,6 +31,9 @@ export interface RouterLinkParts {
 
 export type Welcome = Extract<Downlink, { kind: "welcome" }>;
 
+/** What `ended` resolves with when nothing went wrong. */
+export const endedInOrder = "ended in order";
+
 const reportEveryMs = 1_000;
 /** From dialling to welcome. */
 const welcomeMsMax = 4_000;
@@ -82,7 +85,7 @@ export class RouterLink implements UsageChannel {
       this.#call.on("status", ({ code, details }) => {
         this.#stop();
         if (timedOut) return resolve(`no welcome within ${welcomeMsMax} ms`);
-        resolve(code === status.OK ? "ended in order" : `${status[code]}: ${details}`);
+        resolve(code === status.OK ? endedInOrder : `${status[code]}: ${details}`);
       }),
     );
     this.#say({ kind: "hello", hello: parts.hello });

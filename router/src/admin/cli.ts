@@ -5,6 +5,7 @@ import { NobodyThere, askSocket } from "@weiche/shared/admin-socket.ts";
 import { parseFactor } from "@weiche/shared/credits.ts";
 import { usageParts, type UsageReport } from "../credits/usage-report.ts";
 import { itemText, listText, type Item } from "./cli-text.ts";
+import { modelsText, nodesText, type ModelForOperators, type NodeForOperators } from "./node-views.ts";
 
 class Failed extends Error {}
 
@@ -56,11 +57,17 @@ export async function runCli(args: readonly string[], env: NodeJS.ProcessEnv, de
   program
     .command("nodes")
     .description("nodes, their slots and what is active")
-    .action(() => list("/nodes", ["name", "state", "slots"]));
+    .action(async () => {
+      const nodes = await ask<NodeForOperators[]>("GET", "/nodes");
+      print(nodes, nodesText(nodes));
+    });
   program
     .command("models")
     .description("the catalogue, and who serves what")
-    .action(() => list("/models", ["id", "status", "nodes"]));
+    .action(async () => {
+      const models = await ask<ModelForOperators[]>("GET", "/models");
+      print(models, modelsText(models));
+    });
   program
     .command("catalogue")
     .description("the model catalogue")
