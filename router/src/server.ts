@@ -125,7 +125,7 @@ export function createApiServer(deps: ApiServerDeps): ApiServer {
       draining = true;
       const closed = server.listening ? once(server, "close") : Promise.resolve();
       server.close();
-      await connections.settled(graceMs, clock);
+      await connections.quiet(graceMs, clock);
       connections.destroyAll();
       await Promise.all([closed, readers[Symbol.asyncDispose](), app.close()]);
     },

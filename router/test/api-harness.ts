@@ -81,7 +81,7 @@ export class SimNodes implements Upstream {
     const answer = this.script(request, node);
     if (answer.lost) throw new NodeLost("simulated");
     this.open++;
-    const body = Readable.from(pieces(answer), { objectMode: false, highWaterMark: 16_384 });
+    const body = new SimBody(answer);
     body.once("close", () => this.open--).on("error", () => {});
     try {
       if (answer.held) await Promise.race([answer.held, aborted(signal)]);
@@ -95,12 +95,24 @@ export class SimNodes implements Upstream {
   }
 }
 
-async function* pieces({ chunks = [], failing }: SimAnswer): AsyncGenerator<Buffer> {
-  for (const chunk of chunks) {
-    const piece = await chunk;
-    if (typeof piece === "string" || Buffer.isBuffer(piece)) yield Buffer.from(piece);
+class SimBody extends Readable {
+  readonly #chunks: Iterator<string | Buffer | Promise<unknown>>;
+  readonly #failing: boolean;
+
+  constructor({ chunks = [], failing }: SimAnswer) {
+    super({ highWaterMark: 16_384 });
+    this.#chunks = chunks[Symbol.iterator]();
+    this.#failing = failing === true;
   }
-  if (failing) throw new Error("simulated stream error");
+
+  override _read(): void {
+    const { value, done } = this.#chunks.next();
+    if (done) {
+      if (this.#failing) this.destroy(new Error("simulated stream error"));
+      else this.push(null);
+    } else if (value instanceof Promise) void value.then(() => this.destroyed || this._read());
+    else this.push(Buffer.from(value));
+  }
 }
 
 function aborted(signal: AbortSignal): Promise<never> {

@@ -59,7 +59,9 @@ export class Exchange {
   firstByteAtMs: number | undefined;
   bytesSent = 0;
   #settled = false;
+  #closed = false;
   readonly #onSettled: (() => void)[] = [];
+  readonly #onClosed: (() => void)[] = [];
   readonly #controller = new AbortController();
   #mustContinue: boolean;
 
@@ -70,13 +72,13 @@ export class Exchange {
     this.response = response;
     this.startedAtMs = clock.monotonicMs();
     this.#mustContinue = request.headers.expect !== undefined;
-    const settle = () => this.settle();
+    const close = () => this.#close();
     // A response that waits behind another one of its connection hears nothing when the connection closes.
     const { socket } = request;
     socket.setMaxListeners(0);
-    socket.once("close", settle);
-    response.once("close", settle);
-    this.onSettled(() => socket.off("close", settle));
+    socket.once("close", close);
+    response.once("close", close);
+    this.onClosed(() => socket.off("close", close));
   }
 
   /** Calls back once; at once if it is settled already. */
@@ -90,6 +92,18 @@ export class Exchange {
     this.#settled = true;
     if (this.outcome === "client-gone") this.abort(new ClientGone());
     for (const callback of this.#onSettled) callback();
+  }
+
+  /** Calls back once nothing more can be written. */
+  onClosed(callback: () => void): void {
+    this.#onClosed.push(callback);
+  }
+
+  #close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.settle();
+    for (const callback of this.#onClosed) callback();
   }
 
   get settled(): boolean {

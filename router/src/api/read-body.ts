@@ -40,7 +40,7 @@ export function readBody(exchange: Exchange, times: BodyTimes, clock: Clock): Pr
     }
     function onDeadline(): void {
       const allowedMs = times.bodyMsMax + (collector.bytes / times.bytesPerExtraSecond) * 1_000;
-      const leftMs = startedAtMs + allowedMs - clock.monotonicMs();
+      const leftMs = Math.ceil(startedAtMs + allowedMs - clock.monotonicMs());
       if (leftMs > 0) timer = clock.after(leftMs, onDeadline);
       else fail(new ApiError("invalid_request", "The body did not arrive in time."));
     }

@@ -14,13 +14,13 @@ export class Connections {
     socket.once("close", () => this.#sockets.delete(socket));
   }
 
-  /** Until it is settled. */
+  /** Until its response is closed. */
   addExchange(exchange: Exchange): void {
     const { socket } = exchange.request;
     const onSocket = this.#bySocket.get(socket) ?? new Set();
     this.#bySocket.set(socket, onSocket.add(exchange));
     this.#live.add(exchange);
-    exchange.onSettled(() => {
+    exchange.onClosed(() => {
       onSocket.delete(exchange);
       this.#live.delete(exchange);
     });
@@ -32,22 +32,19 @@ export class Connections {
     return socket.writable && open.every(({ request, response }) => !request.complete && !response.headersSent);
   }
 
-  /** Resolves when every exchange of now is settled, or after `graceMs`. */
-  settled(graceMs: number, clock: Clock): Promise<void> {
+  /** Resolves when every exchange of now is closed, or after `graceMs`. */
+  quiet(graceMs: number, clock: Clock): Promise<void> {
     return new Promise((resolve) => {
       const timer = clock.after(graceMs, resolve);
       const live = new Set(this.#live);
-      const check = () => {
+      const done = (exchange?: Exchange) => {
+        if (exchange) live.delete(exchange);
         if (live.size > 0) return;
         timer.cancel();
         resolve();
       };
-      for (const exchange of live)
-        exchange.onSettled(() => {
-          live.delete(exchange);
-          check();
-        });
-      check();
+      for (const exchange of live) exchange.onClosed(() => done(exchange));
+      done();
     });
   }
 

@@ -44,6 +44,6 @@ function secure({ current: { cert, key } }: ServerCertificate) {
 export function requireOneHost({ rawHeaders, httpVersion }: IncomingMessage): void {
   let hosts = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) if (rawHeaders[at]!.toLowerCase() === "host") hosts++;
-  if (hosts > 1 || (hosts === 0 && httpVersion === "1.1"))
+  if (hosts > 1 || (hosts === 0 && httpVersion !== "1.0"))
     throw new ApiError("invalid_request", "The request must have one Host header.");
 }

@@ -1,0 +1,193 @@
+/** Clients that break the rules of HTTP, are slow, or do not read. */
+import { expect, test } from "vitest";
+import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
+import { chat, rawPost, RawClient, sse, startApi, until, type Harness } from "./api-harness.ts";
+
+const path = "/v1/chat/completions";
+const body = JSON.stringify(chat());
+const head = (...lines: string[]) =>
+  `POST ${path} HTTP/1.1\r\nhost: x\r\n${lines.map((line) => `${line}\r\n`).join("")}\r\n`;
+const good = "authorization: Bearer sk-good";
+const type = "content-type: application/json";
+const answersIn = (received: string) => received.match(/HTTP\/1\.1 \d+/g) ?? [];
+
+test.each([
+  ["garbage", "GARBAGE\r\n\r\n"],
+  ["the preface of HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"],
+  ["a head without a version", `GET ${path}\r\n\r\n`],
+  ["a header without a colon", head("authorization Bearer sk-good")],
+  ["a space before the colon", head("content-length : 5")],
+  ["a folded header", head("x: a\r\n b")],
+  ["a NUL in a header", head("x: a\0b")],
+  ["two different lengths", head("content-length: 1", "content-length: 2")],
+  ["a length and chunks", head("content-length: 5", "transfer-encoding: chunked")],
+  ["a negative length", head("content-length: -1")],
+  ["a length that is no number", head("content-length: 0x10")],
+  ["an unknown transfer encoding", head("transfer-encoding: gzip, cow")],
+  ["a head of 32 KB", head(`x: ${"a".repeat(32_768)}`)],
+  ["a chunk without a size", `${head(good, type, "transfer-encoding: chunked")}zz\r\n`],
+  ["two Host headers", head("host: y", good, type, "content-length: 0", "connection: close")],
+  ["no Host header", `GET /v1/models HTTP/1.1\r\n${good}\r\nconnection: close\r\n\r\n`],
+])("%s gets one 400 in our shape, and the connection is closed", async (_name, bytes) => {
+  await using api = await startApi();
+  const received = await new RawClient(api.port).send(bytes).all();
+  expect(answersIn(received)).toEqual(["HTTP/1.1 400"]);
+  expect(received).toMatch(/x-request-id: [0-9a-f-]{36}\r\n/);
+  expect(JSON.parse(received.split("\r\n\r\n")[1]!)).toMatchObject({ error: { code: "400", param: null } });
+});
+
+test("what follows a running request and is malformed does not become its answer", async () => {
+  await using api = await startApi();
+  api.nodes.script = () => ({ held: new Promise(() => {}) });
+  const client = new RawClient(api.port).send(rawPost(path, body));
+  await until(() => api.nodes.open === 1);
+  client.send("GARBAGE\r\n\r\n");
+  expect(await client.all()).toBe("");
+  await until(() => api.nodes.open === 0);
+});
+
+test("requests in a row on one connection get one answer each, in order", async () => {
+  await using api = await startApi();
+  api.nodes.script = ({ body: sent }) => ({ chunks: [sent.toString().includes("first") ? '"first"' : '"second"'] });
+  const request = (user: string) => rawPost(path, JSON.stringify(chat({ user })));
+  const client = new RawClient(api.port).send(request("first") + request("second") + request("first"));
+  await until(() => client.received.split('"first"').length === 3);
+  expect(client.received.match(/"(first|second)"/g)).toEqual(['"first"', '"second"', '"first"']);
+  client.socket.destroy();
+});
+
+test.each([
+  ["half a head", `POST ${path} HTTP/1.1\r\nhost: x\r\n`, ["HTTP/1.1 408"]],
+  ["nothing at all", "", ["HTTP/1.1 408"]],
+])("a connection that sends %s is closed", async (_name, bytes, answers) => {
+  await using api = await startApi({ times: { headersMsMax: 200 } });
+  const started = performance.now();
+  const received = await new RawClient(api.port).send(...(bytes ? [bytes] : [])).all();
+  expect(answersIn(received)).toEqual(answers);
+  expect(performance.now() - started).toBeGreaterThan(150);
+});
+
+async function trickle(api: Harness, clock: VirtualClock, steps: readonly [bytes: number, afterMs: number][]) {
+  const client = new RawClient(api.port).send(head(good, type, "content-length: 10000000"));
+  await until(() => clock.pending > 0);
+  for (const [bytes, afterMs] of steps) {
+    client.send(Buffer.alloc(bytes, 32));
+    await until(() => client.socket.bytesWritten > 0 && client.socket.writableLength === 0);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    clock.advance(afterMs);
+  }
+  return client;
+}
+
+test("a body has 60 s and one more for every 250 KB that came, however it trickles", async () => {
+  const clock = new VirtualClock();
+  await using api = await startApi({ clock });
+  const client = await trickle(api, clock, [
+    [100_000, 59_000],
+    [150_000, 1_999],
+  ]);
+  expect(client.received).toBe("");
+  clock.advance(1);
+  await until(() => client.received !== "");
+  expect(client.received).toMatch(/^HTTP\/1.1 400 .*did not arrive in time/s);
+  client.socket.destroy();
+});
+
+test("a body that stops has 60 s", async () => {
+  const clock = new VirtualClock();
+  await using api = await startApi({ clock });
+  const client = await trickle(api, clock, [[10, 59_999]]);
+  expect(client.received).toBe("");
+  clock.advance(2);
+  await until(() => client.received.startsWith("HTTP/1.1 400 "));
+  expect(client.ended).toBe(false);
+  clock.advance(5_000);
+  await until(() => client.ended);
+  client.socket.destroy();
+});
+
+test.each([
+  ["401", head("authorization: Bearer sk-wrong", type, `content-length: ${30 << 20}`)],
+  ["413", head(good, type, `content-length: ${30 << 20}`)],
+  ["413", head(good, type, "transfer-encoding: chunked").concat(`${(30 << 20).toString(16)}\r\n`)],
+  ["401", head("authorization: Bearer sk-wrong", type, `content-length: ${30 << 20}`, "connection: close")],
+])("an early %s stays readable to a client that sends its 30 MB first", async (status, start) => {
+  await using api = await startApi();
+  const client = new RawClient(api.port).send(start);
+  client.socket.pause();
+  for (let sent = 0; sent < 30; sent++)
+    await new Promise((resolve) => client.socket.write(Buffer.alloc(1 << 20, 32), resolve));
+  client.socket.resume();
+  await until(() => client.received.includes("\r\n\r\n"));
+  expect(client.received.slice(9, 12)).toBe(status);
+  client.socket.destroy();
+});
+
+test("a refused client that goes on sending is cut after the time for discarding", async () => {
+  await using api = await startApi({ times: { discardMs: 200 } });
+  const client = new RawClient(api.port).send(
+    head("authorization: Bearer sk-wrong", type, "transfer-encoding: chunked"),
+  );
+  const sending = setInterval(() => client.send("5\r\nhello\r\n"), 10);
+  await until(() => client.ended || client.socket.destroyed);
+  clearInterval(sending);
+  expect(answersIn(client.received)).toEqual(["HTTP/1.1 401"]);
+});
+
+test("after a small refusal the connection is kept", async () => {
+  await using api = await startApi();
+  const wrong = rawPost(path, body).replace("sk-good", "sk-wrong");
+  const client = new RawClient(api.port).send(wrong);
+  await until(() => client.received.includes("}}"));
+  client.send(rawPost(path, body));
+  await until(() => client.received.endsWith('{"ok":true}'));
+  expect(answersIn(client.received)).toEqual(["HTTP/1.1 401", "HTTP/1.1 200"]);
+  client.socket.destroy();
+});
+
+test("a client that asks first is told to continue when its body is wanted, and only then", async () => {
+  await using api = await startApi();
+  const length = `content-length: ${body.length}`;
+  const client = new RawClient(api.port).send(head(good, type, length, "expect: 100-continue"));
+  await until(() => client.received.includes("100 Continue"));
+  client.send(body);
+  await until(() => client.received.endsWith('{"ok":true}'));
+  client.socket.destroy();
+  const refused = await new RawClient(api.port)
+    .send(head("authorization: Bearer x", type, length, "expect: 100-continue"))
+    .all();
+  expect(answersIn(refused)).toEqual(["HTTP/1.1 401"]);
+});
+
+test("a client that does not read is cut, and holds up its node meanwhile", async () => {
+  await using api = await startApi({ times: { stallMsMax: 300 } });
+  let made = 0;
+  api.nodes.script = () => ({
+    headers: sse,
+    chunks: (function* () {
+      for (;;) yield ((made++, `data: ${"x".repeat(16_000)}\n\n`));
+    })(),
+  });
+  const client = new RawClient(api.port);
+  client.socket.pause();
+  client.send(rawPost(path, body));
+  await until(() => made > 0);
+  await new Promise((resolve) => setTimeout(resolve, 150));
+  const madeByThen = made;
+  await until(() => api.nodes.open === 0);
+  expect(made).toBe(madeByThen);
+  expect(api.finished).toMatchObject([{ outcome: "stalled" }]);
+  client.socket.destroy();
+});
+
+test("a client that reads slowly gets everything", async () => {
+  await using api = await startApi({ times: { stallMsMax: 2_000 } });
+  const chunk = `data: ${"y".repeat(50_000)}\n\n`;
+  api.nodes.script = () => ({ headers: sse, chunks: Array.from({ length: 400 }, () => chunk) });
+  const client = new RawClient(api.port).send(rawPost(path, body, ["connection: close"]));
+  const hiccups = setInterval(() => (client.socket.isPaused() ? client.socket.resume() : client.socket.pause()), 5);
+  await client.all(30_000);
+  clearInterval(hiccups);
+  expect(client.received.split("data: ").length).toBe(401);
+  expect(client.received.endsWith("0\r\n\r\n")).toBe(true);
+}, 40_000);

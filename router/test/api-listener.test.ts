@@ -1,0 +1,146 @@
+/** The listener itself: how it stops, how many requests an address may send, and TLS. */
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { request as httpsRequest } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TLSSocket } from "node:tls";
+import { expect, test } from "vitest";
+import type { TlsMaterial } from "@weiche/shared/tls-files.ts";
+import { chat, rawPost, RawClient, sse, startApi, until } from "./api-harness.ts";
+
+const path = "/v1/chat/completions";
+const request = rawPost(path, JSON.stringify(chat({ stream: true })));
+const never = new Promise<never>(() => {});
+
+test("while it stops, a running stream goes on to its end, and nothing new begins", async () => {
+  const api = await startApi();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  api.nodes.script = () => ({ headers: sse, chunks: ["data: 1\n\n", promise, "data: [DONE]\n\n"] });
+  const [idle, kept] = [new RawClient(api.port), new RawClient(api.port)];
+  kept.send(request);
+  await until(() => kept.received.includes("data: 1"));
+  let isClosed = false;
+  const closed = api.server.close(30_000).then(() => (isClosed = true));
+  await expect(fetch(`http://127.0.0.1:${api.port}/v1/models`)).rejects.toThrow(/fetch failed/);
+  expect(isClosed).toBe(false);
+  resolve();
+  await closed;
+  const received = await kept.all();
+  expect(received).toContain("data: [DONE]");
+  expect(received.endsWith("0\r\n\r\n")).toBe(true);
+  expect(await idle.all()).toBe("");
+});
+
+test("while it stops, a request on a kept connection gets 503 and the connection is closed", async () => {
+  const api = await startApi();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  api.nodes.script = () => ({ held: promise, chunks: ["{}"] });
+  const client = new RawClient(api.port).send(request);
+  await until(() => api.nodes.open === 1);
+  const closed = api.server.close(30_000);
+  client.send(request);
+  await until(() => api.finished.length === 1);
+  resolve();
+  await closed;
+  const answers = await client.all();
+  expect(answers.match(/HTTP\/1.1 \d+/g)).toEqual(["HTTP/1.1 200", "HTTP/1.1 503"]);
+  expect(api.finished.map(({ status, errorCode }) => [status, errorCode])).toEqual([
+    [503, "maintenance"],
+    [200, undefined],
+  ]);
+});
+
+test.each([
+  ["a stream that does not end", { headers: sse, chunks: ["data: 1\n\n", never] }],
+  ["a held request", { held: never }],
+])("when its time is up, %s is cut and it has stopped", async (_name, answer) => {
+  const api = await startApi();
+  api.nodes.script = () => answer;
+  const clients = Array.from({ length: 20 }, () => new RawClient(api.port).send(request));
+  const silent = new RawClient(api.port).send("POST /v1");
+  await until(() => api.nodes.open === 20);
+  await api.server.close(100);
+  await until(() => api.nodes.open === 0);
+  for (const client of [...clients, silent]) expect((await client.all()).endsWith("0\r\n\r\n")).toBe(false);
+  expect(api.finished.every(({ outcome }) => outcome === "client-gone")).toBe(true);
+});
+
+test("with nothing running it stops at once, whoever is connected", async () => {
+  const api = await startApi();
+  const clients = [new RawClient(api.port), new RawClient(api.port).send("GET /v1/mod")];
+  await until(() => clients.every(({ socket }) => !socket.connecting));
+  await api.server.close(30_000);
+  await Promise.all(clients.map((client) => client.all()));
+  expect(api.failures).toEqual([]);
+});
+
+test("an address has a burst of 20, then gets a page with 503, on every path and with any key", async () => {
+  await using api = await startApi({ limits: { perIpPerSecond: 0.001, perIpBurst: 20 } });
+  const statuses: number[] = [];
+  for (let n = 0; n < 20; n++) statuses.push((await api.get("/v1/models")).status);
+  expect(new Set(statuses)).toEqual(new Set([200]));
+  for (const path of ["/v1/models", "/nowhere", "/v1/%zz"]) {
+    const answer = await api.fetch(path);
+    expect([answer.status, answer.headers.get("retry-after")]).toEqual([503, "1"]);
+    expect(answer.headers.get("content-type")).toBe("text/html; charset=utf-8");
+    expect(answer.headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
+  }
+});
+
+test("behind a trusted proxy each client is counted alone, and nobody else chooses an address", async () => {
+  const limits = { perIpPerSecond: 0.001, perIpBurst: 2 };
+  const ask = async (trustedProxies: string[], addresses: string[]) => {
+    await using api = await startApi({ limits: { ...limits, trustedProxies } });
+    const statuses: number[] = [];
+    for (const address of addresses)
+      statuses.push((await api.get("/v1/models", { "x-forwarded-for": address })).status);
+    return statuses;
+  };
+  const addresses = ["198.51.100.1", "198.51.100.1", "198.51.100.1", "198.51.100.2", "1.1.1.1, 198.51.100.1"];
+  expect(await ask(["127.0.0.1"], addresses)).toEqual([200, 200, 503, 200, 503]);
+  expect(await ask([], addresses)).toEqual([200, 200, 503, 503, 503]);
+});
+
+test("a new certificate is used from the next connection on", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "weiche-tls-"));
+  try {
+    const [first, second] = [certificate(folder, "first"), certificate(folder, "second")];
+    let change: (material: TlsMaterial) => void = () => {};
+    const tls = { current: first, onChange: (callback: typeof change) => ((change = callback), () => {}) };
+    await using api = await startApi({ tls });
+    expect(await ask(api.port)).toEqual(["first", 200]);
+    change((tls.current = second));
+    expect(await ask(api.port)).toEqual(["second", 200]);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+function certificate(folder: string, name: string): TlsMaterial {
+  const [key, cert] = [join(folder, `${name}.key`), join(folder, `${name}.pem`)];
+  const what = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-days", "2", "-subj", `/CN=${name}`];
+  execFileSync("openssl", ["req", "-x509", "-nodes", ...what, "-keyout", key, "-out", cert], { stdio: "ignore" });
+  return { cert: readFileSync(cert), key: readFileSync(key), ca: readFileSync(cert), minVersion: "TLSv1.3" };
+}
+
+/** Name in the server's certificate, and the status of its answer. */
+function ask(port: number): Promise<[name: string, status: number]> {
+  return new Promise((resolve, reject) => {
+    const headers = { authorization: "Bearer sk-good" };
+    const options = {
+      port,
+      host: "127.0.0.1",
+      path: "/v1/models",
+      rejectUnauthorized: false,
+      agent: false as const,
+      headers,
+    };
+    httpsRequest(options, (response) => {
+      const name = String((response.socket as TLSSocket).getPeerCertificate().subject.CN);
+      response.resume().once("end", () => resolve([name, response.statusCode!]));
+    })
+      .once("error", reject)
+      .end();
+  });
+}
