@@ -1,0 +1,94 @@
+/** Connections to engines: kept where an engine keeps its word, fresh elsewhere, tried once more when lost too early. */
+import { mkdtemp, rm } from "node:fs/promises";
+import type { Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { event, httpHead, respond, respondEvents, Rig, until } from "./ingress-rig.ts";
+
+const good = event({ choices: [{ index: 0, delta: { content: "Hello" }, finish_reason: "stop" }] }) + event("[DONE]");
+const answer = (socket: Socket) => respondEvents(socket, good);
+
+test("a kept connection serves request after request", async () => {
+  for (const dialect of ["openai", "vllm"] as const) {
+    await using rig = await Rig.open(answer, { dialect });
+    for (let n = 0; n < 20; n++) expect((await rig.chat().answer).status).toBe(200);
+    expect(rig.engine.connections).toBe(1);
+  }
+});
+
+test("requests at once have a connection each", async () => {
+  await using rig = await Rig.open((socket) => void setTimeout(() => answer(socket), 20));
+  const answers = await Promise.all(Array.from({ length: 8 }, () => rig.chat().answer));
+  expect(answers.every(({ status }) => status === 200)).toBe(true);
+  expect(rig.engine.connections).toBe(8);
+});
+
+test("llama-server gets a fresh connection each time, and is told so", async () => {
+  await using rig = await Rig.open(answer, { dialect: "llama-server" });
+  for (let n = 0; n < 3; n++) expect((await rig.chat().answer).status).toBe(200);
+  expect(rig.engine.connections).toBe(3);
+  expect(rig.engine.saw[0]!.headers).toMatch(/connection: close/i);
+  await until(() => rig.engine.sockets.size === 0, "all connections to be closed");
+});
+
+test("a kept connection that was closed in the meantime is replaced", async () => {
+  await using rig = await Rig.open(answer);
+  await rig.chat().answer;
+  for (const socket of rig.engine.sockets) socket.resetAndDestroy();
+  expect((await rig.chat().answer).status).toBe(200);
+  await rig.quiet();
+  expect(rig.faults).toEqual([]);
+});
+
+test("a connection lost before the first byte is tried once more, and no more", async () => {
+  let losses = 1;
+  await using rig = await Rig.open((socket) => {
+    if (losses-- > 0) socket.resetAndDestroy();
+    else answer(socket);
+  });
+  expect((await rig.chat().answer).status).toBe(200);
+  expect(rig.engine.saw).toHaveLength(2);
+  losses = 2;
+  expect((await rig.chat().answer).status).toBe(500);
+  expect(rig.engine.saw).toHaveLength(4);
+});
+
+test("an answer that has begun is never asked for again", async () => {
+  await using rig = await Rig.open((socket) => {
+    socket.write(httpHead(200, { "content-type": "text/event-stream" }));
+    setImmediate(() => socket.resetAndDestroy());
+  });
+  expect((await rig.chat().answer).status).toBe(500);
+  expect(rig.engine.saw).toHaveLength(1);
+});
+
+test("a refused request leaves the connection for nobody", async () => {
+  await using rig = await Rig.open((socket) => respond(socket, 400, "{}"));
+  expect((await rig.chat().answer).status).toBe(400);
+  await until(() => rig.engine.sockets.size === 0, "the connection to be closed");
+});
+
+test("an engine on a Unix socket is reached the same way", async () => {
+  const directory = await mkdtemp(join(tmpdir(), "weiche-ingress-"));
+  try {
+    await using rig = await Rig.open(answer, { socketPath: join(directory, "engine.sock") });
+    for (let n = 0; n < 3; n++) expect((await rig.chat().answer).status).toBe(200);
+    expect(rig.engine.connections).toBe(1);
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+});
+
+test("the engine sees our request id and none of the router's headers", async () => {
+  await using rig = await Rig.open(answer);
+  const { requestId, answer: got } = rig.chat();
+  await got;
+  const names = rig.engine.saw[0]!.headers.split("\r\n")
+    .slice(1)
+    .map((line) => line.split(":")[0]!.toLowerCase());
+  expect(names.toSorted((a, b) => a.localeCompare(b))).toEqual([
+    ...["connection", "content-length", "content-type", "host", "x-request-id"],
+  ]);
+  expect(rig.engine.saw[0]!.headers).toContain(requestId);
+});

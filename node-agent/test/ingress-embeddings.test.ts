@@ -1,0 +1,193 @@
+/** Embeddings: batches, lengths and formats are ours, whatever the engine can do. */
+import type { ModelRules } from "@weiche/shared/catalogue.ts";
+import { nodePaths } from "@weiche/shared/node-protocol.ts";
+import { expect, test } from "vitest";
+import { chatRules, httpHead, model, respond, Rig, type EngineSaw } from "./ingress-rig.ts";
+import { readRecording, recordingText } from "./recordings.ts";
+import type { Socket } from "node:net";
+
+const rules: ModelRules = {
+  ...chatRules,
+  category: "embeddings",
+  embeddings: {
+    dimensions: { min: 2, max: 64, default: 64 },
+    inputTokens: 512,
+    instruction: { default: "Represent the user's input.", template: "Instruct: {instruction}\nQuery: {input}" },
+  },
+};
+const recorded = readRecording("120-embed");
+const vectors = (JSON.parse(recorded.body) as { data: { embedding: number[] }[] }).data.map((item) => item.embedding);
+
+interface Embeddings {
+  readonly data: { readonly index: number; readonly embedding: number[] | string }[];
+  readonly usage: object;
+}
+
+/** Gives each text a vector that tells its number, and counts one token a text; in reverse order, to be put right. */
+function numbered(socket: Socket, { body }: EngineSaw): void {
+  const texts = body["input"] as string[];
+  const data = texts.map((text, index) => ({
+    ...{ object: "embedding", index },
+    embedding: Array.from({ length: 64 }, (_, at) => (at === 0 ? Number(/\d+$/.exec(text)![0]) : 1)),
+  }));
+  const usage = { prompt_tokens: texts.length, total_tokens: texts.length };
+  respond(socket, 200, JSON.stringify({ object: "list", data: data.toReversed(), usage }));
+}
+
+async function ask(rig: Rig, body: object) {
+  const { answer } = rig.send(nodePaths.embeddings, { model, ...body });
+  const { status, text, trailer } = await answer;
+  return { status, trailer, text, body: JSON.parse(text) as Embeddings };
+}
+
+const norm = (vector: readonly number[]) => Math.hypot(...vector);
+
+test("the vectors of an engine come through as they are", async () => {
+  await using rig = await Rig.open((socket) => respond(socket, 200, recorded.body), { rules });
+  const { status, trailer, body } = await ask(rig, { input: ["hello world", "cat"] });
+  expect({ status, trailer }).toEqual({ status: 200, trailer: "complete" });
+  expect(body).toEqual({
+    object: "list",
+    data: vectors.map((embedding, index) => ({ object: "embedding", index, embedding })),
+    model,
+    usage: { prompt_tokens: 7, total_tokens: 7 },
+  });
+  await rig.quiet();
+  expect(rig.outbox.records).toMatchObject([
+    { outcome: "finished", source: "engine", promptTokens: 7, completionTokens: 0 },
+  ]);
+});
+
+test("base64 is the bytes that the engine itself would have sent", async () => {
+  await using rig = await Rig.open(
+    (socket) => respond(socket, 200, JSON.stringify({ data: [{ index: 0, embedding: vectors[0] }] })),
+    { rules },
+  );
+  const { body } = await ask(rig, { input: "hello world", encoding_format: "base64" });
+  const own = JSON.parse(readRecording("121-embed-base64").body) as Embeddings;
+  expect(body.data[0]!.embedding).toBe(own.data[0]!.embedding);
+  expect(rig.engine.saw[0]!.body).toMatchObject({ encoding_format: "float" });
+});
+
+test("fewer dimensions are the beginning of the vector, at length 1, and nobody is asked for them", async () => {
+  await using rig = await Rig.open((socket) => respond(socket, 200, recorded.body), { rules });
+  const { body } = await ask(rig, { input: ["hello world", "cat"], dimensions: 16 });
+  for (const [index, { embedding }] of body.data.entries()) {
+    const cut = vectors[index]!.slice(0, 16);
+    expect(embedding).toHaveLength(16);
+    expect(norm(embedding as number[])).toBeCloseTo(1, 5);
+    for (const [at, value] of (embedding as number[]).entries()) expect(value).toBeCloseTo(cut[at]! / norm(cut), 5);
+  }
+  expect(rig.engine.saw[0]!.body).toEqual({ model, input: expect.any(Array) as unknown, encoding_format: "float" });
+});
+
+test("the instruction goes into the text by the model's template, its default where there is none", async () => {
+  await using rig = await Rig.open((socket) => respond(socket, 200, recorded.body), { rules });
+  await ask(rig, { input: ["{instruction} $& one", "two"], instruction: "Find {input}." });
+  await ask(rig, { input: ["one", "two"] });
+  expect(rig.engine.saw.map((request) => request.body["input"])).toEqual([
+    ["Instruct: Find {input}.\nQuery: {instruction} $& one", "Instruct: Find {input}.\nQuery: two"],
+    ["Instruct: Represent the user's input.\nQuery: one", "Instruct: Represent the user's input.\nQuery: two"],
+  ]);
+});
+
+test("a long list is split for the engine and put together in order", async () => {
+  await using rig = await Rig.open(numbered, { rules });
+  const input = Array.from({ length: 2_048 }, (_, index) => `text ${index}`);
+  const { body } = await ask(rig, { input });
+  expect(body.data.map(({ index, embedding }) => [index, embedding[0]])).toEqual(
+    input.map((_, index) => [index, index]),
+  );
+  expect(body.usage).toEqual({ prompt_tokens: 2_048, total_tokens: 2_048 });
+  expect(Math.max(...rig.engine.saw.map((request) => (request.body["input"] as string[]).length))).toBe(32);
+  expect(rig.engine.connections).toBe(1);
+});
+
+test("long texts make smaller batches", async () => {
+  await using rig = await Rig.open(numbered, { rules });
+  const input = Array.from({ length: 5 }, (_, index) => `${"x".repeat(300_000)} ${index}`);
+  expect((await ask(rig, { input })).status).toBe(200);
+  expect(rig.engine.saw).toHaveLength(5);
+});
+
+test.each([
+  ["no text", { input: [] }],
+  ["too many texts", { input: Array.from({ length: 2_049 }, () => "x") }],
+  ["tokens", { input: [1, 2] }],
+  ["too many dimensions", { input: "x", dimensions: 65 }],
+  ["too few dimensions", { input: "x", dimensions: 1 }],
+  ["another format", { input: "x", encoding_format: "hex" }],
+])("%s: 400, and the engine is not asked", async (_name, body) => {
+  await using rig = await Rig.open(numbered, { rules });
+  expect((await ask(rig, body)).status).toBe(400);
+  expect(rig.engine.saw).toEqual([]);
+});
+
+const recordedError = recordingText("126-embed-too-long").split("\n\n")[2]!;
+
+test.each([
+  ["llama-server", 500, recordedError, /512 tokens.* 902 input/],
+  [
+    "TEI",
+    422,
+    '{"message":"`inputs` must have less than 512 tokens. Given: 600","code":422,"type":"Validation"}',
+    /512 tokens.* 600 input/,
+  ],
+  [
+    "vLLM",
+    400,
+    '{"error":{"message":"This model\'s maximum context length is 512 tokens. However, you requested 0 output tokens and your prompt contains at least 513 input tokens","type":"BadRequestError","param":"input_tokens","code":400}}',
+    /512 tokens.* at least 513 input/,
+  ],
+])("a text that is too long for %s is a 400 with both counts", async (_name, status, body, message) => {
+  await using rig = await Rig.open((socket) => respond(socket, status, body), { rules });
+  const answer = await ask(rig, { input: "x" });
+  expect(answer.status).toBe(400);
+  expect((answer.body as unknown as { error: object }).error).toMatchObject({
+    type: "ContextWindowExceededError",
+    message: expect.stringMatching(message) as string,
+  });
+});
+
+const item = { index: 0, embedding: vectors[0] };
+test.each([
+  ["too few vectors", { data: [] }],
+  ["a vector twice", { data: [item, item] }],
+  ["a number that is none", { data: [{ index: 0, embedding: [...vectors[0]!.slice(1), null] }] }],
+  ["a vector that is shorter than promised", { data: [{ index: 0, embedding: [1, 0] }] }],
+  ["text", { data: [{ index: 0, embedding: "AAAA" }] }],
+  ["no object", []],
+])("%s: 500, no record", async (_name, body) => {
+  await using rig = await Rig.open((socket) => respond(socket, 200, JSON.stringify(body)), { rules });
+  expect((await ask(rig, { input: "x" })).status).toBe(500);
+  await rig.quiet();
+  expect(rig.outbox.records).toEqual([]);
+});
+
+test.each(["-5", "1e400", "9007199254740993", '"12"', "null", "513"])(
+  "a usage of %s is not believed, and the vectors are",
+  async (tokens) => {
+    const body = `{"data":[${JSON.stringify(item)}],"usage":{"prompt_tokens":${tokens}}}`;
+    await using rig = await Rig.open((socket) => respond(socket, 200, body), { rules });
+    expect((await ask(rig, { input: "x" })).status).toBe(200);
+    expect(rig.outbox.records).toMatchObject([{ source: "counted", promptTokens: 0 }]);
+  },
+);
+
+test("a client that leaves between batches pays for those that were made", async () => {
+  let batches = 0;
+  await using rig = await Rig.open(
+    (socket, request) => {
+      if (++batches < 3) numbered(socket, request);
+      else socket.write(httpHead(200, { "content-length": 10 }));
+    },
+    { rules },
+  );
+  const input = Array.from({ length: 100 }, (_, index) => `text ${index}`);
+  const { stream } = rig.send(nodePaths.embeddings, { input });
+  stream.once("error", () => {});
+  while (batches < 3) await new Promise((resolve) => setImmediate(resolve));
+  stream.close(8);
+  await rig.quiet();
+  expect(rig.outbox.records).toMatchObject([{ outcome: "client-ended", source: "counted", promptTokens: 64 }]);
+});

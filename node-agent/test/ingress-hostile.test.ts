@@ -1,0 +1,218 @@
+/** Engines that lie, hang or break: each ends the one request that met it, with an error and its place given back. */
+import type { Socket } from "node:net";
+import { expect, test } from "vitest";
+import {
+  beginEvents,
+  choicesOf,
+  endEvents,
+  event,
+  httpHead,
+  respond,
+  respondEvents,
+  Rig,
+  until,
+  writeChunk,
+  type EngineScript,
+} from "./ingress-rig.ts";
+
+const delta = (value: object, finish: string | null = null, index = 0) =>
+  event({ choices: [{ index, delta: value, finish_reason: finish }] });
+const opening = delta({ role: "assistant", content: "" }) + delta({ content: "Hello" });
+const usage = event({ choices: [], usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 } });
+const done = event("[DONE]");
+const good = opening + delta({}, "stop") + usage + done;
+
+function events(text: string | Buffer): EngineScript {
+  return (socket) => respondEvents(socket, text);
+}
+
+function raw(...parts: (string | Buffer)[]): EngineScript {
+  return (socket) => void socket.end(Buffer.concat(parts.map((part) => Buffer.from(part))));
+}
+
+const plain = httpHead(200, { "content-type": "text/event-stream" });
+
+/** Before anything was said: a status. */
+const early: [name: string, script: EngineScript, fault: RegExp][] = [
+  ["HTML with status 200", (socket) => respond(socket, 200, "<html>\n<h1>It works</h1>\n", "text/html"), /malformed/],
+  ["JSON instead of events", (socket) => respond(socket, 200, '{"choices":[]}\n'), /malformed/],
+  ["nothing at all", (socket) => void socket.end(), /connection lost/],
+  ["an empty body", events(""), /unfinished|malformed/],
+  ["no HTTP", raw("hello\r\n\r\n"), /malformed: HTTP/],
+  [
+    "invalid UTF-8",
+    events(Buffer.from('data: {"choices":[{"index":0,"delta":{"content":"\xff"}}]}\n\n', "latin1")),
+    /UTF-8/,
+  ],
+  ["broken JSON", events('data: {"choices":[\n\n'), /no JSON/],
+  ["an event that is no object", events("data: 7\n\n"), /no object/],
+  ["the terminator first", events(done + good), /before the end/],
+  ["usage only", events(usage + done), /before the end/],
+  ["a terminator without a finish", events(opening.slice(0, 0) + done), /before the end/],
+  ["an answer nobody asked for", events(delta({ content: "x" }, null, 1) + good), /not asked for/],
+  ["an answer with no index", events(event({ choices: [{ delta: { content: "x" } }] })), /index/],
+  ["text that is a number", events(delta({ content: 7 })), /content is not a string/],
+  ["calls that are no list", events(delta({ tool_calls: 7 })), /tool_calls is not a list/],
+  [
+    "a call without a name",
+    events(delta({ tool_calls: [{ index: 0, function: { arguments: "{}" } }] })),
+    /without a name/,
+  ],
+  ["an end by the engine itself", events(delta({ content: "x" }, "abort") + done), /ended the answer itself/],
+  [
+    "an error as the first event",
+    events(event({ error: { message: "secret", type: "InternalServerError", code: 500 } }) + done),
+    /engine error/,
+  ],
+  ["a status of 500", (socket) => respond(socket, 500, '{"error":{"message":"secret"}}'), /engine error/],
+  ["a status of 200 and a cut head", raw("HTTP/1.1 200 OK\r\ncontent-"), /connection lost/],
+];
+
+test.each(early)("%s: a status, no record", async (_name, script, fault) => {
+  await using rig = await Rig.open(script);
+  for (const stream of [true, false]) {
+    const { status, text, trailer } = await rig.chat({ stream }).answer;
+    expect({ status, trailer }).toEqual({ status: 500, trailer: "complete" });
+    expect(JSON.parse(text)).toEqual({
+      error: { message: "The model's engine failed.", type: "server_error", param: null, code: "500" },
+    });
+  }
+  await rig.quiet();
+  expect(rig.outbox.records).toEqual([]);
+  expect(rig.faults).toEqual([expect.stringMatching(fault), expect.stringMatching(fault)]);
+  expect(rig.faults.join()).not.toContain("secret");
+  rig.engine.script = events(good);
+  expect((await rig.chat().answer).status).toBe(200);
+});
+
+/** Sends the beginning of an answer, and the rest once it is through. */
+const late: [name: string, rest: (socket: Socket) => void, fault: RegExp][] = [
+  ["a cut chunk", (socket) => socket.end("400\r\ndata: {"), /connection lost/],
+  ["an end without the terminator", endEvents, /unfinished/],
+  [
+    "a finish without the terminator",
+    (socket) => (writeChunk(socket, delta({}, "stop")), endEvents(socket)),
+    /unfinished/,
+  ],
+  [
+    "an event without its end",
+    (socket) => (writeChunk(socket, delta({}, "stop") + "data: [DONE]"), endEvents(socket)),
+    /unfinished/,
+  ],
+  ["a terminator without a finish", (socket) => writeChunk(socket, done), /before the end/],
+  [
+    "an error event, then the terminator",
+    (socket) => writeChunk(socket, event({ error: { code: 500 } }) + done),
+    /engine error/,
+  ],
+  [
+    "text after the finish",
+    (socket) => writeChunk(socket, delta({}, "stop") + delta({ content: "x" }) + done),
+    /after the finish/,
+  ],
+  [
+    "a line of something else",
+    (socket) => writeChunk(socket, "proxy error: Failed to read connection\n"),
+    /neither data/,
+  ],
+  ["a reset", (socket) => void socket.resetAndDestroy(), /connection lost/],
+  ["bytes that are no chunk", (socket) => void socket.write("zz\r\n"), /malformed/],
+];
+
+test.each(late)("%s: an error event, and a record of zero", async (_name, rest, fault) => {
+  await using rig = await Rig.open((socket) => {
+    beginEvents(socket);
+    writeChunk(socket, opening);
+  });
+  const { stream, answer } = rig.chat({ stream: true });
+  stream.once("data", () => rest([...rig.engine.sockets][0]!));
+  const { status, text, trailer } = await answer;
+  expect({ status, trailer }).toEqual({ status: 200, trailer: "error" });
+  expect(text).not.toContain("[DONE]");
+  expect(choicesOf(text).at(-1)).toEqual({
+    ...{ message: "The model's engine failed.", type: "server_error", param: null, code: "500" },
+  });
+  await rig.quiet();
+  expect(rig.outbox.records).toMatchObject([{ outcome: "broken", promptTokens: 0, completionTokens: 0 }]);
+  expect(rig.faults).toEqual([expect.stringMatching(fault)]);
+  expect(rig.bugs).toEqual([]);
+});
+
+test("an event of 64 MiB, or one that never ends, is not waited for", { timeout: 30_000 }, async () => {
+  for (const start of ['data: {"choices":[{"index":0,"delta":{"content":"', ""]) {
+    await using rig = await Rig.open((socket) => {
+      socket.write(plain);
+      socket.write(start);
+      let left = 64;
+      const more = () => {
+        while (left-- > 0 && !socket.destroyed)
+          if (!socket.write("x".repeat(1 << 20))) return void socket.once("drain", more);
+        if (!socket.destroyed) socket.end();
+      };
+      more();
+    });
+    expect((await rig.chat({ stream: true }).answer).status).toBe(500);
+    await rig.quiet();
+    expect(rig.faults).toEqual([expect.stringMatching(/too large/)]);
+  }
+});
+
+test("an error page is read to a bound", async () => {
+  await using rig = await Rig.open((socket) => {
+    socket.write(httpHead(500, { "content-type": "text/plain" }));
+    const more = () => {
+      while (!socket.destroyed) if (!socket.write("x".repeat(64 << 10))) return void socket.once("drain", more);
+    };
+    more();
+  });
+  expect((await rig.chat().answer).status).toBe(500);
+  await rig.quiet();
+  expect(rig.faults).toEqual([expect.stringMatching(/too large/)]);
+});
+
+test("code points that are split between packets are whole again", async () => {
+  const bytes = Buffer.from(delta({ content: "Weiche ⇄ 𝄞" }) + delta({}, "stop") + done);
+  await using rig = await Rig.open((socket) => {
+    socket.setNoDelay(true);
+    beginEvents(socket);
+    let at = 0;
+    const next = () => {
+      if (at >= bytes.length) return endEvents(socket);
+      writeChunk(socket, bytes.subarray(at, ++at));
+      setImmediate(next);
+    };
+    next();
+  });
+  const { text } = await rig.chat().answer;
+  expect(JSON.parse(text)).toMatchObject({ choices: [{ message: { content: "Weiche ⇄ 𝄞" } }] });
+});
+
+test("what comes after the terminator is not read, however much", async () => {
+  await using rig = await Rig.open((socket) => {
+    beginEvents(socket);
+    writeChunk(socket, `${good}data: {"choices":[],"usage":{"prompt_tokens":900,"completion_tokens":900}}\n\n`);
+    writeChunk(socket, "x".repeat(1_000));
+  });
+  const { status, trailer } = await rig.chat({ stream: true }).answer;
+  expect({ status, trailer }).toEqual({ status: 200, trailer: "complete" });
+  expect(rig.outbox.records).toMatchObject([
+    { outcome: "finished", promptTokens: 3, completionTokens: 2, source: "engine" },
+  ]);
+  await until(() => rig.engine.sockets.size === 0, "the connection to be given up");
+});
+
+test("an answer that never ends does not fill the memory", { timeout: 60_000 }, async () => {
+  const piece = delta({ content: "x".repeat(1 << 20) });
+  await using rig = await Rig.open((socket) => {
+    beginEvents(socket);
+    const more = () => {
+      while (!socket.destroyed) {
+        if (!socket.write(`${piece.length.toString(16)}\r\n${piece}\r\n`)) return void socket.once("drain", more);
+      }
+    };
+    more();
+  });
+  expect((await rig.chat().answer).status).toBe(500);
+  await rig.quiet();
+  expect(rig.faults).toEqual([expect.stringMatching(/too large/)]);
+});
