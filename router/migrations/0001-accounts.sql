@@ -59,7 +59,9 @@ create table subscriptions (
   state text not null check (state in ('trial', 'active')),
   started_at timestamptz not null,
   ended_at timestamptz check (ended_at > started_at),
-  primary key (account_id, started_at)
+  primary key (account_id, started_at),
+  -- Request ids count milliseconds: every one of them must lie clearly on one side.
+  check (started_at = date_trunc('milliseconds', started_at) and ended_at = date_trunc('milliseconds', ended_at))
 );
 create unique index one_open_subscription on subscriptions (account_id) where ended_at is null;
 

@@ -19,15 +19,25 @@ export async function commitUsage(pool: Pool, batch: readonly NodeRecord[]): Pro
   const sorted = batch.toSorted(({ record: a }, { record: b }) =>
     a.requestId < b.requestId ? -1 : a.requestId > b.requestId ? 1 : a.attempt - b.attempt,
   );
-  const values = columns.map(({ value }) => sorted.map((entry) => value(entry, periods)));
+  const values = columns.map(({ value }) => arrayText(sorted.map((entry) => value(entry, periods))));
   const { rows } = await pool.query<{ inserted: number }>({ name: "commit-usage", text: commitSql, values });
   return rows[0]!.inserted;
+}
+
+type Value = string | number | bigint | undefined;
+
+/** An array as PostgreSQL reads it. The driver's own way takes four times as long and would hold up the event loop. */
+function arrayText(values: readonly Value[]): string {
+  const texts = values.map((value) =>
+    value === undefined ? "null" : typeof value === "string" ? JSON.stringify(value) : value,
+  );
+  return `{${texts.join(",")}}`;
 }
 
 interface Column {
   readonly name: string;
   readonly type: string;
-  readonly value: (entry: NodeRecord, periods: Periods) => string | number | bigint | undefined;
+  readonly value: (entry: NodeRecord, periods: Periods) => Value;
 }
 
 const columns: readonly Column[] = [

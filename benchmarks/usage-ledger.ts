@@ -1,0 +1,121 @@
+/**
+ * How many usage records per second the ledger commits to the embedded database, and how long it holds up the event loop.
+ * `node benchmarks/usage-ledger.ts [records]` prints one line of JSON. As in production: several nodes send batches of up
+ * to 200 records and wait for each to be acknowledged; 2 % of the records come twice. The records are made beforehand, so
+ * that the lag is the ledger's own.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import { createUsageLedger } from "@weiche/router/src/credits/usage-ledger.ts";
+import { openDatabase } from "@weiche/router/src/db/database.ts";
+import { systemClock } from "@weiche/shared/clock.ts";
+import { millicredits } from "@weiche/shared/credits.ts";
+import { asId, uuidv7 } from "@weiche/shared/ids.ts";
+import { createRandom } from "@weiche/shared/testing/random.ts";
+import type { UsageRecord } from "@weiche/shared/usage-record.ts";
+
+const recordsCount = Number(process.argv[2] ?? 150_000);
+const nodes = 16;
+const batchRecords = 200;
+const accounts = 50;
+const random = createRandom(1);
+
+const stateDir = mkdtempSync(join(tmpdir(), "weiche-bench-"));
+const nothing = () => {};
+const database = await openDatabase({ stateDir }, systemClock, {
+  databaseRestarted: nothing,
+  databaseRestartFailed: nothing,
+  databaseConnectionLost: nothing,
+});
+const batches: { records: number; repeated: number; durationMs: number }[] = [];
+const ledger = await createUsageLedger(database, systemClock, {
+  usageCommitted: (batch) => void batches.push(batch),
+  usageCommitFailed: (error) => console.error(error),
+  usageRefused: (_node, reason) => console.error(reason),
+  usageDaysFailed: nothing,
+});
+for (let n = 0; n < accounts; n++) {
+  await database.pool.query("insert into accounts values ($1, $2, null, now())", [idOf("a", n), `account ${n}`]);
+  await database.pool.query(
+    "insert into subscriptions values ($1, 'Pro', 'active', date_trunc('day', now()) - interval '9 days')",
+    [idOf("a", n)],
+  );
+}
+
+await send(makeBatches(20_000)); // warm
+const prepared = makeBatches(recordsCount);
+batches.length = 0;
+const lag = monitorEventLoopDelay({ resolution: 1 });
+const cpu = process.cpuUsage();
+lag.enable();
+const elapsedMs = await send(prepared);
+lag.disable();
+const { user, system } = process.cpuUsage(cpu);
+
+const committed = batches.reduce((sum, { records, repeated }) => sum + records - repeated, 0);
+const durations = batches.map(({ durationMs }) => durationMs).sort((a, b) => a - b);
+const { rows } = await database.pool.query<{ equal: boolean }>(
+  "select (select sum(credits) from usage_records) = (select sum(credits) from usage_totals where scope = 'account') as equal",
+);
+console.log(
+  JSON.stringify({
+    recordsPerSecond: Math.round((committed / elapsedMs) * 1000),
+    recordsPerBatch: Math.round(committed / batches.length),
+    batchMs: {
+      p50: round(durations[durations.length >> 1]!),
+      p99: round(durations[Math.floor(durations.length * 0.99)]!),
+    },
+    loopLagMs: { p99: round(lag.percentile(99) / 1e6), max: round(lag.max / 1e6) },
+    cpuMicrosPerRecord: round((user + system) / committed),
+    sumsEqual: rows[0]!.equal,
+  }),
+);
+await ledger[Symbol.asyncDispose]();
+await database[Symbol.asyncDispose]();
+rmSync(stateDir, { recursive: true, force: true });
+
+/** Every node sends one batch after the other until none is left. Returns how long it took. */
+async function send(all: UsageRecord[][]): Promise<number> {
+  const startMs = performance.now();
+  await Promise.all(
+    Array.from({ length: nodes }, async (_, node) => {
+      for (let batch = all.pop(); batch; batch = all.pop()) await ledger.record(asId(`node-${node}`), batch);
+    }),
+  );
+  return performance.now() - startMs;
+}
+
+function makeBatches(count: number): UsageRecord[][] {
+  let last: UsageRecord | undefined;
+  const next = () => (last && random.chance(0.02) ? last : (last = makeRecord()));
+  return Array.from({ length: count / batchRecords }, () => Array.from({ length: batchRecords }, next));
+}
+
+function makeRecord(): UsageRecord {
+  const account = random.below(accounts);
+  return {
+    requestId: asId(uuidv7(systemClock)),
+    attempt: 1,
+    accountId: asId(idOf("a", account)),
+    userId: asId(idOf("b", account * 3 + random.below(3))),
+    keyId: asId(idOf("c", account * 6 + random.below(6))),
+    model: asId(random.pick(["small-24b", "coder-next", "vl-embedding-2b"])),
+    factor: millicredits(1_500n),
+    promptTokens: random.below(30_000),
+    completionTokens: random.below(3_000),
+    source: "engine",
+    outcome: "finished",
+    durationMs: random.below(60_000),
+    firstTokenMs: random.below(2_000),
+  };
+}
+
+function idOf(kind: string, number: number): string {
+  return `${kind.repeat(8)}-0000-7000-8000-${String(number).padStart(12, "0")}`;
+}
+
+function round(value: number): number {
+  return Math.round(value * 10) / 10;
+}
