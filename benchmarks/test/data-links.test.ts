@@ -280,6 +280,18 @@ test("large bodies that the agent does not read yet hold up no other request", a
   for (const answer of large) expect(await text((await answer).body)).toBe("large");
 });
 
+test("large answers, written at once, that nobody reads yet hold up no other answer", async () => {
+  await using router = await openRouterEnd();
+  const large = randomBytes(8 << 20);
+  let chunk: string | Buffer = large;
+  await using _agent = openAgentEnd(router.data.address.port, (...given) => answering(chunk)(...given));
+  await linked(router);
+  const unread = await Promise.all(Array.from({ length: 5 }, () => router.send()));
+  chunk = "small";
+  expect(await text((await router.send()).body)).toBe("small");
+  for (const answer of unread) expect((await buffer(answer.body)).equals(large)).toBe(true);
+});
+
 test("a connection that falls silent is noticed at both ends within 5 s, and replaced once it can be", async () => {
   await using router = await openRouterEnd();
   using proxy = await openTcpProxy(router.data.address.port);
@@ -318,9 +330,10 @@ test("sessions of an earlier start of the agent are not used", async () => {
   const { closed, handle } = holding();
   await using _agent = openAgentEnd(router.data.address.port, handle);
   await linked(router);
-  await router.send();
+  for (let i = 0; i < 5; i++) await router.send();
   router.data.dropEarlierBoots(node, "boot");
   expect(sessionsOf(router)).toBe(1);
   router.data.dropEarlierBoots(node, "later boot");
-  await expect.poll(() => closed.length).toBe(1);
+  await expect.poll(() => closed.length).toBe(5);
+  expect(closed.every(({ routerLost }) => routerLost)).toBe(true);
 });
