@@ -1,0 +1,143 @@
+/**
+ * Whatever a body is, the answer is 2xx or a 4xx in the error shape: never 5xx, never silence. `WEICHE_CASES` sets how
+ * many bodies are tried.
+ */
+import fc from "fast-check";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startApi, type Answer, type Harness } from "./api-harness.ts";
+
+const cases = Number(process.env["WEICHE_CASES"] ?? 2_000);
+let api: Harness;
+beforeAll(async () => {
+  api = await startApi();
+});
+afterAll(() => api[Symbol.asyncDispose]());
+
+const models = fc.constantFrom(
+  "small-24b",
+  "general-3.8-27b",
+  "general-4-31b",
+  "coder-next",
+  "vl-embedding-2b",
+  "nope",
+);
+const text = fc.string({ unit: "binary", maxLength: 20 });
+const url = fc.constantFrom(
+  "data:image/png;base64,iVBORw0KGgoAAAANSUhEUg==",
+  "https://x.example/i.png",
+  "data:,x",
+  "data:image/gif;base64,R0lGODlh",
+);
+const parts = fc.array(
+  fc.oneof(
+    fc.record({ type: fc.constant("text"), text }),
+    fc.record({ type: fc.constant("image_url"), image_url: fc.record({ url }) }),
+  ),
+  { maxLength: 6 },
+);
+const toolCall = fc.record({
+  id: text,
+  type: fc.constant("function"),
+  function: fc.record({ name: text, arguments: text }),
+});
+const message = fc.oneof(
+  fc.record({ role: fc.constantFrom("system", "user"), content: fc.oneof(text, parts) }),
+  fc.record({
+    role: fc.constant("assistant"),
+    content: fc.option(text),
+    tool_calls: fc.array(toolCall, { maxLength: 2 }),
+  }),
+  fc.record({ role: fc.constant("tool"), content: text, tool_call_id: text }),
+);
+const tool = fc.record({ type: fc.constant("function"), function: fc.record({ name: text, parameters: fc.object() }) });
+const maybe = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { freq: 4 });
+
+const generation = {
+  model: models,
+  max_tokens: maybe(fc.integer({ min: -1, max: 40_000 })),
+  temperature: maybe(fc.double({ min: -1, max: 3, noNaN: true })),
+  top_p: maybe(fc.double({ min: 0, max: 1.5, noNaN: true })),
+  stop: maybe(fc.oneof(text, fc.array(text, { maxLength: 5 }))),
+  n: maybe(fc.integer({ min: 0, max: 200 })),
+  seed: maybe(fc.integer()),
+  stream: maybe(fc.boolean()),
+};
+const chat = fc.record(
+  {
+    ...generation,
+    messages: fc.array(message, { maxLength: 5 }),
+    tools: maybe(fc.array(tool, { maxLength: 3 })),
+    tool_choice: maybe(fc.constantFrom("auto", "none", "required", { type: "function", function: { name: "f" } })),
+    response_format: maybe(fc.record({ type: fc.constantFrom("text", "json_object", "json_schema") })),
+    reasoning_effort: maybe(fc.constantFrom("none", "low", "high", "xhigh", "much")),
+    chat_template_kwargs: maybe(fc.record({ enable_thinking: fc.boolean() })),
+    top_logprobs: maybe(fc.integer({ min: 0, max: 25 })),
+    logprobs: maybe(fc.boolean()),
+  },
+  { requiredKeys: ["model", "messages"] },
+);
+const completion = fc.record({ ...generation, prompt: text }, { requiredKeys: ["model", "prompt"] });
+const embedding = fc.record(
+  {
+    model: models,
+    input: fc.oneof(text, fc.array(text, { maxLength: 5 })),
+    dimensions: maybe(fc.integer({ min: 0, max: 3_000 })),
+    encoding_format: maybe(fc.constantFrom("float", "base64", "hex")),
+  },
+  { requiredKeys: ["model", "input"] },
+);
+const sound = fc.oneof(
+  fc.tuple(fc.constant("/v1/chat/completions"), chat),
+  fc.tuple(fc.constant("/v1/completions"), completion),
+  fc.tuple(fc.constant("/embeddings"), embedding),
+);
+
+/** Bytes of a sound body, with something done to them. */
+type Mutation = {
+  kind: "none" | "cut" | "flip" | "insert" | "double" | "value";
+  at: number;
+  byte: number;
+  value: unknown;
+};
+const mutation: fc.Arbitrary<Mutation> = fc.record({
+  kind: fc.constantFrom("none", "none", "cut", "flip", "insert", "double", "value"),
+  at: fc.nat(),
+  byte: fc.nat(255),
+  value: fc.anything({ withBigInt: false, maxDepth: 3 }),
+});
+
+function mutate(body: object, { kind, at, byte, value }: Mutation): Buffer {
+  const names = Object.keys(body);
+  const name = names[at % names.length]!;
+  if (kind === "value") return Buffer.from(JSON.stringify({ ...body, [name]: value }));
+  const bytes = Buffer.from(JSON.stringify(body));
+  const place = at % bytes.length;
+  if (kind === "cut") return bytes.subarray(0, place);
+  if (kind === "flip") bytes[place] = byte;
+  if (kind === "insert") return Buffer.concat([bytes.subarray(0, place), Buffer.of(byte), bytes.subarray(place)]);
+  if (kind === "double") return Buffer.from(JSON.stringify(body).replace("{", `{${JSON.stringify(name)}:1,`));
+  return bytes;
+}
+
+function isProper({ status, headers, json }: Answer): boolean {
+  if (!/^[0-9a-f-]{36}$/.test(headers.get("x-request-id") ?? "")) return false;
+  if (status === 200) return json.ok === true;
+  const { message: told, type, param, code } = json.error;
+  const strings = [told, type, code].every((value) => typeof value === "string" && value !== "");
+  return status >= 400 && status < 500 && strings && (param === null || typeof param === "string");
+}
+
+test(`${cases} bodies and their mutations are answered properly`, async () => {
+  const seen = new Map<number, number>();
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.tuple(sound, mutation), { minLength: 20, maxLength: 20 }), async (batch) => {
+      const answers = await Promise.all(batch.map(([[path, body], change]) => api.post(path, mutate(body, change))));
+      for (const answer of answers) seen.set(answer.status, (seen.get(answer.status) ?? 0) + 1);
+      expect(answers.map(isProper)).toEqual(batch.map(() => true));
+    }),
+    { numRuns: Math.ceil(cases / 20), endOnFailure: true },
+  );
+  expect(new Set(seen.keys())).toEqual(new Set([200, 400]));
+  expect(api.failures).toEqual([]);
+  expect(api.left.length).toBe(api.finished.length);
+}, 600_000);
