@@ -13,8 +13,10 @@ export function deadline(clock: Clock, ms: number, what: string, ...signals: rea
   return { signal: AbortSignal.any([late.signal, ...signals]), [Symbol.dispose]: () => timer.cancel() };
 }
 
+/** Steps grow by a tenth, so that an engine is found ready at most a tenth later than it was. */
 const stepMsMin = 50;
 const stepMsMax = 500;
+const stepGrowth = 1.1;
 
 /** Asks again and again until `ask` resolves. Rejects when the signal aborts, with its reason and why `ask` last failed. */
 export async function untilReady(
@@ -24,7 +26,7 @@ export async function untilReady(
   ask: (signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
   let last: unknown;
-  for (let stepMs = stepMsMin; ; stepMs = Math.min(stepMs * 1.5, stepMsMax)) {
+  for (let stepMs = stepMsMin; ; stepMs = Math.min(stepMs * stepGrowth, stepMsMax)) {
     using limit = deadline(clock, askMsMax, "a probe", signal);
     try {
       signal.throwIfAborted();

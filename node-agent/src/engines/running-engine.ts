@@ -87,6 +87,10 @@ export class RunningEngine {
     this.#sinceMs = this.#host.clock.monotonicMs();
   }
 
+  throwIfGone(): void {
+    this.#gone.signal.throwIfAborted();
+  }
+
   /** Asks until it has made a token. Throws if it is not ready, alive and wanted at the very end. */
   async becomeReady(signal: AbortSignal): Promise<void> {
     const either = AbortSignal.any([signal, this.#gone.signal]);

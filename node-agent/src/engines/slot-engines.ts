@@ -85,7 +85,9 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
   stopAll(): Promise<void> {
     this.#activation.abort(new Error("all engines of the slot are being stopped"));
     return this.#inTurn(async () => {
-      await Promise.all([...this.#engines.values()].map((engine) => this.#stop(engine)));
+      const stopped = await Promise.allSettled([...this.#engines.values()].map((engine) => this.#stop(engine)));
+      const failed = stopped.find((stop) => stop.status === "rejected");
+      if (failed) throw failed.reason;
     });
   }
 
@@ -167,6 +169,7 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
         onPhase("memory");
         if (!(await memory.hasReturned(model, before))) throw new Error("its GPU memory did not come back");
         await engine.remember(true);
+        engine.throwIfGone();
         events.engineAsleep(slot, model, engine.inStateMs);
         return engine.enter("asleep");
       } catch (error) {
