@@ -1,53 +1,20 @@
-/** What the embedded engine answers, from the real process: chat, tools, schemas, text completions. */
-import OpenAI from "openai";
+/** What the embedded engine answers in a chat, from the real process. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { eventsOf, metricsOf, post, startEngine, type EngineProcess } from "./embedded-process.ts";
+import { ask, chatWith, greedy, joined, type Message } from "./embedded-chat.ts";
+import { metricsOf, post, startEngine, type EngineProcess } from "./embedded-process.ts";
 
 let engine: EngineProcess;
 let small: EngineProcess;
-let client: OpenAI;
+let { chat, message, chunksOf } = chatWith("");
 
 beforeAll(async () => {
   [engine, small] = await Promise.all([startEngine(), startEngine(["--context", "128", "--parallel", "1"])]);
-  client = new OpenAI({ baseURL: `${engine.url}/v1`, apiKey: "none", maxRetries: 0 });
+  ({ chat, message, chunksOf } = chatWith(engine.url));
 });
 afterAll(async () => {
   await engine[Symbol.asyncDispose]();
   await small[Symbol.asyncDispose]();
 });
-
-type Body = OpenAI.ChatCompletionCreateParams;
-type Message = OpenAI.ChatCompletionMessage & { reasoning_content?: string };
-
-const greedy = { model: "tiny", temperature: 0 } as const;
-const ask = (content: string) => ({ ...greedy, messages: [{ role: "user" as const, content }] });
-const chat = (body: object) => client.chat.completions.create(body as OpenAI.ChatCompletionCreateParamsNonStreaming);
-const message = async (body: object) => (await chat(body)).choices[0]!.message as Message;
-
-interface Chunk {
-  choices: { index: number; delta: Record<string, unknown>; finish_reason: string | null; logprobs: unknown }[];
-  usage?: { completion_tokens: number; prompt_tokens: number };
-}
-
-async function chunksOf(body: object): Promise<Chunk[]> {
-  const options = { stream: true, stream_options: { include_usage: true } };
-  const events = await eventsOf(await post(engine.url, "/v1/chat/completions", { ...body, ...options }));
-  expect(events.pop()).toBe("[DONE]");
-  return events as Chunk[];
-}
-
-const joined = (chunks: readonly Chunk[], field: string) =>
-  chunks.map(({ choices }) => (choices[0]?.delta[field] as string | undefined) ?? "").join("");
-
-const weather = {
-  type: "function",
-  function: {
-    name: "get_weather",
-    description: "Get the weather of a city",
-    parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
-  },
-} as const;
-const clock = { type: "function", function: { name: "get_time", parameters: { type: "object", properties: {} } } };
 
 describe("chat", () => {
   test("an answer ends by itself, and its tokens are counted as the engine counts them", async () => {
@@ -208,112 +175,5 @@ describe("thinking", () => {
     const answer = await chat({ ...sum, reasoning_effort: "low", max_tokens: 4 });
     expect(answer.choices[0]).toMatchObject({ finish_reason: "length", message: { content: null } });
     expect(answer.usage!.completion_tokens_details!.reasoning_tokens).toBe(4);
-  });
-});
-
-describe("tools", () => {
-  const wish = { ...ask("What is the weather in Hamburg?"), tools: [weather] };
-
-  test.each([{}, { reasoning_effort: "low" }])("are called by the model itself, with %j", async (thinking) => {
-    const answer = await chat({ ...wish, ...thinking });
-    expect(answer.choices[0]).toMatchObject({ finish_reason: "tool_calls", message: { content: null } });
-    const [call] = answer.choices[0]!.message.tool_calls!;
-    expect(call).toMatchObject({
-      id: expect.stringMatching(/^call_/),
-      type: "function",
-      function: { name: "get_weather" },
-    });
-    const chunks = await chunksOf({ ...wish, ...thinking });
-    const deltas = chunks.flatMap(
-      ({ choices }) => (choices[0]?.delta["tool_calls"] ?? []) as OpenAI.ChatCompletionChunk.Choice.Delta.ToolCall[],
-    );
-    expect(deltas[0]).toMatchObject({
-      index: 0,
-      id: expect.stringMatching(/^call_/),
-      function: { name: "get_weather" },
-    });
-    expect(deltas.slice(1).some(({ id }) => id)).toBe(false);
-    const args = deltas.map((delta) => delta.function!.arguments).join("");
-    expect(JSON.parse(args)).toEqual({ city: expect.any(String) });
-    expect(call).toMatchObject({ function: { arguments: args } });
-    expect(chunks.at(-2)!.choices[0]!.finish_reason).toBe("tool_calls");
-  });
-
-  test("their results lead to an answer", async () => {
-    const call = {
-      id: "call_1",
-      type: "function",
-      function: { name: "get_weather", arguments: '{"city": "Hamburg"}' },
-    };
-    const result = { role: "tool", tool_call_id: "call_1", content: '{"temperature": 17, "condition": "cloudy"}' };
-    const messages = [...wish.messages, { role: "assistant", tool_calls: [call] }, result];
-    expect((await message({ ...wish, messages })).content).toMatch(/17/);
-  });
-
-  test("are left alone when they do not help, or must not be called", async () => {
-    expect(await message({ ...wish, ...ask("What is the capital of Italy?") })).not.toHaveProperty("tool_calls");
-    expect(await message({ ...wish, tool_choice: "none" })).not.toHaveProperty("tool_calls");
-  });
-
-  test.each([{}, { reasoning_effort: "low" }])("are called when they must be, with %j", async (thinking) => {
-    const must = { ...wish, ...ask("Who are you?"), ...thinking, temperature: 1 };
-    const required = await chat({ ...must, tools: [weather, clock], tool_choice: "required" });
-    expect(required.choices[0]).toMatchObject({ finish_reason: "tool_calls", message: { content: null } });
-    const named = { type: "function", function: { name: "get_time" } };
-    const forced = await chat({ ...must, tools: [weather, clock], tool_choice: named });
-    expect(forced.choices[0]!.message.tool_calls).toMatchObject([{ function: { name: "get_time" } }]);
-    expect(forced.choices[0]!.finish_reason).toBe("tool_calls");
-  });
-});
-
-describe("structured output", () => {
-  const schema = {
-    type: "object",
-    properties: { name: { type: "string" }, age: { type: "integer" }, city: { enum: ["Kassel", "Bonn"] } },
-    required: ["name", "age", "city"],
-  };
-  const wish = ask("Extract name, age and city as JSON: Marlene, aged 47, lives in Kassel.");
-  const bySchema = (shape: object) => ({ type: "json_schema", json_schema: { name: "x", schema: shape } });
-
-  test("follows its schema even where the model would rather not", async () => {
-    const seeds = [1, 2, 3, 4, 5, 6, 7, 8];
-    const answers = await Promise.all(
-      seeds.map((seed) => chat({ ...wish, temperature: 2, seed, response_format: bySchema(schema) })),
-    );
-    for (const { choices } of answers) {
-      expect(choices[0]!.finish_reason).toBe("stop");
-      const value = JSON.parse(choices[0]!.message.content!) as Record<string, unknown>;
-      expect(Object.keys(value)).toEqual(["name", "age", "city"]);
-      expect(Number.isInteger(value["age"])).toBe(true);
-      expect(["Kassel", "Bonn"]).toContain(value["city"]);
-    }
-  });
-
-  test("binds the content only, not the thoughts before it", async () => {
-    const answer = await message({ ...wish, reasoning_effort: "low", response_format: bySchema(schema) });
-    expect(answer.reasoning_content).toMatch(/\w/);
-    expect(JSON.parse(answer.content!)).toMatchObject({ city: expect.any(String) });
-  });
-
-  test("of no schema is any JSON object", async () => {
-    const answer = await message({ ...wish, response_format: { type: "json_object" } } satisfies Body);
-    expect(JSON.parse(answer.content!)).toBeTypeOf("object");
-  });
-
-  test("letters that take several tokens arrive whole", async () => {
-    const body = { ...wish, response_format: bySchema({ const: "🙂日本ß" }) };
-    const chunks = await chunksOf(body);
-    expect(joined(chunks, "content").trim()).toBe('"🙂日本ß"');
-    expect(chunks.filter(({ choices }) => String(choices[0]?.delta["content"]).includes("\u{FFFD}"))).toEqual([]);
-    const cut = await message({ ...body, max_tokens: 2 });
-    expect(cut.content).not.toContain("\u{FFFD}");
-  });
-
-  test("is refused for a schema that does not make sense", async () => {
-    const refusal = await post(engine.url, "/v1/chat/completions", {
-      ...wish,
-      response_format: bySchema({ type: "x" }),
-    });
-    expect(refusal.status).toBe(400);
   });
 });

@@ -1,5 +1,5 @@
 /** One answer of a request, as it grows: what the parser made of the tokens, and the counts. */
-import { LlamaGrammar, LlamaGrammarEvaluationState, TokenBias, type Token } from "node-llama-cpp";
+import { LlamaGrammar, LlamaGrammarEvaluationState, type Token } from "node-llama-cpp";
 import { generate, samplingOptions } from "./generate.ts";
 import type { Sampling } from "./generation-request.ts";
 import { tokenLogprob, type TokenLogprob } from "./logprobs.ts";
@@ -90,16 +90,16 @@ export async function answerAll(
   ended.throwIfAborted();
 }
 
-/** The grammar does not bind the thoughts; but an answer that must follow one must not end before it. */
-function grammarOptions(engine: Engine, plan: AnswerPlan, parser: OutputParser) {
-  if (plan.grammar === undefined) return {};
-  const state = new LlamaGrammarEvaluationState({ model: engine.model, grammar: plan.grammar });
-  const free = TokenBias.for(engine.model);
-  const neverEnding = TokenBias.for(engine.model).set([...engine.vocabulary.endTokens], "never");
-  return {
-    grammarEvaluationState: () => (parser.thinking ? undefined : state),
-    tokenBias: () => (parser.thinking ? neverEnding : free),
-  };
+/** Takes any text and never ends: llama.cpp cannot be told otherwise that an answer must not end here. */
+const endless = String.raw`root ::= [^\x00]* "\x00"`;
+
+/** The grammar does not bind the thoughts; but the answer that must follow them must come. */
+function grammarOptions(engine: Engine, { grammar }: AnswerPlan, parser: OutputParser) {
+  if (grammar === undefined) return {};
+  const begin = (of: LlamaGrammar) => new LlamaGrammarEvaluationState({ model: engine.model, grammar: of });
+  const thought = begin(compileGrammar(engine, endless));
+  const bound = begin(grammar);
+  return { grammarEvaluationState: () => (parser.thinking ? thought : bound) };
 }
 
 export function compileGrammar(engine: Engine, text: string): LlamaGrammar {

@@ -15,8 +15,6 @@ const tokensPerCodePointMax = 4;
 
 export class Vocabulary {
   readonly #model: LlamaModel;
-  /** Tokens that end an answer. */
-  readonly endTokens: readonly Token[];
   /** Control tokens that are shown all the same, since the parser of the output looks for them. */
   readonly #tags = new Map<Token, string>();
   readonly #controlText: RegExp | undefined;
@@ -24,16 +22,13 @@ export class Vocabulary {
   constructor(model: LlamaModel, thinkingTags: readonly string[]) {
     this.#model = model;
     const shown = new Set([...thinkingTags, ...Object.values(toolCallTags)]);
-    const endTokens: Token[] = [];
     const controlTexts: string[] = [];
     for (const token of model.iterateAllTokens()) {
-      if (model.isEogToken(token)) endTokens.push(token);
       if (!model.getTokenAttributes(token).control) continue;
       const text = model.detokenize([token], true);
       if (shown.has(text)) this.#tags.set(token, text);
       if (text.length > 1) controlTexts.push(text);
     }
-    this.endTokens = endTokens;
     if (controlTexts.length > 0)
       this.#controlText = new RegExp(`(?=${controlTexts.map((text) => RegExp.escape(text)).join("|")}).`, "gsu");
   }
