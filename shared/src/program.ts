@@ -1,12 +1,19 @@
 /** The frame of a program: the right Node.js, one clear line if it cannot start, an orderly stop at SIGTERM and Ctrl-C. */
+import { systemClock } from "./clock.ts";
 import { StartError } from "./directory-lock.ts";
 import { requireNode } from "./node-version.ts";
+import { openServiceManager, type ServiceManager } from "./systemd-notify.ts";
 
 /**
  * Runs `main`, which ends some time after its argument has resolved: at the first SIGTERM or SIGINT, or when a
  * parent that spawned us with a channel has gone. A second signal ends the process at once. Exit code 1 if it throws.
+ * `service` is systemd, where it started us and wants to know.
  */
-export async function runProgram(name: string, main: (stop: Promise<void>) => Promise<void>): Promise<void> {
+export async function runProgram(
+  name: string,
+  main: (stop: Promise<void>, service: ServiceManager) => Promise<void>,
+): Promise<void> {
+  using service = openServiceManager(process.env, process.pid, systemClock);
   const stop = Promise.withResolvers<void>();
   let asked = 0;
   const ask = () => {
@@ -17,7 +24,7 @@ export async function runProgram(name: string, main: (stop: Promise<void>) => Pr
   process.once("disconnect", ask);
   try {
     requireNode();
-    await main(stop.promise);
+    await main(stop.promise, service);
     process.exit(0);
   } catch (error) {
     if (error instanceof StartError) console.error(`${name}: ${error.message}`);
