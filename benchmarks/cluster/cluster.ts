@@ -4,7 +4,7 @@
  * again on its own.
  */
 import { execFile, spawn, type ChildProcess } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { once } from "node:events";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -38,7 +38,12 @@ export class Cluster implements AsyncDisposable {
   static async start(options: ClusterOptions): Promise<Cluster> {
     const cluster = new Cluster(options);
     writeFileSync(join(cluster.directory, "catalogue.yaml"), stringify(options.catalogue));
-    const router = { catalogue: "catalogue.yaml", limits: { perIpPerSecond: 0 }, shutdownSeconds: 10, ...options.router };
+    const router = {
+      catalogue: "catalogue.yaml",
+      limits: { perIpPerSecond: 0 },
+      shutdownSeconds: 10,
+      ...options.router,
+    };
     writeFileSync(join(cluster.directory, "router.yaml"), stringify(router));
     await cluster.startRouter();
     for (const name of Object.keys(options.agents)) await cluster.startAgent(name);
@@ -67,7 +72,12 @@ export class Cluster implements AsyncDisposable {
 
   async startAgent(name: string): Promise<void> {
     const file = join(this.directory, `${name}.yaml`);
-    const config = { node: name, routers: [this.router.listen["nodes"]], shutdownSeconds: 10, ...this.#options.agents[name] };
+    const config = {
+      node: name,
+      routers: [this.router.listen["nodes"]],
+      shutdownSeconds: 10,
+      ...this.#options.agents[name],
+    };
     writeFileSync(file, stringify(config));
     const dataDir = join(this.directory, name);
     mkdirSync(dataDir, { recursive: true });
@@ -86,26 +96,45 @@ export class Cluster implements AsyncDisposable {
   /** The operators' command against this cluster's router. */
   async weiche(...args: string[]): Promise<unknown> {
     const env = { ...process.env, WEICHE_DATA_DIR: join(this.directory, "data") };
-    const { stdout } = await promisify(execFile)(process.execPath, [join(root, "router/bin/weiche.js"), ...args, "--json"], { env });
+    const { stdout } = await promisify(execFile)(
+      process.execPath,
+      [join(root, "router/bin/weiche.js"), ...args, "--json"],
+      { env },
+    );
     return JSON.parse(stdout);
   }
 
   /** An account with an Owner and one key. */
-  async account(name = "Test", packageName = "Business Plus"): Promise<{ accountId: string; userId: string; apiKey: string }> {
+  async account(
+    name = "Test",
+    packageName = "Business Plus",
+  ): Promise<{ accountId: string; userId: string; apiKey: string }> {
     const email = `${name.toLowerCase()}@example.com`;
-    const account = (await this.weiche("account", "create", "--name", name, "--owner-email", email, "--package", packageName)) as {
+    const account = (await this.weiche(
+      "account",
+      "create",
+      "--name",
+      name,
+      "--owner-email",
+      email,
+      "--package",
+      packageName,
+    )) as {
       id: string;
       ownerUserId: string;
     };
-    const { key } = (await this.weiche("key", "create", "--user", account.ownerUserId, "--name", "test")) as { key: string };
+    const { key } = (await this.weiche("key", "create", "--user", account.ownerUserId, "--name", "test")) as {
+      key: string;
+    };
     return { accountId: account.id, userId: account.ownerUserId, apiKey: key };
   }
 
   /** Ends everything, engines included, whatever state it is in. */
   async [Symbol.asyncDispose](): Promise<void> {
+    const engines = [...this.agents.keys()].flatMap((name) => [...enginePids(join(this.directory, name)).values()]);
     await Promise.all([...this.agents.values()].map((agent) => agent.stop()));
     await this.router.stop();
-    await killBelow(this.directory);
+    for (const pid of engines.filter(isAlive)) process.kill(-pid, "SIGKILL");
     rmSync(this.directory, { recursive: true, force: true });
   }
 }
@@ -124,17 +153,24 @@ export class RunningProgram {
 
   /** Resolves once it says where it listens; rejects with its output if it ends before. */
   static async start(file: string, args: readonly string[], env: Record<string, string>): Promise<RunningProgram> {
-    const child = spawn(process.execPath, [join(root, file), ...args], { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn(process.execPath, [join(root, file), ...args], {
+      env: { ...process.env, ...env },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     const lines: string[] = [];
     const listening = Promise.withResolvers<Record<string, string>>();
     for (const stream of [child.stdout!, child.stderr!]) {
       createInterface(stream).on("line", (line) => {
         lines.push(line);
-        const listen = line.startsWith("{") ? (JSON.parse(line) as { listen?: Record<string, string> }).listen : undefined;
+        const listen = line.startsWith("{")
+          ? (JSON.parse(line) as { listen?: Record<string, string> }).listen
+          : undefined;
         if (listen) listening.resolve(listen);
       });
     }
-    child.once("exit", (code, signal) => listening.reject(new Error(`${file} ended (${signal ?? code}):\n${lines.join("\n")}`)));
+    child.once("exit", (code, signal) =>
+      listening.reject(new Error(`${file} ended (${signal ?? code}):\n${lines.join("\n")}`)),
+    );
     return new RunningProgram(child, await listening.promise, lines);
   }
 
@@ -164,7 +200,11 @@ export class RunningProgram {
 }
 
 /** Awaits a condition with a bound: a promise's deadline, not a speed measurement. */
-export async function until(what: string, condition: () => boolean | Promise<boolean>, boundMs = 30_000): Promise<void> {
+export async function until(
+  what: string,
+  condition: () => boolean | Promise<boolean>,
+  boundMs = 30_000,
+): Promise<void> {
   const deadlineMs = performance.now() + boundMs;
   while (!(await condition())) {
     if (performance.now() > deadlineMs) throw new Error(`waited ${boundMs} ms for ${what}`);
@@ -172,10 +212,25 @@ export async function until(what: string, condition: () => boolean | Promise<boo
   }
 }
 
-/** Kills what still runs with the directory on its command line or in its environment: engines and the database. */
-async function killBelow(directory: string): Promise<void> {
-  const { stdout } = await promisify(execFile)("ps", ["-eo", "pid=,args="]);
-  for (const line of stdout.split("\n")) {
-    if (line.includes(directory)) process.kill(Number.parseInt(line, 10), "SIGKILL");
+/** Whether a process runs; one that is dead and that nobody has reaped does not. */
+export function isAlive(pid: number): boolean {
+  try {
+    return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+  } catch {
+    return false;
   }
+}
+
+/** Process ids of the engines that an agent has started, by `<slot>-<model>`. */
+export function enginePids(dataDir: string): ReadonlyMap<string, number> {
+  const directory = join(dataDir, "agent/engines");
+  const files = existsSync(directory) ? readdirSync(directory).filter((file) => file.endsWith(".json")) : [];
+  const handles = files.map(
+    (file) =>
+      [
+        file.slice(0, -".json".length),
+        JSON.parse(readFileSync(join(directory, file), "utf8")) as { pid: number },
+      ] as const,
+  );
+  return new Map(handles.map(([name, { pid }]) => [name, pid]));
 }

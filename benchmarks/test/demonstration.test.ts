@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import OpenAI from "openai";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { until } from "../cluster/cluster.ts";
+import { enginePids, isAlive, until } from "../cluster/cluster.ts";
 
 const root = join(import.meta.dirname, "../..");
 const dataDir = mkdtempSync(join(tmpdir(), "weiche-demo-"));
@@ -234,7 +234,7 @@ describe("npm start", () => {
   });
 
   test("Ctrl-C ends everything that it started", async () => {
-    const engines = enginePids();
+    const engines = [...enginePids(dataDir).values()];
     expect(engines.length).toBeGreaterThan(0);
     const postmaster = Number.parseInt(
       readFileSync(join(dataDir, "router/database/cluster/postmaster.pid"), "utf8"),
@@ -247,22 +247,3 @@ describe("npm start", () => {
     expect(existsSync(join(dataDir, "router/database/cluster/postmaster.pid"))).toBe(false);
   });
 });
-
-/** Process ids of the engines, from their handles. */
-function enginePids(): number[] {
-  const files = ["chat-tiny-chat", "chat-tiny-thinker", "embeddings-tiny-embed"].map((name) =>
-    join(dataDir, "agent/engines", `${name}.json`),
-  );
-  return files
-    .filter((file) => existsSync(file))
-    .map((file) => (JSON.parse(readFileSync(file, "utf8")) as { pid: number }).pid);
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-}
