@@ -71,7 +71,7 @@ export class UsageCount {
 
   #takeUsage(raw: RawUsage, { choices: [first] }: EngineChunk): void {
     const choice = first && this.#choices[first.index];
-    const before = choice ? choice.running : this.#limits.usagePerChoice ? undefined : this.#finals.at(-1);
+    const before = choice ? choice.running : this.#beforeFinal();
     const usage = this.#plausible(raw);
     if (!usage || (before && (usage.prompt < before.prompt || usage.completion < before.completion))) {
       this.#isBelieved = false;
@@ -86,6 +86,14 @@ export class UsageCount {
     choice.running = usage;
     choice.isFinal = choice.hasFinished;
     if (first.reasoning) choice.reasoningTokens = usage.completion;
+  }
+
+  /** What a final usage may not be below. */
+  #beforeFinal(): Pick<Usage, "prompt" | "completion"> | undefined {
+    const { usagePerChoice, choices } = this.#limits;
+    if (usagePerChoice && choices > 1) return undefined; // whose it is cannot be told
+    const running = this.#choices.map((choice) => choice.running?.completion ?? 0);
+    return this.#finals.at(-1) ?? { prompt: this.#prompt, completion: Math.max(...running) };
   }
 
   #plausible({ prompt, completion, reasoning, cached }: RawUsage): Usage | undefined {
@@ -117,9 +125,7 @@ export class UsageCount {
     const running = this.#choices.map((choice) => (choice.isFinal ? choice.running : undefined));
     if (this.#finals.length === 0) return running.every((usage) => usage !== undefined) ? total(running) : undefined;
     if (usagePerChoice) return this.#finals.length === this.#choices.length ? total(this.#finals) : undefined;
-    const last = this.#finals.at(-1)!;
-    const falls = this.#choices.some((choice) => choice.running && choice.running.completion > last.completion);
-    return falls ? undefined : last;
+    return this.#finals.at(-1);
   }
 
   /** Of an answer that was cut off: what was generated until then, as far as it was read. */

@@ -1,0 +1,115 @@
+import { expect, test } from "vitest";
+import type { ChoiceDelta } from "../engines/dialects/dialect.ts";
+import { CanonicalStream, type AnswerSink } from "./canonical-stream.ts";
+
+/** Writes down what it is given. */
+class Notes implements AnswerSink {
+  readonly lines: string[] = [];
+
+  role(choice: number): void {
+    this.lines.push(`${choice} role`);
+  }
+
+  reasoning(choice: number, text: string, logprobs: object | undefined): void {
+    this.lines.push(`${choice} reasoning ${text}${logprobs ? " +p" : ""}`);
+  }
+
+  content(choice: number, text: string, logprobs: object | undefined): void {
+    this.lines.push(`${choice} content ${text}${logprobs ? " +p" : ""}`);
+  }
+
+  toolCall(choice: number, piece: Parameters<AnswerSink["toolCall"]>[1], logprobs: object | undefined): void {
+    const { index, opening, arguments: json } = piece;
+    this.lines.push(
+      `${choice} call ${index} ${opening ? `${opening.id} ${opening.name} ` : ""}${json}${logprobs ? " +p" : ""}`,
+    );
+  }
+
+  finish(choice: number, reason: string): void {
+    this.lines.push(`${choice} finish ${reason}`);
+  }
+}
+
+function run(
+  deltas: readonly (Partial<ChoiceDelta> | number)[],
+  more: { choices?: number; stopsAsToolCalls?: boolean } = {},
+) {
+  const notes = new Notes();
+  const stream = new CanonicalStream(notes, { choices: 1, stopsAsToolCalls: false, callIdPrefix: "call-r", ...more });
+  for (const delta of deltas) stream.take({ choices: typeof delta === "number" ? [] : [{ index: 0, ...delta }] });
+  return { lines: notes.lines, stream };
+}
+
+test("a chunk with everything comes apart in order, its probabilities with the first part", () => {
+  const everything = {
+    ...{ reasoning: "r", content: "c", finish: "stop", logprobs: {} },
+    toolCalls: [{ index: 0, id: "i", name: "f", arguments: "{}" }],
+  };
+  expect(run([everything]).lines).toEqual([
+    ...["0 role", "0 reasoning r +p", "0 content c", "0 call 0 i f {}", "0 finish tool_calls"],
+  ]);
+});
+
+test("a role that repeats, and text that is empty, are dropped", () => {
+  expect(run([{ content: "" }, {}, { reasoning: "", content: "" }, { content: "c" }, 0]).lines).toEqual([
+    ...["0 role", "0 content c"],
+  ]);
+});
+
+test("a token without text keeps its probability", () => {
+  expect(run([{ logprobs: {} }, { finish: "stop", logprobs: {} }]).lines).toEqual([
+    ...["0 role", "0 content  +p", "0 content  +p", "0 finish stop"],
+  ]);
+});
+
+test("calls have an id and a name once, and arguments always", () => {
+  const piece = (call: object) => ({ toolCalls: [{ index: 0, ...call }] });
+  expect(
+    run([piece({ name: "f" }), piece({ id: "x", name: "f", arguments: "{" }), piece({ arguments: "}" })]).lines,
+  ).toEqual(["0 role", "0 call 0 call-r-0-0 f ", "0 call 0 {", "0 call 0 }"]);
+});
+
+test.each([
+  ["stop", false, false, "stop"],
+  ["length", true, true, "length"],
+  ["tool_calls", false, false, "tool_calls"],
+  ["repetition", false, false, "stop"],
+  ["stop", true, false, "tool_calls"],
+  ["stop", false, true, "tool_calls"],
+])("%s with a call: %s, demanded in vain: %s, is %s", (finish, withCall, stopsAsToolCalls, told) => {
+  const call = withCall ? [{ toolCalls: [{ index: 0, name: "f" }] }] : [];
+  expect(run([...call, { finish }], { stopsAsToolCalls }).lines.at(-1)).toBe(`0 finish ${told}`);
+});
+
+test.each(["abort", "error", "content_filter", ""])("an answer that ends with '%s' is broken off", (finish) => {
+  expect(() => run([{ content: "c" }, { finish }])).toThrow("ended the answer itself");
+});
+
+test("an answer is whole when each of its choices has finished", () => {
+  const { stream } = run([{ content: "a" }], { choices: 2 });
+  expect(stream.isWhole).toBe(false);
+  stream.take({ choices: [{ index: 0, finish: "stop" }] });
+  stream.take({ choices: [{ index: 0, finish: "stop" }] });
+  expect(stream.isWhole).toBe(false);
+  stream.take({ choices: [{ index: 1, finish: "length" }] });
+  expect(stream.isWhole).toBe(true);
+});
+
+test("output is anything but a role", () => {
+  expect(run([{}, { content: "" }, 0]).stream.hasOutput).toBe(false);
+  for (const delta of [
+    { content: "c" },
+    { reasoning: "r" },
+    { toolCalls: [{ index: 0, name: "f" }] },
+    { finish: "stop" },
+  ])
+    expect(run([delta]).stream.hasOutput).toBe(true);
+});
+
+test("what cannot be is refused", () => {
+  expect(() => run([{ index: 1 }])).toThrow("not asked for");
+  expect(() => run([{ finish: "stop" }, { content: "c" }])).toThrow("after the finish");
+  expect(() => run([{ toolCalls: [{ index: 0, arguments: "{}" }] }])).toThrow("without a name");
+  const many = Array.from({ length: 1_025 }, (_, index) => ({ index, name: "f" }));
+  expect(() => run([{ toolCalls: many }])).toThrow("too many");
+});

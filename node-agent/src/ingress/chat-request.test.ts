@@ -1,0 +1,288 @@
+import type { ModelRules } from "@weiche/shared/catalogue.ts";
+import { asId } from "@weiche/shared/ids.ts";
+import { expect, test } from "vitest";
+import { dialects } from "../engines/dialects/all.ts";
+import type { DialectName } from "../engines/engine.ts";
+import { readChatRequest } from "./chat-request.ts";
+import { readCompletionRequest } from "./completion-request.ts";
+
+const plain: ModelRules = {
+  id: asId("m"),
+  category: "language",
+  contextTokens: 1_024,
+  reasoning: { mode: "unavailable", efforts: [], templateKwargsAccepted: true },
+  toolsEnforced: true,
+};
+const messages = [{ role: "user", content: "hi" }];
+const scope = (rules: Partial<ModelRules> = {}) => ({ rules: { ...plain, ...rules }, accountId: "account" });
+
+/** The body that an engine of this dialect gets. */
+function said(body: object, rules?: Partial<ModelRules>, dialect: DialectName = "openai"): Record<string, unknown> {
+  const request = readChatRequest({ messages, ...body }, scope(rules));
+  return JSON.parse(JSON.stringify(dialects[dialect].chatBody(request))) as Record<string, unknown>;
+}
+
+const always = {
+  model: "m",
+  messages,
+  ...{ temperature: 1, top_p: 1, presence_penalty: 0, frequency_penalty: 0, n: 1, stream: true },
+};
+const usageOptions = { include_usage: true, continuous_usage_stats: true };
+
+test("what a client does not say is said for it, in each dialect", () => {
+  expect(said({})).toEqual({ ...always, stream_options: usageOptions });
+  expect(said({}, {}, "vllm")).toEqual({
+    ...always,
+    stream_options: usageOptions,
+    ...{ top_k: 0, min_p: 0, repetition_penalty: 1, cache_salt: "account" },
+  });
+  expect(said({}, {}, "llama-server")).toEqual({
+    ...always,
+    stream_options: { include_usage: true },
+    ...{ top_k: 0, min_p: 0, timings_per_token: true, return_progress: true },
+  });
+});
+
+test("a completion is said in the same way, 16 tokens long where nobody says", () => {
+  const request = readCompletionRequest({ prompt: "p", logprobs: 0, echo: true, suffix: "s", best_of: 9 }, scope());
+  const { messages: _, ...rest } = always;
+  const body = JSON.parse(JSON.stringify(dialects.openai.completionBody(request))) as object;
+  expect(body).toEqual({ ...rest, prompt: "p", max_tokens: 16, logprobs: 0, stream_options: usageOptions });
+  expect(dialects["llama-server"].completionBody(request)).toMatchObject({ logprobs: 1, top_k: 0 });
+});
+
+test("all that a client may say reaches the engine", () => {
+  const tools = [{ type: "function", function: { name: "f", description: "d", parameters: { type: "object" } } }];
+  const schema = { type: "json_schema", json_schema: { name: "s", schema: { type: "object" }, strict: true } };
+  const body = {
+    ...{ max_tokens: 5, temperature: 0, top_p: 0.5, stop: ["a", "b"], n: 3, seed: 7, presence_penalty: -2 },
+    ...{ frequency_penalty: 2, logprobs: true, top_logprobs: 20, tools, tool_choice: "required" },
+    ...{ parallel_tool_calls: false, response_format: schema },
+  };
+  expect(said(body)).toEqual({ ...always, ...body, stream_options: usageOptions });
+});
+
+test("nothing else does, at no depth", () => {
+  const secret = { canary: 1 };
+  const text = JSON.stringify(
+    said({
+      ...{ canary: 1, model: "other", user: "u", cache_salt: "x", priority: 1, grammar: "g", n_predict: 9, top_k: 1 },
+      ...{ logit_bias: { 1: 1 }, echo: true, chat_template: "t", stream_options: { include_usage: true, ...secret } },
+      chat_template_kwargs: { enable_thinking: true, chat_template: "t", ...secret },
+      messages: [
+        { role: "system", content: "s", name: "n", ...secret },
+        { role: "user", content: [{ type: "text", text: "t", ...secret }], ...secret },
+        {
+          ...{ role: "assistant", content: null, reasoning_content: "r", ...secret },
+          tool_calls: [
+            { id: "i", type: "function", index: 0, ...secret, function: { name: "f", arguments: "{}", ...secret } },
+          ],
+        },
+        { role: "tool", tool_call_id: "i", content: "c", ...secret },
+      ],
+      tools: [{ type: "function", ...secret, function: { name: "f", strict: true, ...secret } }],
+      response_format: { type: "json_object", ...secret },
+    }),
+  );
+  expect(text).not.toMatch(
+    /canary|"other"|salt|priority|grammar|n_predict|top_k|logit_bias|echo|chat_template"|"n":"n"/,
+  );
+  expect(text).not.toMatch(/reasoning_content|strict/);
+  expect(text).toContain('{"role":"assistant","content":"","tool_calls":[{"id":"i","type":"function","function"');
+});
+
+test("a schema keeps all of its members but __proto__", () => {
+  const parameters = JSON.parse(
+    '{"constructor":1,"properties":{"__proto__":{"x":1},"a":[{"__proto__":2,"b":3}]}}',
+  ) as object;
+  const tools = [{ type: "function", function: { name: "f", parameters } }];
+  expect(JSON.stringify(said({ tools })["tools"])).toContain('{"constructor":1,"properties":{"a":[{"b":3}]}}');
+});
+
+test("null is the same as absent", () => {
+  const names =
+    "max_tokens max_completion_tokens temperature top_p stop n seed presence_penalty frequency_penalty logprobs top_logprobs stream stream_options tools tool_choice parallel_tool_calls response_format reasoning_effort chat_template_kwargs";
+  expect(said(Object.fromEntries(names.split(" ").map((name) => [name, null])))).toEqual(said({}));
+});
+
+test("max_completion_tokens wins, and is told in the word that all engines know", () => {
+  expect(said({ max_completion_tokens: 2, max_tokens: 5 })).toMatchObject({ max_tokens: 2 });
+});
+
+test("empty stop strings are left out", () => {
+  expect(said({ stop: ["", "x"] })["stop"]).toEqual(["x"]);
+  expect(said({ stop: "" })).not.toHaveProperty("stop");
+});
+
+const wrong: [param: string, body: object][] = [
+  ["max_tokens", { max_tokens: 0 }],
+  ["max_tokens", { max_tokens: "5" }],
+  ["temperature", { temperature: 2.1 }],
+  ["top_p", { top_p: -0.1 }],
+  ["n", { n: 129 }],
+  ["n", { n: 1.5 }],
+  ["seed", { seed: 0.5 }],
+  ["stop", { stop: [1] }],
+  ["stop", { stop: Array.from({ length: 65 }, () => "x") }],
+  ["presence_penalty", { presence_penalty: 3 }],
+  ["top_logprobs", { top_logprobs: 21, logprobs: true }],
+  ["top_logprobs", { top_logprobs: 1 }],
+  ["stream", { stream: 1 }],
+  ["messages", { messages: [] }],
+  ["messages[0]", { messages: ["hi"] }],
+  ["messages[0].role", { messages: [{ role: "developer", content: "x" }] }],
+  ["messages[0].content", { messages: [{ role: "user", content: 7 }] }],
+  ["messages[0].content", { messages: [{ role: "user" }] }],
+  ["messages[0].tool_call_id", { messages: [{ role: "tool", content: "x" }] }],
+  [
+    "messages[0].tool_calls[0].function.arguments",
+    { messages: [{ role: "assistant", tool_calls: [{ id: "i", function: { name: "f", arguments: {} } }] }] },
+  ],
+  ["messages[0].content[0].type", { messages: [{ role: "system", content: [{ type: "image_url" }] }] }],
+  ["tools[0].type", { tools: [{ type: "retrieval" }] }],
+  ["tool_choice", { tools: [{ type: "function", function: { name: "f" } }], tool_choice: "any" }],
+  ["tool_choice", { tools: [{ type: "function", function: { name: "f" } }], tool_choice: { function: { name: "g" } } }],
+  ["response_format.type", { response_format: { type: "grammar" } }],
+  ["response_format.json_schema", { response_format: { type: "json_schema" } }],
+  ["reasoning_effort", { reasoning_effort: 1 }],
+  ["enable_thinking", { chat_template_kwargs: { enable_thinking: "yes" } }],
+];
+test.each(wrong)("a wrong %s is refused by name", (param, body) => {
+  expect(() => said(body, { reasoning: { mode: "optional", efforts: [], templateKwargsAccepted: true } })).toThrow(
+    expect.objectContaining({ kind: "invalid_request", param }) as Error,
+  );
+});
+
+const image = (url: string) => ({
+  messages: [{ role: "user", content: [{ type: "image_url", image_url: { url, detail: "low" } }] }],
+});
+const images = { max: 2, formats: ["png"] };
+
+test("images are data, only where the model sees, and no more than it takes", () => {
+  const url = "data:image/png;base64,iVBORw0KGgo=";
+  expect(said(image(url), { images })["messages"]).toEqual([
+    { role: "user", content: [{ type: "image_url", image_url: { url } }] },
+  ]);
+  expect(() => said(image(url))).toThrow("takes no images");
+  const three = { messages: Array.from({ length: 3 }, () => image(url).messages[0]) };
+  expect(() => said(three, { images })).toThrow("at most 2 images");
+  for (const link of [
+    "https://a.example/x.png",
+    "file:///etc/passwd",
+    "iVBORw0KGgo=",
+    "data:image/png,x",
+    " data:image/png;base64,x",
+    `http://x/${url}`,
+  ])
+    expect(() => said(image(link), { images })).toThrow("links are not fetched");
+});
+
+const f = { type: "function", function: { name: "f" } };
+const g = { type: "function", function: { name: "g" } };
+const named = { type: "function", function: { name: "g" } };
+
+test("a named function is asked for in each dialect's way", () => {
+  const body = { tools: [f, g], tool_choice: named };
+  for (const dialect of ["openai", "vllm"] as const)
+    expect(said(body, {}, dialect)).toMatchObject({ tools: [f, g], tool_choice: named });
+  expect(said(body, {}, "llama-server")).toMatchObject({ tools: [g], tool_choice: "required" });
+});
+
+test("no tools are sent where none may be called, or there are none", () => {
+  for (const body of [
+    { tools: [f], tool_choice: "none" },
+    { tools: [], tool_choice: "required" },
+  ])
+    expect(said(body)).toEqual(said({}));
+});
+
+test("a model that cannot be forced is asked as with auto, and stops as if it had called", () => {
+  for (const tool_choice of ["required", named]) {
+    const body = { tools: [f, g], tool_choice };
+    expect(said(body, { toolsEnforced: false })).toMatchObject({ tools: [f, g], tool_choice: "auto" });
+    expect(readChatRequest({ messages, ...body }, scope({ toolsEnforced: false })).stopsAsToolCalls).toBe(true);
+    expect(readChatRequest({ messages, ...body }, scope()).stopsAsToolCalls).toBe(false);
+  }
+  expect(readChatRequest({ messages, tools: [f] }, scope({ toolsEnforced: false })).stopsAsToolCalls).toBe(false);
+});
+
+const defaultOn = {
+  mode: "default-on",
+  efforts: ["none", "low", "medium", "xhigh"],
+  default: "xhigh",
+  templateKwargsAccepted: true,
+} as const;
+const optional = { mode: "optional", efforts: [], templateKwargsAccepted: true } as const;
+const on = { enable_thinking: true, thinking: true };
+const off = { enable_thinking: false, thinking: false };
+
+const thinking: [
+  name: string,
+  rules: ModelRules["reasoning"],
+  body: object,
+  effort: string | undefined,
+  kwargs: object | undefined,
+][] = [
+  ["on by default", defaultOn, {}, "xhigh", on],
+  ["on by default, less of it", defaultOn, { reasoning_effort: "low" }, "low", on],
+  ["on by default, off by effort", defaultOn, { reasoning_effort: "none" }, "none", off],
+  ["on by default, off by switch", defaultOn, { chat_template_kwargs: { enable_thinking: false } }, "none", off],
+  [
+    "on by default, the switch wins",
+    defaultOn,
+    { reasoning_effort: "none", chat_template_kwargs: { enable_thinking: true } },
+    "xhigh",
+    on,
+  ],
+  ["optional, not asked for", optional, {}, "none", off],
+  ["optional, by effort", optional, { reasoning_effort: "high" }, "high", on],
+  ["optional, by switch", optional, { chat_template_kwargs: { enable_thinking: true } }, undefined, on],
+  ["optional, by the other switch", optional, { chat_template_kwargs: { thinking: true } }, undefined, on],
+  [
+    "by effort alone",
+    { ...defaultOn, templateKwargsAccepted: false },
+    { reasoning_effort: "medium" },
+    "medium",
+    undefined,
+  ],
+  [
+    "off where none is no effort",
+    { ...defaultOn, efforts: ["low"], default: "low" },
+    { chat_template_kwargs: { enable_thinking: false } },
+    undefined,
+    off,
+  ],
+  [
+    "unavailable",
+    plain.reasoning,
+    { reasoning_effort: "high", chat_template_kwargs: { enable_thinking: true } },
+    undefined,
+    undefined,
+  ],
+];
+test.each(thinking)("thinking: %s", (_name, reasoning, body, effort, kwargs) => {
+  const { reasoning_effort, chat_template_kwargs } = said(body, { reasoning });
+  expect({ reasoning_effort, chat_template_kwargs }).toEqual({
+    reasoning_effort: effort,
+    chat_template_kwargs: kwargs,
+  });
+});
+
+test("an effort that the model does not know, or a switch that it does not take, is refused", () => {
+  expect(() => said({ reasoning_effort: "high" }, { reasoning: defaultOn })).toThrow("one of none, low, medium, xhigh");
+  const rejected = { ...plain.reasoning, templateKwargsAccepted: false };
+  expect(() => said({ chat_template_kwargs: {} }, { reasoning: rejected })).toThrow("takes no chat_template_kwargs");
+});
+
+test("llama-server gets a seed that it can hold, and is always asked for an alternative", () => {
+  for (const [seed, held] of [
+    [7, 7],
+    [-1, 1],
+    [2 ** 32 - 1, 0],
+    [2 ** 63, 1_024],
+    [-(2 ** 40), 256],
+  ])
+    expect(said({ seed }, {}, "llama-server")).toMatchObject({ seed: held });
+  expect(said({ logprobs: true }, {}, "llama-server")).toMatchObject({ logprobs: true, top_logprobs: 1 });
+  expect(said({ logprobs: true })).toMatchObject({ logprobs: true, top_logprobs: 0 });
+});

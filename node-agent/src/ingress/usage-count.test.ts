@@ -1,0 +1,142 @@
+import { expect, test } from "vitest";
+import type { ChoiceDelta, EngineChunk } from "../engines/dialects/dialect.ts";
+import { readConventionChunk } from "../engines/dialects/chunk.ts";
+import { UsageCount } from "./usage-count.ts";
+
+const contextTokens = 100;
+
+function counter(more: { choices?: number; usagePerChoice?: boolean } = {}): UsageCount {
+  return new UsageCount({ contextTokens, choices: 1, usagePerChoice: false, ...more });
+}
+
+const says = (prompt: unknown, completion: unknown, more: object = {}) => ({ usage: { prompt, completion, ...more } });
+const word = (index = 0, more: Partial<EngineChunk> = {}): EngineChunk => ({
+  choices: [{ index, content: "x" }],
+  ...more,
+});
+const finish = (index = 0, more: Partial<EngineChunk> = {}): EngineChunk => ({
+  choices: [{ index, finish: "stop" }],
+  ...more,
+});
+const final = (prompt: unknown, completion: unknown, more?: object): EngineChunk => ({
+  choices: [],
+  ...says(prompt, completion, more),
+});
+
+function counted(chunks: readonly EngineChunk[], more?: Parameters<typeof counter>[0]) {
+  const usage = counter(more);
+  for (const chunk of chunks) usage.take(chunk);
+  return usage;
+}
+
+test("the engine's last usage counts", () => {
+  const usage = counted([word(), word(), finish(), final(10, 3, { cached: 4, reasoning: 1 })]);
+  expect(usage.finished()).toEqual({
+    ...{ promptTokens: 10, completionTokens: 3, cachedTokens: 4, reasoningTokens: 1, source: "engine" },
+  });
+});
+
+test("usage beside the finish is as good as a chunk of its own", () => {
+  const usage = counted([word(), finish(0, says(10, 2))]);
+  expect(usage.finished()).toEqual({ promptTokens: 10, completionTokens: 2, source: "engine" });
+});
+
+const believedPrompt = [word(0, says(10, 1)), word(0, says(10, 2)), finish()];
+const implausible: [name: string, chunk: EngineChunk | undefined][] = [
+  ["a negative count", final(10, -5)],
+  ["an infinite count", final(10, Infinity)],
+  ["more than JavaScript can count", final(10, 2 ** 53 + 1)],
+  ["a fraction", final(10, 2.5)],
+  ["text", final(10, "12")],
+  ["null", final(10, null)],
+  ["nothing at all", undefined],
+  ["an empty usage", { choices: [], usage: { prompt: undefined, completion: undefined } }],
+  ["more than the window holds", final(10, contextTokens + 1)],
+  ["a prompt that the window cannot hold", final(contextTokens + 1, 2)],
+  ["less than it said before", final(10, 1)],
+];
+test.each(implausible)("%s: the tokens that were seen count, and are marked so", (_name, chunk) => {
+  const usage = counted(chunk ? [...believedPrompt, chunk] : believedPrompt);
+  expect(usage.finished()).toEqual({ promptTokens: 10, completionTokens: 2, source: "counted" });
+});
+
+test("a prompt that shrinks is believed in its smaller size only", () => {
+  const usage = counted([...believedPrompt, final(4, 2)]);
+  expect(usage.finished()).toEqual({ promptTokens: 4, completionTokens: 2, source: "counted" });
+});
+
+test("a count that falls in mid-stream spoils the rest", () => {
+  const usage = counted([word(0, says(10, 5)), word(0, says(10, 2)), finish(), final(10, 60)]);
+  expect(usage.finished()).toEqual({ promptTokens: 10, completionTokens: 2, source: "counted" });
+});
+
+test("the same usage twice is one usage, and one of each answer twice is none", () => {
+  const twice = [word(), finish(), final(10, 2), final(10, 2)];
+  expect(counted(twice).finished()).toMatchObject({ completionTokens: 2, source: "engine" });
+  expect(counted(twice, { usagePerChoice: true }).finished()).toMatchObject({ completionTokens: 1, source: "counted" });
+});
+
+test("usage of each answer adds up, the prompt once", () => {
+  const chunks = [word(0), finish(0), final(10, 3), word(1), finish(1), final(10, 4)];
+  expect(counted(chunks, { choices: 2, usagePerChoice: true }).finished()).toMatchObject({
+    ...{ promptTokens: 10, completionTokens: 7, source: "engine" },
+  });
+  expect(counted(chunks.slice(0, -1), { choices: 2, usagePerChoice: true }).finished()).toMatchObject({
+    ...{ completionTokens: 2, source: "counted" },
+  });
+});
+
+test("what was cut off costs the last count that was read", () => {
+  const usage = counter();
+  expect(usage.soFar()).toEqual({ promptTokens: 0, completionTokens: 0, source: "counted" });
+  usage.take({ choices: [{ index: 0 }], ...says(10, 0) });
+  expect(usage.soFar()).toMatchObject({ promptTokens: 10, completionTokens: 0 });
+  for (let n = 1; n <= 20; n++) {
+    usage.take(word(0, says(10, 3 * n)));
+    expect(usage.soFar()).toEqual({ promptTokens: 10, completionTokens: 3 * n, source: "counted" });
+  }
+});
+
+test("without running usage, what was cut off costs the pieces that were read", () => {
+  const pieces: Partial<ChoiceDelta>[] = [{ reasoning: "a" }, { content: "b" }, { toolCalls: [{ index: 0 }] }, {}];
+  const usage = counted(pieces.map((piece) => ({ choices: [{ index: 0, ...piece }] })));
+  expect(usage.soFar()).toEqual({ promptTokens: 0, completionTokens: 3, reasoningTokens: 1, source: "counted" });
+});
+
+test("of several answers that were cut off, running sums and running parts cost the same", () => {
+  const parts = [word(0, says(10, 1)), word(1, says(10, 1)), word(0, says(10, 2))];
+  const sums = [word(0, says(10, 1)), word(1, says(10, 2)), word(0, says(10, 3))];
+  for (const chunks of [parts, sums])
+    expect(counted(chunks, { choices: 2 }).soFar()).toMatchObject({ promptTokens: 10, completionTokens: 3 });
+});
+
+test("thoughts are counted where the engine does not say how many they were", () => {
+  const thought = (usage: object = {}): EngineChunk => ({ choices: [{ index: 0, reasoning: "x" }], ...usage });
+  const running = [thought(says(10, 2)), thought(says(10, 5)), word(0, says(10, 6)), finish(), final(10, 6)];
+  expect(counted(running).finished()).toMatchObject({ completionTokens: 6, reasoningTokens: 5, source: "engine" });
+  const silent = [thought(), thought(), word(), finish(), final(10, 4)];
+  expect(counted(silent).finished()).toMatchObject({ completionTokens: 4, reasoningTokens: 2 });
+  expect(counted([...silent.slice(0, -1), final(10, 4, { reasoning: 3 })]).finished()).toMatchObject({
+    reasoningTokens: 3,
+  });
+  expect(counted([...silent.slice(0, -1), final(10, 4, { reasoning: 5 })]).finished()).toMatchObject({
+    reasoningTokens: 2,
+  });
+});
+
+test("numbers that JSON can say and nobody should believe", () => {
+  for (const tokens of ["-5", "1e400", "9007199254740993", '"12"', "null", "true", "[1]", "{}"]) {
+    const usage = counter();
+    usage.take(word());
+    usage.take(finish());
+    usage.take(
+      readConventionChunk(
+        JSON.parse(`{"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":${tokens}}}`) as Record<
+          string,
+          unknown
+        >,
+      ),
+    );
+    expect(usage.finished()).toEqual({ promptTokens: 0, completionTokens: 1, source: "counted" });
+  }
+});

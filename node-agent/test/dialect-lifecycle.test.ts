@@ -1,0 +1,126 @@
+/** Readiness, sleep and wake against small servers that answer as the engines do. */
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { asId, type ModelId } from "@weiche/shared/ids.ts";
+import { afterEach, expect, test } from "vitest";
+import { dialects } from "../src/engines/dialects/all.ts";
+import type { DialectName, EngineEndpoint } from "../src/engines/engine.ts";
+
+const model = asId<ModelId>("m");
+const never = new AbortController().signal;
+const servers: Server[] = [];
+
+afterEach(async () => {
+  for (const server of servers.splice(0)) {
+    server.close();
+    server.closeAllConnections();
+    await once(server, "close");
+  }
+});
+
+type Pages = Record<string, [status: number, body?: unknown] | "hangs">;
+
+/** Serves these pages, and 404 elsewhere. Returns what was asked for. */
+async function engine(pages: Pages): Promise<{ endpoint: EngineEndpoint; asked: string[] }> {
+  const asked: string[] = [];
+  const server = createServer((request: IncomingMessage, response: ServerResponse) => {
+    request.resume();
+    request.on("end", () => {
+      asked.push(`${request.method} ${request.url}`);
+      const page = pages[request.url!] ?? [404];
+      if (page === "hangs") return;
+      response.writeHead(page[0]).end(page[1] === undefined ? "" : JSON.stringify(page[1]));
+    });
+  });
+  servers.push(server);
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return { endpoint: { origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }, asked };
+}
+
+const models = { object: "list", data: [{ id: "m", max_model_len: 100 }] };
+const token = { choices: [{ text: "x", finish_reason: "length" }] };
+const ready: Pages = { "/health": [200], "/v1/models": [200, models], "/v1/completions": [200, token] };
+const names = Object.keys(dialects) as DialectName[];
+
+async function prove(name: DialectName, pages: Pages) {
+  const { endpoint, asked } = await engine(pages);
+  await dialects[name].readiness(endpoint, model, never);
+  return asked;
+}
+
+test("an engine is ready when health is good, it names the model, and it made a token", async () => {
+  for (const name of names) {
+    expect(await prove(name, ready)).toEqual(["GET /health", "GET /v1/models", "POST /v1/completions"]);
+  }
+});
+
+test("an engine for embeddings proves itself with one", async () => {
+  const embeds = { "/v1/completions": [500], "/v1/embeddings": [200, { data: [{ embedding: [1] }] }] } as Pages;
+  for (const name of names) expect(await prove(name, { ...ready, ...embeds })).toContain("POST /v1/embeddings");
+});
+
+const unready: [name: string, pages: Pages, reason: string][] = [
+  ["bad health", { ...ready, "/health": [503] }, "/health answers 503"],
+  ["another model", { ...ready, "/v1/models": [200, { data: [{ id: "other" }] }] }, "does not name m"],
+  ["no token", { ...ready, "/v1/completions": [200, { choices: [] }] }, "no token (200) and no embedding (404)"],
+];
+test.each(unready)("%s is not ready, in any dialect", async (_name, pages, reason) => {
+  for (const name of names) await expect(prove(name, pages)).rejects.toThrow(reason);
+});
+
+test("only an engine of the convention may lack health and the list of models", async () => {
+  const { "/v1/completions": completions } = ready;
+  await prove("openai", { "/v1/completions": completions! });
+  for (const name of ["vllm", "llama-server"] as const)
+    await expect(prove(name, { "/v1/completions": completions! })).rejects.toThrow("/health answers 404");
+});
+
+test("nobody who listens, and an end by the signal", async () => {
+  await expect(dialects.vllm.readiness({ origin: "http://127.0.0.1:1" }, model, never)).rejects.toThrow("ECONNREFUSED");
+  const { endpoint } = await engine({ ...ready, "/v1/completions": "hangs" });
+  const stop = new AbortController();
+  const proof = dialects.vllm.readiness(endpoint, model, stop.signal);
+  stop.abort(new Error("changed my mind"));
+  await expect(proof).rejects.toThrow("changed my mind");
+});
+
+test("vLLM sleeps when it says so and is well", async () => {
+  const asleep: Pages = {
+    "/sleep?level=1&mode=wait": [200],
+    "/is_sleeping": [200, { is_sleeping: true }],
+    "/health": [200],
+  };
+  const { endpoint, asked } = await engine(asleep);
+  await dialects.vllm.sleep!(endpoint, 1, never);
+  expect(asked).toEqual(["POST /sleep?level=1&mode=wait", "GET /is_sleeping", "GET /health"]);
+  const awake = await engine({ ...asleep, "/is_sleeping": [200, { is_sleeping: false }] });
+  await expect(dialects.vllm.sleep!(awake.endpoint, 1, never)).rejects.toThrow("/is_sleeping says false");
+  const dead = await engine({ ...asleep, "/health": [503] });
+  await expect(dialects.vllm.sleep!(dead.endpoint, 1, never)).rejects.toThrow("/health answers 503");
+});
+
+test("vLLM wakes from either level, and says so", async () => {
+  const awake: Pages = { "/wake_up": [200], "/is_sleeping": [200, { is_sleeping: false }] };
+  const light = await engine(awake);
+  await dialects.vllm.wake!(light.endpoint, 1, never);
+  expect(light.asked).toEqual(["POST /wake_up", "GET /is_sleeping"]);
+  const deep = await engine({
+    ...awake,
+    ...{ "/wake_up?tags=weights": [200], "/collective_rpc": [200, { results: [null] }] },
+    ...{ "/wake_up?tags=kv_cache": [200], "/reset_prefix_cache": [200] },
+  });
+  await dialects.vllm.wake!(deep.endpoint, 2, never);
+  expect(deep.asked).toEqual([
+    ...["POST /wake_up?tags=weights", "POST /collective_rpc", "POST /wake_up?tags=kv_cache"],
+    ...["POST /reset_prefix_cache", "GET /is_sleeping"],
+  ]);
+  const asleep = await engine({ ...awake, "/is_sleeping": [200, { is_sleeping: true }] });
+  await expect(dialects.vllm.wake!(asleep.endpoint, 1, never)).rejects.toThrow("/is_sleeping says true");
+});
+
+test("an engine without metrics says nothing of itself", async () => {
+  const { endpoint } = await engine({ "/metrics": [501] });
+  await expect(dialects["llama-server"].metrics!(endpoint, never)).rejects.toThrow("/metrics answers 501");
+});

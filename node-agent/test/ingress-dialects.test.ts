@@ -1,0 +1,205 @@
+/** Streams as vLLM and SGLang word them (there are no recordings of these: after their sources), from end to end. */
+import { expect, test } from "vitest";
+import { chatRules, choicesOf, event, respond, respondEvents, Rig, type RigOptions } from "./ingress-rig.ts";
+
+const text = (content: string) => ({ index: 0, delta: { content }, finish_reason: null });
+const thought = (reasoning_content: string) => ({ index: 0, delta: { reasoning_content }, finish_reason: null });
+const role = { index: 0, delta: { role: "assistant", content: "" }, finish_reason: null };
+const finish = (finish_reason: string) => ({ index: 0, delta: {}, finish_reason });
+const call = (piece: object) => ({ index: 0, delta: { tool_calls: [{ index: 0, ...piece }] }, finish_reason: null });
+
+const vllmHead = { id: "chatcmpl-x", object: "chat.completion.chunk", created: 1, model: "served" };
+function vllm(delta: object, end: object = { finish_reason: null }, completion = 1): string {
+  const choice = { index: 0, delta, logprobs: null, ...end, token_ids: null };
+  const usage = { prompt_tokens: 9, total_tokens: 9 + completion, completion_tokens: completion };
+  return event({ ...vllmHead, choices: [choice], prompt_token_ids: null, prompt_text: null, usage });
+}
+const vllmUsage = event({
+  ...{ ...vllmHead, choices: [] },
+  usage: {
+    ...{ prompt_tokens: 9, total_tokens: 14, completion_tokens: 5 },
+    ...{ prompt_tokens_details: { cached_tokens: 8 }, completion_tokens_details: { reasoning_tokens: 2 } },
+  },
+});
+const done = event("[DONE]");
+const usage = {
+  ...{ prompt_tokens: 9, completion_tokens: 5, total_tokens: 14 },
+  ...{ prompt_tokens_details: { cached_tokens: 8 }, completion_tokens_details: { reasoning_tokens: 2 } },
+};
+
+const told = (stream: string) => choicesOf(stream.replace(done, ""));
+
+async function answer(stream: string, body: object, options: RigOptions = { dialect: "vllm" }) {
+  await using rig = await Rig.open((socket) => respondEvents(socket, stream), options);
+  const got = await rig.chat({ stream: true, stream_options: { include_usage: true }, ...body }).answer;
+  await rig.quiet();
+  return { ...got, records: rig.outbox.records };
+}
+
+test("vLLM: thoughts under their other name, a chunk on the border, text beside the finish", async () => {
+  const stream =
+    vllm({ role: "assistant", content: "" }, {}, 0) +
+    vllm({ reasoning: "Hm" }) +
+    vllm({ reasoning: "m.", content: "So" }, {}, 3) +
+    vllm({ content: " 42" }, { finish_reason: "stop", stop_reason: null }, 5) +
+    vllmUsage +
+    done;
+  const { records, trailer, text: all } = await answer(stream, {});
+  expect(told(all)).toEqual([role, thought("Hm"), thought("m."), text("So"), text(" 42"), finish("stop"), usage]);
+  expect(trailer).toBe("complete");
+  expect(all).not.toMatch(/served|chatcmpl-x|token_ids|stop_reason|prompt_text|"created":1,/);
+  expect(records).toMatchObject([{ promptTokens: 9, completionTokens: 5, reasoningTokens: 2, cachedTokens: 8 }]);
+});
+
+test("vLLM: a named function that ends with stop has called", async () => {
+  const tools = [{ type: "function", function: { name: "f" } }];
+  const stream =
+    vllm({ role: "assistant", content: "" }) +
+    vllm({
+      tool_calls: [{ id: "chatcmpl-tool-1", type: "function", index: 0, function: { name: "f", arguments: "" } }],
+    }) +
+    vllm({ tool_calls: [{ index: 0, function: { arguments: '{"a":1}' } }] }, { finish_reason: "stop" }) +
+    vllmUsage +
+    done;
+  const { text: all } = await answer(stream, { tools, tool_choice: { type: "function", function: { name: "f" } } });
+  expect(told(all)).toEqual([
+    ...[role, call({ id: "chatcmpl-tool-1", type: "function", function: { name: "f", arguments: "" } })],
+    ...[call({ function: { arguments: '{"a":1}' } }), finish("tool_calls"), usage],
+  ]);
+});
+
+test("vLLM: a switch that aborts is no end, nor is its error event with a terminator", async () => {
+  const said = vllm({ role: "assistant", content: "" }) + vllm({ content: "So" });
+  const aborted = await answer(said + vllm({}, { finish_reason: "abort", stop_reason: null }) + vllmUsage + done, {});
+  expect(aborted.text).not.toContain("[DONE]");
+  const error = { error: { message: "EngineCore encountered an issue", type: "InternalServerError", code: 500 } };
+  const died = await answer(said + event(error) + done, {});
+  expect(died.text).not.toMatch(/\[DONE\]|EngineCore/);
+  for (const { status } of [aborted, died]) expect(status).toBe(500);
+});
+
+test("vLLM: an error as the first event of a 200 is a status", async () => {
+  const error = { message: "This model's maximum context length is 1024 tokens.", type: "BadRequestError", code: 400 };
+  const { status, text: all } = await answer(event({ error }) + done, {});
+  expect(status).toBe(400);
+  expect(JSON.parse(all)).toMatchObject({ error: { type: "ContextWindowExceededError" } });
+});
+
+const overflow = JSON.stringify({
+  error: {
+    message:
+      "This model's maximum context length is 1024 tokens. However, you requested 100 output tokens and your prompt contains at least 925 input tokens, for a total of at least 1025 tokens.",
+    ...{ type: "BadRequestError", param: "input_tokens", code: 400 },
+  },
+});
+
+test.each([
+  [
+    "counts the prompt",
+    200,
+    '{"count":3000,"max_model_len":1024,"tokens":[]}',
+    /1024 tokens.* 3000 input tokens .* 100 output/,
+  ],
+  ["cannot count", 404, "", /1024 tokens.* at least 925 input tokens/],
+])("vLLM: an overflow is told with both counts when it %s", async (_name, status, count, message) => {
+  await using rig = await Rig.open(
+    (socket, { path }) => respond(socket, path === "/tokenize" ? status : 400, path === "/tokenize" ? count : overflow),
+    { dialect: "vllm" },
+  );
+  const got = await rig.chat({ max_tokens: 100 }).answer;
+  expect(got.status).toBe(400);
+  expect(JSON.parse(got.text)).toMatchObject({
+    error: { type: "ContextWindowExceededError", message: expect.stringMatching(message) as string },
+  });
+  expect(rig.engine.saw[1]).toMatchObject({
+    path: "/tokenize",
+    body: { messages: [{ content: "hi" }], add_generation_prompt: true },
+  });
+});
+
+const sglangHead = { id: "r", object: "chat.completion.chunk", model: "served" };
+let created = 0;
+const sglang = (delta: object, finish_reason: string | null = null) =>
+  event({
+    ...{ ...sglangHead, created: created++ },
+    choices: [
+      { index: 0, delta: { reasoning_content: null, ...delta }, logprobs: null, finish_reason, matched_stop: null },
+    ],
+  });
+
+test("SGLang: nulls everywhere, an own chunk for the finish, one of its own kind", async () => {
+  const stream =
+    sglang({ role: "assistant", content: "" }) +
+    sglang({ reasoning_content: "Hm", content: null }) +
+    sglang({ content: "42" }) +
+    sglang({}, "stop") +
+    event({ ...sglangHead, created: 9, choices: [], sglext: { x: 1 } }) +
+    event({ ...sglangHead, created: 9, choices: [], usage: usage }) +
+    done;
+  const { text: all, records } = await answer(stream, {}, { dialect: "openai" });
+  expect(told(all)).toEqual([role, thought("Hm"), text("42"), finish("stop"), usage]);
+  expect(all).not.toMatch(/sglext|matched_stop|null,"content"/);
+  expect(new Set(all.match(/"created":\d+/g))).toHaveProperty("size", 1);
+  expect(records).toMatchObject([{ source: "engine", promptTokens: 9, completionTokens: 5 }]);
+});
+
+test("a model that cannot be forced is told to have called, as the service says", async () => {
+  const rules = { ...chatRules, toolsEnforced: false };
+  const tools = [{ type: "function", function: { name: "f" } }];
+  const stream = sglang({ role: "assistant", content: "No." }) + sglang({}, "stop") + done;
+  const { text: all } = await answer(stream, { tools, tool_choice: "required", stream_options: null }, { rules });
+  expect(told(all)).toEqual([role, text("No."), finish("tool_calls")]);
+});
+
+test("a tool call of an engine that gives it no id gets one, in a stream and in a body", async () => {
+  const tools = [{ type: "function", function: { name: "f" } }];
+  const stream =
+    sglang({ tool_calls: [{ index: 0, function: { name: "f", arguments: { a: 1 } } }] }, "tool_calls") + done;
+  await using rig = await Rig.open((socket) => respondEvents(socket, stream));
+  const { requestId, answer: got } = rig.chat({ tools });
+  const { choices } = JSON.parse((await got).text) as { choices: unknown };
+  expect(choices).toEqual([
+    {
+      ...{ index: 0, logprobs: null, finish_reason: "tool_calls" },
+      message: {
+        ...{ role: "assistant", content: null },
+        tool_calls: [{ id: `call-${requestId}-0-0`, type: "function", function: { name: "f", arguments: '{"a":1}' } }],
+      },
+    },
+  ]);
+});
+
+test("probabilities of a completion are told in its own shape, whichever the engine uses", async () => {
+  const chatShape = {
+    content: [
+      {
+        id: 1,
+        token: "He",
+        logprob: -1,
+        bytes: [72, 101],
+        top_logprobs: [{ id: 1, token: "He", logprob: -1, bytes: [] }],
+      },
+    ],
+  };
+  const ownShape = { tokens: ["llo"], token_logprobs: [-2], top_logprobs: [{ llo: -2 }], text_offset: [2], extra: 1 };
+  const piece = (words: string, logprobs: object) =>
+    event({ choices: [{ index: 0, text: words, logprobs, finish_reason: null }] });
+  const stream =
+    piece("He", chatShape) +
+    piece("llo", ownShape) +
+    event({ choices: [{ index: 0, text: "", finish_reason: "stop" }] }) +
+    done;
+  await using rig = await Rig.open((socket) => respondEvents(socket, stream));
+  const got = await rig.send("/v1/completions", { prompt: "p", logprobs: 1 }).answer;
+  expect(JSON.parse(got.text)).toMatchObject({
+    choices: [
+      {
+        text: "Hello",
+        logprobs: {
+          ...{ tokens: ["He", "llo"], token_logprobs: [-1, -2] },
+          ...{ top_logprobs: [{ He: -1 }, { llo: -2 }], text_offset: [0, 2] },
+        },
+      },
+    ],
+  });
+});
