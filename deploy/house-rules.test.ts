@@ -92,7 +92,8 @@ test("every error code is documented", () => {
 });
 
 test("files stay short and have telling names", () => {
-  expect(files.filter((file) => source.get(file)!.split("\n").length > 321)).toEqual([]);
+  const linesMax = (file: string) => (isTest(file) ? 450 : 320);
+  expect(files.filter((file) => source.get(file)!.trimEnd().split("\n").length > linesMax(file))).toEqual([]);
   expect(files.filter((file) => /(^|\/)(utils?|helpers?|types|common|misc)(\/|\.ts$)/.test(file))).toEqual([]);
 });
 

@@ -70,7 +70,7 @@ export class Program implements AsyncDisposable {
     };
     if (entry.listen) this.#started.resolve(entry.listen);
     if (!["warn", "error", "fatal"].includes(entry.level) && entry["show"] !== true) return;
-    const { level, msg, time, name, show, ...rest } = entry;
+    const { level, msg, time: _time, name: _name, show, ...rest } = entry;
     console.error(
       `${this.#name} ${show === true ? "" : `${level}: `}${msg}${Object.keys(rest).length > 0 ? ` ${JSON.stringify(rest)}` : ""}`,
     );

@@ -6,8 +6,7 @@ import type { Metrics } from "./metrics.ts";
 import type { GpuReader, GpuReading } from "./report/gpu.ts";
 import { readHost, type HostReading } from "./report/host.ts";
 import type { RouterState } from "./report/router-links.ts";
-import type { AwakeEngine } from "./slots/slot-runner.ts";
-import type { SlotView } from "./slots/slot-view.ts";
+import type { AwakeEngine, SlotView } from "./slots/slot-view.ts";
 import type { Outbox } from "./usage/outbox.ts";
 
 export interface TelemetryParts {

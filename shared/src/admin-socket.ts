@@ -10,7 +10,9 @@ export const socketPathBytesMax = 107;
 /** Listens on the socket; what a killed process left behind there is replaced. The caller holds the directory's lock. */
 export async function listenOnSocket(server: Server, path: string): Promise<void> {
   if (Buffer.byteLength(path) > socketPathBytesMax) {
-    throw new StartError(`the path of the admin socket is over ${socketPathBytesMax} bytes: ${path}; choose a shorter data directory`);
+    throw new StartError(
+      `the path of the admin socket is over ${socketPathBytesMax} bytes: ${path}; choose a shorter data directory`,
+    );
   }
   rmSync(path, { force: true });
   const umask = process.umask(0o177);
@@ -32,17 +34,25 @@ export interface AdminAnswer {
 }
 
 /** One request to an admin socket. Rejects with `NobodyThere` if nothing listens. */
-export function askSocket(socketPath: string, method: "GET" | "POST" | "PATCH" | "DELETE", path: string, body?: unknown): Promise<AdminAnswer> {
+export function askSocket(
+  socketPath: string,
+  method: "GET" | "POST" | "PATCH" | "DELETE",
+  path: string,
+  body?: unknown,
+): Promise<AdminAnswer> {
   return new Promise((resolve, reject) => {
-    const request = httpRequest({ socketPath, method, path, headers: { "content-type": "application/json" } }, (response) => {
-      const chunks: Buffer[] = [];
-      response.on("data", (chunk: Buffer) => chunks.push(chunk));
-      response.once("error", reject);
-      response.once("end", () => {
-        const text = Buffer.concat(chunks).toString("utf8");
-        resolve({ status: response.statusCode ?? 0, body: text === "" ? undefined : (JSON.parse(text) as unknown) });
-      });
-    });
+    const request = httpRequest(
+      { socketPath, method, path, headers: { "content-type": "application/json" } },
+      (response) => {
+        const chunks: Buffer[] = [];
+        response.on("data", (chunk: Buffer) => chunks.push(chunk));
+        response.once("error", reject);
+        response.once("end", () => {
+          const text = Buffer.concat(chunks).toString("utf8");
+          resolve({ status: response.statusCode ?? 0, body: text === "" ? undefined : (JSON.parse(text) as unknown) });
+        });
+      },
+    );
     request.once("error", (error: NodeJS.ErrnoException) => {
       const absent = error.code === "ENOENT" || error.code === "ECONNREFUSED";
       reject(absent ? new NobodyThere(`nothing answers on ${socketPath}`) : error);

@@ -23,7 +23,7 @@ export function parseFactor(text: string | number): Millicredits | undefined {
 
 /** A decimal string with three places, such as `61.500`. */
 export function formatCredits(value: Millicredits): string {
-  const sign = value < 0n ? "-" : "";
-  const digits = (value < 0n ? -value : value).toString().padStart(4, "0");
+  const [, sign, amount] = /^(-?)(\d+)$/.exec(value.toString())!;
+  const digits = amount!.padStart(4, "0");
   return `${sign}${digits.slice(0, -3)}.${digits.slice(-3)}`;
 }

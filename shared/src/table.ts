@@ -3,8 +3,12 @@ export type Cell = string | number | undefined | null;
 
 /** An absent value is `–`, never 0. */
 export function formatTable(headers: readonly string[], rows: readonly (readonly Cell[])[]): string {
-  const text = rows.map((row) => row.map((cell) => (cell === undefined || cell === null || cell === "" ? "–" : String(cell))));
-  const widths = headers.map((header, column) => Math.max(header.length, ...text.map((row) => row[column]?.length ?? 0)));
+  const text = rows.map((row) =>
+    row.map((cell) => (cell === undefined || cell === null || cell === "" ? "–" : String(cell))),
+  );
+  const widths = headers.map((header, column) =>
+    Math.max(header.length, ...text.map((row) => row[column]?.length ?? 0)),
+  );
   const numeric = headers.map((_, column) => rows.length > 0 && rows.every((row) => typeof row[column] === "number"));
   const line = (cells: readonly string[]) =>
     cells

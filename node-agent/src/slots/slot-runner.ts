@@ -8,12 +8,12 @@ import { ApiError } from "@weiche/shared/errors.ts";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import { describeError } from "@weiche/shared/log.ts";
 import type { SlotConfig } from "../config.ts";
-import type { EngineEndpoint, EngineSpec, SlotEngines, SwitchPhase } from "../engines/engine.ts";
+import type { EngineSpec, SlotEngines, SwitchPhase } from "../engines/engine.ts";
 import type { Admission, AdmissionRequest } from "./admission.ts";
 import type { SlotEvents } from "./slot-events.ts";
 import { awakeEngine, createSlot, currentEpoch, wakeAtMs } from "./slot-state.ts";
 import type { Awake, RefusalKind, Slot, SlotEffect, SlotEvent, Ticket } from "./slot-state.ts";
-import { activeOf, kindOf, viewOf, type SlotKind, type SlotView } from "./slot-view.ts";
+import { activeOf, kindOf, viewOf, type AwakeEngine, type SlotKind, type SlotView } from "./slot-view.ts";
 import { transition } from "./slot.ts";
 import { SwitchMeter } from "./switch-meter.ts";
 
@@ -32,12 +32,6 @@ export type SlotChange = "state" | "load";
 export interface CloseOptions {
   readonly stopEngines: boolean;
   readonly deadlineMs: number;
-}
-
-export interface AwakeEngine {
-  readonly slot: SlotName;
-  readonly spec: EngineSpec;
-  readonly endpoint: EngineEndpoint;
 }
 
 interface Pending {

@@ -1,6 +1,7 @@
 /** How a slot looks from outside: what load reports, metrics and the choice among slots are made of. */
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import { unreachable } from "@weiche/shared/assert.ts";
+import type { EngineEndpoint, EngineSpec } from "../engines/engine.ts";
 import { awakeEngine, type Slot, type SlotState } from "./slot-state.ts";
 
 export type SlotKind = "empty" | "starting" | "active" | "draining-open" | "draining-closed" | "stopping" | "failed";
@@ -23,6 +24,13 @@ export interface SlotView {
   readonly maxConcurrent?: number;
   readonly retryInMs?: number;
   readonly sleepers: readonly ModelId[];
+}
+
+/** An engine that answers, for whoever measures it. */
+export interface AwakeEngine {
+  readonly slot: SlotName;
+  readonly spec: EngineSpec;
+  readonly endpoint: EngineEndpoint;
 }
 
 export function viewOf(slot: Slot, name: SlotName, sleepers: readonly ModelId[], nowMs: number): SlotView {

@@ -6,8 +6,8 @@ import type { SlotConfig } from "../config.ts";
 import type { SlotEngines } from "../engines/engine.ts";
 import type { Admission, AdmissionRequest, Admissions } from "./admission.ts";
 import type { SlotEvents } from "./slot-events.ts";
-import { SlotRunner, type AwakeEngine, type CloseOptions, type SlotChange } from "./slot-runner.ts";
-import type { SlotView } from "./slot-view.ts";
+import { SlotRunner, type CloseOptions, type SlotChange } from "./slot-runner.ts";
+import type { AwakeEngine, SlotView } from "./slot-view.ts";
 import type { transition } from "./slot.ts";
 
 export interface SlotsParts {
