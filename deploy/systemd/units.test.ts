@@ -1,0 +1,113 @@
+/** The units as systemd itself judges them, and what the agent's user may do to engine units. Needs `systemd-analyze`. */
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { runInNewContext } from "node:vm";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+const root = join(import.meta.dirname, "../..");
+const units = readdirSync(import.meta.dirname).filter((file) => file.endsWith(".service"));
+const text = (file: string) => readFileSync(join(import.meta.dirname, file), "utf8");
+let installed: string;
+
+/** The units with this checkout in the place of /opt/weiche, so that systemd finds what they start. */
+beforeAll(() => {
+  installed = mkdtempSync(join(tmpdir(), "weiche-units-"));
+  mkdirSync(join(installed, "engines"));
+  writeFileSync(join(installed, "engines", "a-small-24b"), "#!/bin/sh\n", { mode: 0o755 });
+  for (const unit of units) {
+    const here = text(unit)
+      .replaceAll("/opt/weiche/node_modules/node/bin/node", process.execPath)
+      .replaceAll("/opt/weiche", root)
+      .replaceAll("/etc/weiche/engines", join(installed, "engines"));
+    writeFileSync(join(installed, unit.replace("@.", "@a-small-24b.")), here);
+  }
+});
+afterAll(() => rmSync(installed, { recursive: true }));
+
+function analyze(...args: readonly string[]): { readonly status: number | null; readonly output: string } {
+  const { status, error, stdout, stderr } = spawnSync("systemd-analyze", args, { cwd: installed, encoding: "utf8" });
+  if (error) {
+    throw new Error(
+      `cannot run systemd-analyze (${(error as NodeJS.ErrnoException).code}); as root: apt-get update && apt-get install -y --no-install-recommends systemd`,
+    );
+  }
+  return { status, output: stdout + stderr };
+}
+
+test.each(["weiche-router", "weiche-node-agent", "weiche-engine@a-small-24b"])("%s is right to systemd", (unit) => {
+  const { status, output } = analyze("verify", "--man=no", `./${unit}.service`);
+  const aboutOurs = output.split("\n").filter((line) => line.includes("weiche"));
+  expect([status, aboutOurs]).toEqual([0, []]);
+});
+
+test.each([
+  ["weiche-router", 15],
+  ["weiche-node-agent", 20],
+  ["weiche-engine@a-small-24b", 20],
+])("%s is exposed to at most %i tenths", (unit, threshold) => {
+  const args = ["security", "--offline=yes", "--no-pager", `--threshold=${threshold}`, `./${unit}.service`];
+  const { status, output } = analyze(...args);
+  expect([status, output.split("\n").findLast((line) => line.includes("Overall"))]).toEqual([0, expect.any(String)]);
+});
+
+describe("a unit", () => {
+  test("never forbids memory that is written and executed: Node.js and engines compile", () => {
+    expect(units.filter((unit) => /^MemoryDenyWriteExecute=/m.test(text(unit)))).toEqual([]);
+  });
+  test("of the agent leaves engines alone, whatever happens to the agent", () => {
+    expect(text("weiche-node-agent.service")).toMatch(/^KillMode=process$/m);
+    expect(text("weiche-node-agent.service")).toMatch(/^OOMPolicy=continue$/m);
+    expect(text("weiche-node-agent.service")).not.toMatch(/^(PrivateUsers|PrivateIPC|RemoveIPC)=/m);
+  });
+  test("of an engine is started again by its slot, not by systemd", () => {
+    expect(text("weiche-engine@.service")).toMatch(/^Restart=no$/m);
+    expect(text("weiche-engine@.service")).toMatch(/^EnvironmentFile=\/var\/lib\/weiche\/agent\/units\/%i\.env$/m);
+  });
+  test("starts and documents with files that are there", () => {
+    const named = units.flatMap((unit) => [
+      ...[...text(unit).matchAll(/\/opt\/weiche\/([\w./-]+)/g)].map(([, file]) => file!),
+      ...[...text(unit).matchAll(/^ExecStart=\S+ (\S+\.ts)$/gm)].map(([, file]) => file!),
+    ]);
+    expect(named.length).toBeGreaterThan(5);
+    expect(named.filter((file) => !existsSync(join(root, file)))).toEqual([]);
+  });
+  test("runs as a user that sysusers makes", () => {
+    const users = units.map((unit) => /^User=(.+)$/m.exec(text(unit))?.[1]);
+    expect(users.filter((user) => !new RegExp(`^u ${user} `, "m").test(text("weiche.sysusers")))).toEqual([]);
+  });
+});
+
+describe("polkit", () => {
+  const asked = (user: string, unit: string, verb: string, id = "org.freedesktop.systemd1.manage-units"): string => {
+    const rules: ((action: object, subject: object) => string)[] = [];
+    const Result = { YES: "yes", NO: "no", NOT_HANDLED: "not handled" };
+    runInNewContext(text("50-weiche-engines.rules"), {
+      polkit: { Result, addRule: (rule: (typeof rules)[number]) => rules.push(rule) },
+    });
+    const details: Record<string, string> = { unit, verb };
+    return rules[0]!({ id, lookup: (name: string) => details[name] }, { user });
+  };
+  test.each(["start", "stop", "kill"])("lets the agent %s an engine", (verb) => {
+    expect(asked("weiche-agent", "weiche-engine@a-general-3.8-27b.service", verb)).toBe("yes");
+    expect(asked("weiche-agent", "weiche-engine@a-qwen\\x2f3.service", verb)).toBe("yes");
+  });
+  test.each([
+    ["weiche-router.service", "stop"],
+    ["ssh.service", "start"],
+    ["weiche-engine@.service", "start"],
+    ["weiche-engine@a.service.d/../../x.service", "start"],
+    ["x-weiche-engine@a.service", "start"],
+    ["weiche-engine@a.service", "set-property"],
+    ["weiche-engine@a.service", "restart"],
+  ])("does not let the agent do more: %s %s", (unit, verb) => {
+    expect(asked("weiche-agent", unit, verb)).toBe("no");
+  });
+  test("says nothing about others and other actions", () => {
+    expect(asked("weiche-engine", "weiche-engine@a.service", "start")).toBe("not handled");
+    expect(asked("weiche-agent", "weiche-engine@a.service", "start", "org.freedesktop.login1.reboot")).toBe(
+      "not handled",
+    );
+  });
+});
