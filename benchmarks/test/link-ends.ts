@@ -1,13 +1,14 @@
 /** Both ends of the data connections in one process, and what tests do with them. */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
+import type { ServerHttp2Stream } from "node:http2";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DataLink, type StreamHandler } from "@weiche/node-agent/src/report/data-link.ts";
+import { DataLink, type DataSession, type StreamHandler } from "@weiche/node-agent/src/report/data-link.ts";
 import { openDataConnections, type DataConnections } from "@weiche/router/src/nodes/data-connections.ts";
 import { NodeRegistry } from "@weiche/router/src/nodes/registry.ts";
 import type { UpstreamRequest, UpstreamResponse } from "@weiche/router/src/nodes/upstream.ts";
-import { systemClock } from "@weiche/shared/clock.ts";
+import { sleep, systemClock } from "@weiche/shared/clock.ts";
 import { millicredits } from "@weiche/shared/credits.ts";
 import { asId, uuidv7, type AccountId, type KeyId, type ModelId, type NodeId } from "@weiche/shared/ids.ts";
 import type { RequestId, SlotName, UserId } from "@weiche/shared/ids.ts";
@@ -23,7 +24,6 @@ export const random = createRandom(1);
 export function recorder<Events extends object>(): {
   readonly events: Events;
   readonly told: unknown[][];
-  names(): string[];
 } {
   const told: unknown[][] = [];
   const events = new Proxy({} as Events, {
@@ -32,7 +32,7 @@ export function recorder<Events extends object>(): {
       (...args: unknown[]) =>
         void told.push([String(name), ...args]),
   });
-  return { events, told, names: () => told.map(([name]) => String(name)) };
+  return { events, told };
 }
 
 export interface RouterEnd extends AsyncDisposable {
@@ -92,6 +92,19 @@ export function requestOf(given: Partial<UpstreamRequest> = {}): UpstreamRequest
   };
 }
 
+export function sessionsOf(router: RouterEnd): number {
+  return router.registry.details(0)[0]!.dataSessions;
+}
+
+/** Resolves once the router has so many sessions. */
+export async function linked(router: RouterEnd, sessions = 1): Promise<void> {
+  const deadlineMs = systemClock.monotonicMs() + 5_000;
+  while (sessionsOf(router) !== sessions) {
+    if (systemClock.monotonicMs() > deadlineMs) throw new Error(`not ${sessions} data sessions within 5 s`);
+    await sleep(systemClock, 5);
+  }
+}
+
 export interface AgentEnd extends AsyncDisposable {
   readonly link: DataLink;
   readonly told: unknown[][];
@@ -126,6 +139,19 @@ export function answering(...chunks: readonly (string | Buffer)[]): StreamHandle
     for (const chunk of chunks) stream.write(chunk);
     stream.end();
   };
+}
+
+/** Takes streams, answers with a head and one chunk, and leaves the rest to the test. */
+export function holding() {
+  const streams: ServerHttp2Stream[] = [];
+  const closed: { readonly rstCode: number; readonly routerLost: boolean }[] = [];
+  const handle = (stream: ServerHttp2Stream, _headers: unknown, session: DataSession) => {
+    streams.push(stream);
+    stream.once("close", () => closed.push({ rstCode: stream.rstCode, routerLost: session.routerLost() }));
+    stream.respond({ ":status": 200 }, { waitForTrailers: true });
+    stream.write("begun ");
+  };
+  return { streams, closed, handle };
 }
 
 /** Certificates as an operator makes them, in a directory of their own. */

@@ -155,7 +155,8 @@ describe("certificate files", () => {
   test("that do not fit leave the ones before in use, and are told about once", async () => {
     const clock = new VirtualClock();
     const paths = ours.node("misfit");
-    const { events, names } = recorder<TlsFilesEvents>();
+    const { events, told } = recorder<TlsFilesEvents>();
+    const names = () => told.map(([event]) => event);
     using tls = openTlsFiles(paths, clock, events);
     const before = tls.current;
     copyFileSync(ours.paths(`node-${node}`).cert, paths.cert);

@@ -8,6 +8,8 @@ type Message = Readonly<Record<string, unknown>>;
 
 export class LinkClient implements Disposable {
   readonly received: Message[] = [];
+  /** Resolves with the first thing the router says. */
+  readonly welcomed: Promise<void>;
   /** Resolves when the link has ended, with its status. */
   readonly ended: Promise<{ readonly code: number; readonly details: string }>;
   readonly call: ClientDuplexStream<Message, Message>;
@@ -23,6 +25,7 @@ export class LinkClient implements Disposable {
     this.#client = client;
     this.call = client.link();
     this.call.on("data", (message: Message) => this.received.push(message));
+    this.welcomed = new Promise((resolve) => this.call.once("data", () => resolve()));
     this.ended = new Promise((resolve) => {
       this.call.on("error", ({ code, details }: ServiceError) => resolve({ code, details }));
       this.call.on("status", resolve);

@@ -120,7 +120,7 @@ export class DataLink {
     const group = this.#current;
     try {
       const session = await dialDataSession(address, { ...this.#options, onStreams: () => this.#fill() });
-      if (!this.#address || group !== this.#current) {
+      if (address !== this.#address || group !== this.#current) {
         session.destroy(); // no longer wanted, or dialled with the certificate of before
         return true;
       }

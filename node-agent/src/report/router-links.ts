@@ -49,6 +49,8 @@ export interface RouterState {
 const resolveEveryMs = 30_000;
 /** As long as a name has no answer. */
 const resolveAgainMs = 2_000;
+/** A busy node changes with every request: no router needs to hear of each. */
+const reportSpacingMs = 20;
 const closeMsMax = 2_000;
 
 /** For `resolve`. */
@@ -81,6 +83,7 @@ export class RouterLinks {
   #resolveTimer: Timer | undefined;
   #resolving: Promise<void> | undefined;
   #reportTimer: Timer | undefined;
+  #reportedAtMs = -Infinity;
   #generation = 0n;
   #isDraining = false;
 
@@ -90,18 +93,21 @@ export class RouterLinks {
     void this.#resolve();
   }
 
-  /** A slot is in another state: every router hears of it now, once for all that happens in this turn. */
+  /** Something is different: every router hears of it now, or a moment after the last time. */
   reportSoon(): void {
-    this.#reportTimer ??= this.#options.clock.after(0, () => {
+    const { clock } = this.#options;
+    const waitMs = this.#reportedAtMs + reportSpacingMs - clock.monotonicMs();
+    this.#reportTimer ??= clock.after(Math.max(0, waitMs), () => {
       this.#reportTimer = undefined;
+      this.#reportedAtMs = clock.monotonicMs();
       for (const link of this.#live.values()) link.report();
     });
   }
 
   states(): readonly RouterState[] {
-    return [...this.#dialled.values()].map(({ address, link, routerId = "" }) => ({
+    return [...this.#dialled.values()].map(({ address, routerId = "" }) => ({
       address: describe(address),
-      state: link?.welcome ? "linked" : "connecting",
+      state: this.#live.has(routerId) ? "linked" : "connecting",
       dataSessions: this.#dataLinks.get(routerId)?.sessions ?? 0,
     }));
   }
@@ -163,7 +169,9 @@ export class RouterLinks {
     const dialled: Dialled = { address, backoff: new Backoff(clock, random), isGone: false };
     this.#dialled.set(key, dialled);
     const loop = this.#keepLinked(dialled)
-      .catch(() => {}) // aborted by `close`
+      .catch((error) => {
+        if (!this.#stop.signal.aborted) throw error;
+      })
       .finally(() => {
         this.#dialled.delete(key);
         this.#loops.delete(loop);

@@ -64,7 +64,11 @@ export async function openDataConnections(options: DataConnectionsOptions): Prom
   const listener = await openNodeListener({
     ...options,
     what: "data connections",
-    accept: (socket) => void sessions.admit(socket),
+    accept: (socket) =>
+      void sessions.admit(socket).catch((error: Error) => {
+        options.events.dataSessionRefused("identity", error.message);
+        socket.destroy();
+      }),
     onTlsRefused: (reason) => options.events.dataSessionRefused("tls", reason),
   });
   return {
@@ -105,7 +109,7 @@ class DataSessions {
       settings: { initialWindowSize: routerWindowBytes, enablePush: false },
       maxSessionMemory: sessionMemoryMiB,
     });
-    // Never the session: it would reset its streams one by one, and the agent would take that for clients that leave.
+    // Not the session: closing, it would reset its streams one by one, which the agent takes for clients that leave.
     const cut = () => void socket.destroy();
     this.#open.add(http2);
     http2.on("error", () => {}); // `close` follows and is dealt with
@@ -127,6 +131,7 @@ class DataSessions {
       events.dataSessionRefused("too-many", node);
       return cut();
     }
+    if (http2.closed || http2.destroyed) return;
     this.#use({ node, bootId: identity.bootId, http2, cut, streams: 0 });
   }
 

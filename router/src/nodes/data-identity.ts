@@ -11,6 +11,7 @@ const answerBytesMax = 4_096;
 export async function askIdentity(session: ClientHttp2Session, clock: Clock): Promise<NodeIdentity | string> {
   const stream = session.request({ ":method": "GET", ":path": identityPath });
   const timer = clock.after(answerMsMax, () => stream.close(constants.NGHTTP2_CANCEL));
+  stream.on("error", () => {}); // told by the reader
   let bytes = 0;
   stream.on("data", (chunk: Buffer) => {
     bytes += chunk.length;

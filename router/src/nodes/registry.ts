@@ -109,7 +109,9 @@ export class NodeRegistry {
   }
 
   sessionDown(node: NodeId): void {
-    this.#entry(node).dataSessions--;
+    const entry = this.#entry(node);
+    entry.dataSessions--;
+    if (entry.dataSessions === 0 && !entry.hello) this.#nodes.delete(node);
   }
 
   /** Counts a request of this router to the slot until the returned function is called, once. */
