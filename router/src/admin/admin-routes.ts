@@ -6,7 +6,7 @@ import { parseFactor } from "@weiche/shared/credits.ts";
 import { asId, type AccountId, type KeyId, type UserId } from "@weiche/shared/ids.ts";
 import { Refused } from "../accounts/refused.ts";
 import type { Restrictions } from "../accounts/users.ts";
-import { usageParts } from "../credits/usage-report.ts";
+import { usageParts } from "../credits/usage-parts.ts";
 import type { AdminContext } from "./admin-api.ts";
 
 const closed = { additionalProperties: false } as const;
@@ -15,7 +15,7 @@ const id = Type.String({ pattern: "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" 
 const name = Type.String({
   minLength: 1,
   maxLength: 200,
-  pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f]*\\S[^\\u0000-\\u001f\\u007f-\\u009f]*$",
+  pattern: "^(?=.*\\S)[^\\u0000-\\u001f\\u007f-\\u009f]+$",
 });
 const email = Type.String({
   maxLength: 254,

@@ -3,9 +3,11 @@ import { join, resolve } from "node:path";
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { NobodyThere, askSocket } from "@weiche/shared/admin-socket.ts";
 import { parseFactor } from "@weiche/shared/credits.ts";
-import { usageParts, type UsageReport } from "../credits/usage-report.ts";
+import { usageParts } from "../credits/usage-parts.ts";
+import type { UsageReport } from "../credits/usage-report.ts";
 import { itemText, listText, type Item } from "./cli-text.ts";
-import { modelsText, nodesText, type ModelForOperators, type NodeForOperators } from "./node-views.ts";
+import { modelsText, nodesText } from "./node-tables.ts";
+import type { ModelForOperators, NodeForOperators } from "./node-views.ts";
 
 class Failed extends Error {}
 
@@ -32,7 +34,7 @@ export async function runCli(args: readonly string[], env: NodeJS.ProcessEnv, de
   }
   /** Asks and shows the one thing that comes back. */
   async function act(method: Method, path: string, body?: object): Promise<void> {
-    const item = await ask<Item>(method, path, body);
+    const item = await ask<Item>(method, path, body ?? {});
     print(item, itemText(item));
   }
   async function list(path: string, columns: readonly string[]): Promise<void> {

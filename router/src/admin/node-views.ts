@@ -2,7 +2,6 @@
 import { factorAt, type Catalogue } from "@weiche/shared/catalogue.ts";
 import { formatCredits } from "@weiche/shared/credits.ts";
 import type { ModelId } from "@weiche/shared/ids.ts";
-import { formatTable } from "@weiche/shared/table.ts";
 import type { NodeDetail } from "../nodes/registry.ts";
 import type { SlotView } from "../nodes/node-view.ts";
 
@@ -42,33 +41,6 @@ export function modelsForOperators(catalogue: Catalogue, details: readonly NodeD
 
 export type NodeForOperators = ReturnType<typeof nodesForOperators>[number];
 export type ModelForOperators = ReturnType<typeof modelsForOperators>[number];
-
-/** A line for each slot. */
-export function nodesText(nodes: readonly NodeForOperators[]): string {
-  if (nodes.length === 0) return "no node has linked yet";
-  const rows = nodes.flatMap(({ name, state, slots }) =>
-    slots.map((slot) => [name, state, slot.name, slot.state, slot.active, slot.next, slot.running, slot.waiting]),
-  );
-  return formatTable(["NODE", "STATE", "SLOT", "SLOT STATE", "ACTIVE", "NEXT", "RUNNING", "WAITING"], rows);
-}
-
-export function modelsText(models: readonly ModelForOperators[]): string {
-  const where = (nodes: ModelForOperators["nodes"]) =>
-    nodes.map(
-      ({ name, state, active }) => `${name} (${state === "live" ? (active ? "active" : "wakes on request") : state})`,
-    );
-  return formatTable(
-    ["MODEL", "STATUS", "CATEGORY", "CONTEXT", "FACTOR", "NODES"],
-    models.map((model) => [
-      model.id,
-      model.status,
-      model.category,
-      model.contextTokens,
-      model.factor,
-      where(model.nodes).join(", "),
-    ]),
-  );
-}
 
 function nodeState(view: NodeDetail["view"], linked: boolean): NodeState {
   if (!linked) return "gone";

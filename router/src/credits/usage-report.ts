@@ -7,9 +7,7 @@ import { germanDay } from "../accounts/billing-period.ts";
 import { found } from "../accounts/refused.ts";
 import { periodOf } from "../accounts/subscription.ts";
 import { instantText, type Database } from "../db/database.ts";
-
-export const usageParts = ["day", "model", "key", "user"] as const;
-export type UsagePart = (typeof usageParts)[number];
+import type { UsagePart } from "./usage-parts.ts";
 
 /** `from` and `to`: German days, both included; absent: the current billing period, without a package this month. */
 export interface UsageWish {
