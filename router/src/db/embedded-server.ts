@@ -71,12 +71,14 @@ const initialSettings = {
   log_timezone: "UTC",
 };
 
-/** Given at each start, so that nothing in the folder overrules them. The log never shows statements or values. */
+/** Given at each start, so that nothing in the folder overrules them. The log never shows statements or values:
+ *  errors of statements, which may quote them, go to the router alone. */
 const fixedSettings = {
   fsync: "on",
   full_page_writes: "on",
   synchronous_commit: "on",
   log_statement: "none",
+  log_min_messages: "log",
   log_min_error_statement: "panic",
   log_min_duration_statement: "-1",
   log_error_verbosity: "terse",
