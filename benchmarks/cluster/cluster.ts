@@ -4,7 +4,16 @@
  * again on its own.
  */
 import { execFile, spawn, type ChildProcess } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { once } from "node:events";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -26,7 +35,7 @@ export interface ClusterOptions {
 }
 
 export class Cluster implements AsyncDisposable {
-  readonly directory = mkdtempSync(join(tmpdir(), "weiche-cluster-"));
+  readonly directory = reachableDirectory("weiche-cluster-");
   readonly agents = new Map<string, RunningProgram>();
   router!: RunningProgram;
   readonly #options: ClusterOptions;
@@ -210,6 +219,13 @@ export async function until(
     if (performance.now() > deadlineMs) throw new Error(`waited ${boundMs} ms for ${what}`);
     await sleep(25);
   }
+}
+
+/** A temporary directory that the database's own user can pass, where a test runs as root. */
+export function reachableDirectory(prefix: string): string {
+  const directory = mkdtempSync(join(tmpdir(), prefix));
+  chmodSync(directory, 0o711);
+  return directory;
 }
 
 /** Whether a process runs; one that is dead and that nobody has reaped does not. */

@@ -1,16 +1,15 @@
 /** `npm start` as a new user meets it, with the official OpenAI client and the real engine. */
 import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import OpenAI from "openai";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { enginePids, isAlive, until } from "../cluster/cluster.ts";
+import { enginePids, isAlive, reachableDirectory, until } from "../cluster/cluster.ts";
 
 const root = join(import.meta.dirname, "../..");
-const dataDir = mkdtempSync(join(tmpdir(), "weiche-demo-"));
+const dataDir = reachableDirectory("weiche-demo-");
 const anyPort = "127.0.0.1:0";
 const env = {
   ...process.env,

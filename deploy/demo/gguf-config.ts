@@ -1,5 +1,5 @@
 /** `npm start -- --gguf FILE`: the demonstration with one more model in its chat slot. */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, readFileSync, readSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { parse, stringify } from "yaml";
 import { StartError } from "@weiche/shared/directory-lock.ts";
@@ -13,7 +13,7 @@ const contextTokens = 8192;
 
 /** Writes copies of the demonstration's files into the data directory and returns their paths and the model's id. */
 export function writeGgufConfig(file: string, dataDir: string): { router: string; agent: string; model: string } {
-  if (!existsSync(file)) throw new StartError(`there is no file ${file}`);
+  requireGguf(file);
   const model = basename(file)
     .replace(/\.gguf$/i, "")
     .replace(/[^A-Za-z0-9._-]+/g, "-")
@@ -41,4 +41,22 @@ export function writeGgufConfig(file: string, dataDir: string): { router: string
   writeFileSync(join(folder, "catalogue.yaml"), stringify(catalogue));
   writeFileSync(join(folder, "router.yaml"), readFileSync(join(here, "router.yaml"), "utf8"));
   return { router: join(folder, "router.yaml"), agent: join(folder, "agent.yaml"), model };
+}
+
+/** An engine would say the same, but only at the first request. */
+function requireGguf(file: string): void {
+  try {
+    using opened = openFile(file);
+    const magic = Buffer.alloc(4);
+    readSync(opened.descriptor, magic);
+    if (magic.toString("latin1") !== "GGUF") throw new StartError(`${file} is not a GGUF file`);
+  } catch (error) {
+    if (error instanceof StartError) throw error;
+    throw new StartError(`cannot read ${file}: ${(error as NodeJS.ErrnoException).code}`);
+  }
+}
+
+function openFile(file: string): Disposable & { readonly descriptor: number } {
+  const descriptor = openSync(file, "r");
+  return { descriptor, [Symbol.dispose]: () => closeSync(descriptor) };
 }

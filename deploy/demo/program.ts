@@ -6,6 +6,8 @@ import { StartError } from "@weiche/shared/directory-lock.ts";
 
 /** A program that dies this soon after its start is not started again. */
 const aliveMsMin = 2_000;
+/** What it said last may still be on its way when it is gone. */
+const lastWordsMs = 50;
 
 export class Program implements AsyncDisposable {
   readonly #name: string;
@@ -15,6 +17,9 @@ export class Program implements AsyncDisposable {
   readonly #started = Promise.withResolvers<Record<string, string>>();
   #child: ChildProcess;
   #stopping = false;
+  #isUp = false;
+  /** Why it did not start, if it said so. */
+  #lastError: string | undefined;
   #gone = Promise.withResolvers<void>();
 
   constructor(name: string, args: readonly string[], logFile: string, env: NodeJS.ProcessEnv) {
@@ -53,9 +58,13 @@ export class Program implements AsyncDisposable {
     createInterface(child.stdout!).on("line", (line) => this.#line(line));
     createInterface(child.stderr!).on("line", (line) => {
       this.#log.write(`${line}\n`);
-      console.error(line);
+      this.#lastError = line.replace(/^[a-z-]+: /, "");
+      if (this.#isUp) console.error(line);
     });
-    child.once("exit", (code, signal) => this.#exited(signal ?? `exit code ${code}`, performance.now() - startedMs));
+    child.once("exit", (code, signal) => {
+      const livedMs = performance.now() - startedMs;
+      setTimeout(() => this.#exited(signal ?? `exit code ${code}`, livedMs), lastWordsMs);
+    });
     return child;
   }
 
@@ -68,19 +77,26 @@ export class Program implements AsyncDisposable {
       listen?: Record<string, string>;
       [key: string]: unknown;
     };
-    if (entry.listen) this.#started.resolve(entry.listen);
+    if (entry.listen) {
+      this.#isUp = true;
+      this.#started.resolve(entry.listen);
+    }
     if (!["warn", "error", "fatal"].includes(entry.level) && entry["show"] !== true) return;
     const { level, msg, time: _time, name: _name, show, ...rest } = entry;
     console.error(
-      `${this.#name} ${show === true ? "" : `${level}: `}${msg}${Object.keys(rest).length > 0 ? ` ${JSON.stringify(rest)}` : ""}`,
+      `${this.#name}: ${show === true ? "" : `${level}: `}${msg}${Object.keys(rest).length > 0 ? ` ${JSON.stringify(rest)}` : ""}`,
     );
   }
 
   #exited(reason: string, livedMs: number): void {
     if (this.#stopping) return this.#gone.resolve();
-    if (livedMs < aliveMsMin) {
+    if (!this.#isUp || livedMs < aliveMsMin) {
+      const why = `the ${this.#name} could not start: ${this.#lastError ?? reason}`;
       this.#gone.resolve();
-      this.#started.reject(new StartError(`the ${this.#name} could not start (${reason})`));
+      this.#started.reject(new StartError(why));
+      if (!this.#isUp) return;
+      console.error(`weiche: ${why}`);
+      process.exitCode = 1;
       process.kill(process.pid, "SIGTERM");
       return;
     }

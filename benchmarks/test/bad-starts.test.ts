@@ -1,0 +1,132 @@
+/** What cannot start says so in one clear line and ends with exit code 1. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { reachableDirectory } from "../cluster/cluster.ts";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+const root = join(import.meta.dirname, "../..");
+const anyPort = "127.0.0.1:0";
+const listeners = ["API", "PORTAL", "NODES", "DATA", "OPS", "AGENT_OPS"].map((name) => `WEICHE_${name}_LISTEN`);
+let directory: string;
+beforeAll(() => (directory = reachableDirectory("weiche-bad-")));
+afterAll(() => rmSync(directory, { recursive: true }));
+
+/** Runs a program until it ends; returns its exit code and what it said on stderr. */
+async function run(file: string, args: readonly string[], more: Record<string, string>) {
+  const env = {
+    ...process.env,
+    ...Object.fromEntries(listeners.map((name) => [name, anyPort])),
+    WEICHE_DATA_DIR: join(directory, "data"),
+    ...more,
+  };
+  const child = spawn(process.execPath, [join(root, file), ...args], { env, stdio: ["ignore", "ignore", "pipe"] });
+  let said = "";
+  child.stderr.on("data", (chunk: Buffer) => (said += chunk.toString()));
+  const [code] = (await once(child, "exit")) as [number];
+  return { code, lines: said.trim().split("\n") };
+}
+
+function file(name: string, text: string): string {
+  const path = join(directory, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+const router = "router/src/main.ts";
+const agent = "node-agent/src/main.ts";
+const start = "deploy/start.ts";
+
+const cases: [name: string, program: string, args: string[], env: () => Record<string, string>, line: RegExp][] = [
+  [
+    "an unknown key of router.yaml",
+    router,
+    [],
+    () => ({ WEICHE_CONFIG: file("a.yaml", "catalogue: c.yaml\nlimts: {}\n") }),
+    /^weiche-router: .*a\.yaml:2: unknown key "limts"; did you mean "limits"\?$/,
+  ],
+  [
+    "an unknown key of agent.yaml",
+    agent,
+    [],
+    () => ({ WEICHE_AGENT_CONFIG: file("b.yaml", "node: x\nslots:\n  - name: a\n    engine: []\n") }),
+    /^weiche-node-agent: .*b\.yaml:\d: .*did you mean "engines"\?/,
+  ],
+  [
+    "a file that is not there",
+    router,
+    [],
+    () => ({ WEICHE_CONFIG: "/nowhere/router.yaml" }),
+    /^weiche-router: cannot read \/nowhere\/router\.yaml: ENOENT$/,
+  ],
+  [
+    "a mistake in the catalogue",
+    router,
+    [],
+    () => {
+      file("c.yaml", "- id: x\n  category: languge\n");
+      return { WEICHE_CONFIG: file("d.yaml", "catalogue: c.yaml\n") };
+    },
+    /^weiche-router: .*c\.yaml:\d+: .*category.* must be one of/,
+  ],
+  [
+    "a listener for nodes beyond loopback without TLS",
+    router,
+    [],
+    () => ({ WEICHE_NODES_LISTEN: "0.0.0.0:0" }),
+    /^weiche-router: .*listen\.nodes 0\.0\.0\.0:0 is not loopback: it needs nodes\.tls/,
+  ],
+  [
+    "an address that is none",
+    router,
+    [],
+    () => ({ WEICHE_API_LISTEN: "8080" }),
+    /^weiche-router: listen\.api: "8080" is not host:port$/,
+  ],
+  [
+    "a GGUF that is not there",
+    start,
+    ["--gguf", "/nowhere/model.gguf"],
+    () => ({}),
+    /^weiche: cannot read \/nowhere\/model\.gguf: ENOENT$/,
+  ],
+  [
+    "a GGUF that is none",
+    start,
+    ["--gguf", join(root, "package.json")],
+    () => ({}),
+    /^weiche: .*package\.json is not a GGUF file$/,
+  ],
+];
+
+test.each(cases)("%s", async (_name, program, args, env, line) => {
+  const { code, lines } = await run(program, args, env());
+  expect(lines).toEqual([expect.stringMatching(line)]);
+  expect(code).toBe(1);
+});
+
+test.each([
+  ["the router alone", router, "weiche-router: "],
+  ["npm start", start, "weiche: the router could not start: "],
+])("a port in use, %s", async (_name, program, prefix) => {
+  const taken = createServer().listen(0, "127.0.0.1");
+  await once(taken, "listening");
+  const address = `127.0.0.1:${(taken.address() as { port: number }).port}`;
+  const { code, lines } = await run(program, [], { WEICHE_API_LISTEN: address });
+  const others = lines.filter((line) => !line.startsWith("router: the database runs as another user"));
+  expect(others).toEqual([`${prefix}cannot listen on ${address} (API): the port is in use`]);
+  expect(code).toBe(1);
+  taken.close();
+});
+
+test("an agent whose port is in use", async () => {
+  const taken = createServer().listen(0, "127.0.0.1");
+  await once(taken, "listening");
+  const address = `127.0.0.1:${(taken.address() as { port: number }).port}`;
+  const { code, lines } = await run(agent, [], { WEICHE_AGENT_OPS_LISTEN: address });
+  expect(lines).toEqual([`weiche-node-agent: cannot listen on ${address} (operations): the port is in use`]);
+  expect(code).toBe(1);
+  taken.close();
+});
