@@ -59,7 +59,7 @@ export function giveUp(slot: Slot, nowMs: number, effects: SlotEffect[]): Slot {
   if (state.kind !== "starting" || state.givenUp) return slot;
   effects.push({ kind: "giveUp", epoch: state.epoch });
   const givenUp: SlotState = { ...state, givenUp: true, deadlineMs: nowMs + slot.limits.stopMsMax };
-  return enter(fail(slot, state.model, 0, nowMs, effects), givenUp, nowMs);
+  return { ...fail(slot, state.model, 0, nowMs, effects), state: givenUp, stateSinceMs: nowMs };
 }
 
 /** An engine may be awake that should not be: everybody is refused until it is known to be gone. */

@@ -4,12 +4,12 @@
  */
 import { assert, unreachable } from "@weiche/shared/assert.ts";
 import type { Clock, Timer } from "@weiche/shared/clock.ts";
-import { ApiError } from "@weiche/shared/errors.ts";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import { describeError } from "@weiche/shared/log.ts";
 import type { SlotConfig } from "../config.ts";
 import type { EngineSpec, SlotEngines, SwitchPhase } from "../engines/engine.ts";
 import type { Admission, AdmissionRequest } from "./admission.ts";
+import { refusalError } from "./refusal.ts";
 import type { SlotEvents } from "./slot-events.ts";
 import { awakeEngine, createSlot, currentEpoch, wakeAtMs } from "./slot-state.ts";
 import type { Awake, RefusalKind, Slot, SlotEffect, SlotEvent, Ticket } from "./slot-state.ts";
@@ -41,13 +41,6 @@ interface Pending {
   readonly reject: (reason: Error) => void;
   readonly onAbort: () => void;
 }
-
-const refusals: Record<RefusalKind, string> = {
-  model_switching: "The model's slot is switching to another model.",
-  model_unavailable: "The model cannot be started at the moment.",
-  overloaded: "Too many requests for this model.",
-  maintenance: "The node is in maintenance.",
-};
 
 export class SlotRunner {
   readonly name: SlotName;
@@ -234,7 +227,7 @@ export class SlotRunner {
     const pending = this.#taken(ticket);
     if (!pending) return;
     this.#parts.events.requestRefused(this.name, pending.request.model, refusal, this.#nowMs() - pending.sinceMs);
-    pending.reject(new ApiError(refusal, refusals[refusal], { retryAfterSeconds: retryAfterMs / 1000 }));
+    pending.reject(refusalError(refusal, retryAfterMs));
   }
 
   #leave(ticket: Ticket): void {

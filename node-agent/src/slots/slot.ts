@@ -52,7 +52,7 @@ import {
   withoutWish,
 } from "./slot-moves.ts";
 import { awakeEngine, currentEpoch } from "./slot-state.ts";
-import type { Awake, RefusalKind, Slot, SlotEffect, SlotEvent, Waiter } from "./slot-state.ts";
+import type { Awake, FoundEngine, RefusalKind, Slot, SlotEffect, SlotEvent, Waiter } from "./slot-state.ts";
 
 const maintenanceRetryMs = 30_000;
 /** A place gets free whenever a request ends; no better guess is known. */
@@ -82,10 +82,9 @@ function apply(slot: Slot, event: SlotEvent, nowMs: number, effects: SlotEffect[
     case "readopt":
       return state.kind === "adopting" ? adopt(slot, 0, nowMs, effects) : slot;
     case "adopted":
-      if (event.found) return activated(slot, { ...event.found, epoch: event.epoch, sinceMs: nowMs }, nowMs, effects);
-      return enter(slot, { kind: "empty" }, nowMs);
+      return adopted(slot, event.found, nowMs, effects);
     case "adoptFailed":
-      return stuck(slot, undefined, nowMs, effects);
+      return state.kind === "adopting" ? stuck(slot, undefined, nowMs, effects) : slot;
     case "started":
       return started(slot, event.endpoint, nowMs, effects);
     case "startFailed":
@@ -146,7 +145,8 @@ function request(slot: Slot, waiter: Waiter, nowMs: number, effects: SlotEffect[
   if (slot.maintenance) return refused("maintenance", maintenanceRetryMs);
   const engine = awakeEngine(state);
   if (engine?.model === model) {
-    if (engine.suspectedAtMs !== undefined) return refused("model_unavailable", switchEstimateMs(slot, model));
+    const restartMs = Math.max(backoffLeftMs(slot, model, nowMs), switchEstimateMs(slot, model));
+    if (engine.suspectedAtMs !== undefined) return refused("model_unavailable", restartMs);
     if (state.kind === "draining" && nowMs >= state.closesAtMs)
       return refused("model_switching", switchEstimateMs(slot, state.next));
     if (placesLeft(slot, model) <= 0) return refused("overloaded", fullRetryMs);
@@ -154,9 +154,16 @@ function request(slot: Slot, waiter: Waiter, nowMs: number, effects: SlotEffect[
   }
   const restsMs = backoffLeftMs(slot, model, nowMs);
   if (restsMs > 0) return refused("model_unavailable", restsMs);
-  if (state.kind === "stuck") return refused("model_unavailable", state.retryAtMs - nowMs);
+  if (state.kind === "stuck" && nowMs < state.retryAtMs) return refused("model_unavailable", state.retryAtMs - nowMs);
   if (slot.waiters.length >= slot.limits.waitersMax) return refused("overloaded", switchEstimateMs(slot, model));
   return { ...slot, waiters: [...slot.waiters, waiter] };
+}
+
+function adopted(slot: Slot, found: FoundEngine | undefined, nowMs: number, effects: SlotEffect[]): Slot {
+  const { state } = slot;
+  if (state.kind !== "adopting") return slot;
+  if (!found) return enter(slot, { kind: "empty" }, nowMs);
+  return activated(slot, { ...found, epoch: state.epoch, sinceMs: nowMs }, nowMs, effects);
 }
 
 function activated(slot: Slot, engine: Awake, nowMs: number, effects: SlotEffect[]): Slot {
@@ -203,26 +210,34 @@ function exited(slot: Slot, model: ModelId, nowMs: number, effects: SlotEffect[]
 
 /** Waiters go on, and the engine is put away when it is time: the only place where a switch begins. */
 function serve(before: Slot, engine: Awake, nowMs: number, effects: SlotEffect[]): Slot {
-  const { limits } = before;
+  const { model } = engine;
   const suspect = engine.suspectedAtMs !== undefined;
-  const other = before.waiters.find((waiter) => waiter.model !== engine.model);
-  const closesAtMs = engine.suspectedAtMs ?? (other ? other.sinceMs + limits.drainOpenMsMax : Infinity);
+  const other = before.waiters.find((waiter) => waiter.model !== model);
+  const closesAtMs = closingTimeMs(before, engine, other);
   const closed = nowMs >= closesAtMs;
   const older = closed ? before.waiters.slice(0, other ? before.waiters.indexOf(other) : 0) : before.waiters;
   const slot = admit(before, engine, older, nowMs, effects);
 
-  const wish = slot.wish !== undefined && backoffLeftMs(slot, slot.wish, nowMs) === 0 ? slot.wish : undefined;
-  const next = other?.model ?? (suspect ? engine.model : wish);
-  const rested = nowMs >= engine.sinceMs + limits.minResidencyMs;
-  if (next !== undefined && slot.running.size === 0 && (closed || rested) && !slot.maintenance)
-    return stop(
-      suspect ? slot : forgive(slot, engine, nowMs),
-      { model: engine.model, forGood: suspect, restart: suspect, attempt: 0 },
-      nowMs,
-      effects,
-    );
+  const next = other?.model ?? (suspect ? model : dueWish(slot, nowMs));
+  const rested = nowMs >= engine.sinceMs + slot.limits.minResidencyMs;
+  if (next !== undefined && slot.running.size === 0 && (closed || rested) && !slot.maintenance) {
+    const left = suspect ? slot : forgive(slot, engine, nowMs);
+    return stop(left, { model, forGood: suspect, restart: suspect, attempt: 0 }, nowMs, effects);
+  }
   if (next === undefined || closesAtMs === Infinity) return enter(slot, { kind: "active", engine }, nowMs);
   return enter(slot, { kind: "draining", engine, next, closesAtMs }, nowMs);
+}
+
+/** Once a drain has begun it closes on time, even if who began it has left; only with the last such waiter it is over. */
+function closingTimeMs({ state, limits }: Slot, engine: Awake, other: Waiter | undefined): number {
+  const suspectedAtMs = engine.suspectedAtMs ?? Infinity;
+  if (!other) return suspectedAtMs;
+  const begunMs = state.kind === "draining" ? state.closesAtMs : Infinity;
+  return Math.min(suspectedAtMs, begunMs, other.sinceMs + limits.drainOpenMsMax);
+}
+
+function dueWish(slot: Slot, nowMs: number): ModelId | undefined {
+  return slot.wish !== undefined && backoffLeftMs(slot, slot.wish, nowMs) === 0 ? slot.wish : undefined;
 }
 
 function stopped(slot: Slot, nowMs: number): Slot {
@@ -232,12 +247,11 @@ function stopped(slot: Slot, nowMs: number): Slot {
 
 /** Nothing is awake: the oldest waiter's model comes first, then a restart that is due, then a wish. */
 function rest(slot: Slot, beganMs: number, nowMs: number, effects: SlotEffect[]): Slot {
-  const { state, waiters, wish } = slot;
+  const { state } = slot;
   if (slot.maintenance) return slot;
-  if (waiters[0]) return start(slot, { model: waiters[0].model, restart: false, beganMs }, nowMs, effects);
   const due = state.kind === "failed" && nowMs >= state.retryAtMs;
-  if (due && state.restart) return start(slot, { model: state.model, restart: true, beganMs }, nowMs, effects);
-  if (wish !== undefined && backoffLeftMs(slot, wish, nowMs) === 0)
-    return start(slot, { model: wish, restart: false, beganMs }, nowMs, effects);
+  const lost = state.kind === "failed" && state.restart ? state.model : undefined;
+  const model = slot.waiters[0]?.model ?? (due ? lost : undefined) ?? dueWish(slot, nowMs);
+  if (model !== undefined) return start(slot, { model, restart: model === lost, beganMs }, nowMs, effects);
   return due ? enter(slot, { kind: "empty" }, nowMs) : slot;
 }

@@ -1,0 +1,14 @@
+/** What a client is told when a slot does not admit its request. */
+import { ApiError } from "@weiche/shared/errors.ts";
+import type { RefusalKind } from "./slot-state.ts";
+
+const messages: Readonly<Record<RefusalKind, string>> = {
+  model_switching: "The model's slot is switching to another model.",
+  model_unavailable: "The model cannot be started at the moment.",
+  overloaded: "Too many requests for this model.",
+  maintenance: "The node is in maintenance.",
+};
+
+export function refusalError(kind: RefusalKind, retryAfterMs: number): ApiError {
+  return new ApiError(kind, messages[kind], { retryAfterSeconds: retryAfterMs / 1000 });
+}

@@ -1,0 +1,303 @@
+/** The rules of a slot, one by one, as stories. */
+import { describe, expect, test } from "vitest";
+import { a, active, b, c, Play } from "./testing/slot-play.ts";
+
+describe("a switch", () => {
+  test("waits for running requests, however long, and takes all waiters of the new model at once", () => {
+    const play = active(a, 1);
+    play.request(b);
+    play.request(b);
+    expect(play.pass(200_000)).toEqual([]);
+    expect(play.state).toBe("draining-closed a->b, bb wait, 1 run");
+    expect(play.release(1)).toEqual(["stop a"]);
+    expect(play.news("stopped")).toEqual(["start b"]);
+    expect(play.news("started")).toEqual(["grant 2", "grant 3"]);
+  });
+
+  test("comes as soon as nothing runs, once the minimum residency is over", () => {
+    const play = active(a, 1);
+    play.pass(4_000);
+    play.request(b);
+    expect(play.release(1)).toEqual([]);
+    expect(play.pass(999)).toEqual([]);
+    expect(play.pass(1)).toEqual(["stop a"]);
+  });
+
+  test("comes ten seconds after the first waiter, even within the minimum residency", () => {
+    const play = active(a, 1, { minResidencyMs: 60_000 });
+    play.release(1);
+    play.request(b);
+    expect(play.pass(9_999)).toEqual([]);
+    expect(play.pass(1)).toEqual(["stop a"]);
+  });
+
+  test("is called off when the last waiter leaves, and the next waiter begins a drain of its own", () => {
+    const play = active(a, 1);
+    play.request(b);
+    play.pass(9_000);
+    play.leave(2);
+    expect(play.state).toBe("active a, 1 run");
+    play.request(b);
+    play.pass(9_000);
+    expect(play.request(a)).toEqual(["grant 4"]);
+    play.pass(1_000);
+    expect(play.request(a)).toEqual(["refuse 5 model_switching 10000"]);
+  });
+
+  test("comes on time although the waiter that asked for it first has left", () => {
+    const play = active(a, 1);
+    play.request(b);
+    play.pass(8_000);
+    play.request(b);
+    play.leave(2);
+    play.pass(2_000);
+    expect(play.state).toBe("draining-closed a->b, b wait, 1 run");
+  });
+
+  test("is for whoever waits when the old engine is gone", () => {
+    const play = active(a, 1);
+    play.request(b);
+    play.request(c);
+    play.pass(10_000);
+    play.release(1);
+    play.leave(2);
+    expect(play.news("stopped")).toEqual(["start c"]);
+  });
+
+  test("leaves the slot empty when everybody left while the old engine was being put away", () => {
+    const play = active(a, 1);
+    play.request(b);
+    play.pass(10_000);
+    play.release(1);
+    play.leave(2);
+    expect(play.news("stopped")).toEqual([]);
+    expect(play.state).toBe("empty");
+  });
+
+  test("tells who is refused how long the last ones took", () => {
+    const play = active(a, 1);
+    play.request(b);
+    play.pass(10_000);
+    play.release(1);
+    play.pass(3_000);
+    play.news("stopped");
+    play.pass(4_000);
+    play.news("started");
+    play.request(a);
+    play.pass(10_000);
+    play.release(2);
+    play.news("stopped");
+    play.news("started");
+    play.request(b);
+    play.pass(10_000);
+    expect(play.request(a).at(-1)).toBe("refuse 5 model_switching 7000");
+  });
+});
+
+describe("waiters", () => {
+  test("of a third model have their turn after the second, which is closed at once if they have waited long", () => {
+    const play = active(a, 1);
+    play.request(b);
+    play.request(c);
+    play.request(b);
+    play.pass(10_000);
+    play.release(1);
+    play.news("stopped");
+    expect(play.news("started")).toEqual(["grant 2", "grant 4"]);
+    expect(play.state).toBe("draining-closed b->c, c wait, 2 run");
+    play.release(2);
+    expect(play.release(4)).toEqual(["stop b"]);
+    expect(play.news("stopped")).toEqual(["start c"]);
+  });
+
+  test("beyond what the engine may run follow as places get free", () => {
+    const play = active(a, 4);
+    expect(play.state).toBe("active a, aa wait, 2 run");
+    expect(play.release(1)).toEqual(["grant 3"]);
+    expect(play.request(a)).toEqual(["refuse 5 overloaded 1000"]);
+  });
+
+  test("follow after the drain has closed only if they came before the first one for another model", () => {
+    const play = new Play({ waitersMax: 8 });
+    play.begin();
+    play.request(a);
+    play.request(a);
+    play.request(a);
+    play.request(b);
+    play.request(a);
+    play.pass(9_000);
+    expect(play.news("started")).toEqual(["grant 1", "grant 2"]);
+    play.pass(1_000);
+    expect(play.release(1)).toEqual(["grant 3"]);
+    expect(play.release(2)).toEqual([]);
+    expect(play.release(3)).toEqual(["stop a"]);
+    play.news("stopped");
+    expect(play.news("started")).toEqual(["grant 4"]);
+    expect(play.state).toBe("draining-closed b->a, a wait, 1 run");
+  });
+
+  test("are refused when too many wait", () => {
+    const play = active(a, 1);
+    for (let count = 0; count < 4; count++) expect(play.request(b)).toEqual([]);
+    expect(play.request(c)).toEqual(["refuse 6 overloaded 10000"]);
+  });
+
+  test("are refused when they have waited too long", () => {
+    const play = active(a, 1);
+    play.request(b);
+    play.pass(1_000);
+    play.request(b);
+    expect(play.pass(299_000)).toEqual(["refuse 2 overloaded 10000"]);
+    expect(play.state).toBe("draining-closed a->b, b wait, 1 run");
+  });
+});
+
+describe("a failure", () => {
+  test("of a start refuses its waiters, lets others have their turn, and does not bring back the model before", () => {
+    const play = active(a, 1);
+    play.request(b);
+    play.request(c);
+    play.pass(10_000);
+    play.release(1);
+    play.news("stopped");
+    expect(play.news("startFailed")).toEqual(["refuse 2 model_unavailable 2000", "start c"]);
+    expect(play.news("startFailed")).toEqual(["refuse 3 model_unavailable 2000"]);
+    expect(play.pass(100_000)).toEqual([]);
+    expect(play.state).toBe("empty");
+  });
+
+  test("after a failure doubles the backoff up to thirty seconds", () => {
+    const play = new Play();
+    play.begin();
+    for (const [ticket, backoffMs] of [2_000, 4_000, 8_000, 16_000, 30_000, 30_000].entries()) {
+      expect(play.request(a)).toEqual(["start a"]);
+      expect(play.news("startFailed")).toEqual([`refuse ${ticket + 1} model_unavailable ${backoffMs}`]);
+      play.pass(backoffMs);
+    }
+  });
+
+  test("after a run of thirty seconds is a first one again", () => {
+    const play = active(a, 1);
+    for (const [ranMs, backoffMs] of [
+      [1_000, 2_000],
+      [29_999, 4_000],
+      [30_000, 2_000],
+    ] as const) {
+      play.pass(ranMs);
+      play.event({ kind: "exited", model: a });
+      play.news("stopped");
+      expect(play.pass(backoffMs - 1)).toEqual([]);
+      expect(play.pass(1)).toEqual(["start a"]);
+      play.news("started");
+    }
+  });
+
+  test("to start in time is given up, and nothing begins before it has cleaned up", () => {
+    const play = new Play();
+    play.begin();
+    play.request(a);
+    expect(play.pass(60_000)).toEqual(["giveUp", "refuse 1 model_unavailable 2000"]);
+    expect(play.request(b)).toEqual([]);
+    expect(play.pass(19_999)).toEqual([]);
+    expect(play.pass(1)).toEqual(["stop a for good"]);
+    expect(play.news("stopped")).toEqual(["start b"]);
+  });
+
+  test("to stop is tried again, with nothing started in between", () => {
+    const play = active(a, 1);
+    play.request(b);
+    play.pass(10_000);
+    play.release(1);
+    expect(play.news("stopFailed")).toEqual(["refuse 2 model_unavailable 2000"]);
+    expect(play.request(b)).toEqual(["refuse 3 model_unavailable 2000"]);
+    expect(play.pass(2_000)).toEqual(["stop a for good"]);
+    expect(play.pass(20_000)).toEqual([]);
+    expect(play.state).toBe("failed a");
+    expect(play.pass(4_000)).toEqual(["stop a for good"]);
+    play.request(b);
+    expect(play.news("stopped")).toEqual(["start b"]);
+  });
+});
+
+describe("an engine that exits", () => {
+  test("takes its requests with it and is started again after the backoff", () => {
+    const play = active(a, 2);
+    expect(play.event({ kind: "exited", model: a })).toEqual(["engineLost", "stop a for good"]);
+    play.news("stopped");
+    expect(play.request(a)).toEqual(["refuse 3 model_unavailable 2000"]);
+    expect(play.pass(2_000)).toEqual(["start a"]);
+    expect(play.news("startFailed")).toEqual([]);
+    expect(play.pass(4_000)).toEqual(["start a"]);
+  });
+
+  test("is forgotten when another model is asked for meanwhile", () => {
+    const play = active(a, 1);
+    play.event({ kind: "exited", model: a });
+    play.news("stopped");
+    expect(play.request(b)).toEqual(["start b"]);
+    play.news("started");
+    play.release(2);
+    expect(play.pass(600_000)).toEqual([]);
+    expect(play.state).toBe("active b");
+  });
+
+  test("is one that is under suspicion: it takes nothing new, is stopped for good when idle, and started again", () => {
+    const play = active(a, 2);
+    play.news("suspected");
+    expect(play.request(a)).toEqual(["refuse 3 model_unavailable 2000"]);
+    play.release(1);
+    play.pass(60_000);
+    expect(play.release(2)).toEqual(["stop a for good"]);
+    expect(play.news("stopped")).toEqual(["start a"]);
+  });
+});
+
+describe("maintenance", () => {
+  test("admits nobody, begins no switch, and lets what runs end", () => {
+    const play = active(a, 1);
+    play.request(b);
+    expect(play.event({ kind: "maintenance", on: true })).toEqual(["refuse 2 maintenance 30000"]);
+    expect(play.request(a)).toEqual(["refuse 3 maintenance 30000"]);
+    play.release(1);
+    expect(play.pass(100_000)).toEqual([]);
+    play.event({ kind: "maintenance", on: false });
+    expect(play.request(a)).toEqual(["grant 4"]);
+  });
+
+  test("restarts a lost engine only afterwards", () => {
+    const play = active(a, 1);
+    play.event({ kind: "maintenance", on: true });
+    play.event({ kind: "exited", model: a });
+    play.news("stopped");
+    expect(play.pass(100_000)).toEqual([]);
+    expect(play.event({ kind: "maintenance", on: false })).toEqual(["start a"]);
+  });
+});
+
+describe("a prewarmed model", () => {
+  test("comes when nothing runs, nobody waits and the residency is over, and is tried once", () => {
+    const play = active(a, 1);
+    play.event({ kind: "prewarm", model: b });
+    expect(play.pass(20_000)).toEqual([]);
+    play.request(c);
+    play.leave(2);
+    expect(play.release(1)).toEqual(["stop a"]);
+    expect(play.news("stopped")).toEqual(["start b"]);
+    play.news("startFailed");
+    expect(play.pass(100_000)).toEqual([]);
+  });
+
+  test("waits behind those who wait", () => {
+    const play = active(a, 1);
+    play.event({ kind: "prewarm", model: b });
+    play.request(c);
+    play.pass(10_000);
+    play.release(1);
+    expect(play.news("stopped")).toEqual(["start c"]);
+    play.news("started");
+    play.release(2);
+    expect(play.pass(4_999)).toEqual([]);
+    expect(play.pass(1)).toEqual(["stop c"]);
+    expect(play.news("stopped")).toEqual(["start b"]);
+  });
+});

@@ -1,0 +1,216 @@
+/** A slot with its runner: what clients, the operator and the router see of it. */
+import { describe, expect, test } from "vitest";
+import { settle } from "@weiche/shared/testing/virtual-clock.ts";
+import { Node, refusal } from "./testing/slot-node.ts";
+import { a, b, c, endpoint } from "./testing/slot-play.ts";
+
+describe("a slot", () => {
+  test("holds requests until it is known what an earlier agent left, and serves that without a restart", async () => {
+    const node = new Node();
+    const ready = node.slots.readopt();
+    const held = node.request(a);
+    await settle();
+    expect(node.slots.views()[0]).toMatchObject({ kind: "starting", waiting: 1 });
+    node.engine.adoption!.resolve({ model: a, endpoint });
+    await ready;
+    expect((await held).endpoint).toBe(endpoint);
+    expect(node.engine.asked).toEqual(["readopt"]);
+  });
+
+  test("looks again, after a pause, when that could not be found out", async () => {
+    const node = new Node();
+    const ready = node.slots.readopt();
+    const early = node.request(a);
+    node.engine.adoption!.reject(new Error("no"));
+    expect(await refusal(early)).toBe("model_unavailable 2");
+    await node.clock.advanceAsync(2_000);
+    node.engine.adoption!.resolve(undefined);
+    await ready;
+    expect(node.slots.views()[0]!.kind).toBe("empty");
+  });
+
+  test("gives an admission with slot, engine, endpoint and the time it took", async () => {
+    const node = new Node();
+    await node.begin();
+    const held = node.request(a);
+    await node.clock.advanceAsync(1_500);
+    node.engine.activation!.resolve(endpoint);
+    expect(await held).toMatchObject({ slot: "s", engine: { model: a }, endpoint, waitedMs: 1_500 });
+  });
+
+  test("reports its state, who runs from which router, who waits, and when it closes", async () => {
+    const node = new Node();
+    await node.begin();
+    await node.activated(a);
+    await node.clock.advanceAsync(1_000);
+    await node.request(a, { routerId: "r2" });
+    void node.request(b);
+    await node.clock.advanceAsync(4_000);
+    expect(node.slots.views()[0]).toEqual({
+      name: "s",
+      models: [a, b, c],
+      kind: "draining-open",
+      active: a,
+      next: b,
+      running: 2,
+      runningByRouter: new Map([
+        ["r1", 1],
+        ["r2", 1],
+      ]),
+      waiting: 1,
+      waitingByModel: new Map([[b, 1]]),
+      oldestRunningMs: 5_000,
+      closesInMs: 6_000,
+      stateAgeMs: 4_000,
+      maxConcurrent: 2,
+      sleepers: [],
+    });
+  });
+
+  test("forgets a waiter at once when its client leaves, and rejects with the client's reason", async () => {
+    const node = new Node();
+    await node.begin();
+    await node.activated(a);
+    const client = new AbortController();
+    const waiter = node.request(b, { signal: client.signal });
+    client.abort(new Error("client left"));
+    expect(node.slots.views()[0]).toMatchObject({ kind: "active", waiting: 0 });
+    expect(await refusal(waiter)).toBe("Error: client left");
+  });
+
+  test("takes the place back at once when a client leaves in the very moment of its admission", async () => {
+    const node = new Node();
+    await node.begin();
+    const client = new AbortController();
+    node.onTold = (event) => {
+      if (event === "requestAdmitted") client.abort(new Error("client left"));
+    };
+    const first = node.activated(a);
+    const second = node.request(a, { signal: client.signal });
+    await first;
+    expect(await refusal(second)).toBe("Error: client left");
+    expect(node.slots.views()[0]!.running).toBe(1);
+  });
+
+  test("does not admit a client that has left before it asked", async () => {
+    const node = new Node();
+    await node.begin();
+    expect(await refusal(node.request(a, { signal: AbortSignal.abort(new Error("gone")) }))).toBe("Error: gone");
+    expect(node.engine.asked).toEqual(["readopt"]);
+  });
+
+  test("takes a place back once, however often it is released", async () => {
+    const node = new Node();
+    await node.begin();
+    const first = await node.activated(a);
+    const second = await node.request(a);
+    first.release();
+    first.release();
+    expect(node.slots.views()[0]!.running).toBe(1);
+    second.release();
+    expect(node.slots.views()[0]!.running).toBe(0);
+  });
+
+  test("tells running requests that their engine exited", async () => {
+    const node = new Node();
+    await node.begin();
+    const { engineLost } = await node.activated(a);
+    node.engine.exit(a, { reason: "signal SIGKILL", lastLines: [] });
+    expect(engineLost.aborted).toBe(true);
+    expect(node.engine.asked.at(-1)).toBe("retire a for good");
+  });
+
+  test("tells the requests of a new engine apart from those of the one before", async () => {
+    const node = new Node();
+    await node.begin();
+    const before = await node.activated(a);
+    before.suspect("silent for 60 s");
+    before.release();
+    node.engine.retirement!.resolve();
+    await node.clock.advanceAsync(2_000);
+    node.engine.activation!.resolve(endpoint);
+    await settle();
+    const after = await node.request(a);
+    before.suspect("silent for 60 s");
+    expect(node.slots.views()[0]!.kind).toBe("active");
+    expect([before.engineLost.aborted, after.engineLost.aborted]).toEqual([false, false]);
+  });
+
+  test("measures a switch by its phases", async () => {
+    const node = new Node();
+    await node.begin();
+    const first = await node.activated(a);
+    void node.request(b);
+    await node.clock.advanceAsync(12_000);
+    first.release();
+    await node.clock.advanceAsync(300);
+    node.engine.retirement!.onPhase("memory");
+    await node.clock.advanceAsync(500);
+    node.engine.retirement!.resolve();
+    await node.clock.advanceAsync(2_000);
+    node.engine.activation!.onPhase("probe");
+    await node.clock.advanceAsync(40);
+    node.engine.activation!.resolve(endpoint);
+    await settle();
+    const phasesMs = { drain: 12_000, stop: 300, memory: 500, start: 2_000, probe: 40 };
+    const switches = node.told.filter(([event]) => event === "switched");
+    expect(switches.at(-1)).toEqual(["switched", "s", { from: a, model: b, tookMs: 14_840, phasesMs }]);
+  });
+
+  test("calls back at each event: with the state when it moved, with the load when only that did", async () => {
+    const node = new Node();
+    await node.begin();
+    const changes: string[] = [];
+    const forget = node.slots.onChange((slot, change) => changes.push(`${slot} ${change}`));
+    const admission = await node.activated(a);
+    admission.release();
+    forget();
+    admission.release();
+    expect(changes).toEqual(["s state", "s state", "s load"]);
+  });
+
+  test("has no timer when nothing is due", async () => {
+    const node = new Node();
+    await node.begin();
+    const first = await node.activated(a);
+    void node.request(b);
+    expect(node.clock.pending).toBe(1);
+    first.release();
+    await node.clock.advanceAsync(10_000);
+    node.engine.retirement!.resolve();
+    await settle();
+    node.engine.activation!.resolve(endpoint);
+    await settle();
+    expect(node.clock.pending).toBe(0);
+  });
+});
+
+describe("closing", () => {
+  test("refuses who waits and who comes, lets running requests end, and leaves the engines as they are", async () => {
+    const node = new Node();
+    await node.begin();
+    const first = await node.activated(a);
+    const waiter = node.request(b);
+    const closed = node.slots.close({ stopEngines: false, deadlineMs: 60_000 });
+    node.slots.setMaintenance(false);
+    expect(await refusal(waiter)).toBe("maintenance 30");
+    expect(await refusal(node.request(a))).toBe("maintenance 30");
+    first.release();
+    await closed;
+    expect(node.engine.asked).toEqual(["readopt", "activate a"]);
+    expect(node.clock.pending).toBe(0);
+  });
+
+  test("ends at its deadline, and with the engines when asked to: their requests are told", async () => {
+    const node = new Node();
+    await node.begin();
+    const { engineLost } = await node.activated(a);
+    const closed = node.slots.close({ stopEngines: true, deadlineMs: 10_000 });
+    await node.clock.advanceAsync(9_999);
+    expect(engineLost.aborted).toBe(false);
+    await node.clock.advanceAsync(1);
+    await closed;
+    expect(engineLost.aborted).toBe(true);
+    expect(node.engine.asked.at(-1)).toBe("stop all");
+  });
+});

@@ -1,0 +1,84 @@
+/** The slots of a node on virtual time, over engines that do what a test tells them. */
+import { ApiError } from "@weiche/shared/errors.ts";
+import { asId, type ModelId, type RequestId, type SlotName } from "@weiche/shared/ids.ts";
+import { settle, VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
+import type { Admission } from "../admission.ts";
+import type { SlotEvents } from "../slot-events.ts";
+import { createSlots } from "../slots.ts";
+import { ScriptedEngines } from "./scripted-engines.ts";
+import { a, b, c, config, endpoint } from "./slot-play.ts";
+
+export class Node {
+  readonly clock = new VirtualClock(0);
+  readonly engines = new Map<string, ScriptedEngines>();
+  /** What was told to the operator. */
+  readonly told: (readonly unknown[])[] = [];
+  /** Called at each of them, in the midst of what the slot is doing. */
+  onTold: (event: string) => void = () => {};
+  readonly slots;
+  #requests = 0;
+
+  constructor(models: Record<string, readonly ModelId[]> = { s: [a, b, c] }) {
+    const tell =
+      (event: string) =>
+      (...args: readonly unknown[]) => {
+        this.told.push([event, ...args]);
+        this.onTold(event);
+      };
+    const events = new Proxy({} as SlotEvents, { get: (_, event) => tell(String(event)) });
+    this.slots = createSlots({
+      slots: Object.entries(models).map(([name, hosted]) => ({
+        ...config,
+        name: asId<SlotName>(name),
+        engines: config.engines.filter(({ model }) => hosted.includes(model)),
+      })),
+      engines: ({ name }) => {
+        const engines = new ScriptedEngines();
+        this.engines.set(name, engines);
+        return engines;
+      },
+      clock: this.clock,
+      events,
+    });
+  }
+
+  get engine(): ScriptedEngines {
+    return this.engines.get("s")!;
+  }
+
+  async begin(): Promise<void> {
+    void this.slots.readopt();
+    for (const engines of this.engines.values()) engines.adoption!.resolve(undefined);
+    await settle();
+  }
+
+  request(
+    model: ModelId,
+    options: { slot?: string; signal?: AbortSignal; routerId?: string } = {},
+  ): Promise<Admission> {
+    const admission = this.slots.admit({
+      requestId: asId<RequestId>(`request-${++this.#requests}`),
+      model,
+      routerId: options.routerId ?? "r1",
+      signal: options.signal ?? new AbortController().signal,
+      ...(options.slot ? { slot: asId<SlotName>(options.slot) } : {}),
+    });
+    admission.catch(() => {});
+    return admission;
+  }
+
+  /** A request that has been admitted after its model was activated. */
+  async activated(model: ModelId, slot = "s"): Promise<Admission> {
+    const admission = this.request(model, { slot });
+    this.engines.get(slot)!.activation!.resolve(endpoint);
+    return admission;
+  }
+}
+
+export async function refusal(admission: Promise<Admission>): Promise<string> {
+  const error = await admission.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  return error instanceof ApiError ? `${error.kind} ${error.retryAfterSeconds}` : String(error);
+}

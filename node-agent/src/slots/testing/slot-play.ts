@@ -1,0 +1,116 @@
+/** A slot to which things happen one after the other, told in words. */
+import { asId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
+import type { SlotConfig, SlotLimits } from "../../config.ts";
+import { createSlot, currentEpoch, wakeAtMs, type Slot, type SlotEffect, type SlotEvent } from "../slot-state.ts";
+import { viewOf } from "../slot-view.ts";
+import { transition } from "../slot.ts";
+
+export const [a, b, c] = ["a", "b", "c"].map((name) => asId<ModelId>(name)) as [ModelId, ModelId, ModelId];
+export const config: SlotConfig = {
+  name: asId<SlotName>("s"),
+  gpus: [],
+  engines: [a, b, c].map((model) => ({
+    model,
+    dialect: "openai",
+    launcher: { kind: "external", url: "http://127.0.0.1" },
+    maxConcurrent: 2,
+  })),
+  limits: {
+    minResidencyMs: 5_000,
+    drainOpenMsMax: 10_000,
+    waitersMax: 4,
+    waiterMsMax: 300_000,
+    backoffMsMin: 2_000,
+    backoffMsMax: 30_000,
+    startMsMax: 60_000,
+    stopMsMax: 20_000,
+  },
+};
+export const endpoint = { origin: "http://127.0.0.1:1" };
+
+export class Play {
+  slot: Slot;
+  nowMs = 0;
+  #tickets = 0;
+
+  constructor(limits: Partial<SlotLimits> = {}) {
+    this.slot = createSlot({ ...config, limits: { ...config.limits, ...limits } }, 0);
+  }
+
+  /** Nothing was left by an earlier agent. */
+  begin(): void {
+    this.event({ kind: "readopt" });
+    this.news("adopted");
+  }
+
+  /** What the slot asks for, in words. */
+  event(event: SlotEvent): string[] {
+    const [after, effects] = transition(this.slot, event, this.nowMs);
+    this.slot = after;
+    return effects.map(inWords);
+  }
+
+  /** Requests have the tickets 1, 2, 3 … */
+  request(model: ModelId): string[] {
+    return this.event({ kind: "request", ticket: ++this.#tickets, model, routerId: "r" });
+  }
+
+  release(ticket: number): string[] {
+    return this.event({ kind: "released", ticket });
+  }
+
+  leave(ticket: number): string[] {
+    return this.event({ kind: "left", ticket });
+  }
+
+  /** Of the engine operation in progress. */
+  news(kind: "started" | "startFailed" | "stopped" | "stopFailed" | "adopted" | "adoptFailed" | "suspected"): string[] {
+    return this.event({ kind, epoch: currentEpoch(this.slot.state) ?? 0, endpoint });
+  }
+
+  /** Lets time pass; the slot is woken whenever it asked for it. */
+  pass(ms: number): string[] {
+    const untilMs = this.nowMs + ms;
+    const words: string[] = [];
+    for (let at = wakeAtMs(this.slot, this.nowMs); at !== undefined && at <= untilMs; at = wakeAtMs(this.slot, at)) {
+      this.nowMs = at;
+      words.push(...this.event({ kind: "tick" }));
+    }
+    this.nowMs = untilMs;
+    return words;
+  }
+
+  /** Such as `draining-open a->b, bc wait, 1 run`. */
+  get state(): string {
+    const { kind, active, next, running } = viewOf(this.slot, config.name, [], this.nowMs);
+    const waiting = this.slot.waiters.map((waiter) => waiter.model).join("");
+    const models = [active, next].filter(Boolean).join("->");
+    return `${kind}${models && ` ${models}`}${waiting && `, ${waiting} wait`}${running > 0 ? `, ${running} run` : ""}`;
+  }
+}
+
+function inWords(effect: SlotEffect): string {
+  switch (effect.kind) {
+    case "grant":
+      return `grant ${effect.ticket}`;
+    case "refuse":
+      return `refuse ${effect.ticket} ${effect.refusal} ${effect.retryAfterMs}`;
+    case "start":
+      return `start ${effect.model}`;
+    case "stop":
+      return `stop ${effect.model}${effect.forGood ? " for good" : ""}`;
+    case "adopt":
+    case "giveUp":
+    case "engineLost":
+      return effect.kind;
+  }
+}
+
+/** `requests` for the model have brought it up; as many run as may. */
+export function active(model: ModelId, requests: number, limits: Partial<SlotLimits> = {}): Play {
+  const play = new Play(limits);
+  play.begin();
+  for (let count = 0; count < requests; count++) play.request(model);
+  play.news("started");
+  return play;
+}
