@@ -14,7 +14,7 @@ export interface EngineProcess extends AsyncDisposable {
   readonly errors: readonly string[];
 }
 
-/** Every exit of the process: its code, and what it said on stderr. */
+/** Runs the engine until it exits: its exit code, and the lines that it wrote to stderr. */
 export async function runEngine(args: readonly string[]): Promise<{ code: number | null; errors: string[] }> {
   const { child, errors } = spawnEngine(args);
   const [code] = (await once(child, "close")) as [number | null];

@@ -68,6 +68,7 @@ async function* answer(engine: Engine, plan: AnswerPlan, signal: AbortSignal): A
     yield { events, logprobs: shown, counts: { ...counts }, ...(last && { finish }) };
     if (last) return;
   }
+  throw new Error("llama.cpp stopped in the middle of an answer");
 }
 
 /** Several answers at once. If one fails, the others end too. */

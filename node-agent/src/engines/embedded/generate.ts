@@ -72,7 +72,9 @@ async function prefill(
   const tokens = [...promptTokens];
   // The last token is always evaluated: the answer follows from it.
   const alike = Math.min(sequence.compareContextTokens(tokens).firstDifferentIndex, tokens.length - 1);
-  await sequence.eraseContextTokenRanges([{ start: alike, end: sequence.nextTokenIndex }]);
+  // Some models (sliding window, recurrent) cannot go back to any place; to restore one would be a prefill of its own.
+  const kept = sequence.getRestoreToPrefixIndexEvaluationSize(alike) > 0 ? 0 : alike;
+  await sequence.eraseContextTokenRanges([{ start: kept, end: sequence.nextTokenIndex }]);
   let position = sequence.nextTokenIndex;
   engine.metrics.promptTokens += position;
   engine.metrics.cachedTokens += position;

@@ -68,6 +68,7 @@ export class Vocabulary {
     const tokens = text.split(divider).flatMap((part) => this.#model.tokenize(part, true));
     const { bos, shouldPrependBosToken } = this.#model.tokens;
     if (shouldPrependBosToken && bos !== null && tokens[0] !== bos) tokens.unshift(bos);
+    if (tokens.length === 0) throw invalid("the prompt is empty");
     // One token is always left for the answer.
     if (tokens.length >= contextTokens) throw contextExceeded(tokens.length, contextTokens);
     return tokens;
