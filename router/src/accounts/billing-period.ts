@@ -9,6 +9,7 @@ export interface BillingPeriod {
 }
 
 export const timeZone = "Europe/Berlin";
+const trialDays = 30;
 
 /** The period that contains `atMs`, of a package ordered at `orderedMs`. */
 export function billingPeriodAt(orderedMs: number, atMs: number): BillingPeriod {
@@ -22,6 +23,16 @@ export function billingPeriodAt(orderedMs: number, atMs: number): BillingPeriod 
     startMs: passed === 0 ? orderedMs : boundaryMs(ordered, passed),
     endMs: boundaryMs(ordered, passed + 1),
   };
+}
+
+/** Where a trial ends that began at `startMs`: at German midnight, 30 days later. */
+export function trialEndMs(startMs: number): number {
+  return germanDate(startMs).add({ days: trialDays }).toZonedDateTime(timeZone).epochMilliseconds;
+}
+
+/** German days from the one that `startMs` lies in, which counts, to the one that begins at `endMs`, which does not. */
+export function germanDaysBetween(startMs: number, endMs: number): number {
+  return germanDate(startMs).until(germanDate(endMs), { largestUnit: "days" }).days;
 }
 
 /** The German day of an instant, such as `2026-11-21`. */
