@@ -1,10 +1,10 @@
 /** The agent's configuration: one pure function from YAML text and environment, checked once, before anything listens. */
 import { dirname, resolve } from "node:path";
-import { Type, type Static } from "typebox";
-import { checkYaml, loadYaml, type Mistake } from "@weiche/shared/config-file.ts";
-import { StartError } from "@weiche/shared/directory-lock.ts";
+import { checkYaml, loadYaml, type Checked } from "@weiche/shared/config-file.ts";
 import { asId, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
 import { parseListen, type ListenAddress } from "@weiche/shared/listen.ts";
+import { contradictions } from "./config-rules.ts";
+import { agentSchema, type RawAgent, type RawEngine } from "./config-schema.ts";
 import type { DialectName, EngineSpec, LauncherSpec } from "./engines/engine.ts";
 
 export interface TlsFiles {
@@ -47,94 +47,14 @@ export interface AgentConfig {
   readonly logLevel: string;
 }
 
-const closed = { additionalProperties: false } as const;
-const seconds = Type.Number({ minimum: 0 });
-const name = Type.String({ pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$" });
-
-const engineSchema = Type.Object(
-  {
-    model: Type.String({ minLength: 1 }),
-    dialect: Type.Enum(["vllm", "llama-server", "openai"]),
-    launcher: Type.Optional(Type.Enum(["process", "systemd", "external"])),
-    command: Type.Optional(Type.Array(Type.String(), { minItems: 1 })),
-    env: Type.Optional(Type.Record(Type.String(), Type.String())),
-    directory: Type.Optional(Type.String()),
-    unit: Type.Optional(Type.String()),
-    url: Type.Optional(Type.String()),
-    sleep: Type.Optional(Type.Object({ level: Type.Enum([1, 2]) }, closed)),
-    maxConcurrent: Type.Optional(Type.Integer({ minimum: 1 })),
-    memoryBytes: Type.Optional(Type.Integer({ minimum: 0 })),
-  },
-  closed,
-);
-
-const slotSchema = Type.Object(
-  {
-    name,
-    gpus: Type.Optional(Type.Array(Type.Integer({ minimum: 0 }))),
-    minResidencySeconds: Type.Optional(seconds),
-    drainOpenSeconds: Type.Optional(seconds),
-    waitersMax: Type.Optional(Type.Integer({ minimum: 1 })),
-    waiterSeconds: Type.Optional(seconds),
-    startSeconds: Type.Optional(seconds),
-    stopSeconds: Type.Optional(seconds),
-    backoffSeconds: Type.Optional(Type.Object({ min: seconds, max: seconds }, closed)),
-    engines: Type.Array(engineSchema, { minItems: 1 }),
-  },
-  closed,
-);
-
-const agentSchema = Type.Object(
-  {
-    node: name,
-    routers: Type.Optional(Type.Array(Type.String(), { minItems: 1 })),
-    tls: Type.Optional(Type.Object({ cert: Type.String(), key: Type.String(), ca: Type.String() }, closed)),
-    slots: Type.Array(slotSchema, { minItems: 1 }),
-    dataDir: Type.Optional(Type.String()),
-    listen: Type.Optional(Type.Object({ ops: Type.Optional(Type.String()) }, closed)),
-    requestSeconds: Type.Optional(seconds),
-    shutdownSeconds: Type.Optional(seconds),
-    logLevel: Type.Optional(Type.Enum(["trace", "debug", "info", "warn", "error", "fatal"])),
-  },
-  closed,
-);
-
-type RawAgent = Static<typeof agentSchema>;
-type RawEngine = Static<typeof engineSchema>;
-
 /** Reads and checks the file that `WEICHE_AGENT_CONFIG` names. Throws `StartError` with every mistake. */
 export function loadAgentConfig(file: string, env: NodeJS.ProcessEnv): AgentConfig {
-  const raw = loadYaml(file, agentSchema);
-  const wrong = crossCheck(raw);
-  if (wrong.length > 0) throw new StartError(wrong.map((m) => `${file}: ${m}`).join("; "));
-  return toConfig(raw, dirname(resolve(file)), env);
+  return toConfig(loadYaml(file, agentSchema, contradictions), dirname(resolve(file)), env);
 }
 
 /** Judges the text of an agent file; nothing is opened. */
-export function checkAgentText(text: string): Mistake[] {
-  const { value, mistakes } = checkYaml(text, agentSchema);
-  return value ? crossCheck(value).map((message) => ({ line: 0, message })) : mistakes;
-}
-
-function crossCheck(raw: RawAgent): string[] {
-  const wrong: string[] = [];
-  const slots = new Set<string>();
-  for (const slot of raw.slots) {
-    if (slots.has(slot.name)) wrong.push(`slot "${slot.name}" is listed twice`);
-    slots.add(slot.name);
-    const models = new Set<string>();
-    for (const engine of slot.engines) {
-      if (models.has(engine.model)) wrong.push(`slot "${slot.name}" lists model "${engine.model}" twice`);
-      models.add(engine.model);
-      const launcher = engine.launcher ?? "process";
-      const needed = { process: "command", systemd: "unit", external: "url" }[launcher] as "command" | "unit" | "url";
-      if (engine[needed] === undefined)
-        wrong.push(`slot "${slot.name}", model "${engine.model}": launcher ${launcher} needs "${needed}"`);
-      if (engine.sleep && engine.dialect !== "vllm")
-        wrong.push(`slot "${slot.name}", model "${engine.model}": only dialect vllm can sleep`);
-    }
-  }
-  return wrong;
+export function checkAgentText(text: string): Checked<RawAgent> {
+  return checkYaml(text, agentSchema, contradictions);
 }
 
 function toConfig(raw: RawAgent, baseDir: string, env: NodeJS.ProcessEnv): AgentConfig {

@@ -1,6 +1,6 @@
 import { Type } from "typebox";
 import { describe, expect, test } from "vitest";
-import { checkYaml, nearest } from "./config-file.ts";
+import { checkYaml, locate, nearest, type Finding } from "./config-file.ts";
 
 const closed = { additionalProperties: false } as const;
 const schema = Type.Object(
@@ -8,7 +8,7 @@ const schema = Type.Object(
     catalogue: Type.String(),
     limits: Type.Optional(Type.Object({ perIpPerSecond: Type.Number({ minimum: 0 }) }, closed)),
     slots: Type.Optional(
-      Type.Array(Type.Object({ name: Type.String(), kind: Type.Optional(Type.Enum(["a", "b"])) }, closed)),
+      Type.Array(Type.Object({ name: Type.String(), kind: Type.Optional(Type.Enum(["vllm", "openai"])) }, closed)),
     ),
   },
   closed,
@@ -53,7 +53,13 @@ describe("a configuration file", () => {
       "a word that is not a choice lists the choices",
       "catalogue: c\nslots:\n  - name: x\n    kind: c",
       4,
-      '"slots.0.kind" must be one of a, b',
+      '"slots.0.kind" must be one of vllm, openai',
+    ],
+    [
+      "a word that is nearly a choice names it",
+      "catalogue: c\nslots:\n  - name: x\n    kind: vlm",
+      4,
+      '"slots.0.kind" must be one of vllm, openai; did you mean "vllm"?',
     ],
   ];
   test.each(mistakes)("%s", (_name, text, line, message) => {
@@ -62,6 +68,28 @@ describe("a configuration file", () => {
 
   test("with broken YAML says where", () => {
     expect(checkYaml("catalogue: [", schema).mistakes[0]).toMatchObject({ line: 1 });
+  });
+
+  test("is judged beyond its schema only when the schema is content, each finding with its line", () => {
+    const judge = ({ slots = [] }: { slots?: { name: string }[] }): Finding[] =>
+      slots.flatMap(({ name }, index) => (name === "x" ? [[["slots", index, "name"], "x is no name"]] : []));
+    const text = "slots:\n  - name: a\n  -\n    kind: vllm\n    name: x\ncatalogue: c";
+    expect(checkYaml(text, schema, judge)).toEqual({ mistakes: [{ line: 5, message: "x is no name" }] });
+    expect(checkYaml(`${text}\nlimit: 1`, schema, judge).mistakes).toMatchObject([{ line: 7 }]);
+  });
+
+  test("has a line for what is missing: that of the nearest thing around it", () => {
+    const text = "catalogue: c\nslots:\n  - name: a\n  - name: b\n    kind: vllm";
+    const paths: Finding[] = [
+      [["slots", 1, "kind"], "last"],
+      [["slots", 1, "url"], "missing"],
+      [["limits", "perIpPerSecond"], "nowhere"],
+    ];
+    expect(locate(text, paths)).toEqual([
+      { line: 1, message: "nowhere" },
+      { line: 4, message: "missing" },
+      { line: 5, message: "last" },
+    ]);
   });
 
   test("that is empty misses what is required", () => {

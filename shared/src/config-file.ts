@@ -15,8 +15,18 @@ export type Checked<T> =
   | { readonly value: T; readonly mistakes: [] }
   | { readonly value?: undefined; readonly mistakes: Mistake[] };
 
+/** Keys and indexes on the way to a place in the file, and what is to be said about it. */
+export type Finding = readonly [path: readonly (string | number)[], message: string];
+
+/** What no schema can say: looks at a value that is right by itself. */
+export type Judge<T> = (value: T) => Iterable<Finding>;
+
 /** Reads YAML text against a schema: every mistake with its line, an unknown key with the nearest known one. */
-export function checkYaml<Schema extends TSchema>(text: string, schema: Schema): Checked<Static<Schema>> {
+export function checkYaml<Schema extends TSchema>(
+  text: string,
+  schema: Schema,
+  judge: Judge<Static<Schema>> = () => [],
+): Checked<Static<Schema>> {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines });
   if (document.errors.length > 0) {
@@ -28,10 +38,13 @@ export function checkYaml<Schema extends TSchema>(text: string, schema: Schema):
     };
   }
   const value: unknown = document.toJS() ?? {};
-  if (Value.Check(schema, value)) return { value: value as Static<Schema>, mistakes: [] };
+  if (Value.Check(schema, value)) {
+    const wrong = locate(text, judge(value as Static<Schema>));
+    return wrong.length > 0 ? { mistakes: wrong } : { value: value as Static<Schema>, mistakes: [] };
+  }
   const mistakes = new Map<string, Mistake>();
   for (const error of Value.Errors(schema, value) as Iterable<SchemaError>) {
-    for (const [path, message] of explain(error, schema)) {
+    for (const [path, message] of explain(error, schema, value)) {
       const key = path.join("/");
       if (!mistakes.has(key)) mistakes.set(key, { line: lineOf(document, lines, path), message });
     }
@@ -39,15 +52,30 @@ export function checkYaml<Schema extends TSchema>(text: string, schema: Schema):
   return { mistakes: [...mistakes.values()].sort((a, b) => a.line - b.line) };
 }
 
+/** Gives findings about the text their lines, in the order of the lines. */
+export function locate(text: string, findings: Iterable<Finding>): Mistake[] {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines });
+  const located = [...findings].map(([path, message]) => ({
+    line: lineOf(document, lines, path.map(String)),
+    message,
+  }));
+  return located.sort((a, b) => a.line - b.line);
+}
+
 /** Reads a file like `checkYaml`; a mistake is a reason not to start. */
-export function loadYaml<Schema extends TSchema>(file: string, schema: Schema): Static<Schema> {
+export function loadYaml<Schema extends TSchema>(
+  file: string,
+  schema: Schema,
+  judge?: Judge<Static<Schema>>,
+): Static<Schema> {
   let text: string;
   try {
     text = readFileSync(file, "utf8");
   } catch (error) {
     throw new StartError(`cannot read ${file}: ${(error as NodeJS.ErrnoException).code}`);
   }
-  const { value, mistakes } = checkYaml(text, schema);
+  const { value, mistakes } = checkYaml(text, schema, judge);
   if (mistakes.length > 0) throw new StartError(formatMistakes(file, mistakes).join("; "));
   return value as Static<Schema>;
 }
@@ -59,7 +87,8 @@ export function formatMistakes(file: string, mistakes: readonly Mistake[]): stri
 /** `word` itself is not known: the nearest one that is, if it is near enough to be meant. */
 export function nearest(word: string, known: readonly string[]): string | undefined {
   const best = known.toSorted((a, b) => distance(word, a) - distance(word, b))[0];
-  return best !== undefined && distance(word, best) <= Math.max(2, word.length / 3) ? best : undefined;
+  const distanceMax = Math.min(word.length - 1, Math.max(2, word.length / 3));
+  return best !== undefined && distance(word, best) <= distanceMax ? best : undefined;
 }
 
 type Path = readonly string[];
@@ -72,14 +101,16 @@ interface SchemaError {
   readonly message: string;
 }
 
-function* explain(error: SchemaError, schema: TSchema): Iterable<[Path, string]> {
+function* explain(error: SchemaError, schema: TSchema, value: unknown): Iterable<[Path, string]> {
   const path = pathOf(error.instancePath);
   const name = path.join(".");
   switch (error.keyword) {
     case "boolean":
       return;
     case "additionalProperties": {
-      const known = Object.keys((schemaAt(schema, error.schemaPath) as { properties?: object })?.properties ?? {});
+      const known = Object.keys(
+        (valueAt(schema, pathOf(error.schemaPath)) as { properties?: object })?.properties ?? {},
+      );
       for (const key of error.params["additionalProperties"] as string[]) {
         const near = nearest(key, known);
         const hint = near ? `did you mean "${near}"?` : `known here: ${known.join(", ")}`;
@@ -91,9 +122,12 @@ function* explain(error: SchemaError, schema: TSchema): Iterable<[Path, string]>
       for (const key of error.params["requiredProperties"] as string[])
         yield [[...path, key], `"${[...path, key].join(".")}" is missing`];
       return;
-    case "enum":
-      yield [path, `"${name}" must be one of ${(error.params["allowedValues"] as unknown[]).join(", ")}`];
+    case "enum": {
+      const allowed = error.params["allowedValues"] as unknown[];
+      const near = nearest(String(valueAt(value, path)), allowed.map(String));
+      yield [path, `"${name}" must be one of ${allowed.join(", ")}${near ? `; did you mean "${near}"?` : ""}`];
       return;
+    }
     default:
       yield [path, name === "" ? `the file ${error.message}` : `"${name}" ${error.message}`];
   }
@@ -106,9 +140,9 @@ function pathOf(pointer: string): string[] {
     .map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"));
 }
 
-function schemaAt(schema: TSchema, pointer: string): unknown {
-  let at: unknown = schema;
-  for (const part of pathOf(pointer)) at = (at as Record<string, unknown> | undefined)?.[part];
+function valueAt(root: unknown, path: Path): unknown {
+  let at = root;
+  for (const part of path) at = (at as Record<string, unknown> | undefined)?.[part];
   return at;
 }
 

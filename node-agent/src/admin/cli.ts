@@ -1,11 +1,14 @@
 /** `weiche-agent`: what an engineer asks and tells the agent of this host. Exit codes: 0, 1 refused, 2 usage, 3 no agent. */
-import { readFileSync, statSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Command, CommanderError } from "commander";
 import { NobodyThere, askSocket } from "@weiche/shared/admin-socket.ts";
-import { formatMistakes } from "@weiche/shared/config-file.ts";
+import { systemClock } from "@weiche/shared/clock.ts";
+import { formatMistakes, locate } from "@weiche/shared/config-file.ts";
 import { checkAgentText } from "../config.ts";
+import { createGpuReader } from "../report/gpu.ts";
+import { hostWarnings, type HostFacts } from "./host-warnings.ts";
 import { formatStatus, type AgentStatus } from "./status.ts";
 
 const root = join(import.meta.dirname, "../../..");
@@ -53,10 +56,20 @@ program
 program
   .command("check-config")
   .argument("<file>")
-  .description("judge the text of an agent.yaml; every mistake with its line")
-  .action((file: string) => {
-    const mistakes = checkAgentText(readText(file));
-    print({ file, mistakes }, mistakes.length === 0 ? `${file} is fine` : formatMistakes(file, mistakes).join("\n"));
+  .description("judge an agent.yaml: every mistake with its line (exit code 1); what this host lacks are warnings")
+  .action(async (file: string) => {
+    const text = readText(file);
+    const { value, mistakes } = checkAgentText(text);
+    const warnings = value ? locate(text, hostWarnings(value, dirname(resolve(file)), await hostFacts())) : [];
+    const lines = [
+      ...formatMistakes(file, mistakes),
+      ...formatMistakes(
+        file,
+        warnings.map(({ line, message }) => ({ line, message: `warning: ${message}` })),
+      ),
+      ...(mistakes.length === 0 ? [`${file} is fine`] : []),
+    ];
+    print({ file, mistakes, warnings }, lines.join("\n"));
     if (mistakes.length > 0) process.exitCode = 1;
   });
 
@@ -91,6 +104,11 @@ async function ask(method: "GET" | "POST", path: string, body?: unknown): Promis
 
 function print(value: unknown, text: string): void {
   console.log(program.opts<{ json?: boolean }>().json ? JSON.stringify(value, null, 2) : text);
+}
+
+async function hostFacts(): Promise<HostFacts> {
+  const gpus = await createGpuReader({ clock: systemClock }).readGpus();
+  return { exists: existsSync, gpus: gpus?.map(({ index }) => index) };
 }
 
 function readText(file: string): string {

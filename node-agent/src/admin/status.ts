@@ -31,11 +31,12 @@ export interface SlotStatus {
   readonly closesInSeconds?: number;
   readonly stateAgeSeconds: number;
   readonly retryInSeconds?: number;
+  /** A start or stop in progress; `usualSeconds` is the moving average, absent before the first. */
+  readonly switching?: { readonly seconds: number; readonly usualSeconds?: number };
   readonly sleepers: readonly string[];
 }
 
 export function slotStatus(view: SlotView): SlotStatus {
-  const seconds = (ms: number | undefined) => (ms === undefined ? undefined : Math.round(ms / 100) / 10);
   return {
     name: view.name,
     state: view.kind,
@@ -43,12 +44,21 @@ export function slotStatus(view: SlotView): SlotStatus {
     ...(view.next ? { next: view.next } : {}),
     running: view.running,
     waiting: Object.fromEntries(view.waitingByModel),
-    ...(view.oldestRunningMs === undefined ? {} : { oldestRunningSeconds: seconds(view.oldestRunningMs)! }),
-    ...(view.closesInMs === undefined ? {} : { closesInSeconds: seconds(view.closesInMs)! }),
-    stateAgeSeconds: seconds(view.stateAgeMs)!,
-    ...(view.retryInMs === undefined ? {} : { retryInSeconds: seconds(view.retryInMs)! }),
+    ...(view.oldestRunningMs === undefined ? {} : { oldestRunningSeconds: seconds(view.oldestRunningMs) }),
+    ...(view.closesInMs === undefined ? {} : { closesInSeconds: seconds(view.closesInMs) }),
+    stateAgeSeconds: seconds(view.stateAgeMs),
+    ...(view.retryInMs === undefined ? {} : { retryInSeconds: seconds(view.retryInMs) }),
+    ...(view.switching === undefined ? {} : { switching: switchStatus(view.switching) }),
     sleepers: view.sleepers,
   };
+}
+
+function switchStatus({ ageMs, usualMs }: NonNullable<SlotView["switching"]>): SlotStatus["switching"] {
+  return { seconds: seconds(ageMs), ...(usualMs === undefined ? {} : { usualSeconds: seconds(usualMs) }) };
+}
+
+function seconds(ms: number): number {
+  return Math.round(ms / 100) / 10;
 }
 
 export function formatStatus(status: AgentStatus): string {
@@ -78,10 +88,20 @@ export function formatStatus(status: AgentStatus): string {
 }
 
 function note(slot: SlotStatus): string | undefined {
+  if (slot.switching) return progress(slot.switching);
   if (slot.closesInSeconds !== undefined) return `drain closes in ${slot.closesInSeconds.toFixed(1)} s`;
   if (slot.retryInSeconds !== undefined) return `tried again in ${slot.retryInSeconds.toFixed(1)} s`;
   if (slot.sleepers.length > 0) return `asleep: ${slot.sleepers.join(", ")}`;
   return undefined;
+}
+
+const barWidth = 20;
+
+/** How far a switch is, if it takes as long as usual. */
+function progress({ seconds: spent, usualSeconds: usual }: NonNullable<SlotStatus["switching"]>): string {
+  if (usual === undefined) return `for ${spent.toFixed(1)} s so far`;
+  const filled = usual > 0 ? Math.min(barWidth, Math.round((spent / usual) * barWidth)) : barWidth;
+  return `${"█".repeat(filled)}${"░".repeat(barWidth - filled)} ${spent.toFixed(1)} s, usually ${usual.toFixed(1)} s`;
 }
 
 function gpuLines(gpus: readonly GpuReading[] | undefined): string[] {

@@ -21,6 +21,8 @@ export interface SlotView {
   readonly oldestRunningMs?: number;
   readonly closesInMs?: number;
   readonly stateAgeMs: number;
+  /** A start or stop in progress: for how long, and how long activating the model that comes usually takes. */
+  readonly switching?: { readonly ageMs: number; readonly usualMs?: number };
   readonly maxConcurrent?: number;
   readonly retryInMs?: number;
   readonly sleepers: readonly ModelId[];
@@ -53,6 +55,7 @@ export function viewOf(slot: Slot, name: SlotName, sleepers: readonly ModelId[],
     ...(oldest ? { oldestRunningMs: nowMs - oldest.sinceMs } : {}),
     ...(state.kind === "draining" && kind === "draining-open" ? { closesInMs: state.closesAtMs - nowMs } : {}),
     stateAgeMs: nowMs - (kind === "draining-closed" ? closedSinceMs(slot) : slot.stateSinceMs),
+    ...("beganMs" in state ? { switching: switchingOf(slot, nowMs - state.beganMs) } : {}),
     ...(engine ? { maxConcurrent: slot.maxConcurrent.get(engine.model)! } : {}),
     ...("retryAtMs" in state ? { retryInMs: Math.max(0, state.retryAtMs - nowMs) } : {}),
     sleepers,
@@ -87,6 +90,12 @@ function nextOf({ state, waiters, wish }: Slot): ModelId | undefined {
   if (state.kind === "draining") return state.next;
   if (state.kind === "stopping") return waiters[0]?.model ?? (state.restart ? state.model : wish);
   return undefined;
+}
+
+function switchingOf(slot: Slot, ageMs: number): NonNullable<SlotView["switching"]> {
+  const model = slot.state.kind === "starting" ? slot.state.model : nextOf(slot);
+  const usualMs = model && slot.switchMs.get(model);
+  return { ageMs, ...(usualMs === undefined ? {} : { usualMs }) };
 }
 
 /** A drain may have begun after the time at which it would have closed. */

@@ -1,0 +1,65 @@
+import { expect, test } from "vitest";
+import { locate } from "@weiche/shared/config-file.ts";
+import { checkAgentText } from "../config.ts";
+import { hostWarnings } from "./host-warnings.ts";
+
+const text = `node: gpu-1
+routers: ["router1.example:7443"]
+tls:
+  cert: node.pem
+  key: /keys/node.key
+  ca: ca.pem
+slots:
+  - name: a
+    gpus: [0, 4]
+    engines:
+      - model: m
+        dialect: vllm
+        command: [/opt/vllm/bin/vllm, serve, --port, "{port}"]
+        directory: work
+      - model: n
+        dialect: vllm
+        launcher: external
+        url: http://127.0.0.1:8000
+        env: { A: "1" }
+      - model: o
+        dialect: vllm
+        command: [vllm, serve, --port, "{port}"]
+`;
+
+function warnings(given: string, there: readonly string[], gpus?: readonly number[]) {
+  const { value } = checkAgentText(given);
+  const host = { exists: (path: string) => there.includes(path), gpus };
+  return locate(given, hostWarnings(value!, "/etc/weiche", host));
+}
+
+const all = ["/etc/weiche", "/etc/weiche/node.pem", "/keys/node.key", "/etc/weiche/ca.pem", "/etc/weiche/work"];
+
+test("what a host lacks is named with its line: files, programs, GPUs", () => {
+  expect(warnings(text, ["/etc/weiche", "/etc/weiche/ca.pem"], [0, 1])).toEqual([
+    { line: 4, message: "tls.cert node.pem is not there" },
+    { line: 5, message: "tls.key /keys/node.key is not there" },
+    { line: 9, message: "GPU 4 is not on this host, which has 0, 1" },
+    { line: 13, message: 'model "m": the program /opt/vllm/bin/vllm is not there' },
+    { line: 14, message: 'model "m": the directory work is not there' },
+    { line: 19, message: 'model "n": launcher external makes no use of "env"' },
+  ]);
+});
+
+test("a host that has everything gets no warnings about it", () => {
+  expect(warnings(text, [...all, "/opt/vllm/bin/vllm"], [0, 4]).map(({ line }) => line)).toEqual([19]);
+});
+
+test("without GPUs their numbers are labels, and it says so", () => {
+  expect(warnings(text, [...all, "/opt/vllm/bin/vllm"]).map(({ message }) => message)).toContain(
+    "GPU 0: nvidia-smi shows no GPUs on this host; the number is only a label here",
+  );
+});
+
+test("a router beyond loopback without certificates is one too", () => {
+  const plain = text.replace(/tls:\n(?: {2}.*\n){3}/, "");
+  expect(warnings(plain, all, [0, 4])[0]).toEqual({
+    line: 2,
+    message: "a router beyond loopback accepts only nodes with certificates: tls",
+  });
+});

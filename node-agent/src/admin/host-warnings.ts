@@ -1,0 +1,59 @@
+/** What an agent.yaml expects of the host that is not there, or not yet: reasons to look, not mistakes of the text. */
+import { resolve } from "node:path";
+import type { Finding } from "@weiche/shared/config-file.ts";
+import { isLoopback, parseListen } from "@weiche/shared/listen.ts";
+import type { RawAgent, RawEngine } from "../config-schema.ts";
+
+export interface HostFacts {
+  exists(path: string): boolean;
+  /** Indexes of its GPUs. Undefined: it measures none. */
+  readonly gpus: readonly number[] | undefined;
+}
+
+/** Keys of an engine that mean something to one launcher only. */
+const ownKeys = {
+  process: ["command", "directory", "env"],
+  systemd: ["unit", "env"],
+  external: ["url"],
+} as const;
+
+export function* hostWarnings(config: RawAgent, baseDir: string, host: HostFacts): Iterable<Finding> {
+  const isRemote = (router: string) => !isLoopback(parseListen(router, "routers").host);
+  const remote = config.tls ? -1 : (config.routers ?? []).findIndex(isRemote);
+  if (remote >= 0) yield [["routers", remote], "a router beyond loopback accepts only nodes with certificates: tls"];
+  for (const [key, file] of Object.entries(config.tls ?? {})) {
+    if (!host.exists(resolve(baseDir, file))) yield [["tls", key], `tls.${key} ${file} is not there`];
+  }
+  for (const [index, slot] of config.slots.entries()) {
+    for (const [at, gpu] of (slot.gpus ?? []).entries()) {
+      if (!host.gpus?.includes(gpu)) yield [["slots", index, "gpus", at], missingGpu(gpu, host.gpus)];
+    }
+    for (const [at, engine] of slot.engines.entries()) {
+      for (const [path, message] of ofEngine(engine, baseDir, host)) {
+        yield [["slots", index, "engines", at, ...path], `model "${engine.model}": ${message}`];
+      }
+    }
+  }
+}
+
+function missingGpu(gpu: number, known: readonly number[] | undefined): string {
+  if (!known) return `GPU ${gpu}: nvidia-smi shows no GPUs on this host; the number is only a label here`;
+  return `GPU ${gpu} is not on this host, which has ${known.join(", ")}`;
+}
+
+function* ofEngine(engine: RawEngine, baseDir: string, host: HostFacts): Iterable<Finding> {
+  const launcher = (engine.launcher ?? "process") as keyof typeof ownKeys;
+  const own: readonly string[] = ownKeys[launcher];
+  const foreign = Object.values(ownKeys)
+    .flat()
+    .filter((key) => !own.includes(key));
+  for (const key of new Set(foreign)) {
+    if (engine[key] !== undefined) yield [[key], `launcher ${launcher} makes no use of "${key}"`];
+  }
+  if (launcher !== "process") return;
+  const directory = resolve(baseDir, engine.directory ?? ".");
+  if (!host.exists(directory)) yield [["directory"], `the directory ${engine.directory} is not there`];
+  const program = engine.command![0]!;
+  if (program.includes("/") && !host.exists(resolve(directory, program)))
+    yield [["command"], `the program ${program} is not there`];
+}

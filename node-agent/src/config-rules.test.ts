@@ -1,0 +1,130 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { checkAgentText, loadAgentConfig } from "./config.ts";
+
+/** A right file, line by line; each case changes or adds lines. */
+const right = [
+  "node: gpu-1",
+  "slots:",
+  "  - name: a",
+  "    gpus: [0]",
+  "    engines:",
+  "      - model: m",
+  "        dialect: vllm",
+  '        command: [vllm, serve, --port, "{port}"]',
+];
+
+function withLine(line: number, text: string): string {
+  return right.toSpliced(line - 1, 1, ...text.split("\n")).join("\n");
+}
+
+test("a right agent.yaml has no mistakes", () => {
+  expect(checkAgentText(right.join("\n")).mistakes).toEqual([]);
+});
+
+describe("a mistake in agent.yaml has its line and what to do", () => {
+  const cases: [name: string, text: string, line: number, message: string][] = [
+    ["a key nearly written", withLine(4, "    gpu: [0]"), 4, 'unknown key "slots.0.gpu"; did you mean "gpus"?'],
+    [
+      "a dialect nearly written",
+      withLine(7, "        dialect: vlm"),
+      7,
+      '"slots.0.engines.0.dialect" must be one of vllm, llama-server, openai; did you mean "vllm"?',
+    ],
+    [
+      "a slot listed twice",
+      [
+        ...right,
+        "  - name: a",
+        "    engines: [{ model: n, dialect: openai, launcher: external, url: http://h:1 }]",
+      ].join("\n"),
+      9,
+      'slot "a" is listed twice',
+    ],
+    ["a model listed twice in a slot", [...right, ...right.slice(5)].join("\n"), 9, 'slot "a" lists model "m" twice'],
+    ["a GPU listed twice in a slot", withLine(4, "    gpus:\n      - 0\n      - 0"), 6, 'slot "a" lists GPU 0 twice'],
+    ["no command", right.slice(0, 7).join("\n"), 6, 'slot "a", model "m": launcher process needs "command"'],
+    [
+      "a launcher without its key",
+      withLine(8, "        launcher: systemd"),
+      8,
+      'slot "a", model "m": launcher systemd needs "unit"',
+    ],
+    [
+      "a command that nobody could reach",
+      withLine(8, "        command: [vllm, serve]"),
+      8,
+      'slot "a", model "m": the command names neither {port} nor {socket}: nobody could reach the engine',
+    ],
+    [
+      "a unit that is no template",
+      withLine(8, "        launcher: systemd\n        unit: weiche-engine.service"),
+      9,
+      'slot "a", model "m": unit "weiche-engine.service" is no template such as weiche-engine@.service',
+    ],
+    [
+      "an address that is none",
+      withLine(8, "        launcher: external\n        url: localhost:8000"),
+      9,
+      'slot "a", model "m": url "localhost:8000" is not http://host:port',
+    ],
+    [
+      "a dialect that cannot sleep",
+      withLine(7, "        dialect: openai\n        sleep: { level: 1 }"),
+      8,
+      'slot "a", model "m": only dialect vllm can sleep',
+    ],
+    [
+      "a router without a port",
+      withLine(1, "node: n\nrouters:\n  - r1:7443\n  - r2"),
+      4,
+      'routers.1: "r2" is not host:port',
+    ],
+    [
+      "a listener without a port",
+      withLine(1, "node: n\nlisten:\n  ops: here"),
+      3,
+      'listen.ops: "here" is not host:port',
+    ],
+    [
+      "a backoff upside down",
+      withLine(4, "    backoffSeconds:\n      min: 9\n      max: 3"),
+      5,
+      'slot "a": backoffSeconds.min is over .max',
+    ],
+    [
+      "two slots whose engines would share a name",
+      [
+        ...right.toSpliced(5, 1, "      - model: b-m"),
+        "  - name: a-b",
+        "    engines: [{ model: m, dialect: openai, launcher: external, url: http://h:1 }]",
+      ].join("\n"),
+      10,
+      'slots "a" and "a-b" both make the engine name "a-b-m": rename one',
+    ],
+  ];
+  test.each(cases)("%s", (_name, text, line, message) => {
+    expect(checkAgentText(text).mistakes).toEqual([{ line, message }]);
+  });
+
+  test("and none hides another", () => {
+    const text = [
+      ...right.toSpliced(6, 2, "        dialect: openai", "        sleep: { level: 1 }"),
+      ...right.slice(2),
+    ].join("\n");
+    expect(checkAgentText(text).mistakes.map(({ line }) => line)).toEqual([6, 8, 9]);
+  });
+});
+
+test("an agent does not start with a contradiction, and says where it stands", () => {
+  const directory = mkdtempSync(join(tmpdir(), "weiche-config-"));
+  try {
+    const file = join(directory, "agent.yaml");
+    writeFileSync(file, [...right, ...right.slice(2)].join("\n"));
+    expect(() => loadAgentConfig(file, {})).toThrow(`${file}:9: slot "a" is listed twice`);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+});
