@@ -164,6 +164,7 @@ export async function createAgent(config: AgentConfig, environment: NodeJS.Proce
       ready = false;
       links.reportSoon();
       await Promise.all([
+        links.drain(config.shutdownMsMax),
         ingress.stop(config.shutdownMsMax),
         slots.close({ stopEngines, deadlineMs: config.shutdownMsMax }),
       ]);
