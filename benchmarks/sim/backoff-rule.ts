@@ -1,0 +1,29 @@
+/** When a model may be started again after it failed, computed beside the slot. */
+import type { ModelId } from "@weiche/shared/ids.ts";
+import type { SlotLimits } from "@weiche/node-agent/src/config.ts";
+
+export class BackoffRule {
+  readonly #limits: SlotLimits;
+  readonly #failures = new Map<ModelId, { readonly inARow: number; readonly notBeforeMs: number }>();
+
+  constructor(limits: SlotLimits) {
+    this.#limits = limits;
+  }
+
+  notBeforeMs(model: ModelId): number {
+    return this.#failures.get(model)?.notBeforeMs ?? 0;
+  }
+
+  failed(model: ModelId, ranMs: number, nowMs: number): void {
+    this.ran(model, ranMs);
+    const inARow = (this.#failures.get(model)?.inARow ?? 0) + 1;
+    let pauseMs = this.#limits.backoffMsMin;
+    for (let failure = 1; failure < inARow && pauseMs < this.#limits.backoffMsMax; failure++) pauseMs *= 2;
+    this.#failures.set(model, { inARow, notBeforeMs: nowMs + Math.min(pauseMs, this.#limits.backoffMsMax) });
+  }
+
+  /** A long run without a fault makes up for the failures before it. */
+  ran(model: ModelId, ranMs: number): void {
+    if (ranMs >= this.#limits.backoffMsMax) this.#failures.delete(model);
+  }
+}

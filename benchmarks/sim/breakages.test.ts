@@ -1,0 +1,14 @@
+/** A simulation is not trusted until it has failed. */
+import { expect, test } from "vitest";
+import { breakages } from "./breakages.ts";
+import { simulate } from "./slot-simulation.ts";
+
+/** The rarest one shows once in fifty seeds. */
+const seedsMax = 500;
+
+test.each(Object.keys(breakages))("a slot that forgets %s turns the simulation red", async (forgotten) => {
+  let broken: string | undefined;
+  for (let seed = 0; seed < seedsMax && broken === undefined; seed++)
+    broken = (await simulate(seed, breakages[forgotten])).broken;
+  expect(broken).toBeDefined();
+});

@@ -1,0 +1,138 @@
+/**
+ * Deliberate breakages of a slot's behaviour. Each wraps the real transition and spoils one thing, as if its code had been
+ * forgotten; the simulation must turn red. The real code knows nothing of them.
+ */
+import type { SlotLimits } from "@weiche/node-agent/src/config.ts";
+import { currentEpoch, type Slot, type SlotEvent } from "@weiche/node-agent/src/slots/slot-state.ts";
+import { transition } from "@weiche/node-agent/src/slots/slot.ts";
+
+export type Behaviour = typeof transition;
+
+/** By what was forgotten: makes the behaviour of one agent. */
+export const breakages: Readonly<Record<string, () => Behaviour>> = {
+  "the epoch check": () =>
+    onEvents((event, { state }) =>
+      "epoch" in event ? { ...event, epoch: currentEpoch(state) ?? event.epoch } : event,
+    ),
+  "to wait for running requests before an engine is put away": () =>
+    onSlots((slot, event) => (isClosing(slot, event) ? { ...slot, running: new Map() } : slot)),
+  "to cancel the time at which a drain closes": rememberedClosingTime,
+  "that a drain closes": () => onSlots(limited({ drainOpenMsMax: Infinity })),
+  "the minimum residency": () => onSlots(limited({ minResidencyMs: 0 })),
+  "that a client who waits may leave": () => without("left"),
+  "to end a drain with its last waiter": drainForNobody,
+  "the backoff": () => onSlots((slot) => ({ ...slot, backoff: new Map() })),
+  "that the backoff grows": () =>
+    onSlots((slot) => {
+      const first = [...slot.backoff].map(([model, { untilMs }]) => [model, { failures: 0, untilMs }] as const);
+      return { ...slot, backoff: new Map(first) };
+    }),
+  "that a closed drain admits nobody": () =>
+    onSlots((slot, event) =>
+      event.kind === "request" && slot.state.kind === "draining"
+        ? { ...slot, state: { ...slot.state, closesAtMs: Infinity } }
+        : slot,
+    ),
+  "to wait for the stop before the next start": startWithoutWaiting,
+  "whose turn it is": () =>
+    onSlots((slot) => ({ ...slot, waiters: slot.waiters.toSorted((a, b) => a.model.localeCompare(b.model)) })),
+  "how many may wait": () => onSlots(limited({ waitersMax: Infinity })),
+  "how long one may wait": () => onSlots(limited({ waiterMsMax: Infinity })),
+  "how many an engine may run": () =>
+    onSlots((slot) => ({
+      ...slot,
+      maxConcurrent: new Map([...slot.maxConcurrent.keys()].map((model) => [model, 99])),
+    })),
+  "that a place is given back once": () =>
+    onSlots((slot, event) => {
+      const again = event.kind === "released" && !slot.running.has(event.ticket);
+      return again ? { ...slot, running: new Map([...slot.running].slice(1)) } : slot;
+    }),
+  "who waits when a place gets free": () => (slot, event, nowMs) => {
+    const [after, effects] = transition(slot, event, nowMs);
+    return event.kind === "released" ? [{ ...slot, running: after.running }, []] : [after, effects];
+  },
+  "that engines exit": () => without("exited"),
+  "to tell requests that their engine is gone": () => (slot, event, nowMs) => {
+    const [after, effects] = transition(slot, event, nowMs);
+    return [after, effects.filter((effect) => effect.kind !== "engineLost")];
+  },
+  "to restart an engine that exited": () =>
+    onSlots((slot) => (slot.state.kind === "failed" ? { ...slot, state: { ...slot.state, restart: false } } : slot)),
+  "to doubt an engine that hung": () => without("suspected"),
+  "that a start may take too long": () => onSlots(limited({ startMsMax: Infinity })),
+  "that a stop may take too long": () => onSlots(limited({ stopMsMax: Infinity })),
+  "that a failed stop leaves an engine awake": () =>
+    onEvents((event) => (event.kind === "stopFailed" ? { ...event, kind: "stopped" } : event)),
+  "the engine that an earlier agent left": () =>
+    onEvents((event) => (event.kind === "adopted" ? { kind: "adopted", epoch: event.epoch } : event)),
+  "that maintenance admits nobody": () => without("maintenance"),
+  "that a prewarmed model displaces nobody": () =>
+    onEvents((event) =>
+      event.kind === "prewarm" ? { kind: "request", ticket: -1, model: event.model, routerId: "" } : event,
+    ),
+  "that the wall clock may jump": jumpingClock,
+};
+
+function onEvents(change: (event: SlotEvent, slot: Slot) => SlotEvent): Behaviour {
+  return (slot, event, nowMs) => transition(slot, change(event, slot), nowMs);
+}
+
+function onSlots(change: (slot: Slot, event: SlotEvent, nowMs: number) => Slot): Behaviour {
+  return (slot, event, nowMs) => transition(change(slot, event, nowMs), event, nowMs);
+}
+
+function without(kind: SlotEvent["kind"]): Behaviour {
+  return (slot, event, nowMs) => (event.kind === kind ? [slot, []] : transition(slot, event, nowMs));
+}
+
+function limited(limits: Partial<SlotLimits>): (slot: Slot) => Slot {
+  return (slot) => ({ ...slot, limits: { ...slot.limits, ...limits } });
+}
+
+function isClosing({ state }: Slot, event: SlotEvent): boolean {
+  return event.kind === "tick" && state.kind === "draining";
+}
+
+function startWithoutWaiting(): Behaviour {
+  return (slot, event, nowMs) => {
+    const [after, effects] = transition(slot, event, nowMs);
+    const stop = effects.find((effect) => effect.kind === "stop");
+    if (!stop) return [after, effects];
+    const [started, more] = transition(after, { kind: "stopped", epoch: stop.epoch }, nowMs);
+    return [started, [...effects, ...more]];
+  };
+}
+
+/** The closing time of a drain that is over goes on to count in the next one. */
+function rememberedClosingTime(): Behaviour {
+  let rememberedMs = Infinity;
+  return (slot, event, nowMs) => {
+    const [after, effects] = transition(slot, event, nowMs);
+    if (slot.state.kind === "draining" && after.state.kind === "active") rememberedMs = slot.state.closesAtMs;
+    if (after.state.kind !== "draining" || rememberedMs <= nowMs) return [after, effects];
+    const closesAtMs = Math.min(after.state.closesAtMs, rememberedMs);
+    return [{ ...after, state: { ...after.state, closesAtMs } }, effects];
+  };
+}
+
+/** A drain whose last waiter has left goes on, with nobody at its end. */
+function drainForNobody(): Behaviour {
+  return (slot, event, nowMs) => {
+    const [after, effects] = transition(slot, event, nowMs);
+    if (event.kind !== "left" || slot.state.kind !== "draining" || after.state.kind !== "active")
+      return [after, effects];
+    const nobody = { ticket: -1, model: slot.state.next, routerId: "", sinceMs: nowMs };
+    return [{ ...after, state: slot.state, waiters: [...after.waiters, nobody] }, effects];
+  };
+}
+
+/** Deadlines kept in wall time, which is set forward by an hour now and then. */
+function jumpingClock(): Behaviour {
+  let events = 0;
+  let aheadMs = 0;
+  return (slot, event, nowMs) => {
+    if (++events % 50 === 0) aheadMs += 3_600_000;
+    return transition(slot, event, nowMs + aheadMs);
+  };
+}

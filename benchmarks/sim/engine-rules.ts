@@ -1,0 +1,189 @@
+/** What an agent may do with a slot's engines and when, judged from the engines: one phase after the other, all in time. */
+import type { ModelId } from "@weiche/shared/ids.ts";
+import type { Clock } from "@weiche/shared/clock.ts";
+import type { SlotLimits } from "@weiche/node-agent/src/config.ts";
+import { BackoffRule } from "./backoff-rule.ts";
+import type { EngineWatcher } from "./sim-engines.ts";
+import type { SimEngine, SimulatedHost } from "./sim-host.ts";
+
+/** The engine that the agent knows to be awake. */
+export interface Serving {
+  readonly model: ModelId;
+  /** Names this life of the engine. */
+  readonly origin: string;
+  readonly sinceMs: number;
+  suspect: boolean;
+  lost: boolean;
+}
+
+/** What concerns the clients too. */
+export interface EngineNews {
+  /** `wanted`: there is a reason to start the model although nobody may be waiting for it. */
+  started(model: ModelId, wanted: boolean): void;
+  ready(): void;
+  lost(): void;
+  putAway(serving: Serving, wishes: ReadonlySet<ModelId>): void;
+  broken(rule: string): void;
+}
+
+type Phase = "adopting" | "starting" | "given up" | "serving" | "stopping" | "stuck" | "resting";
+
+export class EngineRules implements EngineWatcher {
+  readonly #clock: Clock;
+  readonly #host: SimulatedHost;
+  readonly #limits: SlotLimits;
+  readonly #news: EngineNews;
+  readonly #backoff: BackoffRule;
+  readonly #wishes = new Set<ModelId>();
+  #phase: Phase = "adopting";
+  #phaseSinceMs: number;
+  #serving: Serving | undefined;
+  /** Lost or suspected, and nothing else was asked for since. */
+  #toRestart: ModelId | undefined;
+  #switchingMs = 0;
+
+  constructor(host: SimulatedHost, limits: SlotLimits, news: EngineNews) {
+    this.#clock = host.clock;
+    this.#host = host;
+    this.#limits = limits;
+    this.#news = news;
+    this.#backoff = new BackoffRule(limits);
+    this.#phaseSinceMs = this.#now;
+  }
+
+  get serving(): Serving | undefined {
+    return this.#serving;
+  }
+
+  /** It is not known whether an engine is awake: nobody can be served. */
+  get isStuck(): boolean {
+    if (this.#phase === "stuck") return true;
+    const calls = this.#phase === "stopping" || this.#phase === "adopting" || this.#phase === "given up";
+    return calls && this.#now >= this.#phaseSinceMs + this.#limits.stopMsMax;
+  }
+
+  /** Nothing is awake and nothing is being done. */
+  get isResting(): boolean {
+    return this.#phase === "resting";
+  }
+
+  /** How long switches have taken so far. */
+  get switchingMs(): number {
+    const switching = this.#phase === "starting" || this.#phase === "stopping";
+    return this.#switchingMs + (switching ? this.#now - this.#phaseSinceMs : 0);
+  }
+
+  rests(model: ModelId): boolean {
+    return this.#now < this.#backoff.notBeforeMs(model);
+  }
+
+  wished(model: ModelId): void {
+    this.#wishes.add(model);
+  }
+
+  suspected(): void {
+    const serving = this.#serving!;
+    serving.suspect = true;
+    this.#toRestart = serving.model;
+    this.#backoff.failed(serving.model, this.#now - serving.sinceMs, this.#now);
+  }
+
+  activating({ model }: SimEngine): void {
+    if (this.#host.occupants.length > 0) this.#broken(`${model} is started while an engine holds the memory`);
+    if (this.#phase !== "resting") this.#broken(`${model} is started while ${this.#phase}`);
+    if (this.rests(model)) this.#broken(`${model} is started before its backoff is over`);
+    const wanted = this.#wishes.delete(model) || this.#toRestart === model;
+    if (this.#toRestart !== model) this.#toRestart = undefined;
+    this.#enter("starting");
+    this.#news.started(model, wanted);
+  }
+
+  gaveUp({ model }: SimEngine): void {
+    this.#backoff.failed(model, 0, this.#now);
+    this.#enter("given up");
+  }
+
+  notStarted({ model }: SimEngine): void {
+    if (this.#phase === "starting") this.#backoff.failed(model, 0, this.#now);
+    if (this.#phase === "starting" || this.#phase === "given up") this.#enter("resting");
+  }
+
+  ready({ model, endpoint }: SimEngine): void {
+    if (this.#phase !== "starting" && (this.#phase !== "adopting" || this.isStuck)) return;
+    this.#serving = { model, origin: endpoint.origin, sinceMs: this.#now, suspect: false, lost: false };
+    this.#toRestart = undefined;
+    this.#wishes.delete(model);
+    this.#enter("serving");
+    this.#news.ready();
+  }
+
+  retiring({ model }: SimEngine): void {
+    const serving = this.#serving;
+    if (!serving && this.#phase !== "given up" && !this.isStuck)
+      this.#broken(`${model} is put away while ${this.#phase}`);
+    if (serving && !serving.lost && !serving.suspect) this.#backoff.ran(serving.model, this.#now - serving.sinceMs);
+    if (serving && !serving.lost) this.#news.putAway(serving, this.#wishes);
+    this.#serving = undefined;
+    this.#enter("stopping");
+  }
+
+  retired(): void {
+    if (!this.isStuck) this.#enter("resting");
+  }
+
+  readopting(): void {
+    if (this.#phase !== "adopting" && this.#phase !== "stuck")
+      this.#broken(`engines are looked for while ${this.#phase}`);
+    this.#enter("adopting");
+  }
+
+  foundNothing(): void {
+    if (!this.isStuck) this.#enter("resting");
+  }
+
+  failed(): void {
+    this.#enter("stuck");
+  }
+
+  exitTold({ model }: SimEngine): void {
+    if (this.#phase === "adopting") return this.#enter("stuck");
+    const serving = this.#serving;
+    if (!serving) return;
+    if (!serving.suspect) this.#backoff.failed(model, this.#now - serving.sinceMs, this.#now);
+    serving.lost = true;
+    this.#toRestart = model;
+    this.#news.lost();
+  }
+
+  /** No phase lasts longer than it may. */
+  judge(maintenance: boolean): void {
+    const { startMsMax, stopMsMax, backoffMsMax } = this.#limits;
+    const bounds: Partial<Record<Phase, number>> = {
+      adopting: stopMsMax + backoffMsMax,
+      starting: startMsMax,
+      "given up": stopMsMax,
+      stopping: stopMsMax + backoffMsMax,
+      stuck: backoffMsMax,
+    };
+    const ageMs = this.#now - this.#phaseSinceMs;
+    if (ageMs > (bounds[this.#phase] ?? Infinity)) this.#broken(`${this.#phase} for ${ageMs} ms`);
+    const model = this.#toRestart;
+    // A timer that is due at this very moment may not have fired yet.
+    const overdue = model && this.isResting && this.#now > this.#backoff.notBeforeMs(model);
+    if (overdue && !maintenance) this.#broken(`${model} was lost and is not restarted`);
+  }
+
+  #enter(phase: Phase): void {
+    this.#switchingMs = this.switchingMs;
+    this.#phase = phase;
+    this.#phaseSinceMs = this.#now;
+  }
+
+  get #now(): number {
+    return this.#clock.monotonicMs();
+  }
+
+  #broken(rule: string): void {
+    this.#news.broken(rule);
+  }
+}

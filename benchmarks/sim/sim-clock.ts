@@ -1,0 +1,65 @@
+/** Virtual time for whole hosts: a wall clock that jumps, and processes whose timers die with them. */
+import type { Clock, Timer } from "@weiche/shared/clock.ts";
+import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
+
+export class SimClock extends VirtualClock {
+  #wallOffsetMs = 0;
+
+  override now(): number {
+    return super.now() + this.#wallOffsetMs;
+  }
+
+  /** As when an administrator or NTP sets the clock. Timers and monotonic time know nothing of it. */
+  jumpWall(ms: number): void {
+    this.#wallOffsetMs += ms;
+  }
+}
+
+export class ProcessClock implements Clock {
+  readonly #clock: Clock;
+  readonly #timers = new Set<Timer>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  now(): number {
+    return this.#clock.now();
+  }
+
+  monotonicMs(): number {
+    return this.#clock.monotonicMs();
+  }
+
+  after(delayMs: number, callback: () => void): Timer {
+    const inner = this.#clock.after(delayMs, () => {
+      this.#timers.delete(timer);
+      callback();
+    });
+    const timer: Timer = {
+      cancel: () => {
+        inner.cancel();
+        this.#timers.delete(timer);
+      },
+    };
+    this.#timers.add(timer);
+    return timer;
+  }
+
+  /** How many timers the process has set. */
+  get pending(): number {
+    return this.#timers.size;
+  }
+
+  kill(): void {
+    for (const timer of this.#timers) timer.cancel();
+  }
+}
+
+/**
+ * Resolves when every promise that can go on has gone on: the queue of ticks is looked at only once that of microtasks
+ * is empty. Much cheaper than a turn of the event loop.
+ */
+export function drained(): Promise<void> {
+  return new Promise((resolve) => process.nextTick(resolve));
+}

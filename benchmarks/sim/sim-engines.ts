@@ -1,0 +1,205 @@
+/**
+ * A slot's engines as one agent sees them, simulated behind the real contract: they start and stop in their own time,
+ * fail, hang, come up too late, exit, and answer calls that nobody is interested in any more. Dies with its agent; what
+ * it began goes on at the host.
+ */
+import type { Timer } from "@weiche/shared/clock.ts";
+import type { ModelId } from "@weiche/shared/ids.ts";
+import type { EngineEndpoint, ExitReport, SlotEngines, SwitchPhase } from "@weiche/node-agent/src/engines/engine.ts";
+import type { SimEngine, SimulatedHost } from "./sim-host.ts";
+
+/** What the agent asks of its engines, told before it is done. */
+export interface EngineWatcher {
+  activating(engine: SimEngine): void;
+  /** The agent learns that the engine is awake. */
+  ready(engine: SimEngine): void;
+  /** The agent has told it to give up. */
+  gaveUp(engine: SimEngine): void;
+  /** The agent learns that it did not start. */
+  notStarted(engine: SimEngine): void;
+  retiring(engine: SimEngine): void;
+  /** The agent learns that it is put away. */
+  retired(engine: SimEngine): void;
+  readopting(): void;
+  /** The agent learns that nothing is awake. */
+  foundNothing(): void;
+  /** The agent learns that putting away or looking failed. */
+  failed(): void;
+  exitTold(engine: SimEngine): void;
+}
+
+type OnPhase = (phase: SwitchPhase) => void;
+type Found = { readonly model: ModelId; readonly endpoint: EngineEndpoint } | undefined;
+
+/** A call that has not been answered. */
+interface Job {
+  /** Does `step` after `ms`, instead of what was planned. */
+  then(ms: number, step: () => void): void;
+  /** Does `step` when faults are healed. */
+  onHeal(step: () => void): void;
+  /** Answers, unless nobody listens any more. `tell` is for the watcher. */
+  settle(outcome: unknown, tell?: () => void): void;
+  readonly settled: boolean;
+}
+
+export class SimulatedEngines implements SlotEngines {
+  readonly #host: SimulatedHost;
+  readonly #watcher: EngineWatcher;
+  readonly #heals: (() => void)[] = [];
+  #onExit: (model: ModelId, report: ExitReport) => void = () => {};
+  #attached = true;
+
+  constructor(host: SimulatedHost, watcher: EngineWatcher) {
+    this.#host = host;
+    this.#watcher = watcher;
+    host.onCrash = (engine) => this.#crashed(engine);
+  }
+
+  /** The agent is killed: nothing is told to it any more. */
+  detach(): void {
+    this.#attached = false;
+  }
+
+  /** Ends what hangs. */
+  heal(): void {
+    for (const heal of this.#heals.splice(0)) heal();
+  }
+
+  activate(model: ModelId, signal: AbortSignal, onPhase: OnPhase): Promise<EngineEndpoint> {
+    const host = this.#host;
+    const engine = host.engines.get(model)!;
+    this.#watcher.activating(engine);
+    const startMs = host.time(engine.state === "asleep" ? "wakeMs" : "startMs");
+    engine.state = "starting";
+    onPhase("start");
+    const [job, answer] = this.#begin<EngineEndpoint>(engine, new Error("put away"));
+    const comeUp = () => {
+      host.comesUp(engine);
+      job.settle(engine.endpoint, () => this.#watcher.ready(engine));
+    };
+    const cleanUp = () =>
+      job.then(host.time("stopMs"), () => {
+        engine.state = "gone";
+        job.settle(new Error("did not start"), () => this.#watcher.notStarted(engine));
+      });
+    const hangs = host.chance("startHangs");
+    const stubborn = hangs && host.chance("startIgnoresGiveUp");
+    if (hangs) job.onHeal(cleanUp);
+    else job.then(startMs, host.chance("startFails") ? cleanUp : comeUp);
+    const giveUp = () => {
+      if (job.settled) return;
+      this.#watcher.gaveUp(engine);
+      if (host.chance("startComesUpLate")) job.then(host.time("probeMs"), comeUp);
+      else if (!stubborn) cleanUp();
+    };
+    signal.addEventListener("abort", giveUp, { once: true });
+    return answer;
+  }
+
+  retire(model: ModelId, onPhase: OnPhase, forGood = false): Promise<void> {
+    const host = this.#host;
+    const engine = host.engines.get(model)!;
+    const before = engine.state;
+    this.#watcher.retiring(engine);
+    onPhase("stop");
+    const after = engine.sleeps && !forGood && (before === "awake" || before === "asleep") ? "asleep" : "gone";
+    if (before !== "gone" && before !== "asleep") engine.state = "stopping";
+    const [job, answer] = this.#begin<void>(engine, undefined);
+    const putAway = () => {
+      engine.state = after;
+      onPhase("memory");
+      job.settle(undefined, () => this.#watcher.retired(engine));
+    };
+    const stopMs = host.time("stopMs");
+    if (host.chance("stopHangs")) {
+      job.onHeal(putAway);
+      // Some end at last, when their caller has tried again or will.
+      if (host.random.chance(0.5)) job.then(stopMs * 21, putAway);
+    } else if (host.chance("stopFails")) {
+      job.then(stopMs, () => {
+        engine.state = before;
+        job.settle(new Error("did not stop"), () => this.#watcher.failed());
+      });
+    } else job.then(stopMs, putAway);
+    return answer;
+  }
+
+  readopt(): Promise<Found> {
+    const host = this.#host;
+    this.#watcher.readopting();
+    const [job, answer] = this.#begin<Found>(undefined, new Error("asked again"));
+    const look = () => {
+      const awake = host.occupants.find(({ state }) => state === "awake");
+      for (const other of host.occupants) if (other !== awake) host.putAway(other);
+      const found = awake && { model: awake.model, endpoint: awake.endpoint };
+      job.settle(found, () => (awake ? this.#watcher.ready(awake) : this.#watcher.foundNothing()));
+    };
+    const probeMs = host.time("probeMs");
+    if (host.chance("readoptHangs")) job.onHeal(look);
+    else if (host.chance("readoptFails"))
+      job.then(probeMs, () => job.settle(new Error("cannot look"), () => this.#watcher.failed()));
+    else job.then(probeMs, look);
+    return answer;
+  }
+
+  onExit(callback: (model: ModelId, report: ExitReport) => void): void {
+    this.#onExit = callback;
+  }
+
+  stopAll(): Promise<void> {
+    for (const engine of this.#host.engines.values()) this.#host.putAway(engine);
+    return Promise.resolve();
+  }
+
+  sleepers(): readonly ModelId[] {
+    const asleep: ModelId[] = [];
+    for (const engine of this.#host.engines.values()) if (engine.state === "asleep") asleep.push(engine.model);
+    return asleep;
+  }
+
+  #crashed(engine: SimEngine): void {
+    const { incarnation, calls } = engine;
+    this.#host.clock.after(this.#host.time("newsMs"), () => {
+      // Never of one that was put away or started again in between.
+      if (!this.#attached || engine.incarnation !== incarnation || engine.calls !== calls) return;
+      this.#watcher.exitTold(engine);
+      this.#onExit(engine.model, { reason: "signal SIGSEGV", lastLines: [] });
+    });
+  }
+
+  /** A later call about the same engine takes over: what this one planned is off, and `superseded` is its late answer. */
+  #begin<T>(engine: SimEngine | undefined, superseded: T | Error): readonly [Job, Promise<T>] {
+    const host = this.#host;
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    const subject = engine ?? host;
+    const call = ++subject.calls;
+    let timer: Timer | undefined;
+    let settled = false;
+    const answer = (outcome: unknown, tell?: () => void) => {
+      settled = true;
+      timer?.cancel();
+      if (!this.#attached) return;
+      tell?.();
+      if (outcome instanceof Error) reject(outcome);
+      else resolve(outcome as T);
+    };
+    subject.takeOver();
+    subject.takeOver = () => {
+      timer?.cancel();
+      if (!settled) timer = host.clock.after(host.time("lateMs"), () => answer(superseded));
+    };
+    const job: Job = {
+      then(ms, step) {
+        if (subject.calls !== call || settled) return;
+        timer?.cancel();
+        timer = host.clock.after(ms, step);
+      },
+      onHeal: (step) => this.#heals.push(() => subject.calls === call && !settled && step()),
+      settle: answer,
+      get settled() {
+        return settled;
+      },
+    };
+    return [job, promise];
+  }
+}

@@ -1,0 +1,156 @@
+/**
+ * The simulated host of one slot: engines that live and die on virtual time, whatever becomes of the agent. It knows what
+ * is true; the agent only knows what `SimulatedEngines` tells it.
+ */
+import type { Clock, Timer } from "@weiche/shared/clock.ts";
+import type { ModelId } from "@weiche/shared/ids.ts";
+import type { Random } from "@weiche/shared/testing/random.ts";
+import type { EngineEndpoint } from "@weiche/node-agent/src/engines/engine.ts";
+
+export type Range = readonly [min: number, max: number];
+
+export interface SimTimes {
+  readonly startMs: Range;
+  readonly wakeMs: Range;
+  readonly stopMs: Range;
+  readonly probeMs: Range;
+  /** From a crash to the news of it. */
+  readonly newsMs: Range;
+  /** From waking to the crash of an engine that crashes. */
+  readonly crashMs: Range;
+  /** From a call's being taken over by a later one to its answer. */
+  readonly lateMs: Range;
+}
+
+/** Chances from 0 to 1. */
+export interface SimFaults {
+  readonly startFails: number;
+  /** Nothing happens until it is told to give up. */
+  readonly startHangs: number;
+  /** Of the hanging ones: not even then. */
+  readonly startIgnoresGiveUp: number;
+  /** Of those told to give up: it comes up all the same. */
+  readonly startComesUpLate: number;
+  readonly stopFails: number;
+  readonly stopHangs: number;
+  readonly readoptFails: number;
+  readonly readoptHangs: number;
+  readonly crashes: number;
+}
+
+export const noFaults: SimFaults = {
+  startFails: 0,
+  startHangs: 0,
+  startIgnoresGiveUp: 0,
+  startComesUpLate: 0,
+  stopFails: 0,
+  stopHangs: 0,
+  readoptFails: 0,
+  readoptHangs: 0,
+  crashes: 0,
+};
+
+/** `starting`, `awake` and `stopping` hold GPU memory. */
+export type SimEngineState = "gone" | "starting" | "awake" | "stopping" | "asleep";
+
+/** Something that one call at a time is about. A new call takes over from the one before. */
+interface Subject {
+  calls: number;
+  takeOver: () => void;
+}
+
+export interface SimEngine extends Subject {
+  readonly model: ModelId;
+  readonly sleeps: boolean;
+  state: SimEngineState;
+  /** Counts how often it came up. */
+  incarnation: number;
+  endpoint: EngineEndpoint;
+  awakeSinceMs: number;
+}
+
+const nothing = {
+  state: "gone" as SimEngineState,
+  incarnation: 0,
+  endpoint: { origin: "" },
+  awakeSinceMs: 0,
+  calls: 0,
+  takeOver: () => {},
+};
+
+export interface SimHostOptions {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly times: SimTimes;
+  readonly faults: SimFaults;
+  /** Whether an engine of the model sleeps instead of being stopped. */
+  readonly models: ReadonlyMap<ModelId, { readonly sleeps: boolean }>;
+}
+
+export class SimulatedHost implements Subject {
+  calls = 0;
+  takeOver: () => void = () => {};
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly times: SimTimes;
+  faults: SimFaults;
+  readonly engines: ReadonlyMap<ModelId, SimEngine>;
+  /** Told of each crash at the moment it happens. */
+  onCrash: (engine: SimEngine) => void = () => {};
+  /** Engines started cold or woken. */
+  activations = 0;
+  #crash: Timer | undefined;
+
+  constructor({ clock, random, times, faults, models }: SimHostOptions) {
+    this.clock = clock;
+    this.random = random;
+    this.times = times;
+    this.faults = faults;
+    this.engines = new Map([...models].map(([model, { sleeps }]) => [model, { ...nothing, model, sleeps }]));
+  }
+
+  get occupants(): readonly SimEngine[] {
+    return [...this.engines.values()].filter(({ state }) => state !== "gone" && state !== "asleep");
+  }
+
+  comesUp(engine: SimEngine): void {
+    this.activations++;
+    engine.state = "awake";
+    engine.incarnation++;
+    engine.awakeSinceMs = this.clock.monotonicMs();
+    engine.endpoint = { origin: `http://${engine.model}.${engine.incarnation}` };
+    if (!this.random.chance(this.faults.crashes)) return;
+    const { incarnation } = engine;
+    this.#crash = this.clock.after(this.time("crashMs"), () => {
+      if (engine.incarnation === incarnation && engine.state === "awake") this.crash(engine);
+    });
+  }
+
+  crash(engine: SimEngine): void {
+    engine.state = "gone";
+    this.onCrash(engine);
+  }
+
+  /** At once, whatever a call was about to do with it. */
+  putAway(engine: SimEngine): void {
+    engine.calls++;
+    engine.takeOver();
+    engine.state = "gone";
+  }
+
+  /** From now on nothing goes wrong any more. */
+  heal(): void {
+    this.faults = noFaults;
+    this.#crash?.cancel();
+  }
+
+  /** Never whole milliseconds, so that no engine is done at the very moment of a deadline. */
+  time(kind: keyof SimTimes): number {
+    const [min, max] = this.times[kind];
+    return min + this.random.below(max - min) + 0.5;
+  }
+
+  chance(fault: keyof SimFaults): boolean {
+    return this.faults[fault] > 0 && this.random.chance(this.faults[fault]);
+  }
+}

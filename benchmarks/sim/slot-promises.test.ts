@@ -1,0 +1,125 @@
+/** What is promised of switches, on virtual time and in plain numbers. */
+import { describe, expect, test } from "vitest";
+import { asId, type ModelId } from "@weiche/shared/ids.ts";
+import { noFaults } from "./sim-host.ts";
+import { SlotWorld, type Visit } from "./slot-world.ts";
+
+const [a, b, c] = ["a", "b", "c"].map((name) => asId<ModelId>(name)) as [ModelId, ModelId, ModelId];
+const startMs = 4_000;
+const stopMs = 1_000;
+
+function world(seed = 1): SlotWorld {
+  return new SlotWorld({
+    seed,
+    models: new Map([a, b, c].map((model) => [model, { sleeps: model === a, places: 64 }])),
+    limits: {
+      minResidencyMs: 5_000,
+      drainOpenMsMax: 10_000,
+      waitersMax: 512,
+      waiterMsMax: 300_000,
+      backoffMsMin: 2_000,
+      backoffMsMax: 30_000,
+      startMsMax: 60_000,
+      stopMsMax: 20_000,
+    },
+    times: {
+      startMs: [startMs, startMs + 1],
+      wakeMs: [startMs, startMs + 1],
+      stopMs: [stopMs, stopMs + 1],
+      probeMs: [10, 20],
+      newsMs: [0, 1],
+      crashMs: [1, 2],
+      lateMs: [0, 1],
+    },
+    faults: noFaults,
+    longestRunMs: 120_000,
+  });
+}
+
+/** A client each `gapMs`, for as long as `forMs`. */
+function load(world: SlotWorld, visit: Visit, gapMs: number, forMs: number): void {
+  const endMs = world.clock.monotonicMs() + forMs;
+  const next = () => {
+    world.visit(visit);
+    if (world.clock.monotonicMs() + gapMs < endMs) world.clock.after(gapMs, next);
+  };
+  next();
+}
+
+async function pass(world: SlotWorld, ms: number): Promise<void> {
+  await world.advanceTo(world.clock.monotonicMs() + ms);
+  expect(world.rules.broken).toBeUndefined();
+}
+
+describe("under constant load on one model", () => {
+  test("the first request for another is served within 10 s, the longest running request and the switch", async () => {
+    const slot = world();
+    load(slot, { model: a, runMs: 3_000 }, 100, 200_000);
+    await pass(slot, 30_000);
+    slot.visit({ model: a, runMs: 60_000 });
+    await pass(slot, 5_000);
+    const first = slot.visit({ model: b, runMs: 1_000 });
+    await pass(slot, 60_000 + stopMs + startMs);
+    expect(first.answer?.kind).toBe("granted");
+    // The long request had 55 s left: the drain closed before it ended.
+    expect(first.answer!.atMs - first.sinceMs).toBe(55_000 + stopMs + startMs + 1);
+  });
+
+  test("and requests that end soon, it is served 10 s and the switch after it came", async () => {
+    const slot = world();
+    load(slot, { model: a, runMs: 500 }, 100, 200_000);
+    await pass(slot, 30_000);
+    const first = slot.visit({ model: b, runMs: 1_000 });
+    await pass(slot, 20_000);
+    expect(first.answer!.atMs - first.sinceMs).toBeLessThanOrEqual(10_000 + 500 + stopMs + startMs + 1);
+  });
+
+  test("all models get their turn", async () => {
+    const slot = world();
+    load(slot, { model: a, runMs: 500 }, 100, 300_000);
+    load(slot, { model: b, runMs: 500 }, 100, 300_000);
+    await pass(slot, 60_000);
+    const third = slot.visit({ model: c, runMs: 1_000 });
+    await pass(slot, 60_000);
+    expect(third.answer?.kind).toBe("granted");
+  });
+});
+
+test("under alternating load a slot switches no more often than its minimum residency allows", async () => {
+  const slot = world();
+  await pass(slot, 1_000);
+  load(slot, { model: a, runMs: 100 }, 500, 600_000);
+  load(slot, { model: b, runMs: 100 }, 500, 600_000);
+  await pass(slot, 600_000);
+  // Each turn: 5 s of residency at least, then a stop and a start.
+  expect(slot.host.activations).toBeLessThanOrEqual(Math.ceil(600_000 / (5_000 + stopMs + startMs)));
+  expect(slot.host.activations).toBeGreaterThan(30);
+});
+
+test("an agent that is killed again and again restarts no engine", async () => {
+  const slot = world();
+  load(slot, { model: a, runMs: 700 }, 300, 120_000);
+  await pass(slot, 20_000);
+  expect(slot.host.activations).toBe(1);
+  for (let kill = 0; kill < 50; kill++) {
+    slot.killAgent();
+    await pass(slot, 1_000 + 37 * kill);
+    expect(slot.agent.slots.views()[0]!.kind).toBe("active");
+  }
+  expect(slot.host.activations).toBe(1);
+});
+
+test("an agent that is killed at any moment of a switch ends with one engine awake", async () => {
+  for (let atMs = 0; atMs < 20_000; atMs += 250) {
+    const slot = world();
+    slot.visit({ model: a, runMs: 2_000 });
+    await pass(slot, 5_000);
+    slot.visit({ model: b, runMs: 2_000 });
+    await pass(slot, atMs);
+    slot.killAgent();
+    const request = slot.visit({ model: b, runMs: 100 });
+    await pass(slot, 30_000);
+    expect(request.answer?.kind).toBe("granted");
+    expect(slot.host.occupants.length).toBe(1);
+  }
+});

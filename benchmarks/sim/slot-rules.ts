@@ -1,0 +1,242 @@
+/**
+ * What must always be true of a slot, judged from outside: from what clients asked and were answered and from what was
+ * done to the engines, never from the slot's own account. That account is compared with it.
+ */
+import type { ModelId } from "@weiche/shared/ids.ts";
+import type { ApiError, ApiErrorKind } from "@weiche/shared/errors.ts";
+import type { SlotLimits } from "@weiche/node-agent/src/config.ts";
+import type { SlotView } from "@weiche/node-agent/src/slots/slot-view.ts";
+import { EngineRules, type Serving } from "./engine-rules.ts";
+import type { SimulatedHost } from "./sim-host.ts";
+
+/** A request as its client sees it. */
+export interface SimRequest {
+  /** Grows with every request. */
+  readonly order: number;
+  readonly model: ModelId;
+  readonly sinceMs: number;
+  answer?: { readonly kind: "granted" | "left" | ApiErrorKind; readonly atMs: number };
+  /** While it runs: the engine's name for this life of it. */
+  origin?: string;
+  /** Whether it was for a model whose drain was closed when it came. */
+  tooLate?: boolean;
+  /** If it was the first to want another model: what had been spent on switching when it came. */
+  switchingMsBefore?: number;
+}
+
+export interface RulesOptions {
+  readonly host: SimulatedHost;
+  readonly limits: SlotLimits;
+  /** By model: most requests at once. */
+  readonly places: ReadonlyMap<ModelId, number>;
+  readonly longestRunMs: number;
+}
+
+export class SlotRules {
+  /** In order of arrival. */
+  readonly waiting = new Set<SimRequest>();
+  readonly running = new Set<SimRequest>();
+  maintenance = false;
+  /** The first rule that was broken. */
+  broken: string | undefined;
+  engines: EngineRules;
+  readonly #options: RulesOptions;
+  readonly #limits: SlotLimits;
+  /** Requests whose engine is known to be gone, until they have been told. */
+  #untold = new Set<SimRequest>();
+  /** Judged when everybody has been told what happened. */
+  #toJudge: (() => void)[] = [];
+  /** Since when somebody waited for another model than the one that serves; while somebody does. */
+  #drainSinceMs: number | undefined;
+
+  constructor(options: RulesOptions) {
+    this.#options = options;
+    this.#limits = options.limits;
+    this.engines = this.#watchEngines();
+  }
+
+  /** A new agent has taken the place of one that was killed; its clients are gone with it. */
+  agentStarted(): void {
+    this.waiting.clear();
+    this.running.clear();
+    this.#untold.clear();
+    this.#toJudge = [];
+    this.#drainSinceMs = undefined;
+    this.maintenance = false;
+    this.engines = this.#watchEngines();
+  }
+
+  #watchEngines(): EngineRules {
+    return new EngineRules(this.#options.host, this.#limits, {
+      started: (model, wanted) => {
+        if (this.maintenance) this.#broken(`${model} is started in maintenance`);
+        this.#toJudge.push(() => {
+          const [oldest] = this.waiting;
+          if (oldest ? oldest.model !== model : !wanted) this.#broken(`${model} is started out of turn`);
+        });
+      },
+      ready: () => {
+        this.#drainSinceMs = undefined;
+        this.#followDrain();
+      },
+      lost: () => {
+        this.#untold = new Set(this.running);
+        this.running.clear();
+      },
+      putAway: (serving, wishes) => {
+        const closed = this.#isClosed;
+        this.#toJudge.push(() => this.#judgePuttingAway(serving, wishes, closed));
+      },
+      broken: (rule) => this.#broken(rule),
+    });
+  }
+
+  #judgePuttingAway({ model, suspect, sinceMs }: Serving, wishes: ReadonlySet<ModelId>, closed: boolean): void {
+    if (this.running.size > 0) this.#broken(`${model} is put away while a request runs on it`);
+    if (suspect) return;
+    if (this.maintenance) this.#broken(`${model} is put away in maintenance`);
+    const wished = this.waiting.size === 0 && [...wishes].some((wish) => wish !== model);
+    if (!this.#oldestOther(model) && !wished) this.#broken(`${model} is put away for nobody`);
+    const rested = this.#now >= sinceMs + this.#limits.minResidencyMs;
+    if (!rested && !closed) this.#broken(`${model} is put away before its residency is over`);
+  }
+
+  // What clients ask and are answered.
+
+  asked(request: SimRequest): void {
+    const serving = this.engines.serving;
+    if (serving && !serving.suspect && serving.model !== request.model && this.waiting.size === 0)
+      request.switchingMsBefore = this.engines.switchingMs;
+    request.tooLate = serving?.model === request.model && this.#isClosed;
+    this.waiting.add(request);
+    this.#followDrain();
+  }
+
+  granted(request: SimRequest, origin: string): void {
+    const { model } = request;
+    const serving = this.engines.serving;
+    const wasWaiting = this.waiting.delete(request);
+    if (!wasWaiting) this.#broken("somebody is admitted who does not wait");
+    if (!serving || serving.origin !== origin || serving.model !== model || serving.lost)
+      return this.#broken(`${model} is not there`);
+    if (serving.suspect) this.#broken(`a request for ${model} is admitted to an engine under suspicion`);
+    if (this.maintenance) this.#broken("a request is admitted in maintenance");
+    request.answer = { kind: "granted", atMs: this.#now };
+    request.origin = origin;
+    this.running.add(request);
+    if (this.running.size > this.#options.places.get(model)!) this.#broken(`${model} is given too much at once`);
+    const other = this.#oldestOther(model);
+    const late = other && this.#isClosed && request.order > other.order && serving.sinceMs !== this.#now;
+    if (late) this.#broken(`a request for ${model} is admitted although the drain is closed`);
+    this.#judgeWait(request);
+  }
+
+  #judgeWait({ model, sinceMs, switchingMsBefore }: SimRequest): void {
+    const waitedMs = this.#now - sinceMs;
+    if (waitedMs > this.#limits.waiterMsMax) this.#broken(`a waiter for ${model} is admitted after its bound`);
+    if (switchingMsBefore === undefined) return;
+    const boundMs = this.#limits.drainOpenMsMax + this.#options.longestRunMs;
+    if (waitedMs - (this.engines.switchingMs - switchingMsBefore) > boundMs)
+      this.#broken(`the first request for ${model} waited longer than drain, longest request and switch`);
+  }
+
+  refused(request: SimRequest, error: ApiError): void {
+    request.answer = { kind: error.kind, atMs: this.#now };
+    this.waiting.delete(request);
+    if (!(error.retryAfterSeconds! > 0)) this.#broken("a refusal does not say when to come back");
+    const { model, sinceMs } = request;
+    const same = this.engines.serving?.model === model ? this.engines.serving : undefined;
+    const sound: Partial<Record<typeof error.kind, boolean>> = {
+      maintenance: this.maintenance,
+      model_switching: request.tooLate === true,
+      overloaded:
+        this.#now >= sinceMs + this.#limits.waiterMsMax ||
+        (same ? this.running.size >= this.#options.places.get(model)! : this.waiting.size >= this.#limits.waitersMax),
+      model_unavailable: this.engines.rests(model) || same?.suspect === true || this.engines.isStuck,
+    };
+    if (!sound[error.kind]) this.#broken(`a request for ${model} is refused as ${error.kind} without reason`);
+    this.#followDrain();
+  }
+
+  left(request: SimRequest): void {
+    request.answer = { kind: "left", atMs: this.#now };
+    this.waiting.delete(request);
+    this.#followDrain();
+  }
+
+  released(request: SimRequest): void {
+    this.running.delete(request);
+    this.#untold.delete(request);
+  }
+
+  suspected(request: SimRequest): void {
+    const serving = this.engines.serving;
+    if (!serving || serving.origin !== request.origin || serving.suspect || serving.lost) return;
+    this.engines.suspected();
+  }
+
+  /** The request's client was told that its engine is lost. */
+  lost(request: SimRequest): void {
+    if (!this.#untold.delete(request)) this.#broken("a request loses an engine that is there");
+  }
+
+  // What holds between any two events.
+
+  judge(view: SlotView): void {
+    for (const judge of this.#toJudge.splice(0)) judge();
+    const [oldest] = this.waiting;
+    if (oldest && this.#now > oldest.sinceMs + this.#limits.waiterMsMax) this.#broken("a waiter is forgotten");
+    if (this.waiting.size > this.#limits.waitersMax) this.#broken("too many wait");
+    if (view.waiting !== this.waiting.size)
+      this.#broken(`${view.waiting} waiters are reported, ${this.waiting.size} wait`);
+    if (view.running !== this.running.size) this.#broken(`${view.running} are reported, ${this.running.size} run`);
+    if (this.#untold.size > 0) this.#broken("a request is not told that its engine is gone");
+    if (view.kind === "draining-open" && view.stateAgeMs > this.#limits.drainOpenMsMax)
+      this.#broken("a drain stays open");
+    this.engines.judge(this.maintenance);
+    if (this.maintenance) return;
+    if (this.engines.isResting && this.waiting.size > 0) this.#broken("somebody waits and nothing is started");
+    if (this.engines.serving) this.#judgeServing(this.engines.serving);
+  }
+
+  #judgeServing({ model, sinceMs, suspect }: Serving): void {
+    const other = this.#oldestOther(model);
+    const closed = suspect || this.#isClosed;
+    const free = this.running.size < this.#options.places.get(model)!;
+    for (const request of this.waiting) {
+      if (request.model !== model || !free) continue;
+      if (!closed || (other && request.order < other.order))
+        this.#broken(`${model} has places and a waiter is not admitted`);
+    }
+    if (this.running.size > 0) return;
+    // Timers that are due at this very moment may not have fired yet.
+    const before = this.#now - 1;
+    const overdue = suspect || (closed && before >= this.#drainSinceMs! + this.#limits.drainOpenMsMax);
+    const rested = other && before >= Math.max(other.sinceMs, sinceMs + this.#limits.minResidencyMs);
+    if (overdue || rested) this.#broken(`${model} is idle and others wait`);
+  }
+
+  #oldestOther(model: ModelId): SimRequest | undefined {
+    for (const request of this.waiting) if (request.model !== model) return request;
+    return undefined;
+  }
+
+  /** To be called when somebody came to wait, went, or is served by another engine. */
+  #followDrain(): void {
+    const other = this.engines.serving && this.#oldestOther(this.engines.serving.model);
+    this.#drainSinceMs = other && (this.#drainSinceMs ?? other.sinceMs);
+  }
+
+  get #isClosed(): boolean {
+    return this.#drainSinceMs !== undefined && this.#now >= this.#drainSinceMs + this.#limits.drainOpenMsMax;
+  }
+
+  get #now(): number {
+    return this.#options.host.clock.monotonicMs();
+  }
+
+  /** Not thrown: it would go through the code that is being judged. */
+  #broken(rule: string): void {
+    this.broken ??= rule;
+  }
+}

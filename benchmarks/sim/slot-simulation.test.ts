@@ -1,0 +1,35 @@
+/**
+ * The slot with its runner under seeds: 10,000 of them in a check, a million by night. `WEICHE_SEEDS` sets how many;
+ * `WEICHE_SEED` runs one again.
+ */
+import { setImmediate as turn } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { simulate } from "./slot-simulation.ts";
+
+const nightly = process.env["WEICHE_NIGHTLY"] === "1";
+const only = process.env["WEICHE_SEED"];
+const count = Number(process.env["WEICHE_SEEDS"] ?? (nightly ? 1_000_000 : 10_000));
+const seeds = only === undefined ? { from: 0, to: count } : { from: Number(only), to: Number(only) + 1 };
+
+test("no seed breaks a rule, and every slot gets well again", { timeout: 60_000 + count * 20 }, async () => {
+  const broken: string[] = [];
+  for (let seed = seeds.from; seed < seeds.to && broken.length < 5; seed++) {
+    const result = await simulate(seed);
+    if (result.broken !== undefined) broken.push(`WEICHE_SEED=${seed}: ${result.broken}`);
+    if (seed % 100 === 0) await turn();
+  }
+  expect(broken).toEqual([]);
+});
+
+test("the same seed takes the same course", async () => {
+  expect(await simulate(7)).toEqual(await simulate(7));
+});
+
+test("the seeds make slots work hard: switches, refusals, clients that leave", async () => {
+  const sum = { granted: 0, refused: 0, left: 0, activations: 0 };
+  for (let seed = 0; seed < 100; seed++) {
+    const result = await simulate(seed);
+    for (const key of Object.keys(sum) as (keyof typeof sum)[]) sum[key] += result[key];
+  }
+  expect(Math.min(sum.granted / 10, sum.refused / 10, sum.left, sum.activations / 5)).toBeGreaterThan(100);
+});

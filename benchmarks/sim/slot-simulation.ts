@@ -1,0 +1,178 @@
+/**
+ * One seed: a slot under a load, faults and restarts that the seed decides, in two phases. First safety, while things go
+ * wrong: no rule may be broken. Then liveness: everything is healed, and every model must be served and all become quiet.
+ */
+import { createRandom, type Random } from "@weiche/shared/testing/random.ts";
+import { asId, type ModelId } from "@weiche/shared/ids.ts";
+import type { SlotLimits } from "@weiche/node-agent/src/config.ts";
+import type { transition } from "@weiche/node-agent/src/slots/slot.ts";
+import { noFaults, type SimFaults, type SimTimes } from "./sim-host.ts";
+import { SlotWorld, type Visit } from "./slot-world.ts";
+
+export interface SimulationResult {
+  /** The rule that was broken, and when; absent if all went well. */
+  readonly broken?: string;
+  readonly granted: number;
+  readonly refused: number;
+  readonly left: number;
+  readonly activations: number;
+}
+
+/** How requests for the models follow each other. */
+type Load = "constant" | "alternating" | "mixed" | "bursts";
+
+interface Plan {
+  readonly models: ReadonlyMap<ModelId, { readonly sleeps: boolean; readonly places: number }>;
+  readonly limits: SlotLimits;
+  readonly times: SimTimes;
+  readonly faults: SimFaults;
+  readonly load: Load;
+  readonly gapMs: number;
+  readonly visits: number;
+  readonly shortRunMs: number;
+  readonly longestRunMs: number;
+  readonly restarts: number;
+  readonly disturbances: number;
+}
+
+/** Every one of them within the limits below: what takes longer is a fault. */
+const times: SimTimes = {
+  startMs: [500, 9_000],
+  wakeMs: [100, 3_000],
+  stopMs: [50, 2_000],
+  probeMs: [10, 900],
+  newsMs: [0, 300],
+  crashMs: [1, 25_000],
+  lateMs: [0, 40_000],
+};
+
+export async function simulate(seed: number, behaviour?: () => typeof transition): Promise<SimulationResult> {
+  const random = createRandom(seed);
+  const plan = makePlan(random);
+  const world = new SlotWorld({ ...plan, seed, ...(behaviour ? { transition: behaviour } : {}) });
+  const began = world.clock.monotonicMs();
+  const wrong = (await goWrong(world, plan, random)) ?? (await getWell(world, plan));
+  const at = `after ${world.clock.monotonicMs() - began} ms (${plan.load} load)`;
+  return {
+    ...(wrong === undefined ? {} : { broken: `${wrong}, ${at}` }),
+    ...world.answers,
+    activations: world.host.activations,
+  };
+}
+
+function makePlan(random: Random): Plan {
+  const names = ["a", "b", "c", "d"].slice(0, 2 + random.below(3));
+  const some = (chance: number, most: number) => (random.chance(chance) ? random.next() * most : 0);
+  const calm = random.chance(0.3);
+  const faults: SimFaults = {
+    startFails: some(0.4, 0.6),
+    startHangs: some(0.2, 0.3),
+    startIgnoresGiveUp: some(0.5, 0.5),
+    startComesUpLate: some(0.3, 0.5),
+    stopFails: some(0.2, 0.4),
+    stopHangs: some(0.2, 0.4),
+    readoptFails: some(0.3, 0.6),
+    readoptHangs: some(0.2, 0.4),
+    crashes: some(0.6, 0.8),
+  };
+  const load = random.pick<Load>(["constant", "alternating", "mixed", "bursts"]);
+  return {
+    models: new Map(
+      names.map((name) => [asId<ModelId>(name), { sleeps: random.chance(0.5), places: 1 + random.below(6) }]),
+    ),
+    limits: {
+      minResidencyMs: random.pick([0, 2_000, 5_000, 15_000]),
+      drainOpenMsMax: random.pick([3_000, 10_000, 10_000]),
+      waitersMax: 2 + random.below(12),
+      waiterMsMax: random.pick([30_000, 60_000, 300_000]),
+      backoffMsMin: 2_000,
+      backoffMsMax: random.pick([8_000, 30_000]),
+      startMsMax: random.pick([10_000, 60_000]),
+      stopMsMax: random.pick([2_500, 10_000]),
+    },
+    times,
+    faults: calm ? noFaults : faults,
+    load,
+    gapMs: random.pick([100, 400, 1_500, 5_000]),
+    visits: 30 + random.below(70),
+    shortRunMs: random.pick([200, 1_000, 5_000]),
+    longestRunMs: random.pick([5_000, 25_000]),
+    restarts: random.chance(0.3) ? 1 + random.below(2) : 0,
+    disturbances: random.below(4),
+  };
+}
+
+/** The safety phase. */
+async function goWrong(world: SlotWorld, plan: Plan, random: Random): Promise<string | undefined> {
+  const { clock } = world;
+  const models = [...plan.models.keys()];
+  const endMs = clock.monotonicMs() + plan.gapMs * plan.visits;
+  let count = 0;
+  const next = () => {
+    world.visit(makeVisit(plan, models, count, random));
+    const pause = plan.load === "bursts" ? (count % 8 === 0 ? plan.gapMs * 8 : 1) : random.below(2 * plan.gapMs);
+    if (++count < plan.visits && clock.monotonicMs() + pause < endMs) clock.after(pause, next);
+  };
+  clock.after(0, next);
+  const sometime = () => random.below(endMs - clock.monotonicMs() + 1);
+  for (let restart = 0; restart < plan.restarts; restart++)
+    clock.after(sometime(), random.chance(0.7) ? () => world.killAgent() : () => world.closeAgent());
+  for (let disturbance = 0; disturbance < plan.disturbances; disturbance++)
+    clock.after(sometime(), () => disturb(world, models, random));
+  await world.advanceTo(endMs);
+  return world.rules.broken;
+}
+
+function makeVisit(plan: Plan, models: readonly ModelId[], count: number, random: Random): Visit {
+  const model = {
+    constant: () => (random.chance(0.92) ? models[0]! : random.pick(models)),
+    alternating: () => models[count % models.length]!,
+    mixed: () => random.pick(models),
+    bursts: () => models[Math.floor(count / 8) % models.length]!,
+  }[plan.load]();
+  const long = random.chance(0.1);
+  return {
+    model,
+    runMs: 1 + random.below(long ? plan.longestRunMs : Math.min(plan.shortRunMs, plan.longestRunMs)),
+    ...(random.chance(0.25) ? { patienceMs: random.below(15_000) } : {}),
+    releasesTwice: random.chance(0.1),
+    suspects: random.chance(0.02),
+  };
+}
+
+function disturb(world: SlotWorld, models: readonly ModelId[], random: Random): void {
+  switch (random.below(3)) {
+    case 0:
+      world.setMaintenance(true);
+      world.clock.after(random.below(20_000), () => world.setMaintenance(false));
+      return;
+    case 1:
+      return world.prewarm(random.pick(models));
+    default:
+      return world.clock.jumpWall(random.below(7_200_000) - 3_600_000);
+  }
+}
+
+/** The liveness phase. */
+async function getWell(world: SlotWorld, plan: Plan): Promise<string | undefined> {
+  const { clock, host, rules } = world;
+  const { limits } = plan;
+  host.heal();
+  world.agent.engines.heal();
+  world.setMaintenance(false);
+  const restMs =
+    plan.longestRunMs + limits.waiterMsMax + limits.backoffMsMax + limits.startMsMax + 3 * limits.stopMsMax;
+  if (!(await world.advanceTo(clock.monotonicMs() + restMs))) return rules.broken;
+  if (rules.waiting.size + rules.running.size > 0) return "it does not come to rest";
+  const switchMs = Math.max(limits.minResidencyMs, 0) + times.startMs[1] + times.stopMs[1];
+  for (const model of plan.models.keys()) {
+    const granted = world.answers.granted;
+    world.visit({ model, runMs: 10 });
+    if (!(await world.advanceTo(clock.monotonicMs() + switchMs))) return rules.broken;
+    if (world.answers.granted !== granted + 1) return `${model} is not served though all is well`;
+  }
+  if (!(await world.advanceTo(clock.monotonicMs() + limits.minResidencyMs))) return rules.broken;
+  if (world.agent.clock.pending > 0) return "a timer is left over";
+  await world.agent.slots.close({ stopEngines: true, deadlineMs: 0 });
+  return host.occupants.length > 0 ? "an engine is left over" : undefined;
+}

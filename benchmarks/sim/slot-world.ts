@@ -1,0 +1,208 @@
+/** One simulated host with its slot, the agent that runs it, and the clients that use it. Everything follows from a seed. */
+import { createRandom, type Random } from "@weiche/shared/testing/random.ts";
+import { asId, type ModelId, type RequestId, type SlotName } from "@weiche/shared/ids.ts";
+import { ApiError } from "@weiche/shared/errors.ts";
+import type { SlotConfig, SlotLimits } from "@weiche/node-agent/src/config.ts";
+import type { Admission } from "@weiche/node-agent/src/slots/admission.ts";
+import type { SlotEvents } from "@weiche/node-agent/src/slots/slot-events.ts";
+import type { transition } from "@weiche/node-agent/src/slots/slot.ts";
+import { createSlots, type Slots } from "@weiche/node-agent/src/slots/slots.ts";
+import { drained, ProcessClock, SimClock } from "./sim-clock.ts";
+import { SimulatedEngines } from "./sim-engines.ts";
+import { SimulatedHost, type SimFaults, type SimTimes } from "./sim-host.ts";
+import { SlotRules, type SimRequest } from "./slot-rules.ts";
+
+export interface WorldOptions {
+  readonly seed: number;
+  readonly models: ReadonlyMap<ModelId, { readonly sleeps: boolean; readonly places: number }>;
+  readonly limits: SlotLimits;
+  readonly times: SimTimes;
+  readonly faults: SimFaults;
+  readonly longestRunMs: number;
+  /** Another behaviour than the real one, made for each agent. */
+  readonly transition?: () => typeof transition;
+}
+
+export interface Visit {
+  readonly model: ModelId;
+  readonly runMs: number;
+  /** How long the client waits before it leaves. */
+  readonly patienceMs?: number;
+  readonly releasesTwice?: boolean;
+  readonly suspects?: boolean;
+}
+
+interface Agent {
+  closing: boolean;
+  readonly clock: ProcessClock;
+  readonly engines: SimulatedEngines;
+  readonly slots: Slots;
+}
+
+const nothing = () => {};
+const silent: SlotEvents = {
+  stateChanged: nothing,
+  requestAdmitted: nothing,
+  requestRefused: nothing,
+  waiterLeft: nothing,
+  switched: nothing,
+  startFailed: nothing,
+  stopFailed: nothing,
+  readopted: nothing,
+  readoptFailed: nothing,
+  engineExited: nothing,
+  engineSuspected: nothing,
+};
+
+export class SlotWorld {
+  readonly clock = new SimClock();
+  readonly random: Random;
+  readonly host: SimulatedHost;
+  readonly rules: SlotRules;
+  agent: Agent;
+  /** What became of all requests. */
+  readonly answers = { granted: 0, refused: 0, left: 0 };
+  readonly #options: WorldOptions;
+  #orders = 0;
+
+  constructor(options: WorldOptions) {
+    this.#options = options;
+    const { seed, models, limits, longestRunMs } = options;
+    const { clock } = this;
+    this.random = createRandom(seed);
+    this.host = new SimulatedHost({ ...options, clock, random: createRandom(~seed) });
+    const places = new Map([...models].map(([model, one]) => [model, one.places]));
+    this.rules = new SlotRules({ host: this.host, limits, places, longestRunMs });
+    this.agent = this.#startAgent();
+  }
+
+  /** As by `kill -9`: its clients are cut off, its engines live on, and another agent comes. */
+  killAgent(): void {
+    this.agent.engines.detach();
+    this.agent.clock.kill();
+    this.agent = this.#startAgent();
+  }
+
+  /** As by SIGTERM, and another agent comes when it has ended. */
+  closeAgent(): void {
+    const { agent, rules } = this;
+    agent.closing = true;
+    rules.maintenance = true;
+    const closed = agent.slots.close({ stopEngines: false, deadlineMs: 10_000 });
+    void closed.then(() => {
+      if (agent !== this.agent) return;
+      if (agent.clock.pending > 0) rules.broken ??= "an agent that has closed leaves a timer";
+      this.killAgent();
+    });
+  }
+
+  setMaintenance(on: boolean): void {
+    if (!this.agent.closing) this.rules.maintenance = on;
+    this.agent.slots.setMaintenance(on);
+  }
+
+  prewarm(model: ModelId): void {
+    this.rules.engines.wished(model);
+    this.agent.slots.prewarm(model);
+  }
+
+  /** A client comes, waits, runs and goes. */
+  visit(visit: Visit): SimRequest {
+    const { model, patienceMs } = visit;
+    const { agent, clock, rules } = this;
+    const request: SimRequest = { order: ++this.#orders, model, sinceMs: clock.monotonicMs() };
+    const leaving = new AbortController();
+    rules.asked(request);
+    const answer = agent.slots.admit({
+      requestId: asId<RequestId>(`request-${request.order}`),
+      model,
+      routerId: `router-${request.order % 2}`,
+      signal: leaving.signal,
+    });
+    const patience =
+      patienceMs === undefined ? undefined : clock.after(patienceMs, () => this.#leave(request, leaving));
+    answer.then(
+      (admission) => {
+        patience?.cancel();
+        this.answers.granted++;
+        this.#run(visit, request, admission);
+      },
+      (error: unknown) => {
+        patience?.cancel();
+        if (!(error instanceof ApiError)) return;
+        this.answers.refused++;
+        rules.refused(request, error);
+      },
+    );
+    return request;
+  }
+
+  /** Goes on until `untilMs`. False if a rule was broken. */
+  async advanceTo(untilMs: number): Promise<boolean> {
+    const { clock, rules } = this;
+    do {
+      await drained();
+      rules.judge(this.agent.slots.views()[0]!);
+    } while (rules.broken === undefined && clock.step(untilMs));
+    if (rules.broken !== undefined) return false;
+    clock.advance(untilMs - clock.monotonicMs());
+    rules.judge(this.agent.slots.views()[0]!);
+    return rules.broken === undefined;
+  }
+
+  #leave(request: SimRequest, leaving: AbortController): void {
+    if (!this.rules.waiting.has(request)) return;
+    this.answers.left++;
+    this.rules.left(request);
+    leaving.abort(new Error("the client left"));
+  }
+
+  #run(visit: Visit, request: SimRequest, admission: Admission): void {
+    const { clock, rules, agent } = this;
+    rules.granted(request, admission.endpoint.origin);
+    const end = () => {
+      if (agent !== this.agent) return;
+      timer.cancel();
+      admission.engineLost.removeEventListener("abort", lost);
+      rules.released(request);
+      admission.release();
+      if (visit.releasesTwice) admission.release();
+    };
+    const timer = clock.after(visit.runMs, end);
+    if (visit.suspects)
+      clock.after(visit.runMs / 2, () => {
+        if (agent !== this.agent || !rules.running.has(request)) return;
+        rules.suspected(request);
+        admission.suspect("no sign of life");
+      });
+    const lost = () => {
+      rules.lost(request);
+      timer.cancel();
+      clock.after(this.random.below(1_000), end);
+    };
+    admission.engineLost.addEventListener("abort", lost);
+  }
+
+  #startAgent(): Agent {
+    const { host, rules } = this;
+    const { models, limits } = this.#options;
+    rules.agentStarted();
+    const clock = new ProcessClock(this.clock);
+    const engines = new SimulatedEngines(host, rules.engines);
+    const slot: SlotConfig = {
+      name: asId<SlotName>("a"),
+      gpus: [0],
+      limits,
+      engines: [...models].map(([model, { places }]) => ({
+        model,
+        dialect: "openai",
+        launcher: { kind: "external", url: "http://127.0.0.1" },
+        maxConcurrent: places,
+      })),
+    };
+    const behaviour = this.#options.transition ? { transition: this.#options.transition() } : {};
+    const slots = createSlots({ slots: [slot], engines: () => engines, clock, events: silent, ...behaviour });
+    void slots.readopt();
+    return { closing: false, clock, engines, slots };
+  }
+}
