@@ -4,7 +4,7 @@ import { systemClock } from "@weiche/shared/clock.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
 import { asId, type AccountId, type UserId } from "@weiche/shared/ids.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
-import { makeApiKey } from "../src/access/api-key.ts";
+import { hashApiKey, makeApiKey } from "../src/access/api-key.ts";
 import type { Caller, KeyRefusal } from "../src/access/caller.ts";
 import {
   createKeyCache,
@@ -234,6 +234,19 @@ describe("the database is asked", () => {
     slow.letGo();
     expect(await first).toBe("revoked");
   });
+});
+
+test("a key that was unknown a moment ago works within a second", async () => {
+  await using cache = await openCache({ pollMs: hourMs });
+  const key = makeApiKey();
+  expect(await why(cache, key)).toBe("unknown");
+  await database.pool.query(
+    `insert into api_keys (id, account_id, user_id, hash, last_four, name, created_at)
+     values (gen_random_uuid(), $1, $2, $3, 'abcd', 'late', now())`,
+    [accountId, userId, hashApiKey(key)],
+  );
+  await until("the new key works", 1_000, async () => (await why(cache, key)) === "admitted");
+  expect(await why(cache, key)).toBe("admitted");
 });
 
 test.each([

@@ -79,7 +79,7 @@ class DatabaseKeyCache implements OpenKeyCache {
     await this.#applyChanges();
     const { connection } = this.#database;
     const poll = () => this.#poll();
-    if (this.#options.hints) this.#open.use(listen(connection, "weiche_changes", this.#clock, () => void poll()));
+    if (this.#options.hints) this.#open.use(await listen(connection, "weiche_changes", this.#clock, () => void poll()));
     const polling = every(this.#clock, this.#options.pollMs, poll);
     this.#open.defer(() => polling.cancel());
   }

@@ -71,8 +71,10 @@ const initialSettings = {
   log_timezone: "UTC",
 };
 
-/** Given at each start, so that nothing in the folder overrules them. The log never shows statements or values:
- *  errors of statements, which may quote them, go to the router alone. */
+/**
+ * Given at each start, so that nothing in the folder overrules them. The log never shows statements or values: errors of
+ * statements, which may quote them, go to the router alone.
+ */
 const fixedSettings = {
   fsync: "on",
   full_page_writes: "on",

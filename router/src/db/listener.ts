@@ -5,8 +5,16 @@ import { every, type Clock } from "@weiche/shared/clock.ts";
 const reconnectMs = 1_000;
 const connectMsMax = 5_000;
 
-/** Calls `heard` for each notification, and after each connection, since some may have been missed before it. */
-export function listen(connection: ClientConfig, channel: string, clock: Clock, heard: () => void): AsyncDisposable {
+/**
+ * Calls `heard` for each notification, and after each connection, since some may have been missed before it. Resolves
+ * after the first attempt to connect, whether it succeeded or not.
+ */
+export async function listen(
+  connection: ClientConfig,
+  channel: string,
+  clock: Clock,
+  heard: () => void,
+): Promise<AsyncDisposable> {
   let client: Client | undefined;
   let connecting = connect();
   const retry = every(clock, reconnectMs, () => {
@@ -31,6 +39,7 @@ export function listen(connection: ClientConfig, channel: string, clock: Clock, 
     }
   }
 
+  await connecting;
   return {
     async [Symbol.asyncDispose]() {
       retry.cancel();

@@ -13,6 +13,8 @@ export interface Schema {
     id: AccountId;
     name: string;
     exhaustedUntil: InstantOrNull;
+    nextChargeAt: InstantOrNull;
+    packageChangedAt: InstantOrNull;
     createdAt: Instant;
   };
   readonly users: {
@@ -54,6 +56,19 @@ export interface Schema {
     state: "trial" | "active";
     startedAt: Instant;
     endedAt: InstantOrNull;
+    rhythmFrom: InstantOrNull;
+    quoteId: ColumnType<string | null, string | null | undefined, never>;
+  };
+  readonly invoiceLines: {
+    accountId: AccountId;
+    reason: "package" | "upgrade";
+    package: PackageName;
+    periodStart: Instant;
+    periodEnd: Instant;
+    days: number;
+    periodDays: number;
+    amountCents: number;
+    createdAt: Instant;
   };
   readonly usageTotals: {
     accountId: AccountId;
