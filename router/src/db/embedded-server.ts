@@ -154,9 +154,15 @@ async function initialise(home: EmbeddedHome, cluster: string): Promise<void> {
   syncFolder(home.directory);
 }
 
+/** As far as possible: an orphan of the interrupted attempt may be at work there still. The next start finds the rest. */
 function removeHalfMade(directory: string): void {
-  for (const name of readdirSync(directory))
-    if (name.startsWith("cluster-")) rmSync(join(directory, name), { recursive: true, force: true });
+  for (const name of readdirSync(directory).filter((entry) => entry.startsWith("cluster-"))) {
+    try {
+      rmSync(join(directory, name), { recursive: true, force: true });
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOTEMPTY") throw error;
+    }
+  }
 }
 
 /** Takes over a server that still runs on the cluster; undefined if there is none. */
