@@ -108,6 +108,7 @@ export async function createAgent(config: AgentConfig, environment: NodeJS.Proce
     onDesiredState({ maintenance, prewarmModels }) {
       slots.setMaintenance(wants.of("router", maintenance));
       for (const model of prewarmModels) slots.prewarm(model);
+      links.reportSoon();
     },
     events: linkEvents,
   });

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { systemClock } from "@weiche/shared/clock.ts";
 import { rulesOf, type Catalogue } from "@weiche/shared/catalogue.ts";
 import { lockDirectory, StartError } from "@weiche/shared/directory-lock.ts";
-import { uuidv7 } from "@weiche/shared/ids.ts";
+import { uuidv7, type ModelId } from "@weiche/shared/ids.ts";
 import { formatListen } from "@weiche/shared/listen.ts";
 import { createLog, type Log } from "@weiche/shared/log.ts";
 import { openOpsServer } from "@weiche/shared/ops-server.ts";
@@ -11,16 +11,19 @@ import { openTlsFiles } from "@weiche/shared/tls-files.ts";
 import { createKeyCache } from "./access/key-cache.ts";
 import { createAccounts } from "./accounts/accounts.ts";
 import { createAdminApi } from "./admin/admin-api.ts";
+import { addNodeRoutes } from "./admin/node-routes.ts";
 import { modelsForOperators, nodesForOperators } from "./admin/node-views.ts";
 import { loadCatalogue, type RouterConfig } from "./config.ts";
 import { createUsageLedger } from "./credits/usage-ledger.ts";
 import { reportUsage } from "./credits/usage-report.ts";
 import { openDatabase } from "./db/database.ts";
+import { joinRouters } from "./db/live-routers.ts";
 import { createAdminEvents, createApiEvents, createDatabaseEvents, createNodeEvents } from "./events.ts";
 import { MemoryLimiter } from "./limits/memory.ts";
 import { createMetrics } from "./metrics.ts";
 import { openDataConnections } from "./nodes/data-connections.ts";
 import { openNodeLink } from "./nodes/node-link.ts";
+import { openNodeWishes } from "./nodes/node-wishes.ts";
 import { place } from "./nodes/placement.ts";
 import { NodeRegistry } from "./nodes/registry.ts";
 import { openPortal } from "./portal/portal-server.ts";
@@ -56,8 +59,10 @@ export async function createRouter(config: RouterConfig): Promise<Router> {
   const ledger = opened.use(await createUsageLedger(database, clock, databaseEvents, { keepDays: config.usageDays }));
   const keys = opened.use(await createKeyCache(database, clock, databaseEvents));
 
-  const registry = new NodeRegistry();
   const routerId = uuidv7(clock);
+  opened.use(await joinRouters(database, clock, routerId, nodeEvents));
+  const wishes = opened.use(await openNodeWishes(database, clock, nodeEvents));
+  const registry = new NodeRegistry((node) => wishes.isMaintained(node));
   const nodesTls = config.nodesTls && opened.use(openTlsFiles(config.nodesTls, clock, nodeEvents));
   const links = { routerId, clock, events: nodeEvents, ...(nodesTls ? { tls: nodesTls } : {}) };
   const data = await openDataConnections({ ...links, listen: config.listen.data, counts: registry });
@@ -69,10 +74,11 @@ export async function createRouter(config: RouterConfig): Promise<Router> {
     registry,
     ledger,
     rulesOf: (models) => models.flatMap((model) => catalogue.get(model) ?? []).map(rulesOf),
-    desiredStateOf: () => undefined,
+    desiredStateOf: (node) => wishes.of(node),
     onBoot: (node, bootId) => data.dropEarlierBoots(node, bootId),
   });
   opened.defer(() => nodes.close(linkCloseMs));
+  wishes.onChange((node) => nodes.desiredStateChanged(node));
 
   const api = createApiServer({
     config,
@@ -90,6 +96,9 @@ export async function createRouter(config: RouterConfig): Promise<Router> {
   const portal = opened.use(await openPortal(config.listen.portal, apiUrl));
   const portalUrl = config.publicPortal ?? `http://${formatListen(portal.address)}`;
   const accounts = createAccounts({ database, clock, portalUrl });
+  const models = () => [...catalogue.keys()];
+  const placeAlone = (model: ModelId) =>
+    place({ model }, registry.view(clock.monotonicMs()), clock.monotonicMs(), Math.random);
   const details = () => registry.details(clock.monotonicMs());
   const reloadCatalogue = () => {
     catalogue = loadCatalogue(config.catalogueFile);
@@ -105,6 +114,7 @@ export async function createRouter(config: RouterConfig): Promise<Router> {
         nodes: () => nodesForOperators(details(), clock.monotonicMs()),
         models: () => modelsForOperators(catalogue, details(), clock.now()),
         reloadCatalogue,
+        more: (app) => addNodeRoutes(app, { wishes, nodes: details, models, place: placeAlone, clock }),
       },
       createAdminEvents(log),
     ),

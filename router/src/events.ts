@@ -6,9 +6,11 @@ import type { AdminEvents } from "./admin/admin-api.ts";
 import type { ApiEvents } from "./api/exchange.ts";
 import type { UsageLedgerEvents } from "./credits/usage-ledger.ts";
 import type { DatabaseEvents } from "./db/database.ts";
+import type { LiveRouterEvents } from "./db/live-routers.ts";
 import type { Metrics } from "./metrics.ts";
 import type { DataConnectionsEvents } from "./nodes/data-connections.ts";
 import type { NodeLinkEvents } from "./nodes/node-link-session.ts";
+import type { NodeWishEvents } from "./nodes/node-wishes.ts";
 
 export function createApiEvents(log: Log, metrics: Metrics): ApiEvents {
   return {
@@ -41,7 +43,10 @@ export function createApiEvents(log: Log, metrics: Metrics): ApiEvents {
   };
 }
 
-export function createNodeEvents(log: Log, metrics: Metrics): NodeLinkEvents & DataConnectionsEvents & TlsFilesEvents {
+export function createNodeEvents(
+  log: Log,
+  metrics: Metrics,
+): NodeLinkEvents & DataConnectionsEvents & TlsFilesEvents & NodeWishEvents & LiveRouterEvents {
   return {
     nodeLinked(node, bootId, agentVersion) {
       metrics.nodeLinks.set({ node }, 1);
@@ -64,6 +69,13 @@ export function createNodeEvents(log: Log, metrics: Metrics): NodeLinkEvents & D
     },
     usageNotRecorded(node, records, error) {
       log.warn({ node, records, ...describeError(error) }, "usage not recorded yet; the node sends it again");
+    },
+    nodeWishesUnreadable: (error) => log.warn(describeError(error), "what operators want of the nodes cannot be read"),
+    routersUnreadable: (error) => log.warn(describeError(error), "which routers there are cannot be read"),
+    otherRouters(count) {
+      if (count === 0) log.info("no other router uses this database any more");
+      else
+        log.warn({ routers: count + 1 }, "several routers use this database: rate and parallel limits hold per router");
     },
     dataSessionUp(node, sessions) {
       metrics.dataSessions.set({ node }, sessions);

@@ -6,6 +6,7 @@ import { parseFactor } from "@weiche/shared/credits.ts";
 import { usageParts } from "../credits/usage-parts.ts";
 import type { UsageReport } from "../credits/usage-report.ts";
 import { itemText, listText, type Item } from "./cli-text.ts";
+import { addNodeCommands } from "./node-commands.ts";
 import { modelsText, nodesText } from "./node-tables.ts";
 import type { ModelForOperators, NodeForOperators } from "./node-views.ts";
 
@@ -63,6 +64,7 @@ export async function runCli(args: readonly string[], env: NodeJS.ProcessEnv, de
       const nodes = await ask<NodeForOperators[]>("GET", "/nodes");
       print(nodes, nodesText(nodes));
     });
+  addNodeCommands(program, { act });
   program
     .command("models")
     .description("the catalogue, and who serves what")
@@ -85,7 +87,7 @@ export async function runCli(args: readonly string[], env: NodeJS.ProcessEnv, de
   }
 }
 
-interface Actions {
+export interface Actions {
   readonly ask: <Answer>(method: Method, path: string, body?: object) => Promise<Answer>;
   readonly print: (value: unknown, text: string) => void;
   readonly act: (method: Method, path: string, body?: object) => Promise<void>;

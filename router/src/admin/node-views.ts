@@ -42,7 +42,7 @@ export function modelsForOperators(catalogue: Catalogue, details: readonly NodeD
 export type NodeForOperators = ReturnType<typeof nodesForOperators>[number];
 export type ModelForOperators = ReturnType<typeof modelsForOperators>[number];
 
-function nodeState(view: NodeDetail["view"], linked: boolean): NodeState {
+export function nodeState(view: NodeDetail["view"], linked: boolean): NodeState {
   if (!linked) return "gone";
   if (!view.reachable) return "silent";
   if (view.maintenance) return "maintenance";

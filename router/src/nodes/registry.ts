@@ -82,6 +82,12 @@ export interface NodeLinkEntry {
 
 export class NodeRegistry {
   readonly #nodes = new Map<NodeId, NodeEntry>();
+  readonly #isMaintained: (node: NodeId) => boolean;
+
+  /** `isMaintained`: whether this side wants a node in maintenance, whatever it reports. */
+  constructor(isMaintained: (node: NodeId) => boolean = () => false) {
+    this.#isMaintained = isMaintained;
+  }
 
   /** A node has said hello; its link of before, if any, counts no longer. */
   linkUp(hello: NodeHello): NodeLinkEntry {
@@ -146,7 +152,7 @@ export class NodeRegistry {
 
   #entry(node: NodeId): NodeEntry {
     let entry = this.#nodes.get(node);
-    if (!entry) this.#nodes.set(node, (entry = new NodeEntry(node)));
+    if (!entry) this.#nodes.set(node, (entry = new NodeEntry(node, this.#isMaintained)));
     return entry;
   }
 }
@@ -167,9 +173,11 @@ class NodeEntry implements NodeView {
   reachable = false;
   slots: readonly LiveSlot[] = [];
   readonly #inFlight = new Map<SlotName, number>();
+  readonly #isMaintained: (node: NodeId) => boolean;
 
-  constructor(node: NodeId) {
+  constructor(node: NodeId, isMaintained: (node: NodeId) => boolean) {
     this.node = node;
+    this.#isMaintained = isMaintained;
   }
 
   get admitting(): boolean {
@@ -177,7 +185,7 @@ class NodeEntry implements NodeView {
   }
 
   get maintenance(): boolean {
-    return this.report?.maintenance ?? false;
+    return this.#isMaintained(this.node) || (this.report?.maintenance ?? false);
   }
 
   look(nowMs: number): NodeView {

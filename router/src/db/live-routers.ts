@@ -1,0 +1,61 @@
+/** Which routers share the database: each says every 5 s that it lives, and is forgotten 15 s after its last word. */
+import { every, type Clock } from "@weiche/shared/clock.ts";
+import type { Database } from "./database.ts";
+
+export interface LiveRouterEvents {
+  /** So many others serve from this database now; told when the number is another one. */
+  otherRouters(count: number): void;
+  routersUnreadable(error: unknown): void;
+}
+
+const beatMs = 5_000;
+
+/** Resolves once it has been said that this router lives. */
+export async function joinRouters(
+  { pool }: Pick<Database, "pool">,
+  clock: Clock,
+  routerId: string,
+  events: LiveRouterEvents,
+): Promise<AsyncDisposable> {
+  // Who has not been heard of since then may be this router's own life before.
+  const joinedAt = (await say()).seenAt;
+  let others = 0;
+  let running: Promise<void> = Promise.resolve();
+  const beating = every(clock, beatMs, () => (running = beat()));
+
+  async function beat(): Promise<void> {
+    try {
+      const { seenAt } = await say();
+      const { rows } = await pool.query<{ count: bigint }>(
+        `with forgotten as (delete from routers where seen_at < $2::timestamptz - interval '1 minute')
+         select count(*) from routers
+         where id <> $1 and seen_at > $3 and seen_at > $2::timestamptz - interval '15 seconds'`,
+        [routerId, seenAt, joinedAt],
+      );
+      const count = Number(rows[0]!.count);
+      if (count !== others) events.otherRouters(count);
+      others = count;
+    } catch (error) {
+      events.routersUnreadable(error);
+    }
+  }
+
+  async function say(): Promise<{ readonly seenAt: string }> {
+    const { rows } = await pool.query<{ seenAt: string }>(
+      `insert into routers values ($1, now())
+       on conflict (id) do update set seen_at = excluded.seen_at returning seen_at::text as "seenAt"`,
+      [routerId],
+    );
+    return rows[0]!;
+  }
+
+  return {
+    async [Symbol.asyncDispose]() {
+      beating.cancel();
+      await running;
+      await pool
+        .query("delete from routers where id = $1", [routerId])
+        .catch((error: unknown) => events.routersUnreadable(error));
+    },
+  };
+}
