@@ -4,7 +4,8 @@ import { inTransaction, instantText } from "../db/database.ts";
 import type { AccountsContext } from "./accounts-context.ts";
 import { createKeys, type Keys } from "./keys.ts";
 import { found } from "./refused.ts";
-import { orderPackage, packageNamed, viewSubscription, type SubscriptionView, type Term } from "./subscription.ts";
+import { packageNamed, toTerm, viewSubscription, type SubscriptionView } from "./subscription.ts";
+import { changePackage, createSubscriptions, type Subscriptions } from "./subscriptions.ts";
 import { createUsers, insertUser, viewUser, type Users, type UserView } from "./users.ts";
 
 export interface AccountView extends SubscriptionView {
@@ -17,6 +18,7 @@ export interface AccountView extends SubscriptionView {
 export interface Accounts {
   readonly users: Users;
   readonly keys: Keys;
+  readonly subscriptions: Subscriptions;
   /** With its Owner, who is invited, and a package if one is named. */
   create(wish: {
     name: string;
@@ -55,12 +57,15 @@ export function createAccounts(context: AccountsContext): Accounts {
     }
     const [rows, terms] = await Promise.all([accounts.execute(), subscriptions.execute()]);
     const termsOf = Map.groupBy(terms, ({ accountId }) => accountId);
-    return rows.map((row) => viewAccount(row, row.ownerUserId!, termsOf.get(row.id) ?? [], clock.now()));
+    return rows.map((row) =>
+      viewAccount(row, row.ownerUserId!, viewSubscription((termsOf.get(row.id) ?? []).map(toTerm), clock.now())),
+    );
   }
 
   return {
     users: createUsers(context),
     keys: createKeys(context),
+    subscriptions: createSubscriptions(context),
 
     async create(wish) {
       const packageName = wish.package === undefined ? undefined : packageNamed(wish.package);
@@ -73,8 +78,10 @@ export function createAccounts(context: AccountsContext): Accounts {
           .executeTakeFirstOrThrow();
         const owner = { accountId: account.id, email: wish.ownerEmail, role: "owner" } as const;
         const { user, invitationUrl } = await insertUser(context, transaction, owner);
-        const terms = packageName ? [await orderPackage(transaction, account.id, packageName, nowMs)] : [];
-        return { ...viewAccount(account, user.id, terms, nowMs), invitationUrl };
+        const subscription = packageName
+          ? await changePackage(transaction, account.id, { action: "order", package: packageName }, nowMs)
+          : viewSubscription([], nowMs);
+        return { ...viewAccount(account, user.id, subscription), invitationUrl };
       });
     },
 
@@ -91,8 +98,7 @@ export function createAccounts(context: AccountsContext): Accounts {
 function viewAccount(
   { id, name, createdAt }: { id: AccountId; name: string; createdAt: Temporal.Instant },
   ownerUserId: string,
-  terms: readonly Term[],
-  nowMs: number,
+  subscription: SubscriptionView,
 ): AccountView {
-  return { id, name, ownerUserId, ...viewSubscription(terms, nowMs), createdAt: createdAt.toString() };
+  return { id, name, ownerUserId, ...subscription, createdAt: createdAt.toString() };
 }

@@ -22,6 +22,8 @@ export interface Term {
   readonly rhythmMs: number;
 }
 
+export const subscriptionActions = ["trial", "order", "upgrade", "downgrade", "cancel", "withdraw"] as const;
+
 export type SubscriptionAction =
   | { readonly kind: "trial" | "cancel" | "withdraw" }
   | { readonly kind: "order" | "upgrade" | "downgrade"; readonly package: PackageName };

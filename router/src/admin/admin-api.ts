@@ -8,6 +8,7 @@ import type { Accounts } from "../accounts/accounts.ts";
 import { Refused, type RefusalKind } from "../accounts/refused.ts";
 import type { UsageReport, UsageWish } from "../credits/usage-report.ts";
 import { addAdminRoutes } from "./admin-routes.ts";
+import { addSubscriptionRoutes } from "./subscription-routes.ts";
 
 export interface AdminContext {
   readonly accounts: Accounts;
@@ -27,7 +28,12 @@ export interface AdminEvents {
   adminFailed(error: unknown): void;
 }
 
-const statusOf: Readonly<Record<RefusalKind, number>> = { invalid: 400, not_found: 404, conflict: 409 };
+const statusOf: Readonly<Record<RefusalKind, number>> = {
+  invalid: 400,
+  not_found: 404,
+  conflict: 409,
+  price_changed: 409,
+};
 
 export async function createAdminApi(
   socketPath: string,
@@ -41,10 +47,11 @@ export async function createAdminApi(
     const refusal = asRefusal(error);
     if (!refusal) events.adminFailed(error);
     const { kind, message } = refusal ?? { kind: undefined, message: "the router failed; its log says why" };
-    return reply.status(kind ? statusOf[kind] : 500).send({ error: message });
+    return reply.status(kind ? statusOf[kind] : 500).send({ error: message, ...(kind ? { code: kind } : {}) });
   });
   app.setNotFoundHandler((_request, reply) => reply.status(404).send({ error: "there is no such command" }));
   addAdminRoutes(app, context);
+  addSubscriptionRoutes(app, context);
   context.more?.(app);
   await app.ready();
   await listenOnSocket(app.server, socketPath);

@@ -6,6 +6,7 @@ import { parseFactor } from "@weiche/shared/credits.ts";
 import { usageParts } from "../credits/usage-parts.ts";
 import type { UsageReport } from "../credits/usage-report.ts";
 import { itemText, listText, type Item } from "./cli-text.ts";
+import { addSubscriptionCommands } from "./subscription-commands.ts";
 import { addNodeCommands } from "./node-commands.ts";
 import { modelsText, nodesText } from "./node-tables.ts";
 import type { ModelForOperators, NodeForOperators } from "./node-views.ts";
@@ -43,9 +44,11 @@ export async function runCli(args: readonly string[], env: NodeJS.ProcessEnv, de
     print(items, listText(items, columns));
   }
 
-  addAccountCommands(program.command("account").description("customer accounts"), { act, ask, list, print });
+  const actions: Actions = { act, ask, list, print };
+  addAccountCommands(program.command("account").description("customer accounts"), actions);
   addUserCommands(program.command("user").description("the people of an account"), { act });
   addKeyCommands(program.command("key").description("API keys"), { act, list });
+  addSubscriptionCommands(program.command("subscription").description("the package of an account"), actions);
   program
     .command("usage")
     .description("what an account used: in its current billing period, or from one German day to another")
@@ -64,7 +67,7 @@ export async function runCli(args: readonly string[], env: NodeJS.ProcessEnv, de
       const nodes = await ask<NodeForOperators[]>("GET", "/nodes");
       print(nodes, nodesText(nodes));
     });
-  addNodeCommands(program, { act });
+  addNodeCommands(program, actions);
   program
     .command("models")
     .description("the catalogue, and who serves what")

@@ -3,7 +3,8 @@ import type { Pool } from "pg";
 import { creditsOf } from "@weiche/shared/credits.ts";
 import { uuidv7TimeMs, type NodeId } from "@weiche/shared/ids.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
-import { billingPeriodAt, germanDay, type BillingPeriod } from "../accounts/billing-period.ts";
+import { germanDay, type BillingPeriod } from "../accounts/billing-period.ts";
+import { periodIn } from "../accounts/subscription-rules.ts";
 import { instantText } from "../db/database.ts";
 import { measurement } from "./usage-check.ts";
 
@@ -117,7 +118,7 @@ class Periods {
     if (last && last.startMs <= atMs && atMs < last.endMs) return last.start;
     const term = this.#ordered.get(accountId)?.find(({ startMs, endMs }) => startMs <= atMs && atMs < endMs);
     if (!term) return "-infinity";
-    const period = billingPeriodAt(term.startMs, atMs);
+    const period = periodIn(term, atMs);
     const start = instantText(period.startMs);
     this.#found.set(accountId, { ...period, endMs: Math.min(period.endMs, term.endMs), start });
     return start;
@@ -136,15 +137,18 @@ interface Term {
   readonly accountId: string;
   readonly startMs: number;
   readonly endMs: number;
+  readonly state: "trial" | "active";
+  readonly rhythmMs: number;
 }
 
 async function readPeriods(pool: Pool, accounts: ReadonlySet<string>): Promise<Periods> {
-  const { rows } = await pool.query<{ account: string; startMs: number; endMs: number }>({
+  const { rows } = await pool.query<Term>({
     name: "terms-of-accounts",
-    text: `select account_id as account, (extract(epoch from started_at) * 1000)::float8 as "startMs",
-        (extract(epoch from coalesce(ended_at, 'infinity')) * 1000)::float8 as "endMs"
+    text: `select account_id as "accountId", state, (extract(epoch from started_at) * 1000)::float8 as "startMs",
+        (extract(epoch from coalesce(ended_at, 'infinity')) * 1000)::float8 as "endMs",
+        (extract(epoch from coalesce(rhythm_from, started_at)) * 1000)::float8 as "rhythmMs"
       from subscriptions where account_id = any($1::uuid[])`,
     values: [[...accounts]],
   });
-  return new Periods(rows.map(({ account, startMs, endMs }) => ({ accountId: account, startMs, endMs })));
+  return new Periods(rows);
 }

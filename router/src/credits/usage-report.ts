@@ -5,7 +5,7 @@ import { formatCredits, type Millicredits } from "@weiche/shared/credits.ts";
 import type { AccountId } from "@weiche/shared/ids.ts";
 import { germanDay } from "../accounts/billing-period.ts";
 import { found } from "../accounts/refused.ts";
-import { periodOf } from "../accounts/subscription.ts";
+import { periodOf, toTerm } from "../accounts/subscription.ts";
 import { instantText, type Database } from "../db/database.ts";
 import type { UsagePart } from "./usage-parts.ts";
 
@@ -51,7 +51,7 @@ export async function reportUsage(
   const by = wish.by ?? "day";
   const today = germanDay(nowMs);
   const terms = await kysely.selectFrom("subscriptions").selectAll().where("accountId", "=", accountId).execute();
-  const period = wish.from === undefined && wish.to === undefined ? periodOf(terms, nowMs) : undefined;
+  const period = wish.from === undefined && wish.to === undefined ? periodOf(terms.map(toTerm), nowMs) : undefined;
   const from = wish.from ?? (period ? germanDay(period.startMs) : `${(wish.to ?? today).slice(0, 8)}01`);
   const to = wish.to ?? (period ? germanDay(period.endMs - 1) : today);
   const periodStart = period && instantText(period.startMs);

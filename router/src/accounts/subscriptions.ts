@@ -1,0 +1,174 @@
+/**
+ * What an Owner does with the package of the account. A preview says what a change costs now, under a quote id; a change
+ * that names the quote charges exactly that, once however often it is sent, or is refused because the price has changed.
+ */
+import { hash } from "node:crypto";
+import type { Selectable, Transaction } from "kysely";
+import type { AccountId } from "@weiche/shared/ids.ts";
+import { inTransaction, instantText } from "../db/database.ts";
+import type { Schema } from "../db/schema.ts";
+import type { AccountsContext } from "./accounts-context.ts";
+import { packages, type PackageName } from "./packages.ts";
+import { found, Refused } from "./refused.ts";
+import { lockSubscription, writeChange, writeCharges } from "./subscription-change.ts";
+import {
+  changeTerms,
+  chargesOf,
+  pendingOf,
+  type Charge,
+  type SubscriptionAction,
+  type Term,
+} from "./subscription-rules.ts";
+import { packageNamed, toTerm, viewPending, viewSubscription, type SubscriptionView } from "./subscription.ts";
+
+export interface SubscriptionWish {
+  readonly action: SubscriptionAction["kind"];
+  /** By its name in any case. For an order, an upgrade or a downgrade. */
+  readonly package?: string;
+}
+
+/** Net amounts, in cents. */
+export interface Quote {
+  readonly quoteId: string;
+  readonly action: SubscriptionAction["kind"];
+  readonly dueCents: number;
+  readonly charges: readonly InvoiceLine[];
+  /** Per month, from the next period on; null: nothing. */
+  readonly thenCents: number | null;
+  /** What the change takes back. */
+  readonly withdraws: SubscriptionView["pending"];
+  /** The package as it would be. */
+  readonly after: SubscriptionView;
+}
+
+export interface InvoiceLine {
+  readonly reason: "package" | "upgrade";
+  readonly package: PackageName;
+  readonly periodStart: string;
+  readonly periodEnd: string;
+  readonly days: number;
+  readonly periodDays: number;
+  readonly amountCents: number;
+}
+
+export interface Subscriptions {
+  show(accountId: AccountId): Promise<SubscriptionView>;
+  preview(accountId: AccountId, wish: SubscriptionWish): Promise<Quote>;
+  /** Charges the price of the day, or that of the quote if there is one. */
+  change(accountId: AccountId, wish: SubscriptionWish, quoteId?: string): Promise<SubscriptionView>;
+  /** Oldest first. */
+  invoice(accountId: AccountId): Promise<InvoiceLine[]>;
+  /** Writes the invoice lines of periods that have begun. Returns for how many accounts. Any router may, at any time. */
+  chargeWhatIsDue(): Promise<number>;
+}
+
+export function createSubscriptions({ database, clock }: AccountsContext): Subscriptions {
+  const { kysely } = database;
+
+  async function read(accountId: AccountId): Promise<readonly Term[]> {
+    found(
+      await kysely.selectFrom("accounts").select("id").where("id", "=", accountId).executeTakeFirst(),
+      "account",
+      accountId,
+    );
+    const rows = kysely.selectFrom("subscriptions").selectAll().where("accountId", "=", accountId);
+    return (await rows.orderBy("startedAt").execute()).map(toTerm);
+  }
+
+  return {
+    async show(accountId) {
+      return viewSubscription(await read(accountId), clock.now());
+    },
+
+    async preview(accountId, wish) {
+      return quote(accountId, await read(accountId), wish, clock.now());
+    },
+
+    change: (accountId, wish, quoteId) =>
+      inTransaction(database, (transaction) => changePackage(transaction, accountId, wish, clock.now(), quoteId)),
+
+    async invoice(accountId) {
+      await read(accountId);
+      const lines = kysely.selectFrom("invoiceLines").selectAll().where("accountId", "=", accountId);
+      return (await lines.orderBy("periodStart").execute()).map(viewLine);
+    },
+
+    async chargeWhatIsDue() {
+      const { rows } = await database.pool.query<{ id: AccountId }>(
+        "select id from accounts where next_charge_at <= $1 order by next_charge_at",
+        [instantText(clock.now())],
+      );
+      for (const { id } of rows)
+        await inTransaction(database, async (transaction) => {
+          const { terms, nowMs } = await lockSubscription(transaction, id, clock.now());
+          await writeCharges(transaction, id, terms, nowMs);
+        });
+      return rows.length;
+    },
+  };
+}
+
+/** In the caller's transaction; the account's row stays locked until it ends. */
+export async function changePackage(
+  transaction: Transaction<Schema>,
+  accountId: AccountId,
+  wish: SubscriptionWish,
+  clockMs: number,
+  quoteId?: string,
+): Promise<SubscriptionView> {
+  const locked = await lockSubscription(transaction, accountId, clockMs);
+  if (quoteId !== undefined && locked.quoteIds.includes(quoteId)) return viewSubscription(locked.terms, locked.nowMs);
+  if (quoteId !== undefined) {
+    const now = quote(accountId, locked.terms, wish, locked.nowMs);
+    if (now.quoteId !== quoteId)
+      throw new Refused("price_changed", `the price has changed: now ${euros(now.dueCents)} net are due`);
+  }
+  const after = changeTerms(locked.terms, actionOf(wish), locked.nowMs);
+  const changedMs = await writeChange(transaction, accountId, locked, after, quoteId);
+  return viewSubscription(after, changedMs);
+}
+
+function quote(accountId: AccountId, terms: readonly Term[], wish: SubscriptionWish, nowMs: number): Quote {
+  const action = actionOf(wish);
+  const after = changeTerms(terms, action, nowMs);
+  const changedMs = nowMs + 1;
+  const before = new Set(chargesOf(terms, changedMs).map(({ startMs }) => startMs));
+  const charges = chargesOf(after, changedMs).filter(({ startMs }) => !before.has(startMs));
+  const dueCents = charges.reduce((sum, { cents }) => sum + cents, 0);
+  const last = after.at(-1)!;
+  const from = terms.map(({ package: name, startMs, endMs }) => [name, startMs, String(endMs)]);
+  return {
+    quoteId: hash("sha256", JSON.stringify([accountId, from, action, dueCents])).slice(0, 32),
+    action: wish.action,
+    dueCents,
+    charges: charges.map(viewCharge),
+    thenCents: last.endMs === Infinity ? packages[last.package].priceCents : null,
+    withdraws: action.kind === "downgrade" || action.kind === "cancel" ? null : viewPending(pendingOf(terms, nowMs)),
+    after: viewSubscription(after, changedMs),
+  };
+}
+
+function actionOf({ action, package: name }: SubscriptionWish): SubscriptionAction {
+  if (action === "trial" || action === "cancel" || action === "withdraw") {
+    if (name !== undefined) throw new Refused("invalid", `${action} names no package`);
+    return { kind: action };
+  }
+  if (name === undefined)
+    throw new Refused("invalid", `${action} which package? there are ${Object.keys(packages).join(", ")}`);
+  return { kind: action, package: packageNamed(name) };
+}
+
+function viewCharge({ reason, package: name, startMs, endMs, days, periodDays, cents }: Charge): InvoiceLine {
+  const period = { periodStart: instantText(startMs), periodEnd: instantText(endMs) };
+  return { reason, package: name, ...period, days, periodDays, amountCents: cents };
+}
+
+function viewLine(row: Selectable<Schema["invoiceLines"]>): InvoiceLine {
+  const { reason, package: name, periodStart, periodEnd, days, periodDays, amountCents } = row;
+  const period = { periodStart: periodStart.toString(), periodEnd: periodEnd.toString() };
+  return { reason, package: name, ...period, days, periodDays, amountCents };
+}
+
+function euros(cents: number): string {
+  return `${Math.floor(cents / 100)}.${String(cents % 100).padStart(2, "0")} EUR`;
+}
