@@ -1,8 +1,8 @@
 /**
  * How many usage records per second the ledger commits to the embedded database, and how long it holds up the event loop.
  * `node benchmarks/usage-ledger.ts [records]` prints one line of JSON. As in production: several nodes send batches of up
- * to 200 records and wait for each to be acknowledged; 2 % of the records come twice. The records are made beforehand, so
- * that the lag is the ledger's own.
+ * to 200 records and wait for each to be acknowledged; 2 % of the records come twice. Records are made in
+ * small steps, so that the lag is the ledger's own; `loopBusyMs` leaves out what other programs of the machine took.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -44,14 +44,15 @@ for (let n = 0; n < accounts; n++) {
   );
 }
 
-await send(makeBatches(20_000)); // warm
-const prepared = makeBatches(recordsCount);
+await send(20_000); // warm
 batches.length = 0;
 const lag = monitorEventLoopDelay({ resolution: 1 });
 const cpu = process.cpuUsage();
+const busy = watchBusy();
 lag.enable();
-const elapsedMs = await send(prepared);
+const elapsedMs = await send(recordsCount);
 lag.disable();
+const busyMs = busy();
 const { user, system } = process.cpuUsage(cpu);
 
 const committed = batches.reduce((sum, { records, repeated }) => sum + records - repeated, 0);
@@ -67,6 +68,7 @@ console.log(
       p50: round(durations[durations.length >> 1]!),
       p99: round(durations[Math.floor(durations.length * 0.99)]!),
     },
+    loopBusyMs: { p99: round(busyMs[Math.floor(busyMs.length * 0.99)]!), max: round(busyMs.at(-1)!) },
     loopLagMs: { p99: round(lag.percentile(99) / 1e6), max: round(lag.max / 1e6) },
     cpuMicrosPerRecord: round((user + system) / committed),
     sumsEqual: rows[0]!.equal,
@@ -76,21 +78,46 @@ await ledger[Symbol.asyncDispose]();
 await database[Symbol.asyncDispose]();
 rmSync(stateDir, { recursive: true, force: true });
 
-/** Every node sends one batch after the other until none is left. Returns how long it took. */
-async function send(all: UsageRecord[][]): Promise<number> {
+/**
+ * How long the event loop worked between two looks, a millisecond apart or as soon as it came round: CPU time of its
+ * thread, so that other programs of a busy machine do not count. The returned function ends it and gives all, sorted.
+ */
+function watchBusy(): () => number[] {
+  const spells: number[] = [];
+  const workedMs = () => {
+    const { user: u, system: s } = process.threadCpuUsage();
+    return (u + s) / 1000;
+  };
+  let before = workedMs();
+  const timer = setInterval(() => {
+    const now = workedMs();
+    spells.push(now - before);
+    before = now;
+  }, 1);
+  return () => {
+    clearInterval(timer);
+    return spells.sort((a, b) => a - b);
+  };
+}
+
+/** Every node sends one batch after the other until so many records are sent. Returns how long it took. */
+async function send(count: number): Promise<number> {
   const startMs = performance.now();
+  let left = count;
   await Promise.all(
     Array.from({ length: nodes }, async (_, node) => {
-      for (let batch = all.pop(); batch; batch = all.pop()) await ledger.record(asId(`node-${node}`), batch);
+      for (; left > 0; left -= batchRecords) {
+        await new Promise((resolve) => setImmediate(resolve));
+        await ledger.record(asId(`node-${node}`), makeBatch());
+      }
     }),
   );
   return performance.now() - startMs;
 }
 
-function makeBatches(count: number): UsageRecord[][] {
+function makeBatch(): UsageRecord[] {
   let last: UsageRecord | undefined;
-  const next = () => (last && random.chance(0.02) ? last : (last = makeRecord()));
-  return Array.from({ length: count / batchRecords }, () => Array.from({ length: batchRecords }, next));
+  return Array.from({ length: batchRecords }, () => (last && random.chance(0.02) ? last : (last = makeRecord())));
 }
 
 function makeRecord(): UsageRecord {
