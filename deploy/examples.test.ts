@@ -1,0 +1,85 @@
+/** The examples that operators copy are right, and agree with each other and with the documentation. */
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { describe, expect, test } from "vitest";
+import { loadAgentConfig } from "../node-agent/src/config.ts";
+import { createMetrics as createAgentMetrics } from "../node-agent/src/metrics.ts";
+import { loadCatalogue, loadRouterConfig } from "../router/src/config.ts";
+import { createClientAddress } from "../router/src/gateway/client-address.ts";
+import { createMetrics as createRouterMetrics } from "../router/src/metrics.ts";
+
+const here = import.meta.dirname;
+const root = join(here, "..");
+
+describe.each([
+  ["production", here],
+  ["npm start", join(here, "demo")],
+])("the examples for %s", (_name, folder) => {
+  const agent = () => loadAgentConfig(join(folder, "agent.yaml"), {});
+  const router = () => loadRouterConfig(join(folder, "router.yaml"), {});
+
+  test("are read without a mistake", () => {
+    expect(router().catalogueFile).toBe(join(folder, "catalogue.yaml"));
+    expect(() => createClientAddress(router().limits.trustedProxies)).not.toThrow();
+    expect(agent().slots.length).toBeGreaterThan(1);
+  });
+
+  test("serve every model of the catalogue, once, and no other", () => {
+    const served = agent().slots.flatMap(({ engines }) => engines.map(({ model }) => model));
+    expect(served.toSorted()).toEqual([...loadCatalogue(router().catalogueFile).keys()].toSorted());
+  });
+});
+
+describe("vLLM in deploy/agent.yaml", () => {
+  const catalogue = loadCatalogue(join(here, "catalogue.yaml"));
+  const engines = loadAgentConfig(join(here, "agent.yaml"), {}).slots.flatMap((slot) => slot.engines);
+
+  test.each(engines.map((engine) => [engine.model, engine] as const))(
+    "%s is started as it is served",
+    (model, engine) => {
+      const { launcher, sleepLevel, maxConcurrent } = engine;
+      const { command, env } = launcher as Extract<typeof launcher, { kind: "process" }>;
+      const { contextTokens, category, reasoning } = catalogue.get(model)!;
+      expect(command).toContain(`--served-model-name=${model}`);
+      expect(command).toContain(`--max-model-len=${contextTokens}`);
+      expect(command).toContain(`--max-num-seqs=${maxConcurrent}`);
+      expect(command.includes("--enable-sleep-mode")).toBe(sleepLevel !== undefined);
+      expect(env["VLLM_SERVER_DEV_MODE"]).toBe(sleepLevel === undefined ? undefined : "1");
+      const has = (flag: string) => command.some((part) => part.startsWith(`${flag}=`));
+      const chats = category !== "embeddings";
+      expect([has("--tool-call-parser"), command.includes("--enable-auto-tool-choice")]).toEqual([chats, chats]);
+      expect(has("--reasoning-parser")).toBe(reasoning !== undefined && reasoning.mode !== "unavailable");
+    },
+  );
+});
+
+test.each([
+  ["node-agent", createAgentMetrics],
+  ["router", createRouterMetrics],
+])("every metric of the %s is in its README with its kind and labels, and no other", async (workspace, create) => {
+  const { registry } = create();
+  const metrics = (await registry.getMetricsAsJSON()).filter(({ name }) => name.startsWith("weiche_"));
+  const rows = metrics.map(({ name, type }) => {
+    const { labelNames } = registry.getSingleMetric(name) as unknown as { labelNames: readonly string[] };
+    return `| \`${name}\` | ${type} | ${labelNames.map((label) => `\`${label}\``).join(", ")} |`.replace("|  |", "| |");
+  });
+  const documented = readFileSync(join(root, workspace, "README.md"), "utf8").match(
+    /^\| `weiche_\w+` \|[^|]*\|[^|]*\|/gm,
+  );
+  expect((documented ?? []).toSorted()).toEqual(rows.toSorted());
+});
+
+test("what the pages of deploy, router and node-agent point at is there", () => {
+  const pages = ["deploy/README.md", "deploy/INSTALL.md", "router/README.md", "node-agent/README.md"];
+  const missing = pages.flatMap((page) => {
+    const text = readFileSync(join(root, page), "utf8");
+    const links = [...text.matchAll(/\]\((?!https?:)([^)#]+)[^)]*\)/g)].map(([, to]) =>
+      resolve(root, dirname(page), to!),
+    );
+    const installed = [...text.matchAll(/\/opt\/weiche\/((?!node_modules)[\w./@-]+)/g)].map(([, to]) =>
+      join(root, to!),
+    );
+    return [...links, ...installed].filter((file) => !existsSync(file)).map((file) => `${page}: ${file}`);
+  });
+  expect(missing).toEqual([]);
+});
