@@ -10,6 +10,7 @@ import type { ListenAddress } from "@weiche/shared/listen.ts";
 import { nodePaths } from "@weiche/shared/node-protocol.ts";
 import { listenOn } from "@weiche/shared/ops-server.ts";
 import { BodyReaders } from "./api/body-readers.ts";
+import { ByteBudget } from "./api/byte-budget.ts";
 import { Exchange, type ApiEvents, type Endpoint } from "./api/exchange.ts";
 import { generate, type GenerateDeps } from "./api/generate.ts";
 import { listModels } from "./api/models.ts";
@@ -53,13 +54,17 @@ const defaultTimes: ApiTimes = {
   graceMs: 5_000,
 };
 
+/** All that are on their way to a node, together. */
+const largeBodiesBytesMax = 1_000_000_000;
+
 type Handler = (exchange: Exchange) => Promise<void>;
 
 export function createApiServer(deps: ApiServerDeps): ApiServer {
   const { clock, events, config } = deps;
   const times = { ...defaultTimes, ...deps.times };
   const readers = new BodyReaders();
-  const generateDeps: GenerateDeps = { ...deps, readers, times, requestMsMax: config.requestMsMax };
+  const budget = new ByteBudget(largeBodiesBytesMax, clock);
+  const generateDeps: GenerateDeps = { ...deps, readers, budget, times, requestMsMax: config.requestMsMax };
   const ipLimit = new IpLimit(config.limits, clock);
   const addressOf = createClientAddress(config.limits.trustedProxies);
   const connections = new Connections();

@@ -13,27 +13,15 @@ beforeAll(async () => {
 });
 afterAll(() => api[Symbol.asyncDispose]());
 
-const models = fc.constantFrom(
-  "small-24b",
-  "general-3.8-27b",
-  "general-4-31b",
-  "coder-next",
-  "vl-embedding-2b",
-  "nope",
-);
-const text = fc.string({ unit: "binary", maxLength: 20 });
-const url = fc.constantFrom(
-  "data:image/png;base64,iVBORw0KGgoAAAANSUhEUg==",
-  "https://x.example/i.png",
-  "data:,x",
-  "data:image/gif;base64,R0lGODlh",
-);
+const models = fc.constantFrom(...Array<string>(8).fill("general-4-31b"), "general-3.8-27b", "coder-next", "small-24b");
+const text = fc.string({ unit: "grapheme", minLength: 1, maxLength: 20 });
+const url = fc.constantFrom("data:image/png;base64,iVBORw0KGgoAAAANSUhEUg==", "data:image/gif;base64,R0lGODlh");
 const parts = fc.array(
   fc.oneof(
     fc.record({ type: fc.constant("text"), text }),
     fc.record({ type: fc.constant("image_url"), image_url: fc.record({ url }) }),
   ),
-  { maxLength: 6 },
+  { maxLength: 3 },
 );
 const toolCall = fc.record({
   id: text,
@@ -41,7 +29,8 @@ const toolCall = fc.record({
   function: fc.record({ name: text, arguments: text }),
 });
 const message = fc.oneof(
-  fc.record({ role: fc.constantFrom("system", "user"), content: fc.oneof(text, parts) }),
+  fc.record({ role: fc.constantFrom("system", "user"), content: text }),
+  fc.record({ role: fc.constant("user"), content: parts }),
   fc.record({
     role: fc.constant("assistant"),
     content: fc.option(text),
@@ -54,24 +43,23 @@ const maybe = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { freq: 4 
 
 const generation = {
   model: models,
-  max_tokens: maybe(fc.integer({ min: -1, max: 40_000 })),
-  temperature: maybe(fc.double({ min: -1, max: 3, noNaN: true })),
-  top_p: maybe(fc.double({ min: 0, max: 1.5, noNaN: true })),
+  max_tokens: maybe(fc.integer({ min: 1, max: 32_768 })),
+  temperature: maybe(fc.double({ min: 0, max: 2, noNaN: true })),
+  top_p: maybe(fc.double({ min: 0, max: 1, noNaN: true })),
   stop: maybe(fc.oneof(text, fc.array(text, { maxLength: 5 }))),
-  n: maybe(fc.integer({ min: 0, max: 200 })),
+  n: maybe(fc.integer({ min: 1, max: 128 })),
   seed: maybe(fc.integer()),
   stream: maybe(fc.boolean()),
 };
 const chat = fc.record(
   {
     ...generation,
-    messages: fc.array(message, { maxLength: 5 }),
+    messages: fc.array(message, { minLength: 1, maxLength: 5 }),
     tools: maybe(fc.array(tool, { maxLength: 3 })),
-    tool_choice: maybe(fc.constantFrom("auto", "none", "required", { type: "function", function: { name: "f" } })),
-    response_format: maybe(fc.record({ type: fc.constantFrom("text", "json_object", "json_schema") })),
-    reasoning_effort: maybe(fc.constantFrom("none", "low", "high", "xhigh", "much")),
+    tool_choice: maybe(fc.constantFrom("auto", "none")),
+    response_format: maybe(fc.record({ type: fc.constantFrom("text", "json_object") })),
+    reasoning_effort: maybe(fc.constantFrom("none", "low")),
     chat_template_kwargs: maybe(fc.record({ enable_thinking: fc.boolean() })),
-    top_logprobs: maybe(fc.integer({ min: 0, max: 25 })),
     logprobs: maybe(fc.boolean()),
   },
   { requiredKeys: ["model", "messages"] },
@@ -79,10 +67,10 @@ const chat = fc.record(
 const completion = fc.record({ ...generation, prompt: text }, { requiredKeys: ["model", "prompt"] });
 const embedding = fc.record(
   {
-    model: models,
-    input: fc.oneof(text, fc.array(text, { maxLength: 5 })),
-    dimensions: maybe(fc.integer({ min: 0, max: 3_000 })),
-    encoding_format: maybe(fc.constantFrom("float", "base64", "hex")),
+    model: fc.constant("vl-embedding-2b"),
+    input: fc.oneof(text, fc.array(text, { minLength: 1, maxLength: 5 })),
+    dimensions: maybe(fc.integer({ min: 64, max: 2_048 })),
+    encoding_format: maybe(fc.constantFrom("float", "base64")),
   },
   { requiredKeys: ["model", "input"] },
 );
@@ -100,7 +88,7 @@ type Mutation = {
   value: unknown;
 };
 const mutation: fc.Arbitrary<Mutation> = fc.record({
-  kind: fc.constantFrom("none", "none", "cut", "flip", "insert", "double", "value"),
+  kind: fc.constantFrom("none", "cut", "flip", "insert", "double", "value"),
   at: fc.nat(),
   byte: fc.nat(255),
   value: fc.anything({ withBigInt: false, maxDepth: 3 }),

@@ -76,8 +76,8 @@ export class Exchange {
     // A response that waits behind another one of its connection hears nothing when the connection closes.
     const { socket } = request;
     socket.setMaxListeners(0);
-    socket.once("close", close);
-    response.once("close", close);
+    socket.on("close", close);
+    response.on("close", close);
     this.onClosed(() => socket.off("close", close));
   }
 

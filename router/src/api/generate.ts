@@ -10,11 +10,13 @@ import type { Limiter } from "../limits/limiter.ts";
 import type { Placement, PlacementRequest } from "../nodes/placement.ts";
 import { NodeLost, type Upstream } from "../nodes/upstream.ts";
 import { authenticate, quotaExhausted } from "./authenticate.ts";
+import type { ByteBudget } from "./byte-budget.ts";
 import type { BodyReaders } from "./body-readers.ts";
 import type { Exchange } from "./exchange.ts";
+import { HeldBody } from "./held-body.ts";
 import { checkModelRules, findModel } from "./model-rules.ts";
 import { NodeRefusal, readNodeRefusal } from "./node-refusal.ts";
-import { readBody, type BodyTimes } from "./read-body.ts";
+import { expectedBytes, readBody, type BodyTimes } from "./read-body.ts";
 import { relay } from "./relay.ts";
 
 /** Where a request may go, without the nodes that were tried. */
@@ -27,6 +29,7 @@ export interface GenerateDeps {
   readonly place: Place;
   readonly upstream: Upstream;
   readonly readers: BodyReaders;
+  readonly budget: ByteBudget;
   readonly clock: Clock;
   /** What a request may take; a node ends it then, the router a little later. */
   readonly requestMsMax: number;
@@ -44,8 +47,9 @@ export async function generate(exchange: Exchange, path: NodePath, deps: Generat
   if (noQuota) throw quotaExhausted();
   await enterLimits(exchange, caller, deps.limiter);
   limitDuration(exchange, deps);
-  const bytes = await readBody(exchange, deps.times, deps.clock);
-  const { facts, body } = await deps.readers.read(path, bytes);
+  const body = await HeldBody.reserve(expectedBytes(exchange.request), deps.budget, exchange);
+  body.fill(await readBody(exchange, deps.times, deps.clock));
+  const facts = await deps.readers.read(path, body);
   const entry = findModel(facts.model, caller, deps.catalogue());
   exchange.model = entry.id;
   checkModelRules(facts, entry, path === nodePaths.embeddings);
@@ -77,7 +81,7 @@ interface Accepted {
   readonly caller: Caller;
   readonly entry: CatalogueEntry;
   readonly conversation: string | undefined;
-  readonly body: Buffer;
+  readonly body: HeldBody;
 }
 
 async function answer(exchange: Exchange, accepted: Accepted, deps: GenerateDeps): Promise<void> {
@@ -96,8 +100,12 @@ async function answer(exchange: Exchange, accepted: Accepted, deps: GenerateDeps
     const remainingMs = Math.max(0, requestMsMax - (clock.monotonicMs() - exchange.startedAtMs));
     const request = { path, requestId: exchange.id, attempt, model: entry.id, slot: placed.slot, billing, remainingMs };
     try {
-      const reply = await deps.upstream.send(placed.node, { ...request, body }, exchange.signal);
-      if (reply.status === 200) return await relay(exchange, reply, clock, times.stallMsMax);
+      const reply = await deps.upstream.send(placed.node, { ...request, body: body.bytes! }, exchange.signal);
+      if (reply.status === 200) {
+        await relay(exchange, reply, clock, times.stallMsMax);
+        // Begun, it can be asked of no other node.
+        return body.drop();
+      }
       refusal = await readNodeRefusal(reply);
       if (refusal.status !== 503) throw refusal;
     } catch (error) {

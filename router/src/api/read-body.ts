@@ -1,5 +1,5 @@
 /** Reads a request's body into memory: bounded in size, and in time however it trickles. */
-import type { IncomingHttpHeaders } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type { Clock } from "@weiche/shared/clock.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
 import { PageRefusal } from "../gateway/html-pages.ts";
@@ -13,16 +13,22 @@ export interface BodyTimes {
   readonly bytesPerExtraSecond: number;
 }
 
-/** Refuses by the headers alone where they suffice. */
+/** Most bytes that the body may have, by the headers alone; refuses what they already rule out. */
+export function expectedBytes({ headers }: IncomingMessage): number {
+  const announced = headers["content-length"];
+  // Without a length it may become as large as any.
+  const bytes = announced === undefined ? bodyBytesMax : Number(announced);
+  if (bytes > bodyBytesMax) throw new PageRefusal(413);
+  requireJson(headers);
+  return bytes;
+}
+
 export function readBody(exchange: Exchange, times: BodyTimes, clock: Clock): Promise<Buffer> {
   const { request } = exchange;
   const announced = request.headers["content-length"];
-  const expected = announced === undefined ? undefined : Number(announced);
-  if (expected !== undefined && expected > bodyBytesMax) throw new PageRefusal(413);
-  requireJson(request.headers);
   exchange.continue();
   return new Promise((resolve, reject) => {
-    const collector = new Collector(expected);
+    const collector = new Collector(announced === undefined ? undefined : Number(announced));
     const startedAtMs = clock.monotonicMs();
     let timer = clock.after(times.bodyMsMax, onDeadline);
     request.on("data", onData).once("end", onEnd).once("close", onClose);

@@ -7,109 +7,147 @@ import type { Clock, Timer } from "@weiche/shared/clock.ts";
 import { ApiError, asApiError, errorBody } from "@weiche/shared/errors.ts";
 import { NodeLost, type UpstreamResponse } from "../nodes/upstream.ts";
 import { ClientGone, type Exchange } from "./exchange.ts";
+import { LastPiece, UnfinishedEvent } from "./withheld.ts";
 
 /**
- * Resolves when the answer has ended or was cut. Rejects while a real status is still possible: with `NodeLost` if nothing
- * came of the answer (it may be asked of another node), with the reason of `exchange.signal`, or with an `ApiError`.
+ * Resolves with the first byte; from then on the answer goes its way to its end, whole or cut, until the exchange is
+ * settled. Rejects while a real status is still possible: with `NodeLost` if nothing came of the answer (it may be asked
+ * of another node), with the reason of `exchange.signal`, or with an `ApiError`.
  */
 export function relay(exchange: Exchange, answer: UpstreamResponse, clock: Clock, stallMsMax: number): Promise<void> {
-  const { response, signal } = exchange;
-  const { body } = answer;
-  const isStream = String(answer.headers["content-type"]).startsWith("text/event-stream");
-  const waiting = isStream ? new UnfinishedEvent() : new LastPiece();
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  let stall: Timer | undefined;
-  let received = false;
+  return new Promise((begun, failed) => new Relay(exchange, answer, clock, stallMsMax, begun, failed));
+}
 
-  body.on("data", onData).once("end", onEnd).once("error", onEnd).once("close", onEnd);
-  response.on("drain", onDrain).once("finish", onFinish);
-  signal.addEventListener("abort", onAbort);
-  exchange.onSettled(() => stall?.cancel());
-  if (signal.aborted) onAbort();
-  return promise;
+class Relay {
+  readonly #exchange: Exchange;
+  readonly #answer: UpstreamResponse;
+  readonly #clock: Clock;
+  readonly #stallMsMax: number;
+  readonly #begun: () => void;
+  readonly #failed: (reason: unknown) => void;
+  readonly #isStream: boolean;
+  /** What has come and must not be passed on yet. */
+  readonly #withheld: UnfinishedEvent | LastPiece;
+  #stall: Timer | undefined;
+  #received = false;
 
-  function onData(chunk: Buffer): void {
-    received = true;
-    const ready = waiting.push(chunk);
-    if (ready && !write(ready)) {
-      body.pause();
-      watchStall();
-    }
+  constructor(
+    exchange: Exchange,
+    answer: UpstreamResponse,
+    clock: Clock,
+    stallMsMax: number,
+    begun: () => void,
+    failed: (reason: unknown) => void,
+  ) {
+    this.#exchange = exchange;
+    this.#answer = answer;
+    this.#clock = clock;
+    this.#stallMsMax = stallMsMax;
+    this.#begun = begun;
+    this.#failed = failed;
+    this.#isStream = String(answer.headers["content-type"]).startsWith("text/event-stream");
+    this.#withheld = this.#isStream ? new UnfinishedEvent() : new LastPiece();
+    answer.body.on("data", this.#onData).on("end", this.#onEnd).on("error", this.#onEnd).on("close", this.#onEnd);
+    exchange.response.on("drain", this.#onDrain).on("finish", this.#onFinish);
+    exchange.signal.addEventListener("abort", this.#onAbort);
+    exchange.onSettled(() => this.#stall?.cancel());
+    if (exchange.signal.aborted) this.#onAbort();
   }
-  function onDrain(): void {
-    stall?.cancel();
-    body.resume();
-  }
-  function onEnd(): void {
-    detach();
-    switch (answer.ending()) {
+
+  readonly #onData = (chunk: Buffer): void => {
+    this.#received = true;
+    const ready = this.#withheld.push(chunk);
+    if (!ready || this.#write(ready)) return;
+    this.#answer.body.pause();
+    this.#watchStall();
+  };
+
+  readonly #onDrain = (): void => {
+    this.#stall?.cancel();
+    this.#answer.body.resume();
+  };
+
+  /** However the node's answer ended. */
+  readonly #onEnd = (): void => {
+    this.#detach();
+    const hasBegun = this.#exchange.response.headersSent;
+    switch (this.#answer.ending()) {
       case "complete":
-        return finish();
+        return this.#finish();
       case "error":
-        return response.headersSent ? cutAfter(undefined, "broken") : reject(broken());
+        return hasBegun ? this.#cutAfter(undefined, "broken") : this.#failed(broken());
       case "broken":
-        if (response.headersSent) return cutAfter(broken(), "broken");
-        return reject(received ? broken() : new NodeLost("the answer ended before it began"));
+        if (hasBegun) return this.#cutAfter(broken(), "broken");
+        return this.#failed(this.#received ? broken() : new NodeLost("the answer ended before it began"));
     }
-  }
+  };
+
   /** The client has gone, or the time is over. */
-  function onAbort(): void {
-    detach();
-    body.destroy();
-    const reason: unknown = signal.reason;
-    if (reason instanceof ClientGone || !response.headersSent) return reject(reason as Error);
-    cutAfter(asApiError(reason), "timeout");
+  readonly #onAbort = (): void => {
+    this.#detach();
+    this.#answer.body.destroy();
+    const reason: unknown = this.#exchange.signal.reason;
+    if (reason instanceof ClientGone || !this.#exchange.response.headersSent) return this.#failed(reason);
+    this.#cutAfter(asApiError(reason), "timeout");
+  };
+
+  readonly #onFinish = (): void => {
+    this.#exchange.outcome = "answered";
+  };
+
+  #write(bytes: Buffer): boolean {
+    if (!this.#exchange.response.headersSent) this.#head();
+    this.#exchange.bytesSent += bytes.length;
+    return this.#exchange.response.write(bytes);
   }
 
-  function write(bytes: Buffer): boolean {
-    if (!response.headersSent) head();
-    exchange.bytesSent += bytes.length;
-    return response.write(bytes);
-  }
-  function finish(): void {
-    const { rest } = waiting;
-    if (!response.headersSent) head(rest?.length ?? 0);
-    exchange.bytesSent += rest?.length ?? 0;
+  #finish(): void {
+    const { response } = this.#exchange;
+    const { rest } = this.#withheld;
+    if (!response.headersSent) this.#head(rest?.length ?? 0);
+    this.#exchange.bytesSent += rest?.length ?? 0;
     response.end(rest);
-    if (!response.writableFinished) watchStall();
-    resolve();
+    if (!response.writableFinished) this.#watchStall();
   }
+
   /** The connection ends without the end of the answer; what was written before still leaves. */
-  function cutAfter(error: ApiError | undefined, outcome: "broken" | "timeout"): void {
-    exchange.outcome = outcome;
-    if (error && isStream) write(errorEvent(error, waiting.torn));
-    watchStall();
+  #cutAfter(error: ApiError | undefined, outcome: "broken" | "timeout"): void {
+    this.#exchange.outcome = outcome;
+    if (error && this.#isStream) this.#write(errorEvent(error, this.#withheld.torn));
+    this.#watchStall();
     // Node gathers what is written within one turn; only then the socket knows of it.
-    setImmediate(() => exchange.request.socket.destroySoon());
-    resolve();
+    setImmediate(() => this.#exchange.request.socket.destroySoon());
   }
-  function head(length?: number): void {
-    exchange.status = 200;
-    exchange.firstByteAtMs = clock.monotonicMs();
-    response.writeHead(200, {
-      ...(isStream ? streamHeaders : jsonHeaders),
-      ...(length === undefined || isStream ? {} : { "content-length": length }),
-      "x-request-id": exchange.id,
+
+  /** `length`: of an answer that is here as a whole. */
+  #head(length?: number): void {
+    this.#exchange.status = 200;
+    this.#exchange.firstByteAtMs = this.#clock.monotonicMs();
+    this.#exchange.response.writeHead(200, {
+      ...(this.#isStream ? streamHeaders : jsonHeaders),
+      ...(length === undefined || this.#isStream ? {} : { "content-length": length }),
+      "x-request-id": this.#exchange.id,
+    });
+    this.#begun();
+  }
+
+  #watchStall(): void {
+    this.#stall?.cancel();
+    this.#stall = this.#clock.after(this.#stallMsMax, () => {
+      this.#detach();
+      this.#exchange.outcome = "stalled";
+      this.#answer.body.destroy();
+      this.#exchange.request.socket.destroy();
     });
   }
-  function onFinish(): void {
-    exchange.outcome = "answered";
-  }
-  function watchStall(): void {
-    stall?.cancel();
-    stall = clock.after(stallMsMax, () => {
-      detach();
-      exchange.outcome = "stalled";
-      body.destroy();
-      exchange.request.socket.destroy();
-      resolve();
-    });
-  }
-  function detach(): void {
-    body.off("data", onData).off("end", onEnd).off("error", onEnd).off("close", onEnd).on("error", ignore);
-    response.off("drain", onDrain);
-    signal.removeEventListener("abort", onAbort);
-    stall?.cancel();
+
+  #detach(): void {
+    const { body } = this.#answer;
+    body.off("data", this.#onData).off("end", this.#onEnd).off("error", this.#onEnd).off("close", this.#onEnd);
+    body.on("error", ignore);
+    this.#exchange.response.off("drain", this.#onDrain);
+    this.#exchange.signal.removeEventListener("abort", this.#onAbort);
+    this.#stall?.cancel();
   }
 }
 
@@ -130,40 +168,3 @@ function errorEvent(error: ApiError, torn: boolean): Buffer {
 
 /** What comes of a stream that was given up already. */
 function ignore(): void {}
-
-/** A longer event is passed on in pieces; if it is cut, the client sees the stump of it before the error event. */
-const eventBytesMax = 256 << 10;
-const eventEnd = Buffer.from("\n\n");
-
-/** What has come of an event that is not finished. A node writes whole events; only a long one comes in pieces. */
-class UnfinishedEvent {
-  rest: Buffer | undefined;
-  /** Whether a part of an unfinished event was passed on. */
-  torn = false;
-
-  /** Returns what may be passed on. */
-  push(chunk: Buffer): Buffer | undefined {
-    const bytes = this.rest ? Buffer.concat([this.rest, chunk]) : chunk;
-    const last = bytes.length - 1;
-    const cut = bytes[last] === 10 && bytes[last - 1] === 10 ? bytes.length : bytes.lastIndexOf(eventEnd) + 2;
-    if (cut < 2 && bytes.length <= eventBytesMax) {
-      this.rest = bytes;
-      return undefined;
-    }
-    this.torn = cut < 2;
-    this.rest = cut < 2 || cut === bytes.length ? undefined : bytes.subarray(cut);
-    return this.rest ? bytes.subarray(0, cut) : bytes;
-  }
-}
-
-/** The piece that came last. */
-class LastPiece {
-  rest: Buffer | undefined;
-  readonly torn = false;
-
-  push(chunk: Buffer): Buffer | undefined {
-    const before = this.rest;
-    this.rest = chunk;
-    return before;
-  }
-}
