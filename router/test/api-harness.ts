@@ -156,6 +156,9 @@ export interface HarnessOptions {
   readonly requestMsMax?: number;
   readonly tls?: ApiServerDeps["tls"];
   readonly catalogue?: () => Catalogue;
+  /** Instead of the simulated nodes. */
+  readonly upstream?: Upstream;
+  readonly place?: ApiServerDeps["place"];
 }
 
 export async function startApi(options: HarnessOptions = {}): Promise<Harness> {
@@ -182,8 +185,8 @@ export async function startApi(options: HarnessOptions = {}): Promise<Harness> {
     keys,
     limiter,
     catalogue: options.catalogue ?? (() => catalogue),
-    place,
-    upstream: nodes,
+    place: options.place ?? place,
+    upstream: options.upstream ?? nodes,
     clock,
     events: {
       requestFinished: (facts) => finished.push(facts),
@@ -287,4 +290,10 @@ export async function until(condition: () => boolean, boundMs = 5_000): Promise<
     if (performance.now() > endsAt) throw new Error(`not within ${boundMs} ms: ${condition.toString()}`);
     await new Promise((resolve) => setTimeout(resolve, 2));
   }
+}
+
+/** Waits until a count has not grown for a while, and returns it. */
+export async function settledCount(count: () => number): Promise<number> {
+  for (let before = -1; before !== count(); await new Promise((resolve) => setTimeout(resolve, 100))) before = count();
+  return count();
 }

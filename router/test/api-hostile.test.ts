@@ -1,7 +1,7 @@
 /** Clients that break the rules of HTTP, are slow, or do not read. */
 import { expect, test } from "vitest";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
-import { chat, rawPost, RawClient, sse, startApi, until, type Harness } from "./api-harness.ts";
+import { chat, rawPost, RawClient, settledCount, sse, startApi, until, type Harness } from "./api-harness.ts";
 
 const path = "/v1/chat/completions";
 const body = JSON.stringify(chat());
@@ -160,7 +160,7 @@ test("a client that asks first is told to continue when its body is wanted, and 
 });
 
 test("a client that does not read is cut, and holds up its node meanwhile", async () => {
-  await using api = await startApi({ times: { stallMsMax: 300 } });
+  await using api = await startApi({ times: { stallMsMax: 1_000 } });
   let made = 0;
   api.nodes.script = () => ({
     headers: sse,
@@ -172,8 +172,7 @@ test("a client that does not read is cut, and holds up its node meanwhile", asyn
   client.socket.pause();
   client.send(rawPost(path, body));
   await until(() => made > 0);
-  await new Promise((resolve) => setTimeout(resolve, 150));
-  const madeByThen = made;
+  const madeByThen = await settledCount(() => made);
   await until(() => api.nodes.open === 0);
   expect(made).toBe(madeByThen);
   expect(api.finished).toMatchObject([{ outcome: "stalled" }]);
