@@ -30,6 +30,8 @@ export interface RouterConfig {
   readonly dataAdvertise?: string;
   /** How many days of usage records are kept. */
   readonly usageDays: number;
+  /** How often usage is compared with quotas and limits. */
+  readonly evaluateMs: number;
   readonly limits: {
     /** 0 turns the limit off. */
     readonly perIpPerSecond: number;
@@ -83,6 +85,7 @@ const routerSchema = Type.Object(
         closed,
       ),
     ),
+    credits: Type.Optional(Type.Object({ evaluateSeconds: Type.Optional(Type.Number({ minimum: 1 })) }, closed)),
     limits: Type.Optional(
       Type.Object(
         {
@@ -149,6 +152,7 @@ function toConfig(raw: Static<typeof routerSchema>, baseDir: string, env: NodeJS
     ...(raw.nodes?.tls ? { nodesTls: files(raw.nodes.tls) } : {}),
     ...(raw.nodes?.dataAdvertise ? { dataAdvertise: raw.nodes.dataAdvertise } : {}),
     usageDays: raw.retention?.usageDays ?? 400,
+    evaluateMs: (raw.credits?.evaluateSeconds ?? 60) * 1000,
     limits: {
       perIpPerSecond: raw.limits?.perIpPerSecond ?? 10,
       perIpBurst: raw.limits?.perIpBurst ?? 20,

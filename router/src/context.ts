@@ -11,9 +11,11 @@ import { openTlsFiles } from "@weiche/shared/tls-files.ts";
 import { createKeyCache } from "./access/key-cache.ts";
 import { createAccounts } from "./accounts/accounts.ts";
 import { createAdminApi } from "./admin/admin-api.ts";
+import { addBusinessRoutes } from "./admin/business-routes.ts";
 import { addNodeRoutes } from "./admin/node-routes.ts";
 import { modelsForOperators, nodesForOperators } from "./admin/node-views.ts";
 import { loadCatalogue, type RouterConfig } from "./config.ts";
+import { createEvaluator } from "./credits/evaluator.ts";
 import { createUsageLedger } from "./credits/usage-ledger.ts";
 import { reportUsage } from "./credits/usage-report.ts";
 import { openDatabase } from "./db/database.ts";
@@ -96,6 +98,9 @@ export async function createRouter(config: RouterConfig): Promise<Router> {
   const portal = opened.use(await openPortal(config.listen.portal, apiUrl));
   const portalUrl = config.publicPortal ?? `http://${formatListen(portal.address)}`;
   const accounts = createAccounts({ database, clock, portalUrl });
+  const evaluator = opened.use(
+    createEvaluator(database, clock, accounts.subscriptions, routerId, databaseEvents, { everyMs: config.evaluateMs }),
+  );
   const models = () => [...catalogue.keys()];
   const placeAlone = (model: ModelId) =>
     place({ model }, registry.view(clock.monotonicMs()), clock.monotonicMs(), Math.random);
@@ -114,7 +119,10 @@ export async function createRouter(config: RouterConfig): Promise<Router> {
         nodes: () => nodesForOperators(details(), clock.monotonicMs()),
         models: () => modelsForOperators(catalogue, details(), clock.now()),
         reloadCatalogue,
-        more: (app) => addNodeRoutes(app, { wishes, nodes: details, models, place: placeAlone, clock }),
+        more(app) {
+          addNodeRoutes(app, { wishes, nodes: details, models, place: placeAlone, clock });
+          addBusinessRoutes(app, { evaluator });
+        },
       },
       createAdminEvents(log),
     ),

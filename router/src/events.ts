@@ -4,6 +4,7 @@ import type { TlsFilesEvents } from "@weiche/shared/tls-files.ts";
 import type { KeyCacheEvents } from "./access/key-cache.ts";
 import type { AdminEvents } from "./admin/admin-api.ts";
 import type { ApiEvents } from "./api/exchange.ts";
+import type { EvaluatorEvents } from "./credits/evaluator.ts";
 import type { UsageLedgerEvents } from "./credits/usage-ledger.ts";
 import type { DatabaseEvents } from "./db/database.ts";
 import type { LiveRouterEvents } from "./db/live-routers.ts";
@@ -107,7 +108,10 @@ export function createAdminEvents(log: Log): AdminEvents {
   };
 }
 
-export function createDatabaseEvents(log: Log, metrics: Metrics): DatabaseEvents & KeyCacheEvents & UsageLedgerEvents {
+export function createDatabaseEvents(
+  log: Log,
+  metrics: Metrics,
+): DatabaseEvents & KeyCacheEvents & UsageLedgerEvents & EvaluatorEvents {
   const failed = (what: string, message: string) => (error: unknown) => {
     metrics.databaseErrors.inc({ what });
     log.warn(describeError(error), message);
@@ -130,6 +134,10 @@ export function createDatabaseEvents(log: Log, metrics: Metrics): DatabaseEvents
       metrics.usageRecords.inc({ result: "refused" });
       log.error({ node, reason }, "a usage record was acknowledged and not recorded");
     },
+    creditsEvaluated(evaluation) {
+      log.debug({ ...evaluation }, "credits evaluated");
+    },
+    creditsNotEvaluated: failed("credits", "credits could not be evaluated; limits hold as they were"),
     usageDaysFailed: failed("usage-days", "partitions of usage records could not be made or dropped"),
   };
 }

@@ -6,6 +6,7 @@ import { parseFactor } from "@weiche/shared/credits.ts";
 import { usageParts } from "../credits/usage-parts.ts";
 import type { UsageReport } from "../credits/usage-report.ts";
 import { itemText, listText, type Item } from "./cli-text.ts";
+import { addBusinessCommands } from "./business-commands.ts";
 import { addSubscriptionCommands } from "./subscription-commands.ts";
 import { addNodeCommands } from "./node-commands.ts";
 import { modelsText, nodesText } from "./node-tables.ts";
@@ -49,6 +50,7 @@ export async function runCli(args: readonly string[], env: NodeJS.ProcessEnv, de
   addUserCommands(program.command("user").description("the people of an account"), { act });
   addKeyCommands(program.command("key").description("API keys"), { act, list });
   addSubscriptionCommands(program.command("subscription").description("the package of an account"), actions);
+  addBusinessCommands(program, actions);
   program
     .command("usage")
     .description("what an account used: in its current billing period, or from one German day to another")

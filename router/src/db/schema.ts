@@ -70,6 +70,12 @@ export interface Schema {
     amountCents: number;
     createdAt: Instant;
   };
+  readonly notices: {
+    accountId: AccountId;
+    periodStart: Instant;
+    kind: NoticeKind;
+    createdAt: Instant;
+  };
   readonly usageTotals: {
     accountId: AccountId;
     periodStart: Instant;
@@ -95,3 +101,5 @@ export interface Schema {
 }
 
 export type Role = "owner" | "admin" | "member";
+
+export type NoticeKind = "quota-75" | "quota-90" | "quota-100";

@@ -1,0 +1,18 @@
+/** What one router at a time does: a row that it holds, by the database's clock, and that another takes when it is gone. */
+import type { Pool } from "pg";
+
+/** True if `holder` has it now, until `leaseMs` from now. */
+export async function takeLease(pool: Pool, name: string, holder: string, leaseMs: number): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `insert into leases values ($1, $2, now() + $3 * interval '1 millisecond')
+     on conflict (name) do update set holder = excluded.holder, held_until = excluded.held_until
+     where leases.holder = excluded.holder or leases.held_until <= now()`,
+    [name, holder, leaseMs],
+  );
+  return rowCount === 1;
+}
+
+/** Harmless when another has it. */
+export async function giveLeaseBack(pool: Pool, name: string, holder: string): Promise<void> {
+  await pool.query("delete from leases where name = $1 and holder = $2", [name, holder]);
+}
