@@ -8,23 +8,7 @@
  *
  * Signals of the terminal do not reach it (it has its own session): Ctrl-C would end it before our drain is over.
  */
-import { spawn } from "node:child_process";
-import { randomBytes } from "node:crypto";
-import {
-  chownSync,
-  closeSync,
-  existsSync,
-  fsyncSync,
-  mkdtempSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { createServer } from "node:net";
 import { once } from "node:events";
 import { join } from "node:path";
@@ -32,8 +16,10 @@ import { Client, type ClientConfig } from "pg";
 import { socketPathBytesMax } from "@weiche/shared/admin-socket.ts";
 import { every, sleep, type Clock } from "@weiche/shared/clock.ts";
 import { StartError } from "@weiche/shared/directory-lock.ts";
+import { makeCluster, removeHalfMade, superuser } from "./cluster.ts";
 import { embeddedHome, type EmbeddedHome } from "./embedded-home.ts";
 import { disownPostmaster, isPostmaster, readPostmaster, type Postmaster } from "./postmaster.ts";
+import { lastWords, startProgram } from "./server-program.ts";
 
 export interface EmbeddedServer extends AsyncDisposable {
   readonly connection: ClientConfig;
@@ -50,26 +36,12 @@ export interface EmbeddedServerEvents {
   databaseRestartFailed(error: unknown): void;
 }
 
-const superuser = "weiche";
 const databaseName = "weiche";
 const startMsMax = 120_000;
 /** Leftovers of a killed server need a moment to notice. */
 const retryMsMax = 5_000;
 const fastStopMsMax = 10_000;
-const logBytesMax = 16 << 20;
 const watchMs = 1_000;
-
-/** Written into the configuration of a new cluster; an operator may change them there. */
-const initialSettings = {
-  shared_buffers: "64MB",
-  max_connections: "60",
-  max_wal_size: "512MB",
-  io_method: "sync",
-  jit: "off",
-  log_checkpoints: "off",
-  timezone: "UTC",
-  log_timezone: "UTC",
-};
 
 /**
  * Given at each start, so that nothing in the folder overrules them. The log never shows statements or values: errors of
@@ -95,7 +67,7 @@ export async function startEmbeddedServer(
   const home = await embeddedHome(stateDir);
   const cluster = join(home.directory, "cluster");
   removeHalfMade(home.directory);
-  if (!existsSync(cluster)) await initialise(home, cluster);
+  if (!existsSync(cluster)) await makeCluster(home, cluster);
   const password = readFileSync(join(home.directory, "password"), "utf8");
 
   const adopted = await adopt(cluster, clock, password);
@@ -127,42 +99,6 @@ export async function startEmbeddedServer(
       await stop(server.pid, cluster, clock);
     },
   };
-}
-
-/** Makes the cluster aside and renames it at the end, so that an interrupted attempt leaves nothing that counts. */
-async function initialise(home: EmbeddedHome, cluster: string): Promise<void> {
-  const half = mkdtempSync(join(home.directory, "cluster-"));
-  const passwordFile = join(home.directory, "password");
-  writeFileSync(passwordFile, randomBytes(24).toString("hex"), { mode: 0o600 });
-  if (home.user) for (const path of [half, passwordFile]) chownSync(path, home.user.uid, home.user.gid);
-  const settings = Object.entries(initialSettings).map(([name, value]) => `--set=${name}=${value}`);
-  const initdb = start(home, home.programs.initdb, [
-    `--pgdata=${half}`,
-    `--username=${superuser}`,
-    `--pwfile=${passwordFile}`,
-    "--auth-local=trust", // its folder is closed to others
-    "--auth-host=scram-sha-256",
-    "--encoding=UTF8",
-    "--locale-provider=builtin",
-    "--builtin-locale=C.UTF-8",
-    "--locale=C",
-    "--no-instructions",
-    ...settings,
-  ]);
-  if ((await initdb.exit) !== 0) throw new StartError(`cannot make the database: ${lastWords(home)}`);
-  renameSync(half, cluster);
-  syncFolder(home.directory);
-}
-
-/** As far as possible: an orphan of the interrupted attempt may be at work there still. The next start finds the rest. */
-function removeHalfMade(directory: string): void {
-  for (const name of readdirSync(directory).filter((entry) => entry.startsWith("cluster-"))) {
-    try {
-      rmSync(join(directory, name), { recursive: true, force: true });
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "ENOTEMPTY") throw error;
-    }
-  }
 }
 
 /** Takes over a server that still runs on the cluster; undefined if there is none. */
@@ -232,7 +168,7 @@ async function spawnServer(home: EmbeddedHome, cluster: string, { port, socketDi
     unix_socket_directories: socketDir,
   };
   const args = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
-  const { child, exit } = start(home, home.programs.postgres, ["-D", cluster, ...args]);
+  const { child, exit } = startProgram(home, home.programs.postgres, ["-D", cluster, ...args]);
   let ended = false;
   const end = exit.finally(() => (ended = true));
   end.catch(() => {}); // thrown below
@@ -248,37 +184,6 @@ async function spawnServer(home: EmbeddedHome, cluster: string, { port, socketDi
   }
   await end;
   return undefined;
-}
-
-function start(home: EmbeddedHome, program: string, args: readonly string[]) {
-  const log = openLog(home.directory);
-  const child = spawn(program, args, {
-    ...home.user,
-    cwd: home.directory,
-    env: { PATH: "/usr/local/bin:/usr/bin:/bin", LC_ALL: "C", TZ: "UTC" },
-    detached: true,
-    stdio: ["ignore", log, log],
-  });
-  closeSync(log);
-  const exit = new Promise<number>((resolve, reject) => {
-    child.once("error", (error) => reject(new StartError(`cannot run ${program}: ${error.message}`)));
-    child.once("exit", (code) => resolve(code ?? 1));
-  });
-  return { child, exit };
-}
-
-function openLog(directory: string): number {
-  const file = join(directory, "postgres.log");
-  if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) > logBytesMax) renameSync(file, `${file}.1`);
-  return openSync(file, "a", 0o600);
-}
-
-/** The last line of the server's log that says why it ended. */
-function lastWords(home: EmbeddedHome): string {
-  const file = join(home.directory, "postgres.log");
-  const lines = readFileSync(file, "utf8").trim().split("\n");
-  const line = lines.findLast((text) => /FATAL|PANIC|error:/.test(text)) ?? lines.at(-1) ?? "";
-  return `${line.replace(/^.*?(FATAL|PANIC|error): +/, "")} (${file})`;
 }
 
 function connectionTo({ port, socketDir }: Address, password: string): ClientConfig {
@@ -308,10 +213,4 @@ async function stop(pid: number, cluster: string, clock: Clock): Promise<void> {
     process.kill(pid, signal);
     while (isPostmaster(pid, cluster) && clock.monotonicMs() < untilMs) await sleep(clock, 10);
   }
-}
-
-function syncFolder(directory: string): void {
-  const folder = openSync(directory, "r");
-  fsyncSync(folder);
-  closeSync(folder);
 }

@@ -1,0 +1,39 @@
+/** Runs the programs of the embedded server, as its user and in a session of their own; what they say goes to its log. */
+import { spawn } from "node:child_process";
+import { closeSync, openSync, readFileSync, renameSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { StartError } from "@weiche/shared/directory-lock.ts";
+import type { EmbeddedHome } from "./embedded-home.ts";
+
+const logBytesMax = 16 << 20;
+
+export function startProgram(home: EmbeddedHome, program: string, args: readonly string[]) {
+  const log = openLog(home.directory);
+  const child = spawn(program, args, {
+    ...home.user,
+    cwd: home.directory,
+    env: { PATH: "/usr/local/bin:/usr/bin:/bin", LC_ALL: "C", TZ: "UTC" },
+    detached: true,
+    stdio: ["ignore", log, log],
+  });
+  closeSync(log);
+  const exit = new Promise<number>((resolve, reject) => {
+    child.once("error", (error) => reject(new StartError(`cannot run ${program}: ${error.message}`)));
+    child.once("exit", (code) => resolve(code ?? 1));
+  });
+  return { child, exit };
+}
+
+function openLog(directory: string): number {
+  const file = join(directory, "postgres.log");
+  if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) > logBytesMax) renameSync(file, `${file}.1`);
+  return openSync(file, "a", 0o600);
+}
+
+/** The last line of the server's log that says why it ended. */
+export function lastWords(home: EmbeddedHome): string {
+  const file = join(home.directory, "postgres.log");
+  const lines = readFileSync(file, "utf8").trim().split("\n");
+  const line = lines.findLast((text) => /FATAL|PANIC|error:/.test(text)) ?? lines.at(-1) ?? "";
+  return `${line.replace(/^.*?(FATAL|PANIC|error): +/, "")} (${file})`;
+}
