@@ -1,4 +1,5 @@
 /** A slot with its runner: what clients, the operator and the router see of it. */
+import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
 import { settle } from "@weiche/shared/testing/virtual-clock.ts";
 import { Node, refusal } from "./testing/slot-node.ts";
@@ -92,6 +93,31 @@ describe("a slot", () => {
     expect(node.slots.views()[0]!.running).toBe(1);
   });
 
+  test("finishes one thing before it takes up what happens in the midst of it", async () => {
+    const node = new Node();
+    await node.begin();
+    node.onTold = (event) => {
+      if (event !== "requestAdmitted") return;
+      node.onTold = () => {};
+      void node.request(a);
+    };
+    void node.request(a);
+    await node.activated(a);
+    const answers = node.told.map(([event]) => event).filter((event) => String(event).startsWith("request"));
+    expect(answers).toEqual(["requestAdmitted", "requestAdmitted", "requestRefused"]);
+  });
+
+  test("listens no longer to a client that it has answered", async () => {
+    const node = new Node();
+    await node.begin();
+    const { signal } = new AbortController();
+    const held = node.request(a, { signal });
+    expect(getEventListeners(signal, "abort").length).toBe(1);
+    await node.activated(a);
+    await held;
+    expect(getEventListeners(signal, "abort").length).toBe(0);
+  });
+
   test("does not admit a client that has left before it asked", async () => {
     const node = new Node();
     await node.begin();
@@ -147,6 +173,8 @@ describe("a slot", () => {
     node.engine.retirement!.onPhase("memory");
     await node.clock.advanceAsync(500);
     node.engine.retirement!.resolve();
+    await settle();
+    node.engine.retirement!.onPhase("memory"); // too late: it has said that it is done
     await node.clock.advanceAsync(2_000);
     node.engine.activation!.onPhase("probe");
     await node.clock.advanceAsync(40);
