@@ -173,8 +173,9 @@ test("a client that does not read is cut, and holds up its node meanwhile", asyn
   client.send(rawPost(path, body));
   await until(() => made > 0);
   const madeByThen = await settledCount(() => made);
-  await until(() => api.nodes.open === 0);
+  await until(() => api.finished.length === 1);
   expect(made).toBe(madeByThen);
+  expect(api.nodes.open).toBe(0);
   expect(api.finished).toMatchObject([{ outcome: "stalled" }]);
   client.socket.destroy();
 });

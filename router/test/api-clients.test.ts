@@ -1,0 +1,159 @@
+/** The official client against the API: its error classes, its retries, and what it makes of a broken stream. */
+import OpenAI, {
+  APIError,
+  AuthenticationError,
+  BadRequestError,
+  InternalServerError,
+  PermissionDeniedError,
+  RateLimitError,
+} from "openai";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { asId, type AccountId } from "@weiche/shared/ids.ts";
+import { allow, caller, json, sse, startApi, type Harness, type SimAnswer } from "./api-harness.ts";
+
+let api: Harness;
+beforeAll(async () => {
+  api = await startApi();
+  api.keys
+    .set("sk-no-quota", { refused: "insufficient_quota", caller: caller() })
+    .set("sk-no-package", { refused: "no_package" })
+    .set("sk-small-only", allow("small-24b"))
+    .set("sk-full", caller({ accountId: asId<AccountId>("full"), parallelRequests: 0 }));
+});
+afterAll(() => api[Symbol.asyncDispose]());
+beforeEach(() => {
+  api.nodes.sent.length = 0;
+  api.finished.length = 0;
+  api.placement.names = ["n1"];
+});
+
+const client = (apiKey = "sk-good", maxRetries = 0, baseURL = `http://127.0.0.1:${api.port}/v1`) =>
+  new OpenAI({ apiKey, baseURL, maxRetries });
+const request = { model: "general-4-31b", messages: [{ role: "user" as const, content: "Hello" }] };
+const completion = {
+  id: "c",
+  object: "chat.completion",
+  created: 1,
+  model: "general-4-31b",
+  choices: [{ index: 0, message: { role: "assistant", content: "Hi" }, finish_reason: "stop" }],
+};
+const chunk = (delta: object) =>
+  `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "general-4-31b", choices: [{ index: 0, delta }] })}\n\n`;
+const failing = (status: number, code: string, retryAfter?: string): SimAnswer => ({
+  status,
+  headers: { ...json, ...(retryAfter ? { "retry-after": retryAfter } : {}) },
+  chunks: [JSON.stringify({ error: { message: "m", type: "t", param: null, code } })],
+});
+
+test("it lists models, chats and streams, with and without /v1", async () => {
+  for (const baseURL of [`http://127.0.0.1:${api.port}/v1`, `http://127.0.0.1:${api.port}`]) {
+    const openai = client("sk-good", 0, baseURL);
+    expect((await openai.models.list()).data.length).toBe(5);
+    api.nodes.script = () => ({ chunks: [JSON.stringify(completion)] });
+    const answer = await openai.chat.completions.create(request).withResponse();
+    expect(answer.data.choices[0]!.message.content).toBe("Hi");
+    expect(answer.request_id).toBe(api.nodes.sent.at(-1)!.request.requestId);
+    api.nodes.script = () => ({
+      headers: sse,
+      chunks: [chunk({ role: "assistant", content: "Grü" }), chunk({ content: "ße" }), "data: [DONE]\n\n"],
+    });
+    let text = "";
+    for await (const part of await openai.chat.completions.create({ ...request, stream: true }))
+      text += part.choices[0]?.delta.content;
+    expect(text).toBe("Grüße");
+  }
+});
+
+test.each([
+  [
+    "AuthenticationError",
+    AuthenticationError,
+    () => client("sk-wrong").chat.completions.create(request),
+    { status: 401, code: "401" },
+  ],
+  [
+    "PermissionDeniedError",
+    PermissionDeniedError,
+    () => client("sk-no-package").chat.completions.create(request),
+    { status: 403, code: "no_package" },
+  ],
+  [
+    "PermissionDeniedError",
+    PermissionDeniedError,
+    () => client("sk-small-only").chat.completions.create(request),
+    { type: "key_model_access_denied", code: "403", param: "model" },
+  ],
+  [
+    "BadRequestError",
+    BadRequestError,
+    () => client().chat.completions.create({ ...request, model: "nope" }),
+    { status: 400, param: "model" },
+  ],
+  [
+    "BadRequestError",
+    BadRequestError,
+    () => client().chat.completions.create({ ...request, max_tokens: 40_000 }),
+    { type: "ContextWindowExceededError" },
+  ],
+  [
+    "RateLimitError",
+    RateLimitError,
+    () => client("sk-full").chat.completions.create(request),
+    { status: 429, code: "rate_limit_exceeded" },
+  ],
+  [
+    "RateLimitError",
+    RateLimitError,
+    () => client("sk-no-quota").chat.completions.create(request),
+    { status: 429, code: "insufficient_quota" },
+  ],
+  [
+    "InternalServerError",
+    InternalServerError,
+    () => client().chat.completions.create({ ...request, seed: 500 }),
+    { status: 500, code: "500" },
+  ],
+  [
+    "InternalServerError",
+    InternalServerError,
+    () => client().chat.completions.create({ ...request, seed: 503 }),
+    { status: 503, code: "overloaded" },
+  ],
+] as const)("it throws %s", async (_name, kind, act, facts) => {
+  api.nodes.script = ({ body }) => (body.includes("503") ? failing(503, "overloaded", "1") : failing(500, "500"));
+  const error: unknown = await act().then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(kind);
+  expect(error).toMatchObject(facts);
+});
+
+test("it tries a 503 with retry-after again by itself, and succeeds", async () => {
+  api.nodes.script = () =>
+    api.nodes.sent.length === 1 ? failing(503, "model_switching", "1") : { chunks: [JSON.stringify(completion)] };
+  const started = performance.now();
+  expect((await client("sk-good", 2).chat.completions.create(request)).choices[0]!.message.content).toBe("Hi");
+  expect(performance.now() - started).toBeGreaterThan(900);
+  expect(api.finished.map(({ status }) => status)).toEqual([503, 200]);
+});
+
+test("it tries a rate limit again, but not a quota that is used up", async () => {
+  await client("sk-full", 1)
+    .chat.completions.create(request)
+    .catch(() => {});
+  expect(api.finished.length).toBe(2);
+  await client("sk-no-quota", 1)
+    .chat.completions.create(request)
+    .catch(() => {});
+  expect(api.finished.length).toBe(3);
+});
+
+test("a stream that is broken off is an error, not an end", async () => {
+  api.nodes.script = () => ({ headers: sse, chunks: [chunk({ content: "Hi" })], ending: "broken" });
+  const stream = await client().chat.completions.create({ ...request, stream: true });
+  const read = async () => {
+    for await (const part of stream) void part;
+  };
+  await expect(read()).rejects.toThrow(APIError);
+});
