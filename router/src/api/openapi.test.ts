@@ -1,0 +1,22 @@
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { stringify } from "yaml";
+import { openApiDocument } from "./openapi.ts";
+
+const document = openApiDocument("https://api.example");
+
+test("the document that is checked in is the one that the schemas make", async () => {
+  const file = join(import.meta.dirname, "../../../deploy/openapi.yaml");
+  await expect(stringify(document, { aliasDuplicateObjects: false })).toMatchFileSnapshot(file);
+});
+
+test("every endpoint, every parameter and every status is in it", () => {
+  const { paths } = document as { paths: Record<string, { post?: any; get?: any }> };
+  expect(Object.keys(paths)).toEqual(["/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/models"]);
+  const { requestBody, responses } = paths["/v1/chat/completions"]!.post;
+  expect(Object.keys(requestBody.content["application/json"].schema.properties).sort().join()).toBe(
+    "chat_template_kwargs,frequency_penalty,logprobs,max_completion_tokens,max_tokens,messages,model,n,presence_penalty," +
+      "reasoning_effort,response_format,seed,stop,stream,stream_options,temperature,tool_choice,tools,top_logprobs,top_p",
+  );
+  expect(Object.keys(responses)).toEqual(["200", "400", "401", "403", "413", "429", "500", "503", "504"]);
+});

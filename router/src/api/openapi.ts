@@ -1,0 +1,162 @@
+/** The public API as an OpenAPI 3.1 document, made of the schemas that requests are checked with. */
+import { Type, type TSchema } from "typebox";
+import { chatSchema } from "./chat-completions.ts";
+import { completionSchema } from "./completions.ts";
+import { embeddingSchema } from "./embeddings.ts";
+
+/** `baseUrl`: where the API is reached, without `/v1`. */
+export function openApiDocument(baseUrl: string): object {
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Language-Model API",
+      version: "1",
+      description:
+        "Chat, embeddings and model listing in the convention of the widely used chat-completions API. Every path also " +
+        "works without its prefix /v1. Every answer carries x-request-id. Clients ignore fields that they do not know.",
+    },
+    servers: [{ url: baseUrl }],
+    security: [{ key: [] }],
+    paths: {
+      "/v1/chat/completions": post("Chat, text generation, reasoning, tools, images", chatSchema, chatAnswer, true),
+      "/v1/completions": post("Legacy text continuation without the chat template", completionSchema, textAnswer, true),
+      "/v1/embeddings": post("Vectors for search and classification", embeddingSchema, embeddingAnswer, false),
+      "/v1/models": {
+        get: {
+          summary: "Models that the calling key may use; counts for no limit",
+          responses: { 200: content("The list", modelList), ...refusals(["401", "403", "500", "503"]) },
+        },
+      },
+    },
+    components: {
+      securitySchemes: { key: { type: "http", scheme: "bearer" } },
+      schemas: { Error: errorSchema },
+    },
+  };
+}
+
+const nullable = <Schema extends TSchema>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Null()]));
+const count = Type.Integer({ minimum: 0 });
+
+const errorSchema = Type.Object({
+  error: Type.Object({
+    message: Type.String({ description: "For display; may change." }),
+    type: Type.String(),
+    param: Type.Union([Type.String(), Type.Null()]),
+    code: Type.String({ description: "For program logic." }),
+  }),
+});
+
+const usage = Type.Object({
+  prompt_tokens: count,
+  completion_tokens: count,
+  total_tokens: count,
+  completion_tokens_details: Type.Optional(Type.Object({ reasoning_tokens: count })),
+});
+
+const toolCalls = Type.Array(
+  Type.Object({
+    id: Type.String(),
+    type: Type.Literal("function"),
+    function: Type.Object({ name: Type.String(), arguments: Type.String({ description: "JSON, made by the model." }) }),
+  }),
+);
+
+const chatAnswer = Type.Object({
+  id: Type.String(),
+  object: Type.Literal("chat.completion"),
+  created: Type.Integer({ description: "Unix time in seconds." }),
+  model: Type.String(),
+  choices: Type.Array(
+    Type.Object({
+      index: count,
+      message: Type.Object({
+        role: Type.Literal("assistant"),
+        content: Type.Union([Type.String(), Type.Null()]),
+        reasoning_content: nullable(Type.String()),
+        tool_calls: nullable(toolCalls),
+      }),
+      finish_reason: Type.Enum(["stop", "length", "tool_calls"]),
+    }),
+  ),
+  usage,
+});
+
+const textAnswer = Type.Object({
+  id: Type.String(),
+  object: Type.Literal("text_completion"),
+  created: Type.Integer(),
+  model: Type.String(),
+  choices: Type.Array(Type.Object({ index: count, text: Type.String(), finish_reason: Type.Enum(["stop", "length"]) })),
+  usage,
+});
+
+const embeddingAnswer = Type.Object({
+  object: Type.Literal("list"),
+  model: Type.String(),
+  data: Type.Array(
+    Type.Object({
+      object: Type.Literal("embedding"),
+      index: count,
+      embedding: Type.Union([Type.Array(Type.Number()), Type.String({ description: "Base64 of 32-bit floats." })]),
+    }),
+  ),
+  usage: Type.Object({ prompt_tokens: count, total_tokens: count }),
+});
+
+const modelList = Type.Object({
+  object: Type.Literal("list"),
+  data: Type.Array(
+    Type.Object({
+      id: Type.String({ description: "Value for `model`." }),
+      object: Type.Literal("model"),
+      created: Type.Integer(),
+      owned_by: Type.String(),
+    }),
+  ),
+});
+
+const refusalTexts = {
+  "400": "Invalid request; `param` names the parameter",
+  "401": "Key missing, wrong, revoked, expired or blocked",
+  "403": "No active package, or a model that the key may not use",
+  "413": "Body over 20 MB (an HTML page)",
+  "429": "Quota used up (do not retry) or a rate limit reached (retry after `retry-after` seconds)",
+  "500": "Internal error; retry with backoff",
+  "503": "Model being switched, maintained or overloaded; retry after `retry-after` seconds",
+  "504": "The request took longer than it may",
+};
+type RefusalStatus = keyof typeof refusalTexts;
+
+function refusals(statuses: readonly RefusalStatus[]): object {
+  const error = { $ref: "#/components/schemas/Error" };
+  return Object.fromEntries(
+    statuses.map((status) => [
+      status,
+      status === "413"
+        ? { description: refusalTexts[status], content: { "text/html": {} } }
+        : content(refusalTexts[status], error),
+    ]),
+  );
+}
+
+function content(description: string, schema: object): object {
+  return { description, content: { "application/json": { schema } } };
+}
+
+function post(summary: string, body: TSchema, answer: TSchema, streams: boolean): object {
+  const stream = { "text/event-stream": { schema: { type: "string", description: "Events `data: <chunk>`." } } };
+  return {
+    post: {
+      summary,
+      requestBody: { required: true, content: { "application/json": { schema: body } } },
+      responses: {
+        200: {
+          description: streams ? "The answer; with `stream` a stream that ends with `data: [DONE]`" : "The answer",
+          content: { "application/json": { schema: answer }, ...(streams ? stream : {}) },
+        },
+        ...refusals(Object.keys(refusalTexts) as RefusalStatus[]),
+      },
+    },
+  };
+}
