@@ -22,20 +22,26 @@ const batchRecords = 200;
 const accounts = 50;
 const random = createRandom(1);
 
+await using opened = new AsyncDisposableStack(); // also if it fails: the server would outlive this program
 const stateDir = mkdtempSync(join(tmpdir(), "weiche-bench-"));
+opened.defer(() => rmSync(stateDir, { recursive: true, force: true }));
 const nothing = () => {};
-const database = await openDatabase({ stateDir }, systemClock, {
-  databaseRestarted: nothing,
-  databaseRestartFailed: nothing,
-  databaseConnectionLost: nothing,
-});
+const database = opened.use(
+  await openDatabase({ stateDir }, systemClock, {
+    databaseRestarted: nothing,
+    databaseRestartFailed: nothing,
+    databaseConnectionLost: nothing,
+  }),
+);
 const batches: { records: number; repeated: number; durationMs: number }[] = [];
-const ledger = await createUsageLedger(database, systemClock, {
-  usageCommitted: (batch) => void batches.push(batch),
-  usageCommitFailed: (error) => console.error(error),
-  usageRefused: (_node, reason) => console.error(reason),
-  usageDaysFailed: nothing,
-});
+const ledger = opened.use(
+  await createUsageLedger(database, systemClock, {
+    usageCommitted: (batch) => void batches.push(batch),
+    usageCommitFailed: (error) => console.error(error),
+    usageRefused: (_node, reason) => console.error(reason),
+    usageDaysFailed: nothing,
+  }),
+);
 for (let n = 0; n < accounts; n++) {
   await database.pool.query("insert into accounts values ($1, $2, null, now())", [idOf("a", n), `account ${n}`]);
   await database.pool.query(
@@ -74,9 +80,6 @@ console.log(
     sumsEqual: rows[0]!.equal,
   }),
 );
-await ledger[Symbol.asyncDispose]();
-await database[Symbol.asyncDispose]();
-rmSync(stateDir, { recursive: true, force: true });
 
 /**
  * How long the event loop worked between two looks, a millisecond apart or as soon as it came round: CPU time of its
