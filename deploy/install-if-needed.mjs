@@ -7,24 +7,35 @@ import { delimiter, join } from "node:path";
 const root = join(import.meta.dirname, "..");
 const dev = process.argv.includes("--dev");
 
+// The Node.js in node_modules is about to be replaced: npm itself runs on the system's.
+const env = {
+  ...process.env,
+  PATH: (process.env.PATH ?? "")
+    .split(delimiter)
+    .filter((p) => !p.startsWith(join(root, "node_modules")))
+    .join(delimiter),
+};
+
 if (!upToDate()) {
+  requireNpm();
   console.log(`Installing ${dev ? "with development packages" : "what is needed to run"} (npm ci) …`);
   const { status, error } = spawnSync("npm", ["ci", "--loglevel=error", ...(dev ? [] : ["--omit=dev"])], {
     cwd: root,
     stdio: "inherit",
-    // The Node.js in node_modules is about to be replaced: npm itself runs on the system's.
-    env: {
-      ...process.env,
-      PATH: (process.env.PATH ?? "")
-        .split(delimiter)
-        .filter((p) => !p.startsWith(join(root, "node_modules")))
-        .join(delimiter),
-    },
+    env,
   });
   if (status !== 0) {
     console.error(`npm ci failed${error ? `: ${error.message}` : ""}; see the lines above`);
     process.exit(1);
   }
+}
+
+/** npm 9 takes our lock file, which replaces packages by a folder, for none at all. */
+function requireNpm() {
+  const version = spawnSync("npm", ["--version"], { env, encoding: "utf8" }).stdout?.trim() ?? "";
+  if (Number.parseInt(version, 10) >= 10) return;
+  console.error(`npm 10 or newer is needed, this is ${version || "none"}: npm install --global npm@10`);
+  process.exit(1);
 }
 
 function upToDate() {
