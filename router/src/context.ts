@@ -121,7 +121,7 @@ export async function createRouter(config: RouterConfig): Promise<Router> {
         reloadCatalogue,
         more(app) {
           addNodeRoutes(app, { wishes, nodes: details, models, place: placeAlone, clock });
-          addBusinessRoutes(app, { evaluator });
+          addBusinessRoutes(app, { evaluator, audit: accounts.audit });
         },
       },
       createAdminEvents(log),

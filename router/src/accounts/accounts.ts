@@ -1,7 +1,9 @@
 /** The business behind the keys: accounts with their users, keys and packages. Everything goes through `createAccounts`. */
 import { asId, uuidv7, type AccountId } from "@weiche/shared/ids.ts";
-import { inTransaction, instantText } from "../db/database.ts";
-import type { AccountsContext } from "./accounts-context.ts";
+import { instantText } from "../db/database.ts";
+import type { AccountsContext, Origin } from "./accounts-context.ts";
+import { createAudit, type Audit } from "./audit.ts";
+import { audited } from "./audit-log.ts";
 import { createKeys, type Keys } from "./keys.ts";
 import { found } from "./refused.ts";
 import { packageNamed, toTerm, viewSubscription, type SubscriptionView } from "./subscription.ts";
@@ -19,6 +21,9 @@ export interface Accounts {
   readonly users: Users;
   readonly keys: Keys;
   readonly subscriptions: Subscriptions;
+  readonly audit: Audit;
+  /** The same, done by somebody else. */
+  as(origin: Origin): Accounts;
   /** With its Owner, who is invited, and a package if one is named. */
   create(wish: {
     name: string;
@@ -66,14 +71,22 @@ export function createAccounts(context: AccountsContext): Accounts {
     users: createUsers(context),
     keys: createKeys(context),
     subscriptions: createSubscriptions(context),
+    audit: createAudit(database),
+    as: (origin) => createAccounts({ ...context, origin }),
 
     async create(wish) {
       const packageName = wish.package === undefined ? undefined : packageNamed(wish.package);
-      return inTransaction(database, async (transaction) => {
+      const id = asId<AccountId>(uuidv7(clock));
+      const deed = {
+        action: "account.create",
+        on: { kind: "account", id },
+        details: { package: packageName },
+      } as const;
+      return audited(context, deed, async (transaction) => {
         const nowMs = clock.now();
         const account = await transaction
           .insertInto("accounts")
-          .values({ id: asId<AccountId>(uuidv7(clock)), name: wish.name.trim(), createdAt: instantText(nowMs) })
+          .values({ id, name: wish.name.trim(), createdAt: instantText(nowMs) })
           .returningAll()
           .executeTakeFirstOrThrow();
         const owner = { accountId: account.id, email: wish.ownerEmail, role: "owner" } as const;

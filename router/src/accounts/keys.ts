@@ -8,9 +8,10 @@
 import type { Selectable, Transaction } from "kysely";
 import { asId, uuidv7, type AccountId, type KeyId, type UserId } from "@weiche/shared/ids.ts";
 import { hashApiKey, makeApiKey } from "../access/api-key.ts";
-import { inTransaction, instantText } from "../db/database.ts";
+import { instantText } from "../db/database.ts";
 import type { Schema } from "../db/schema.ts";
 import type { AccountsContext } from "./accounts-context.ts";
+import { audited, type Deed } from "./audit-log.ts";
 import { found, Refused } from "./refused.ts";
 import { restrictionColumns, viewRestrictions, type Restrictions } from "./users.ts";
 
@@ -49,33 +50,46 @@ export const activeKeysMax = 25;
 type KeyRow = Selectable<Schema["apiKeys"]>;
 type UserRow = Selectable<Schema["users"]>;
 
-export function createKeys({ database, clock }: AccountsContext): Keys {
+export function createKeys(context: AccountsContext): Keys {
+  const { database, clock } = context;
+
   /** Works on a key with its user's row locked, so that nothing else happens to any key of this user meanwhile. */
-  function withKey<T>(id: KeyId, work: (transaction: Transaction<Schema>, key: KeyRow, user: UserRow) => Promise<T>) {
-    return inTransaction(database, async (transaction) => {
+  function withKey<T extends { readonly id: KeyId }>(
+    id: KeyId,
+    deed: Omit<Deed, "on">,
+    work: (transaction: Transaction<Schema>, key: KeyRow, user: UserRow) => Promise<T>,
+  ) {
+    const locked = async (transaction: Transaction<Schema>) => {
       const select = transaction.selectFrom("apiKeys").selectAll().where("id", "=", id);
       const { userId } = found(await select.executeTakeFirst(), "key", id);
       const user = await lockUser(transaction, userId);
       return work(transaction, await select.executeTakeFirstOrThrow(), user);
-    });
+    };
+    return audited(context, { ...deed, on: { kind: "key", id } }, locked, theKey);
   }
 
   return {
     create: (userId, wish) =>
-      inTransaction(database, async (transaction) => {
-        const nowMs = clock.now();
-        const user = await lockUser(transaction, userId);
-        requireAhead(wish.expiresMs, nowMs);
-        const keys = await transaction.selectFrom("apiKeys").selectAll().where("userId", "=", userId).execute();
-        const active = keys.filter((key) => !isOver(keyState(key, user, nowMs))).length;
-        if (active >= activeKeysMax) throw new Refused("conflict", `the user has ${activeKeysMax} active keys already`);
-        return insertKey(transaction, user, {
-          name: wish.name.trim(),
-          allowedModels: wish.allowedModels ? [...wish.allowedModels] : null,
-          creditLimit: wish.creditLimit ?? null,
-          expiresAt: wish.expiresMs == null ? null : Temporal.Instant.fromEpochMilliseconds(wish.expiresMs),
-        });
-      }),
+      audited(
+        context,
+        { action: "key.create", on: { kind: "user", id: userId }, details: wish },
+        async (transaction) => {
+          const nowMs = clock.now();
+          const user = await lockUser(transaction, userId);
+          requireAhead(wish.expiresMs, nowMs);
+          const keys = await transaction.selectFrom("apiKeys").selectAll().where("userId", "=", userId).execute();
+          const active = keys.filter((key) => !isOver(keyState(key, user, nowMs))).length;
+          if (active >= activeKeysMax)
+            throw new Refused("conflict", `the user has ${activeKeysMax} active keys already`);
+          return insertKey(transaction, user, {
+            name: wish.name.trim(),
+            allowedModels: wish.allowedModels ? [...wish.allowedModels] : null,
+            creditLimit: wish.creditLimit ?? null,
+            expiresAt: wish.expiresMs == null ? null : Temporal.Instant.fromEpochMilliseconds(wish.expiresMs),
+          });
+        },
+        theKey,
+      ),
 
     async list(userId) {
       const { kysely } = database;
@@ -86,7 +100,7 @@ export function createKeys({ database, clock }: AccountsContext): Keys {
     },
 
     update: (id, wish) =>
-      withKey(id, async (transaction, key, user) => {
+      withKey(id, { action: "key.update", details: wish }, async (transaction, key, user) => {
         const nowMs = clock.now();
         requireLiving(key, user, nowMs);
         requireAhead(wish.expiresMs, nowMs);
@@ -105,7 +119,7 @@ export function createKeys({ database, clock }: AccountsContext): Keys {
       }),
 
     regenerate: (id) =>
-      withKey(id, async (transaction, key, user) => {
+      withKey(id, { action: "key.regenerate", details: { replaces: id } }, async (transaction, key, user) => {
         const nowMs = clock.now();
         requireLiving(key, user, nowMs);
         const successor = await insertKey(transaction, user, key);
@@ -118,7 +132,7 @@ export function createKeys({ database, clock }: AccountsContext): Keys {
       }),
 
     revoke: (id) =>
-      withKey(id, async (transaction, key, user) => {
+      withKey(id, { action: "key.revoke" }, async (transaction, key, user) => {
         const nowMs = clock.now();
         const revokedAt = key.revokedAt ?? Temporal.Instant.fromEpochMilliseconds(nowMs);
         const update = transaction.updateTable("apiKeys").set({ revokedAt: revokedAt.toString() }).where("id", "=", id);
@@ -150,6 +164,10 @@ export function createKeys({ database, clock }: AccountsContext): Keys {
       .executeTakeFirstOrThrow();
     return { ...viewKey(row, user, nowMs), key };
   }
+}
+
+function theKey({ id }: { readonly id: KeyId }) {
+  return { kind: "key", id } as const;
 }
 
 async function lockUser(transaction: Transaction<Schema>, id: UserId): Promise<UserRow> {

@@ -14,13 +14,17 @@ export interface LockedSubscription {
   readonly nowMs: number;
 }
 
-/** Nobody else changes the package until the transaction ends. */
+/** Nobody else changes the package until the transaction ends; rows that belong to the account can still be added. */
 export async function lockSubscription(
   transaction: Transaction<Schema>,
   accountId: AccountId,
   clockMs: number,
 ): Promise<LockedSubscription> {
-  const locked = transaction.selectFrom("accounts").select("packageChangedAt").where("id", "=", accountId).forUpdate();
+  const locked = transaction
+    .selectFrom("accounts")
+    .select("packageChangedAt")
+    .where("id", "=", accountId)
+    .forNoKeyUpdate();
   const { packageChangedAt } = found(await locked.executeTakeFirst(), "account", accountId);
   const rows = await transaction
     .selectFrom("subscriptions")

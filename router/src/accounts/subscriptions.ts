@@ -8,6 +8,7 @@ import type { AccountId } from "@weiche/shared/ids.ts";
 import { inTransaction, instantText } from "../db/database.ts";
 import type { Schema } from "../db/schema.ts";
 import type { AccountsContext } from "./accounts-context.ts";
+import { audited } from "./audit-log.ts";
 import { packages, type PackageName } from "./packages.ts";
 import { found, Refused } from "./refused.ts";
 import { lockSubscription, writeChange, writeCharges } from "./subscription-change.ts";
@@ -62,7 +63,8 @@ export interface Subscriptions {
   chargeWhatIsDue(): Promise<number>;
 }
 
-export function createSubscriptions({ database, clock }: AccountsContext): Subscriptions {
+export function createSubscriptions(context: AccountsContext): Subscriptions {
+  const { database, clock } = context;
   const { kysely } = database;
 
   async function read(accountId: AccountId): Promise<readonly Term[]> {
@@ -85,7 +87,15 @@ export function createSubscriptions({ database, clock }: AccountsContext): Subsc
     },
 
     change: (accountId, wish, quoteId) =>
-      inTransaction(database, (transaction) => changePackage(transaction, accountId, wish, clock.now(), quoteId)),
+      audited(
+        context,
+        {
+          action: `subscription.${wish.action}`,
+          on: { kind: "account", id: accountId },
+          details: { package: wish.package, quoteId },
+        },
+        (transaction) => changePackage(transaction, accountId, wish, clock.now(), quoteId),
+      ),
 
     async invoice(accountId) {
       await read(accountId);

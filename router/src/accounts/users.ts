@@ -1,11 +1,12 @@
 /** The people of an account. */
 import { hash, randomBytes } from "node:crypto";
-import type { Selectable, Transaction } from "kysely";
+import type { Selectable, Transaction, Updateable } from "kysely";
 import { formatCredits, type Millicredits } from "@weiche/shared/credits.ts";
 import { asId, uuidv7, type AccountId, type UserId } from "@weiche/shared/ids.ts";
-import { inTransaction, instantText } from "../db/database.ts";
+import { instantText } from "../db/database.ts";
 import type { Role, Schema } from "../db/schema.ts";
 import type { AccountsContext } from "./accounts-context.ts";
+import { audited } from "./audit-log.ts";
 import { found, Refused } from "./refused.ts";
 
 export interface UserView {
@@ -43,37 +44,35 @@ export interface Users {
 const invitationMs = 7 * 86_400_000;
 
 export function createUsers(context: AccountsContext): Users {
-  const { database } = context;
-  const { kysely } = database;
   return {
-    create: (wish) =>
-      inTransaction(database, async (transaction) => {
-        const account = transaction.selectFrom("accounts").select("id").where("id", "=", wish.accountId);
-        found(await account.executeTakeFirst(), "account", wish.accountId);
-        const { user, invitationUrl } = await insertUser(context, transaction, wish);
-        return { ...viewUser(user), invitationUrl };
-      }),
+    create: ({ accountId, email, role, ...wish }) =>
+      audited(
+        context,
+        { action: "user.create", on: { kind: "account", id: accountId }, details: { role, ...wish } },
+        async (transaction) => {
+          const account = transaction.selectFrom("accounts").select("id").where("id", "=", accountId);
+          found(await account.executeTakeFirst(), "account", accountId);
+          const { user, invitationUrl } = await insertUser(context, transaction, { accountId, email, role, ...wish });
+          return { ...viewUser(user), invitationUrl };
+        },
+        ({ id }) => ({ kind: "user", id }),
+      ),
 
-    async update(id, wish) {
-      const user = await kysely
-        .updateTable("users")
-        .set(restrictionColumns(wish))
-        .where("id", "=", id)
-        .returningAll()
-        .executeTakeFirst();
-      return viewUser(found(user, "user", id));
-    },
+    update: (id, wish) =>
+      audited(context, { action: "user.update", on: { kind: "user", id }, details: wish }, (transaction) =>
+        updateUser(transaction, id, restrictionColumns(wish)),
+      ),
 
-    async setBlocked(id, blocked) {
-      const user = await kysely
-        .updateTable("users")
-        .set({ blocked })
-        .where("id", "=", id)
-        .returningAll()
-        .executeTakeFirst();
-      return viewUser(found(user, "user", id));
-    },
+    setBlocked: (id, blocked) =>
+      audited(context, { action: blocked ? "user.block" : "user.unblock", on: { kind: "user", id } }, (transaction) =>
+        updateUser(transaction, id, { blocked }),
+      ),
   };
+}
+
+async function updateUser(transaction: Transaction<Schema>, id: UserId, change: Updateable<Schema["users"]>) {
+  const user = transaction.updateTable("users").set(change).where("id", "=", id).returningAll();
+  return viewUser(found(await user.executeTakeFirst(), "user", id));
 }
 
 /** Adds a user and the invitation that lets them set a password. The link is shown once; its hash is kept. */

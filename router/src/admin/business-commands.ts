@@ -1,12 +1,47 @@
-/** `weiche credits …`: what runs over all accounts. */
-import type { Command } from "commander";
+/** `weiche credits …` and `weiche audit …`: what runs over all accounts, and what was done to one. */
+import { CommanderError, type Command } from "commander";
+import type { AuditCheck } from "../accounts/audit.ts";
 import type { Actions } from "./cli.ts";
 
-export function addBusinessCommands(program: Command, { act }: Pick<Actions, "act">): void {
+export function addBusinessCommands(program: Command, actions: Actions): void {
   program
     .command("credits")
     .description("usage against quotas and limits")
     .command("evaluate")
     .description("now, instead of within a minute; also writes the invoice lines of periods that have begun")
-    .action(() => act("POST", "/credits/evaluate"));
+    .action(() => actions.act("POST", "/credits/evaluate"));
+  addAuditCommands(program, actions);
+}
+
+const columns = ["number", "at", "actor", "source", "action", "object", "result", "details"];
+
+interface AuditOptions {
+  readonly account?: string;
+  readonly limit?: string;
+  readonly before?: string;
+}
+
+function addAuditCommands(program: Command, { ask, print, list }: Actions): void {
+  const audit = program
+    .command("audit")
+    .description("who did what to an account, youngest first")
+    .option("--account <id>")
+    .option("--limit <entries>", "at most 1000", "100")
+    .option("--before <number>", "entries older than this one")
+    .action(({ account, limit, before }: AuditOptions) => {
+      if (account === undefined) throw new CommanderError(2, "weiche.account", "say which --account (see --help)");
+      const query = new URLSearchParams({ account, limit: limit!, ...(before === undefined ? {} : { before }) });
+      return list(`/audit?${query.toString()}`, columns);
+    });
+  audit
+    .command("verify")
+    .description("that no entry was changed, taken out or cut off: of one account, or of all; exit code 1 if one was")
+    .action(async (_own: object, command: Command) => {
+      const { account } = command.optsWithGlobals<AuditOptions>();
+      const check = await ask<AuditCheck>("POST", "/audit/verify", { account });
+      print(check, `${check.entries} entries in ${check.chains} chains, ${check.broken.length} chains broken`);
+      const first = check.broken[0];
+      if (first)
+        throw new Error(`the audit log of ${first.accountId} is broken: entry ${first.number} is ${first.why}`);
+    });
 }

@@ -1,11 +1,32 @@
-/** The operators' API of what runs over all accounts. */
-import type { FastifyInstance } from "fastify";
+/** The operators' API of what runs over all accounts, and of what was done to one. */
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { Type, type Static } from "typebox";
+import { asId, type AccountId } from "@weiche/shared/ids.ts";
+import type { Audit } from "../accounts/audit.ts";
 import type { Evaluator } from "../credits/evaluator.ts";
 
 export interface Business {
   readonly evaluator: Pick<Evaluator, "evaluate">;
+  readonly audit: Audit;
 }
 
-export function addBusinessRoutes(app: FastifyInstance, { evaluator }: Business): void {
+const closed = { additionalProperties: false } as const;
+const id = Type.String({ pattern: "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" });
+const number = Type.Optional(Type.String({ pattern: "^[1-9][0-9]{0,8}$" }));
+const auditOf = Type.Object({ account: id, limit: number, before: number }, closed);
+const verified = Type.Object({ account: Type.Optional(id) }, closed);
+
+export function addBusinessRoutes(app: FastifyInstance, { evaluator, audit }: Business): void {
   app.post("/credits/evaluate", () => evaluator.evaluate());
+  app.get("/audit", { schema: { querystring: auditOf } }, (request: FastifyRequest) => {
+    const { account, limit, before } = request.query as Static<typeof auditOf>;
+    return audit.list(asId<AccountId>(account), {
+      ...(limit === undefined ? {} : { limit: Number(limit) }),
+      ...(before === undefined ? {} : { before: Number(before) }),
+    });
+  });
+  app.post("/audit/verify", { schema: { body: verified } }, (request: FastifyRequest) => {
+    const { account } = request.body as Static<typeof verified>;
+    return audit.verify(account === undefined ? undefined : asId<AccountId>(account));
+  });
 }

@@ -76,6 +76,23 @@ export interface Schema {
     kind: NoticeKind;
     createdAt: Instant;
   };
+  readonly auditLog: {
+    accountId: AccountId;
+    number: bigint;
+    at: Instant;
+    actor: string;
+    source: string;
+    action: string;
+    object: string;
+    result: string;
+    details: string;
+    hash: string;
+  };
+  readonly auditHeads: {
+    accountId: AccountId;
+    number: bigint;
+    hash: string;
+  };
   readonly usageTotals: {
     accountId: AccountId;
     periodStart: Instant;

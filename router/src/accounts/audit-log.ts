@@ -1,0 +1,133 @@
+/**
+ * Who did what to which object, when, from where, with what result: one chain per account, written in the transaction of
+ * the deed itself. A refusal is written after its transaction is gone. No key, password, address or content goes in.
+ */
+import { hash } from "node:crypto";
+import { sql, type Transaction } from "kysely";
+import { formatCredits, type Millicredits } from "@weiche/shared/credits.ts";
+import type { AccountId } from "@weiche/shared/ids.ts";
+import { inTransaction, instantText } from "../db/database.ts";
+import type { Schema } from "../db/schema.ts";
+import { operator, type AccountsContext } from "./accounts-context.ts";
+import { Refused } from "./refused.ts";
+
+export type AuditAction =
+  | "account.create"
+  | `user.${"create" | "update" | "block" | "unblock"}`
+  | `key.${"create" | "update" | "regenerate" | "revoke"}`
+  | `subscription.${"trial" | "order" | "upgrade" | "downgrade" | "cancel" | "withdraw"}`;
+
+export interface Deed {
+  readonly action: AuditAction;
+  /** What the wish is addressed to. */
+  readonly on: Subject;
+  /** What was wished. Undefined fields are left out, bigints are credits. */
+  readonly details?: object;
+}
+
+export interface Subject {
+  readonly kind: "account" | "user" | "key";
+  readonly id: string;
+}
+
+export interface AuditEntry {
+  readonly accountId: AccountId;
+  readonly number: bigint;
+  readonly at: Temporal.Instant;
+  readonly actor: string;
+  readonly source: string;
+  readonly action: string;
+  readonly object: string;
+  readonly result: string;
+  readonly details: string;
+}
+
+/** The hash that the first entry of a chain follows. */
+export const chainStart = "0".repeat(64);
+
+/** Does `work` and writes it down in one transaction; `madeBy` names what came of it, if that is something new. */
+export async function audited<T>(
+  context: AccountsContext,
+  deed: Deed,
+  work: (transaction: Transaction<Schema>) => Promise<T>,
+  madeBy?: (result: T) => Subject,
+): Promise<T> {
+  const { database } = context;
+  try {
+    return await inTransaction(database, async (transaction) => {
+      const result = await work(transaction);
+      await append(context, transaction, deed, madeBy?.(result) ?? deed.on, "done");
+      return result;
+    });
+  } catch (error) {
+    if (error instanceof Refused)
+      await inTransaction(database, (transaction) =>
+        append(context, transaction, deed, deed.on, `refused: ${error.kind}`),
+      );
+    throw error;
+  }
+}
+
+export function hashEntry(before: string, entry: AuditEntry): string {
+  const { accountId, number, at, actor, source, action, object, result, details } = entry;
+  const fields = [before, accountId, String(number), at.epochMilliseconds, actor, source, action, object, result];
+  return hash("sha256", JSON.stringify([...fields, details]));
+}
+
+/** Last in its transaction, so that whoever writes next waits for a moment only. */
+async function append(
+  { clock, origin = operator }: AccountsContext,
+  transaction: Transaction<Schema>,
+  deed: Deed,
+  object: Subject,
+  result: string,
+): Promise<void> {
+  const accountId = await accountOf(transaction, object);
+  if (accountId === undefined) return; // nobody's chain: it was about something that does not exist
+  const head = await transaction
+    .insertInto("auditHeads")
+    .values({ accountId, number: 0n, hash: chainStart })
+    .onConflict((conflict) =>
+      conflict.column("accountId").doUpdateSet((eb) => ({ number: eb.ref("auditHeads.number") })),
+    )
+    .returning(["number", "hash"])
+    .executeTakeFirstOrThrow();
+  const nowMs = clock.now();
+  const entry: AuditEntry = {
+    accountId,
+    number: head.number + 1n,
+    at: Temporal.Instant.fromEpochMilliseconds(nowMs),
+    ...origin,
+    action: deed.action,
+    object: `${object.kind} ${object.id}`,
+    result,
+    details: detailsText(deed.details ?? {}),
+  };
+  const ownHash = hashEntry(head.hash, entry);
+  await transaction
+    .insertInto("auditLog")
+    .values({ ...entry, at: instantText(nowMs), hash: ownHash })
+    .execute();
+  await transaction
+    .updateTable("auditHeads")
+    .set({ number: entry.number, hash: ownHash })
+    .where("accountId", "=", accountId)
+    .execute();
+}
+
+async function accountOf(transaction: Transaction<Schema>, { kind, id }: Subject): Promise<AccountId | undefined> {
+  const { rows } = await sql<{ accountId: AccountId }>`${
+    kind === "account"
+      ? sql`select id as account_id from accounts where id = ${id}`
+      : sql`select account_id from ${sql.table(kind === "user" ? "users" : "api_keys")} where id = ${id}`
+  }`.execute(transaction);
+  return rows[0]?.accountId;
+}
+
+/** People paste keys into the oddest fields. */
+function detailsText(details: object): string {
+  const text = JSON.stringify(details, (_name, value: unknown) =>
+    typeof value === "bigint" ? formatCredits(value as Millicredits) : value,
+  );
+  return text.replace(/sk-[\w-]{16,}/g, "sk-…");
+}

@@ -1,0 +1,108 @@
+/** The audit log as it is read, and the proof that nobody changed it. */
+import type { Selectable } from "kysely";
+import type { AccountId } from "@weiche/shared/ids.ts";
+import type { Database } from "../db/database.ts";
+import type { Schema } from "../db/schema.ts";
+import { chainStart, hashEntry } from "./audit-log.ts";
+import { found } from "./refused.ts";
+
+export interface AuditView {
+  readonly number: number;
+  readonly at: string;
+  readonly actor: string;
+  readonly source: string;
+  readonly action: string;
+  readonly object: string;
+  readonly result: string;
+  readonly details: object;
+}
+
+/** What is wrong with a chain, at its first entry that does not hold. */
+export interface BrokenChain {
+  readonly accountId: AccountId;
+  readonly number: number;
+  readonly why: "changed" | "missing" | "cut off";
+}
+
+export interface AuditCheck {
+  readonly chains: number;
+  readonly entries: number;
+  readonly broken: readonly BrokenChain[];
+}
+
+export interface Audit {
+  /** Youngest first. */
+  list(accountId: AccountId, options?: { readonly limit?: number; readonly before?: number }): Promise<AuditView[]>;
+  /** One chain, or all. */
+  verify(accountId?: AccountId): Promise<AuditCheck>;
+}
+
+const pageMax = 1_000;
+
+export function createAudit({ kysely }: Pick<Database, "kysely">): Audit {
+  async function verifyChain(accountId: AccountId) {
+    // Read before the entries: what is added meanwhile is beyond it.
+    const heads = kysely.selectFrom("auditHeads").selectAll().where("accountId", "=", accountId);
+    const head = await heads.executeTakeFirst();
+    let [number, last] = [0n, chainStart];
+    const broken = (why: BrokenChain["why"]) => ({
+      entries: Number(number),
+      broken: [{ accountId, number: Number(number) + 1, why }],
+    });
+    for (;;) {
+      const page = await kysely
+        .selectFrom("auditLog")
+        .selectAll()
+        .where("accountId", "=", accountId)
+        .where("number", ">", number)
+        .orderBy("number")
+        .limit(pageMax)
+        .execute();
+      for (const entry of page) {
+        if (entry.number !== number + 1n) return broken("missing");
+        if (hashEntry(last, entry) !== entry.hash) return broken("changed");
+        [number, last] = [entry.number, entry.hash];
+        if (number === head?.number && last !== head.hash) return broken("changed");
+      }
+      if (page.length < pageMax) break;
+    }
+    return number < (head?.number ?? 0n) ? broken("cut off") : { entries: Number(number), broken: [] };
+  }
+
+  return {
+    async list(accountId, { limit = 100, before } = {}) {
+      const account = kysely.selectFrom("accounts").select("id").where("id", "=", accountId);
+      found(await account.executeTakeFirst(), "account", accountId);
+      let entries = kysely.selectFrom("auditLog").selectAll().where("accountId", "=", accountId);
+      if (before !== undefined) entries = entries.where("number", "<", BigInt(before));
+      return (await entries.orderBy("number", "desc").limit(Math.min(limit, pageMax)).execute()).map(viewEntry);
+    },
+
+    async verify(accountId) {
+      const accounts =
+        accountId === undefined
+          ? (await kysely.selectFrom("accounts").select("id").orderBy("id").execute()).map(({ id }) => id)
+          : [accountId];
+      let check: AuditCheck = { chains: accounts.length, entries: 0, broken: [] };
+      for (const id of accounts) {
+        const { entries, broken } = await verifyChain(id);
+        check = { ...check, entries: check.entries + entries, broken: [...check.broken, ...broken] };
+      }
+      return check;
+    },
+  };
+}
+
+function viewEntry(entry: Selectable<Schema["auditLog"]>): AuditView {
+  const { number, at, actor, source, action, object, result, details } = entry;
+  return {
+    number: Number(number),
+    at: at.toString(),
+    actor,
+    source,
+    action,
+    object,
+    result,
+    details: JSON.parse(details) as object,
+  };
+}
