@@ -79,13 +79,15 @@ export class Cluster implements AsyncDisposable {
     this.router = await RunningProgram.start("router/src/main.ts", [], env);
   }
 
-  async startAgent(name: string): Promise<void> {
+  /** `more`: keys of its file that win over those it was given at first. */
+  async startAgent(name: string, more: object = {}): Promise<void> {
     const file = join(this.directory, `${name}.yaml`);
     const config = {
       node: name,
       routers: [this.router.listen["nodes"]],
       shutdownSeconds: 10,
       ...this.#options.agents[name],
+      ...more,
     };
     writeFileSync(file, stringify(config));
     const dataDir = join(this.directory, name);

@@ -2,7 +2,7 @@
  * `node benchmarks/sim-engine/main.ts --port N --model NAME`: a simulated engine as a process of its own.
  * SIGTERM ends it as the dialect does: vLLM aborts what runs and goes; llama-server waits for a second one while it is busy.
  */
-import { appendFileSync } from "node:fs";
+import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { startSimEngine, type SimDialectName, type SimEngineOptions } from "./sim-engine.ts";
 
@@ -24,10 +24,14 @@ const { values } = parseArgs({
     dimensions: { type: "string" },
     journal: { type: "string" },
     fault: { type: "string", multiple: true },
+    /** A file of faults, one a line, read at the start; it need not exist. */
+    "fault-file": { type: "string" },
   },
 });
 
 const journal = values.journal;
+const faultFile = values["fault-file"] ?? "";
+const faultsOfFile = existsSync(faultFile) ? readFileSync(faultFile, "utf8").split("\n").filter(Boolean) : [];
 const options: SimEngineOptions = {
   model: values.model,
   dialect: values.dialect as SimDialectName,
@@ -45,7 +49,7 @@ const options: SimEngineOptions = {
     wakeMs: values["wake-ms"],
     embeddingDimensions: values.dimensions,
   }),
-  faults: values.fault ?? [],
+  faults: [...(values.fault ?? []), ...faultsOfFile],
   ...(journal === undefined
     ? {}
     : {

@@ -1,0 +1,70 @@
+/** Simulated vLLM engines below an agent of a cluster: how they are configured, and what they say of themselves. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { EngineState } from "../sim-engine/sim-engine.ts";
+import type { LedgerEntry } from "../sim-engine/ledger.ts";
+import { enginePids } from "./cluster.ts";
+
+/** One engine of an agent's file, with sleep level 1. `options`: of `sim-engine/main.ts`, without the dashes. */
+export function simEngine(model: string, options: Readonly<Record<string, string | number>> = {}): object {
+  const all = { "itl-ms": 5, "ttft-ms": 5, ...options };
+  const flags = Object.entries(all).flatMap(([name, value]) => [`--${name}`, String(value)]);
+  return {
+    model,
+    dialect: "vllm",
+    maxConcurrent: 64,
+    sleep: { level: 1 },
+    directory: join(import.meta.dirname, "../.."),
+    command: ["node", "benchmarks/sim-engine/main.ts", "--port", "{port}", "--model", model, ...flags],
+  };
+}
+
+export function catalogueOf(...models: readonly string[]): object[] {
+  return models.map((id) => ({
+    id,
+    category: "language",
+    status: "Beta",
+    contextTokens: 32_768,
+    factors: [{ validFrom: "2026-01-01T00:00:00+01:00", factor: 1 }],
+  }));
+}
+
+/** The engine of one model, as its agent's handle finds it; another process after a restart. */
+export class SimNodeEngine {
+  readonly #dataDir: string;
+  readonly #name: string;
+
+  constructor(dataDir: string, slot: string, model: string) {
+    this.#dataDir = dataDir;
+    this.#name = `${slot}-${model}`;
+  }
+
+  /** Undefined: there is none. */
+  get pid(): number | undefined {
+    return enginePids(this.#dataDir).get(this.#name);
+  }
+
+  state(): Promise<EngineState> {
+    return this.#ask<EngineState>("GET", "/sim/state");
+  }
+
+  requests(): Promise<LedgerEntry[]> {
+    return this.#ask<LedgerEntry[]>("GET", "/sim/requests");
+  }
+
+  async setFaults(...faults: readonly string[]): Promise<void> {
+    await this.#ask("PUT", "/sim/faults", faults);
+  }
+
+  get origin(): string {
+    const file = join(this.#dataDir, "agent/engines", `${this.#name}.json`);
+    return (JSON.parse(readFileSync(file, "utf8")) as { endpoint: { origin: string } }).endpoint.origin;
+  }
+
+  async #ask<Answer>(method: string, path: string, body?: unknown): Promise<Answer> {
+    const given = body === undefined ? {} : { body: JSON.stringify(body) };
+    const answer = await fetch(this.origin + path, { method, ...given });
+    const text = await answer.text();
+    return (text === "" ? undefined : JSON.parse(text)) as Answer;
+  }
+}

@@ -1,0 +1,99 @@
+/**
+ * `npm run bench:switch [switches]`: how much of a switch is ours. One slot, two models that sleep and wake, one client
+ * that asks for the sleeping one. Measured is the time from its request to the first byte of the answer, less what the
+ * engines themselves took by their own journals: falling asleep, waking, the probe's token and the answer's first one.
+ * What is left is agent and router, HTTP and the client of this benchmark.
+ */
+import { readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { Cluster, reachableDirectory } from "./cluster/cluster.ts";
+import { describeMachine, quantiles, round, writeResult } from "./cluster/result.ts";
+import { catalogueOf, simEngine } from "./cluster/sim-node.ts";
+import { askStream, type Seen } from "./cluster/stream-client.ts";
+import type { JournalLine } from "./sim-engine/ledger.ts";
+
+const switches = Number(process.argv[2] ?? 200);
+const goalMs = 50;
+const models = ["model-a", "model-b"] as const;
+/** A package allows 150 requests a minute. */
+const requestsPerAccount = 120;
+
+interface Switch {
+  readonly totalMs: number;
+  readonly engineMs: number;
+  readonly oursMs: number;
+}
+
+const machine = describeMachine();
+const directory = reachableDirectory("weiche-bench-switch-");
+const journal = join(directory, "journal");
+const options = { journal, "sleep-ms": 20, "wake-ms": 20, "ttft-ms": 10 };
+const cluster = await Cluster.start({
+  catalogue: catalogueOf(...models),
+  agents: {
+    "node-1": { slots: [{ name: "a", minResidencySeconds: 0, engines: models.map((m) => simEngine(m, options)) }] },
+  },
+});
+try {
+  const apiKeys: string[] = [];
+  for (let n = 0; n < (switches + 4) / requestsPerAccount; n++)
+    apiKeys.push((await cluster.account(`Bench-${n}`)).apiKey);
+  let asked = 0;
+  const ask = async (model: string): Promise<Seen> => {
+    const apiKey = apiKeys[Math.floor(asked++ / requestsPerAccount)]!;
+    const seen = await askStream({ baseUrl: cluster.baseUrl, apiKey, model, text: "sim:tokens=2" });
+    if (seen.ending !== "whole") throw new Error(`a request was not answered: ${JSON.stringify(seen)}`);
+    return seen;
+  };
+  for (const model of [...models, ...models]) await ask(model); // both are started, and the code is warm
+  const seen: Seen[] = [];
+  for (let n = 0; n < switches; n++) seen.push(await ask(models[n % 2]!));
+  const lines = readFileSync(journal, "utf8").trim().split("\n");
+  const written = lines.map((line) => JSON.parse(line) as JournalLine);
+  report(seen.map((one) => measure(one, written)));
+} finally {
+  await cluster[Symbol.asyncDispose]();
+  rmSync(directory, { recursive: true, force: true });
+}
+
+function report(measured: readonly Switch[]): void {
+  const total = quantiles(measured.map(({ totalMs }) => totalMs));
+  const engine = quantiles(measured.map(({ engineMs }) => engineMs));
+  const ours = quantiles(measured.map(({ oursMs }) => oursMs));
+  const row = (what: string, { p50, p99, max }: typeof ours) => `| ${what} | ${p50} | ${p99} | ${max} |`;
+  writeResult("switch", machine, { switches, totalMs: total, engineMs: engine, oursMs: ours, goalMs }, [
+    `${switches} switches between two sleeping models of one slot (simulated vLLM: sleep and wake ${options["wake-ms"]} ms each, first token ${options["ttft-ms"]} ms). From a request for the sleeping model to the first byte of its answer, in ms:`,
+    "",
+    "| | p50 | p99 | max |",
+    "|---|---|---|---|",
+    row("whole", total),
+    row("the engines' own: sleep, wake, the probe's token, the first token", engine),
+    row("ours: agent, router, HTTP, client", ours),
+    "",
+    `Goal: at most ${goalMs} ms at p99: ${ours.p99 <= goalMs ? "met" : "missed"}.`,
+  ]);
+}
+
+/** The engines' own times within the request, by their journals, whose times have a resolution of 1 ms. */
+function measure({ id, sentAtMs, firstByteMs = NaN }: Seen, written: readonly JournalLine[]): Switch {
+  const firstByteAtMs = sentAtMs + firstByteMs;
+  const own = written.filter((line) => timeOf(line) >= sentAtMs - 1 && timeOf(line) <= firstByteAtMs + 1);
+  const at = (event: JournalLine["event"]) => {
+    const found = own.find((line) => line.event === event);
+    if (!found || !("atMs" in found)) throw new Error(`no "${event}" during a switch`);
+    return found.atMs;
+  };
+  const isRequest = (line: JournalLine) => line.event === "request";
+  const answer = own.filter(isRequest).find((line) => line.id === id);
+  const probe = own.filter(isRequest).find((line) => line.id !== id);
+  if (!answer?.firstTokenAtMs || !probe) throw new Error("an engine did not note what it did");
+  const sleepMs = at("asleep") - at("falling-asleep");
+  const wakeMs = at("awake") - at("waking");
+  const tokensMs = probe.closedAtMs! - probe.startedAtMs + (answer.firstTokenAtMs - answer.startedAtMs);
+  const engineMs = sleepMs + wakeMs + tokensMs;
+  return { totalMs: firstByteMs, engineMs, oursMs: round(firstByteMs - engineMs) };
+}
+
+function timeOf(line: JournalLine): number {
+  return line.event === "request" ? line.startedAtMs : line.atMs;
+}

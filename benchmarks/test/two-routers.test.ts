@@ -1,0 +1,103 @@
+/** Two routers on one database, one node that links to both: they serve at once, agree on the bill, and hear each other. */
+import { mkdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startEmbeddedServer } from "@weiche/router/src/db/embedded-server.ts";
+import { systemClock } from "@weiche/shared/clock.ts";
+import { Cluster, RunningProgram, reachableDirectory, until } from "../cluster/cluster.ts";
+import { catalogueOf, simEngine } from "../cluster/sim-node.ts";
+import { askStream } from "../cluster/stream-client.ts";
+
+const opened = new AsyncDisposableStack();
+let cluster: Cluster;
+let second: RunningProgram;
+let secondDataDir: string;
+let account: { readonly accountId: string; readonly apiKey: string };
+
+beforeAll(async () => {
+  const directory = reachableDirectory("weiche-database-");
+  opened.defer(() => rmSync(directory, { recursive: true, force: true }));
+  const noted = () => {};
+  const events = { databaseRestarted: noted, databaseRestartFailed: noted };
+  const server = opened.use(await startEmbeddedServer(directory, systemClock, events));
+  const { host, port, user, password, database } = server.connection;
+  const url = `postgres://${user}:${password as string}@localhost:${port}/${database}?host=${encodeURIComponent(host!)}`;
+  const slots = [{ name: "a", engines: [simEngine("model-a")] }];
+  cluster = opened.use(
+    await Cluster.start({
+      catalogue: catalogueOf("model-a"),
+      agents: { "node-1": { slots } },
+      router: { database: { url } },
+    }),
+  );
+  secondDataDir = join(cluster.directory, "data-2");
+  mkdirSync(secondDataDir);
+  const env = { WEICHE_DATA_DIR: secondDataDir, WEICHE_CONFIG: join(cluster.directory, "router.yaml") };
+  const ports = Object.fromEntries(
+    ["API", "PORTAL", "NODES", "DATA", "OPS"].map((name) => [`WEICHE_${name}_LISTEN`, "127.0.0.1:0"]),
+  );
+  second = await RunningProgram.start("router/src/main.ts", [], { ...env, ...ports });
+  opened.defer(async () => void (await second.stop()));
+  await cluster.agents.get("node-1")!.stop();
+  const routers = [cluster.router, second].map(({ listen }) => listen["nodes"]!);
+  await cluster.startAgent("node-1", { routers });
+  await until("the node to be live on both", async () =>
+    (await Promise.all([firstNode(), firstNode(secondDataDir)])).every((node) => node?.state === "live"),
+  );
+  account = await cluster.account();
+});
+afterAll(() => opened.disposeAsync());
+
+async function firstNode(dataDir?: string): Promise<{ readonly state: string } | undefined> {
+  return ((await cluster.weiche("nodes", ...at(dataDir))) as { state: string }[])[0];
+}
+
+function at(dataDir: string | undefined): string[] {
+  return dataDir === undefined ? [] : ["--data-dir", dataDir];
+}
+
+test("both serve at once, and both say the same of the usage, which is what the clients received", async () => {
+  const bases = [cluster.baseUrl, `http://${second.listen["api"]}/v1`];
+  const seen = await Promise.all(
+    Array.from({ length: 16 }, (_, index) =>
+      askStream({
+        baseUrl: bases[index % 2]!,
+        apiKey: account.apiKey,
+        model: "model-a",
+        text: `sim:tokens=${index + 1}`,
+      }),
+    ),
+  );
+  expect(seen.map(({ ending }) => ending)).toEqual(seen.map(() => "whole"));
+  const received = {
+    requests: seen.length,
+    promptTokens: seen.reduce((sum, one) => sum + one.promptTokens, 0),
+    completionTokens: seen.reduce((sum, one) => sum + one.completionTokens, 0),
+  };
+  const usage = async (dataDir?: string) =>
+    ((await cluster.weiche("usage", "--account", account.accountId, ...at(dataDir))) as { totals: typeof received })
+      .totals;
+  await until("all usage to be recorded", async () => (await usage()).requests === seen.length, 10_000);
+  expect(await usage()).toMatchObject(received);
+  expect(await usage(secondDataDir)).toEqual(await usage());
+});
+
+test("what an operator tells one of them the other one knows", async () => {
+  await cluster.weiche("node", "maintenance", "node-1", "on", ...at(secondDataDir));
+  await until("the first to know", async () => (await firstNode())?.state === "maintenance", 5_000);
+  const refused = await askStream({ baseUrl: cluster.baseUrl, apiKey: account.apiKey, model: "model-a", text: "x" });
+  expect(refused).toMatchObject({ status: 503, code: "maintenance" });
+  // The first has to take back what it was not told itself.
+  expect(await cluster.weiche("node", "maintenance", "node-1", "off")).toMatchObject({ state: "live" });
+  await until("the second to know", async () => (await firstNode(secondDataDir))?.state === "live", 5_000);
+});
+
+test("both warn that limits hold per router, until one is gone", async () => {
+  const says = (program: RunningProgram, text: string) => program.output.some((line) => line.includes(text));
+  const warning = "limits hold per router";
+  await until("both to warn", () => says(cluster.router, warning) && says(second, warning));
+  await second.stop();
+  const alone = "no other router uses this database any more";
+  await until("the first to say that it is alone", () => says(cluster.router, alone));
+  expect(says(second, alone)).toBe(false);
+});
