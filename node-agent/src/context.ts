@@ -15,7 +15,7 @@ import type { AgentConfig } from "./config.ts";
 import { createEngineEvents, createSlotEvents } from "./engine-events.ts";
 import { dialects } from "./engines/dialects/all.ts";
 import { createSlotEngines, stopForgottenEngines } from "./engines/node-engines.ts";
-import { defaultMemoryLimits } from "./engines/slot-memory.ts";
+import { defaultMemoryLimits, type SlotMemory } from "./engines/slot-memory.ts";
 import { createEngineHost } from "./engines/engine-host.ts";
 import { Ingress } from "./ingress/ingress.ts";
 import { createIngressEvents, createLinkEvents, createUsageEvents } from "./link-events.ts";
@@ -62,9 +62,14 @@ export async function createAgent(config: AgentConfig, environment: NodeJS.Proce
   const host = opened.use(createEngineHost(config.stateDir, environment, clock, { ...engineEvents, ...usageEvents }));
   await stopForgottenEngines(config.slots, host, engineEvents);
   const engineParts = { host, gpuReader, memoryLimits: defaultMemoryLimits, events: engineEvents };
+  const memories: SlotMemory[] = [];
   const slots = createSlots({
     slots: config.slots,
-    engines: (slot) => opened.use(createSlotEngines(slot, engineParts).engines),
+    engines(slot) {
+      const { engines, memory } = createSlotEngines(slot, engineParts);
+      memories.push(memory);
+      return opened.use(engines);
+    },
     clock,
     events: createSlotEvents(log, metrics),
   });
@@ -123,6 +128,8 @@ export async function createAgent(config: AgentConfig, environment: NodeJS.Proce
       slots: () => slots.views(),
       routers: () => links.states(),
       awake: () => slots.awake(),
+      lookForForeignProcesses: async () =>
+        void (await Promise.all(memories.map((memory) => memory.foreignProcesses()))),
     }),
   );
   slots.onChange(() => links.reportSoon());

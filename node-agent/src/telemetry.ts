@@ -1,5 +1,5 @@
 /** What the node measures of itself and its engines, kept fresh for load reports, metrics and `weiche-agent status`. */
-import { every, type Clock } from "@weiche/shared/clock.ts";
+import { every, type Clock, type Timer } from "@weiche/shared/clock.ts";
 import type { SlotName } from "@weiche/shared/ids.ts";
 import type { DialectLifecycles, EngineMetrics } from "./engines/dialect-lifecycle.ts";
 import type { Metrics } from "./metrics.ts";
@@ -19,27 +19,33 @@ export interface TelemetryParts {
   readonly routers: () => readonly RouterState[];
   /** The awake engine of each slot. */
   readonly awake: () => readonly AwakeEngine[];
+  /** Tells of processes on the slots' GPUs that are no engines of this node. */
+  readonly lookForForeignProcesses: () => Promise<void>;
 }
 
 /** A faster scrape keeps llama-server from noticing clients that leave. */
 const periodMs = 2_000;
 const engineMsMax = 1_500;
+const foreignPeriodMs = 30_000;
 
 export class Telemetry implements Disposable {
   host: HostReading | undefined;
   gpus: readonly GpuReading[] | undefined;
   engines: ReadonlyMap<SlotName, EngineMetrics> = new Map();
   readonly #parts: TelemetryParts;
-  readonly #timer: Disposable;
+  readonly #timers: readonly Timer[];
 
   constructor(parts: TelemetryParts) {
     this.#parts = parts;
-    const timer = every(parts.clock, periodMs, () => this.#measure());
-    this.#timer = { [Symbol.dispose]: () => timer.cancel() };
+    this.#timers = [
+      every(parts.clock, periodMs, () => this.#measure()),
+      // What cannot be read now is looked for again.
+      every(parts.clock, foreignPeriodMs, () => parts.lookForForeignProcesses().catch(() => {})),
+    ];
   }
 
   [Symbol.dispose](): void {
-    this.#timer[Symbol.dispose]();
+    for (const timer of this.#timers) timer.cancel();
   }
 
   async #measure(): Promise<void> {
