@@ -9,10 +9,10 @@ export interface EngineCallParts {
   readonly keep: (() => void) | undefined;
   readonly signal: AbortSignal;
   readonly clock: Clock;
+  /** How long the engine may be without a byte while it owes one. */
+  readonly silenceMsMax: number;
 }
 
-/** An engine may be this long without a byte while it owes one. */
-const silenceMsMax = 60_000;
 /** How long an answer may take to end after its terminator, for its connection to be kept. */
 const lingerMsMax = 1_000;
 /** What is read ahead for a client that is slower than its engine. */
@@ -36,7 +36,7 @@ export class EngineCall implements Dispatcher.DispatchHandler {
   constructor(parts: EngineCallParts) {
     this.#parts = parts;
     this.#lastSignMs = parts.clock.monotonicMs();
-    this.#timer = parts.clock.after(silenceMsMax, this.#checkSilence);
+    this.#timer = parts.clock.after(parts.silenceMsMax, this.#checkSilence);
     this.#head.promise.catch(() => {});
     if (parts.signal.aborted) this.#onAbort();
     else parts.signal.addEventListener("abort", this.#onAbort, { once: true });
@@ -81,18 +81,15 @@ export class EngineCall implements Dispatcher.DispatchHandler {
   finish(): void {
     if (this.#state !== "open") return;
     this.#unwatch();
-    if (!this.#parts.keep || this.#failure !== undefined) return this.close();
+    if (!this.#parts.keep || this.#failure !== undefined) return this.#drop();
     if (this.#hasEnded) return this.#giveBack();
     this.#state = "lingering";
-    this.#timer = this.#parts.clock.after(lingerMsMax, () => this.close());
+    this.#timer = this.#parts.clock.after(lingerMsMax, () => this.#drop());
   }
 
-  /** Closes the connection, whatever is under way. Harmless after `finish`. */
+  /** Closes the connection, whatever is under way. Does nothing after `finish`. */
   close(): void {
-    if (this.#state === "closed") return;
-    this.#state = "closed";
-    this.#unwatch();
-    void this.#parts.client.destroy();
+    if (this.#state === "open") this.#drop();
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -107,7 +104,7 @@ export class EngineCall implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.#state !== "open") return this.close();
+    if (this.#state !== "open") return this.#drop();
     this.#lastSignMs = this.#parts.clock.monotonicMs();
     const reader = this.#reader;
     if (reader) {
@@ -129,21 +126,17 @@ export class EngineCall implements Dispatcher.DispatchHandler {
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     this.#fail(toFault(error));
-    if (this.#state === "lingering") this.close();
+    if (this.#state === "lingering") this.#drop();
   }
 
-  readonly #onAbort = (): void => {
-    this.#fail(this.#parts.signal.reason);
-    this.close();
-  };
+  readonly #onAbort = (): void => this.#fail(this.#parts.signal.reason);
 
   readonly #checkSilence = (): void => {
+    const { silenceMsMax } = this.#parts;
     const owes = this.#chunks.length === 0 && !this.#hasEnded;
     const silentMs = owes ? this.#parts.clock.monotonicMs() - this.#lastSignMs : 0;
-    if (silentMs >= silenceMsMax) {
-      this.#fail(new EngineFault("silent"));
-      this.close();
-    } else this.#timer = this.#parts.clock.after(silenceMsMax - silentMs, this.#checkSilence);
+    if (silentMs >= silenceMsMax) this.#fail(new EngineFault("silent"));
+    else this.#timer = this.#parts.clock.after(silenceMsMax - silentMs, this.#checkSilence);
   };
 
   #resume(): void {
@@ -152,11 +145,17 @@ export class EngineCall implements Dispatcher.DispatchHandler {
     this.#controller?.resume();
   }
 
-  /** The first failure is the one that counts. */
+  /** The reader meets it, and closes. The first failure is the one that counts. */
   #fail(reason: unknown): void {
     this.#failure ??= reason;
     this.#head.reject(this.#failure);
     this.#reader?.reject(this.#failure);
+  }
+
+  #drop(): void {
+    this.#state = "closed";
+    this.#unwatch();
+    void this.#parts.client.destroy();
   }
 
   #giveBack(): void {

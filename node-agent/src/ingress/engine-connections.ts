@@ -24,10 +24,13 @@ const idleMsMax = 4_000;
 
 export class EngineConnections implements AsyncDisposable {
   readonly #clock: Clock;
+  readonly #silenceMsMax: number;
   readonly #idle = new Map<string, Client[]>();
 
-  constructor(clock: Clock) {
+  /** `silenceMsMax`: how long an engine may be without a byte while it owes one. */
+  constructor(clock: Clock, silenceMsMax: number) {
     this.#clock = clock;
+    this.#silenceMsMax = silenceMsMax;
   }
 
   /**
@@ -49,7 +52,13 @@ export class EngineConnections implements AsyncDisposable {
 
   async #send(request: EngineRequest, client: Client): Promise<EngineCall> {
     const keep = request.keep ? () => this.#keep(request.endpoint, client) : undefined;
-    const call = new EngineCall({ client, keep, signal: request.signal, clock: this.#clock });
+    const call = new EngineCall({
+      client,
+      keep,
+      signal: request.signal,
+      clock: this.#clock,
+      silenceMsMax: this.#silenceMsMax,
+    });
     const { path, body } = request;
     const headers = { "content-type": "application/json", "x-request-id": request.requestId };
     client.dispatch({ method: "POST", path, headers, body, reset: !request.keep }, call);

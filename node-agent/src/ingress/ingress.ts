@@ -54,6 +54,9 @@ export interface RequestSummary {
   readonly error: ApiErrorKind | undefined;
 }
 
+/** A frozen engine is noticed after so long, or half of what a request may take: else short limits would hide it. */
+const silenceMsMax = 60_000;
+
 export class Ingress implements AsyncDisposable {
   readonly #parts: IngressParts;
   readonly #connections: EngineConnections;
@@ -62,7 +65,7 @@ export class Ingress implements AsyncDisposable {
 
   constructor(parts: IngressParts) {
     this.#parts = parts;
-    this.#connections = new EngineConnections(parts.clock);
+    this.#connections = new EngineConnections(parts.clock, Math.min(silenceMsMax, parts.requestMsMax / 2));
   }
 
   /** Requests between their first header and their last byte, waiting ones included. */
