@@ -32,9 +32,9 @@ try {
 }
 
 async function start(): Promise<void> {
-  const { values } = parseArgs({ options: { gguf: { type: "string" } } });
+  const gguf = ggufOption();
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  const configs = values.gguf === undefined ? bundledConfigs() : writeGgufConfig(resolve(values.gguf), dataDir);
+  const configs = gguf === undefined ? bundledConfigs() : writeGgufConfig(resolve(gguf), dataDir);
   const env = {
     ...process.env,
     WEICHE_DATA_DIR: dataDir,
@@ -66,6 +66,14 @@ async function start(): Promise<void> {
   await stop.promise;
   console.log("\nStopping: running answers get 10 s, then engines and database end …");
   await router[Symbol.asyncDispose](); // first, so that nothing new begins while the agent stops its engines
+}
+
+function ggufOption(): string | undefined {
+  try {
+    return parseArgs({ options: { gguf: { type: "string" } } }).values.gguf;
+  } catch (error) {
+    throw new StartError(`${(error as Error).message}; usage: npm start [-- --gguf FILE]`);
+  }
 }
 
 function bundledConfigs() {

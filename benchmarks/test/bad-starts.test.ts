@@ -99,6 +99,14 @@ const cases: [name: string, program: string, args: string[], env: () => Record<s
     () => ({}),
     /^weiche: .*package\.json is not a GGUF file$/,
   ],
+  ["an option without its file", start, ["--gguf"], () => ({}), /^weiche: Option '--gguf.* missing; usage: npm start/],
+  [
+    "an option that is none",
+    start,
+    ["--port", "1"],
+    () => ({}),
+    /^weiche: Unknown option '--port'.*; usage: npm start/,
+  ],
 ];
 
 test.each(cases)("%s", async (_name, program, args, env, line) => {
