@@ -82,7 +82,9 @@ export async function createRouter(config: RouterConfig): Promise<Router> {
   opened.defer(() => nodes.close(linkCloseMs));
   wishes.onChange((node) => nodes.desiredStateChanged(node));
 
+  const apiTls = config.tls && opened.use(openTlsFiles(config.tls, clock, nodeEvents));
   const api = createApiServer({
+    ...(apiTls ? { tls: apiTls } : {}),
     config,
     keys,
     limiter: new MemoryLimiter(clock),
@@ -94,7 +96,7 @@ export async function createRouter(config: RouterConfig): Promise<Router> {
     events: createApiEvents(log, metrics),
   });
   const apiAddress = await api.listen();
-  const apiUrl = config.publicApi ?? `http://${formatListen(apiAddress)}`;
+  const apiUrl = config.publicApi ?? `http${apiTls ? "s" : ""}://${formatListen(apiAddress)}`;
   const portal = opened.use(await openPortal(config.listen.portal, apiUrl));
   const portalUrl = config.publicPortal ?? `http://${formatListen(portal.address)}`;
   const accounts = createAccounts({ database, clock, portalUrl });

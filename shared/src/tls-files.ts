@@ -1,4 +1,4 @@
-/** Certificate, key and authority of the links between router and agent, read from files and read again when they change. */
+/** Certificate, key and authority of a listener or link, read from files and read again when they change. */
 import { X509Certificate } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { createSecureContext } from "node:tls";
@@ -8,14 +8,15 @@ import { StartError } from "./directory-lock.ts";
 export interface TlsPaths {
   readonly cert: string;
   readonly key: string;
-  readonly ca: string;
+  /** Absent: the other side is asked for no certificate of ours. */
+  readonly ca?: string;
 }
 
-/** As `node:tls` takes it. TLS 1.3 only: both ends are ours. */
+/** As `node:tls` takes it. TLS 1.3 only where both ends are ours. */
 export interface TlsMaterial {
   readonly cert: Buffer;
   readonly key: Buffer;
-  readonly ca: Buffer;
+  readonly ca?: Buffer;
   readonly minVersion: "TLSv1.3";
 }
 
@@ -70,14 +71,15 @@ export function namesNode(certificate: X509Certificate, node: string): boolean {
 }
 
 function read(paths: TlsPaths): TlsMaterial {
-  const [cert, key, ca] = [paths.cert, paths.key, paths.ca].map(readFile) as [Buffer, Buffer, Buffer];
+  const [cert, key] = [readFile(paths.cert), readFile(paths.key)];
+  const ca = paths.ca === undefined ? {} : { ca: readFile(paths.ca) };
   if ((statSync(paths.key).mode & 0o007) !== 0)
     throw new StartError(`${paths.key}: anyone on this host may read the key (chmod o= it)`);
-  const material = { cert, key, ca, minVersion: "TLSv1.3" } as const;
+  const material = { cert, key, ...ca, minVersion: "TLSv1.3" } as const;
   try {
     createSecureContext(material);
   } catch (error) {
-    throw new StartError(`${paths.cert}, ${paths.key} and ${paths.ca} do not fit: ${(error as Error).message}`);
+    throw new StartError(`${Object.values(paths).join(", ")} do not fit: ${(error as Error).message}`);
   }
   return material;
 }
@@ -91,5 +93,5 @@ function readFile(path: string): Buffer {
 }
 
 function isSame(a: TlsMaterial, b: TlsMaterial): boolean {
-  return a.cert.equals(b.cert) && a.key.equals(b.key) && a.ca.equals(b.ca);
+  return a.cert.equals(b.cert) && a.key.equals(b.key) && (a.ca?.equals(b.ca!) ?? true);
 }
