@@ -203,6 +203,13 @@ describe("a failure", () => {
     expect(play.news("stopped")).toEqual(["start b"]);
   });
 
+  test("to start within no time at all is given up at once", () => {
+    const play = new Play({ startMsMax: 0 });
+    play.begin();
+    play.request(a);
+    expect(play.pass(0)).toEqual(["giveUp", "refuse 1 model_unavailable 2000"]);
+  });
+
   test("to stop is tried again, with nothing started in between", () => {
     const play = active(a, 1);
     play.request(b);

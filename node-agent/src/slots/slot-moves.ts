@@ -167,5 +167,5 @@ export function measured(slot: Slot, model: ModelId, tookMs: number): Slot {
 }
 
 function backoffMs(slot: Slot, failuresBefore: number): number {
-  return Math.min(slot.limits.backoffMsMax, slot.limits.backoffMsMin * 2 ** failuresBefore);
+  return Math.min(slot.limits.backoffMsMax, slot.limits.backoffMsMin * 2 ** Math.min(failuresBefore, 30));
 }

@@ -162,16 +162,21 @@ export function currentEpoch(state: SlotState): number | undefined {
 /** When a `tick` is due: the earliest time at which something changes by itself. */
 export function wakeAtMs(slot: Slot, nowMs: number): number | undefined {
   const { state, limits } = slot;
-  const times: (number | undefined)[] = [];
-  if (slot.waiters[0]) times.push(slot.waiters[0].sinceMs + limits.waiterMsMax);
-  if ("deadlineMs" in state) times.push(state.deadlineMs);
-  if ("retryAtMs" in state) times.push(state.retryAtMs);
-  if (state.kind === "draining") times.push(state.closesAtMs);
   const engine = awakeEngine(state);
-  const leaves = slot.wish !== undefined || state.kind === "draining";
-  if (engine && leaves && slot.running.size === 0) times.push(engine.sinceMs + limits.minResidencyMs);
-  if (slot.wish !== undefined) times.push(slot.backoff.get(slot.wish)?.untilMs);
-  // What lies behind has been acted upon, or waits for an event.
-  const ahead = times.filter((time) => time !== undefined && time > nowMs && time < Infinity) as number[];
-  return ahead.length > 0 ? Math.min(...ahead) : undefined;
+  const idle = engine && slot.running.size === 0 && (slot.wish !== undefined || state.kind === "draining");
+  const deadlines = [
+    slot.waiters[0] && slot.waiters[0].sinceMs + limits.waiterMsMax,
+    "deadlineMs" in state ? state.deadlineMs : undefined,
+    state.kind === "stuck" ? state.retryAtMs : undefined,
+  ];
+  // Once they lie behind, they have been acted upon or wait for an event.
+  const turns = [
+    state.kind === "draining" ? state.closesAtMs : undefined,
+    state.kind === "failed" ? state.retryAtMs : undefined,
+    idle ? engine.sinceMs + limits.minResidencyMs : undefined,
+    slot.wish && slot.backoff.get(slot.wish)?.untilMs,
+  ];
+  const ahead = [...deadlines, ...turns.filter((time) => time !== undefined && time > nowMs)];
+  const earliest = Math.min(...ahead.filter((time) => time !== undefined));
+  return earliest === Infinity ? undefined : Math.max(earliest, nowMs);
 }

@@ -1,22 +1,20 @@
 /**
  * What a slot does: one pure function. Timers, processes and promises are effects, performed by the slot runner.
  *
- *            found an engine awake
- *   adopting ─────────────────────▶ active          request(B)              started
- *      │ found none                          empty ───────────▶ starting(B) ────────▶ active(B) ◀──┐
- *      └───────────────────────────────────▶   ▲                │ failed, or               │        │ all its
- *                                              │ backoff over   │ too late                 ▼        │ waiters left
- *                                           failed(B) ◀─────────┘                   draining(B→C) ──┘
- *                                              ▲                                           │ idle, or closed and idle
- *                                              │ B exited or was suspected                 ▼
- *                                              └──────────────────────────────────── stopping(B→C) ─▶ starting(C) …
- *                                                                                          │ ▲ fails, or too late
- *                                                                                          ▼ │ again after a pause
- *                                                                                         stuck
+ *   adopting ── found B awake ──▶ active(B)
+ *      │ found none                                            all its waiters left
+ *      ▼                                                     ┌───────────────────────┐
+ *    empty ── request(B) ─▶ starting(B) ── started ──▶ active(B) ── request(C) ─▶ draining(B→C)
+ *      ▲                      │ failed, too late             │                       │ idle, or closed and idle
+ *      │ backoff over         ▼                              │ exited, suspected     ▼
+ *      └────────────────── failed(B) ◀── stopped ────────────┴────────────────▶ stopping(B→C) ── stopped ─▶ starting(C)
+ *                             │ lost, backoff over: starting(B)                   │ ▲ failed, too late
+ *                                                                                 ▼ │ again after a pause
+ *                                                                                stuck
  *
  * - Who waits for another model starts a drain. It is open while the active model still takes requests: until nothing
- *   runs and the minimum residency is over, but at most `drainOpenMsMax` after the first waiter came. Then it is closed.
- *   Running requests end by themselves, always. When nobody waits any more, the drain is over.
+ *   runs and the minimum residency is over, but at most `drainOpenMsMax` after the first waiter came, even if that one
+ *   has left. Then it is closed. Running requests end by themselves, always. With its last waiter the drain is over.
  * - A model that has become active takes all its waiters at once, as many as its engine may run. The others follow as
  *   places get free; once the drain is closed only those that came before the first waiter for another model.
  * - The next model is that of the oldest waiter. Nobody waits when the old engine is gone: the slot stays empty.
