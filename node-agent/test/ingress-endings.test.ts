@@ -249,6 +249,26 @@ test("the terminator waits until the record is safe", async () => {
   }
 });
 
+test("a client that leaves at the very end pays for the whole, once", async () => {
+  for (const stream of [true, false]) {
+    await using rig = await Rig.open((socket) => respondEvents(socket, opening + word(1) + ending(2)));
+    const synced = Promise.withResolvers<void>();
+    const asked = Promise.withResolvers<void>();
+    rig.outbox.sync = () => {
+      asked.resolve();
+      return synced.promise;
+    };
+    const sent = rig.chat({ stream });
+    await asked.promise;
+    sent.stream.close(constants.NGHTTP2_CANCEL);
+    // Frames of a session arrive in order: with this answer the agent has seen the other request's end.
+    await rig.chat({}, { "x-weiche-model": "other" }).answer;
+    synced.resolve();
+    await rig.quiet();
+    expect(rig.outbox.records).toMatchObject([{ outcome: "finished", source: "engine", completionTokens: 2 }]);
+  }
+});
+
 test("an answer whose record cannot be kept is not whole", async () => {
   await using rig = await Rig.open((socket) => respondEvents(socket, opening + word(1) + ending(2)));
   rig.outbox.sync = () => Promise.reject(new Error("EIO"));

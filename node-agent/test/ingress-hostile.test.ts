@@ -1,5 +1,6 @@
 /** Engines that lie, hang or break: each ends the one request that met it, with an error and its place given back. */
 import type { Socket } from "node:net";
+import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { expect, test } from "vitest";
 import {
   beginEvents,
@@ -138,6 +139,16 @@ test.each(late)("%s: an error event, and a record of zero", async (_name, rest, 
   expect(rig.bugs).toEqual([]);
 });
 
+test("an error after the role is still a status: nothing was sent", async () => {
+  await using rig = await Rig.open((socket) => {
+    beginEvents(socket);
+    writeChunk(socket, delta({ role: "assistant", content: "" }));
+    setTimeout(() => writeChunk(socket, event({ error: { code: 503 } })), 20);
+  });
+  const { status, headers } = await rig.chat({ stream: true }).answer;
+  expect({ status, retryAfter: headers["retry-after"] }).toEqual({ status: 503, retryAfter: "1" });
+});
+
 test("an event of 64 MiB, or one that never ends, is not waited for", { timeout: 30_000 }, async () => {
   for (const start of ['data: {"choices":[{"index":0,"delta":{"content":"', ""]) {
     await using rig = await Rig.open((socket) => {
@@ -187,17 +198,32 @@ test("code points that are split between packets are whole again", async () => {
   expect(JSON.parse(text)).toMatchObject({ choices: [{ message: { content: "Weiche ⇄ 𝄞" } }] });
 });
 
-test("what comes after the terminator is not read, however much", async () => {
-  await using rig = await Rig.open((socket) => {
+test("what comes after the terminator is not read, and costs the connection", async () => {
+  const clock = new VirtualClock();
+  const script: EngineScript = (socket) => {
     beginEvents(socket);
     writeChunk(socket, `${good}data: {"choices":[],"usage":{"prompt_tokens":900,"completion_tokens":900}}\n\n`);
-    writeChunk(socket, "x".repeat(1_000));
-  });
+    setTimeout(() => writeChunk(socket, "x"), 20);
+  };
+  await using rig = await Rig.open(script, { clock });
   const { status, trailer } = await rig.chat({ stream: true }).answer;
   expect({ status, trailer }).toEqual({ status: 200, trailer: "complete" });
-  expect(rig.outbox.records).toMatchObject([
-    { outcome: "finished", promptTokens: 3, completionTokens: 2, source: "engine" },
-  ]);
+  const counts = { outcome: "finished", promptTokens: 3, completionTokens: 2, source: "engine" };
+  expect(rig.outbox.records).toMatchObject([counts]);
+  await until(() => rig.engine.sockets.size === 0, "the connection to be given up");
+});
+
+test("an answer that does not end after its terminator loses its connection within a second", async () => {
+  const clock = new VirtualClock();
+  const script: EngineScript = (socket) => {
+    beginEvents(socket);
+    writeChunk(socket, good);
+  };
+  await using rig = await Rig.open(script, { clock });
+  expect((await rig.chat().answer).status).toBe(200);
+  clock.advance(999);
+  expect(rig.engine.sockets.size).toBe(1);
+  clock.advance(1);
   await until(() => rig.engine.sockets.size === 0, "the connection to be given up");
 });
 
