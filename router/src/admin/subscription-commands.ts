@@ -1,6 +1,7 @@
 /** `weiche subscription …`: packages as operators order, change and look at them. */
 import { Option, type Command } from "commander";
 import { subscriptionActions, type SubscriptionAction } from "../accounts/subscription-rules.ts";
+import { itemText, type Item } from "./cli-text.ts";
 import type { Actions } from "./cli.ts";
 
 const effects: Readonly<Record<SubscriptionAction["kind"], string>> = {
@@ -20,7 +21,7 @@ interface Wish {
   readonly quote?: string;
 }
 
-export function addSubscriptionCommands(subscription: Command, { act, list }: Pick<Actions, "act" | "list">): void {
+export function addSubscriptionCommands(subscription: Command, { act, ask, list, print }: Actions): void {
   for (const action of subscriptionActions) {
     const command = subscription.command(action).description(effects[action]).requiredOption("--account <id>");
     if (withPackage.includes(action))
@@ -44,7 +45,10 @@ export function addSubscriptionCommands(subscription: Command, { act, list }: Pi
     .command("show")
     .description("package, billing period and what is pending")
     .requiredOption("--account <id>")
-    .action(({ account }: Wish) => act("GET", pathOf(account)));
+    .action(async ({ account }: Wish) => {
+      const shown = await ask<Item>("GET", pathOf(account));
+      print(shown, itemText(shown));
+    });
   subscription
     .command("invoice")
     .description("what was charged, net, in cents")

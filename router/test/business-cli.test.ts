@@ -1,0 +1,96 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { writeFileSync } from "node:fs";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { loadRouterConfig } from "../src/config.ts";
+import { createRouter, type Router } from "../src/context.ts";
+import { temporaryFolder } from "./database-fixture.ts";
+
+const bin = join(import.meta.dirname, "../../node_modules/.bin/weiche");
+const folder = temporaryFolder();
+let router: Router;
+
+beforeAll(async () => {
+  writeFileSync(
+    join(folder.path, "router.yaml"),
+    `catalogue: ${join(import.meta.dirname, "../../deploy/catalogue.yaml")}
+dataDir: data
+listen: { api: "127.0.0.1:0", portal: "127.0.0.1:0", nodes: "127.0.0.1:0", data: "127.0.0.1:0", ops: "127.0.0.1:0" }
+credits: { evaluateSeconds: 1 }
+logLevel: fatal
+`,
+  );
+  router = await createRouter(loadRouterConfig(join(folder.path, "router.yaml"), {}));
+});
+afterAll(async () => {
+  await router.close();
+  folder[Symbol.dispose]();
+});
+
+function weiche(...args: string[]): Promise<{ code: number; out: string; error: string }> {
+  return new Promise((resolve) => {
+    execFile(process.execPath, [bin, "--data-dir", join(folder.path, "data"), ...args], (failure, out, error) =>
+      resolve({ code: failure ? (failure.code as number) : 0, out, error }),
+    );
+  });
+}
+
+async function json<T = Record<string, unknown>>(...args: string[]): Promise<T> {
+  const { code, out, error } = await weiche(...args, "--json");
+  expect([code, error]).toEqual([0, ""]);
+  return JSON.parse(out) as T;
+}
+
+test("an operator tries, previews, orders, downgrades, withdraws and cancels, and finds it in invoice and audit log", async () => {
+  const { id } = await json<{ id: string }>("account", "create", "--name", "ACME", "--owner-email", "a@example.com");
+  const subscription = (action: string, ...more: string[]) => json("subscription", action, "--account", id, ...more);
+  expect(await subscription("trial")).toMatchObject({ state: "trial", package: "Starter", pending: null });
+
+  const upgrade = ["--package", "business"];
+  const quote = await subscription("preview", "--action", "upgrade", ...upgrade);
+  expect(quote).toMatchObject({ dueCents: 12_900, thenCents: 12_900, after: { package: "Business", state: "active" } });
+  const wrong = await weiche(
+    "subscription",
+    "upgrade",
+    "--account",
+    id,
+    "--package",
+    "Pro",
+    "--quote",
+    String(quote["quoteId"]),
+  );
+  expect([wrong.code, wrong.error]).toEqual([1, "weiche: the price has changed: now 35.00 EUR net are due\n"]);
+  const ordered = await subscription("upgrade", ...upgrade, "--quote", String(quote["quoteId"]));
+  expect(ordered).toMatchObject({ state: "active", package: "Business" });
+
+  expect(await subscription("downgrade", "--package", "Starter")).toMatchObject({
+    package: "Business",
+    pending: { change: "downgrade", package: "Starter", at: ordered["periodEnd"] },
+  });
+  expect(await subscription("withdraw")).toMatchObject({ pending: null });
+  const cancelled = await subscription("cancel");
+  expect(cancelled).toMatchObject({ pending: { change: "cancellation", package: null } });
+  expect(await subscription("show")).toEqual(cancelled);
+  expect(await json("subscription", "invoice", "--account", id)).toMatchObject([
+    { reason: "package", package: "Business", amountCents: 12_900 },
+  ]);
+  expect(await json("credits", "evaluate")).toEqual({ charged: 0, accounts: 0, changed: 0, notices: 0 });
+
+  const audit = await json<{ action: string; result: string }[]>("audit", "--account", id, "--limit", "3");
+  expect(audit.map(({ action }) => action)).toEqual([
+    "subscription.cancel",
+    "subscription.withdraw",
+    "subscription.downgrade",
+  ]);
+  expect(await json("audit", "verify")).toEqual({ chains: 1, entries: 7, broken: [] });
+  expect((await weiche("audit", "verify", "--account", id)).out).toBe("7 entries in 1 chains, 0 chains broken\n");
+});
+
+test("wrong usage ends with 2, what is refused with 1", async () => {
+  expect((await weiche("audit")).code).toBe(2);
+  expect((await weiche("subscription", "order", "--account", "x")).code).toBe(2);
+  expect((await weiche("subscription", "preview", "--account", "x", "--action", "steal")).code).toBe(2);
+  const nobody = "00000000-0000-7000-8000-000000000000";
+  const refused = await weiche("subscription", "order", "--account", nobody, "--package", "Pro");
+  expect(refused).toEqual({ code: 1, out: "", error: `weiche: there is no account ${nobody}\n` });
+});
