@@ -10,7 +10,7 @@ export interface RequestScope {
   readonly accountId: string;
 }
 
-export const tokensMax = 2 ** 31 - 1;
+const tokensMax = 2 ** 31 - 1;
 const choicesMax = 128;
 const stopsMax = 64;
 

@@ -87,16 +87,19 @@ export class Ingress implements AsyncDisposable {
   /** Takes nothing more; resolves when what runs has ended, which after `graceMs` it is made to. */
   async stop(graceMs: number): Promise<void> {
     this.#isStopping = true;
-    const deadline = this.#parts.clock.after(graceMs, () => {
-      for (const exchange of this.#running.keys()) exchange.end("stop");
-    });
+    const deadline = this.#parts.clock.after(graceMs, () => this.#endAll());
     await Promise.all(this.#running.values());
     deadline.cancel();
     await this.#connections[Symbol.asyncDispose]();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#endAll();
     await this.stop(0);
+  }
+
+  #endAll(): void {
+    for (const exchange of this.#running.keys()) exchange.end("stop");
   }
 
   async #serve(exchange: Exchange, headers: IncomingHttpHeaders): Promise<void> {
