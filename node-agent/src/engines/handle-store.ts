@@ -1,5 +1,5 @@
 /** Handles of running engines on disk, one JSON file each, so that an agent that was killed finds its engines again. */
-import { mkdir, open, readFile, readdir, rename, rm } from "node:fs/promises";
+import { mkdir, readFile, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Type } from "typebox";
 import { Value } from "typebox/value";
@@ -15,7 +15,7 @@ export interface HandleStoreEvents {
 export interface HandleStore {
   /** Handles of all slots. */
   read(): Promise<readonly EngineHandle[]>;
-  /** Resolves when the handle would survive a power cut. */
+  /** Resolves when the next agent would find it. Nothing is synced: a power cut ends the engines too. */
   write(handle: EngineHandle): Promise<void>;
   /** Harmless when there is none. */
   remove(slot: SlotName, model: ModelId): Promise<void>;
@@ -60,23 +60,11 @@ export function createHandleStore(directory: string, events: HandleStoreEvents):
     async write(handle) {
       await mkdir(directory, { recursive: true, mode: 0o700 });
       const file = join(directory, fileOf(handle.slot, handle.model));
-      await writeSynced(`${file}.tmp`, JSON.stringify(handle));
+      await writeFile(`${file}.tmp`, JSON.stringify(handle), { mode: 0o600 });
       await rename(`${file}.tmp`, file);
-      await syncDirectory(directory);
     },
     async remove(slot, model) {
       await rm(join(directory, fileOf(slot, model)), { force: true });
     },
   };
-}
-
-async function writeSynced(file: string, text: string): Promise<void> {
-  await using target = await open(file, "w", 0o600);
-  await target.writeFile(text);
-  await target.sync();
-}
-
-async function syncDirectory(directory: string): Promise<void> {
-  await using opened = await open(directory, "r");
-  await opened.sync();
 }

@@ -59,8 +59,7 @@ export async function proveReady(
     if (answer.status !== 200) throw new Error(`${path} answers ${answer.status}`);
     return answer;
   };
-  await page("/health");
-  const models = await page("/v1/models");
+  const [, models] = await Promise.all([page("/health"), page("/v1/models")]);
   if (models && !namesModel(models.text, model)) throw new Error(`/v1/models does not name ${model}`);
   await proveOutput(endpoint, model, signal);
 }

@@ -43,8 +43,7 @@ function countRequest(body: object) {
  */
 async function sleep(endpoint: EngineEndpoint, level: 1 | 2, signal: AbortSignal): Promise<void> {
   await askEngine(endpoint, { method: "POST", path: `/sleep?level=${level}&mode=wait` }, signal);
-  await requireSleeping(endpoint, true, signal);
-  await requireHealth(endpoint, signal);
+  await Promise.all([requireSleeping(endpoint, true, signal), requireHealth(endpoint, signal)]);
 }
 
 async function wake(endpoint: EngineEndpoint, level: 1 | 2, signal: AbortSignal): Promise<void> {
