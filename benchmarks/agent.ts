@@ -132,7 +132,10 @@ async function underLoad() {
   let chunks = 0;
   await Promise.all(
     Array.from({ length: streams }, async () => {
-      while (performance.now() - fromMs < seconds * 1_000) chunks += (await throughAgent(200)).chunks;
+      while (performance.now() - fromMs < seconds * 1_000) {
+        const answer = await throughAgent(200);
+        chunks += answer.chunks;
+      }
     }),
   );
   const tookS = (performance.now() - fromMs) / 1_000;

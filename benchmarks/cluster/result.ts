@@ -12,7 +12,7 @@ export interface Machine {
   readonly commit: string;
   /** Of the last minute, before the benchmark began: what else ran. */
   readonly loadBefore: number;
-  /** Other programs that used more than a tenth of a core then. */
+  /** Other programs that have used more than a tenth of a core since they started. */
   readonly alsoRunning: readonly string[];
 }
 

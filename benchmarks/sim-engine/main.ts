@@ -63,6 +63,8 @@ const engine = await startSimEngine(options);
 console.log(`simulated ${options.dialect} engine, pid ${process.pid}, model ${options.model}, ${engine.origin}`);
 void engine.ready.then(() => console.log("Application startup complete."));
 
+setInterval(() => {}, 60_000); // lives on also when it waits for nothing, as one does that never gets ready
+
 let terms = 0;
 process.on("SIGTERM", () => {
   if (engine.ignoresSigterm) return;
