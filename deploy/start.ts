@@ -7,8 +7,10 @@ import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs, promisify } from "node:util";
+import { systemClock } from "@weiche/shared/clock.ts";
 import { StartError } from "@weiche/shared/directory-lock.ts";
 import { requireNode } from "@weiche/shared/node-version.ts";
+import { stopWish } from "@weiche/shared/stop-wish.ts";
 import { writeGgufConfig } from "./demo/gguf-config.ts";
 import { Program } from "./demo/program.ts";
 
@@ -85,16 +87,19 @@ function bundledConfigs() {
   };
 }
 
-/** Settles at the first Ctrl-C or SIGTERM; a second one ends this program at once. */
+/**
+ * Settles at the first Ctrl-C or SIGTERM; a second one ends this program at once. The scripts of package.json begin with
+ * `exec`, since a shell between would keep what npm hands on to itself, and leave all of this behind.
+ */
 function stopSignal(): { readonly promise: Promise<void>; readonly signal: AbortSignal } {
   const controller = new AbortController();
   const { promise, resolve: settle } = Promise.withResolvers<void>();
-  for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
-    process.once(name, () => {
-      controller.abort(new StartError("stopped while starting"));
-      settle();
-    });
-  }
+  const first = () => {
+    controller.abort(new StartError("stopped while starting"));
+    settle();
+  };
+  const wish = stopWish(systemClock, first, () => process.exit(130));
+  for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(name, wish);
   return { promise, signal: controller.signal };
 }
 

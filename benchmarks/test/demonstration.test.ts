@@ -31,11 +31,7 @@ let baseUrl: string;
 const seen = { requests: 0, prompt: 0, completion: 0 };
 
 beforeAll(async () => {
-  demonstration = spawn(process.execPath, [join(root, "deploy/start.ts")], {
-    cwd: root,
-    env,
-    stdio: ["ignore", "pipe", "pipe"],
-  });
+  demonstration = spawn("npm", ["start"], { cwd: root, env, stdio: ["ignore", "pipe", "pipe"], detached: true });
   for (const stream of [demonstration.stdout!, demonstration.stderr!])
     stream.on("data", (chunk: Buffer) => (output += chunk.toString()));
   await until(
@@ -51,7 +47,7 @@ beforeAll(async () => {
 }, 90_000);
 
 afterAll(() => {
-  demonstration.kill("SIGKILL");
+  if (demonstration.exitCode === null) process.kill(-demonstration.pid!, "SIGKILL");
   rmSync(dataDir, { recursive: true, force: true });
 });
 
@@ -239,7 +235,7 @@ describe("npm start", () => {
       readFileSync(join(dataDir, "router/database/cluster/postmaster.pid"), "utf8"),
       10,
     );
-    demonstration.kill("SIGINT");
+    process.kill(-demonstration.pid!, "SIGINT"); // as a terminal does: to npm, which hands it on, and to the program
     const [code] = (await once(demonstration, "exit")) as [number];
     expect(code).toBe(0);
     expect([...engines, postmaster].filter(isAlive)).toEqual([]);

@@ -2,6 +2,7 @@
 import { systemClock } from "./clock.ts";
 import { StartError } from "./directory-lock.ts";
 import { requireNode } from "./node-version.ts";
+import { stopWish } from "./stop-wish.ts";
 import { openServiceManager, type ServiceManager } from "./systemd-notify.ts";
 
 /**
@@ -15,11 +16,7 @@ export async function runProgram(
 ): Promise<void> {
   using service = openServiceManager(process.env, process.pid, systemClock);
   const stop = Promise.withResolvers<void>();
-  let asked = 0;
-  const ask = () => {
-    if (++asked > 1) process.exit(130);
-    stop.resolve();
-  };
+  const ask = stopWish(systemClock, stop.resolve, () => process.exit(130));
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, ask);
   process.once("disconnect", ask);
   try {
