@@ -193,6 +193,11 @@ describe("the exit code says how it went", () => {
       'there is no model "tiny-caht"; did you mean "tiny-chat"?',
     ],
     [1, ["usage", "--account", someone, "--from", "2026-02-30"], "there is no day 2026-02-30"],
+    [
+      1,
+      ["usage", "--account", someone, "--from", "2026-02-02", "--to", "2026-02-01"],
+      "2026-02-02 is after 2026-02-01",
+    ],
     [2, [], "Usage"],
     [2, ["acount", "list"], "unknown command"],
     [2, ["account", "create"], "required option"],

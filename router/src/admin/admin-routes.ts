@@ -90,6 +90,8 @@ export function addAdminRoutes(app: FastifyInstance, context: AdminContext): voi
   app.get("/usage", { schema: { querystring: usageOf } }, (request) => {
     const { account, ...wish } = request.query as Static<typeof usageOf>;
     for (const date of [wish.from, wish.to]) if (date !== undefined) requireDay(date);
+    if (wish.from !== undefined && wish.to !== undefined && wish.from > wish.to)
+      throw new Refused("invalid", `${wish.from} is after ${wish.to}`);
     return context.usage(asId<AccountId>(account), wish);
   });
   app.get("/nodes", () => context.nodes());
