@@ -26,7 +26,7 @@ test.each([
   ["an unknown transfer encoding", head("transfer-encoding: gzip, cow")],
   ["a head of 32 KB", head(`x: ${"a".repeat(32_768)}`)],
   ["a chunk without a size", `${head(good, type, "transfer-encoding: chunked")}zz\r\n`],
-  ["two Host headers", head("host: y", good, type, "content-length: 0", "connection: close")],
+  ["two Host headers", `GET /v1/models HTTP/1.1\r\nhost: x\r\nhost: y\r\n${good}\r\nconnection: close\r\n\r\n`],
   ["no Host header", `GET /v1/models HTTP/1.1\r\n${good}\r\nconnection: close\r\n\r\n`],
 ])("%s gets one 400 in our shape, and the connection is closed", async (_name, bytes) => {
   await using api = await startApi();
@@ -74,7 +74,7 @@ async function trickle(api: Harness, clock: VirtualClock, steps: readonly [bytes
     client.send(Buffer.alloc(bytes, 32));
     await until(() => client.socket.bytesWritten > 0 && client.socket.writableLength === 0);
     await new Promise((resolve) => setTimeout(resolve, 50));
-    clock.advance(afterMs);
+    await clock.advanceAsync(afterMs);
   }
   return client;
 }
@@ -86,7 +86,7 @@ test("a body has 60 s and one more for every 250 KB that came, however it trickl
     [100_000, 59_000],
     [150_000, 1_999],
   ]);
-  expect(client.received).toBe("");
+  expect(api.finished).toEqual([]);
   clock.advance(1);
   await until(() => client.received !== "");
   expect(client.received).toMatch(/^HTTP\/1.1 400 .*did not arrive in time/s);
@@ -97,7 +97,7 @@ test("a body that stops has 60 s", async () => {
   const clock = new VirtualClock();
   await using api = await startApi({ clock });
   const client = await trickle(api, clock, [[10, 59_999]]);
-  expect(client.received).toBe("");
+  expect(api.finished).toEqual([]);
   clock.advance(2);
   await until(() => client.received.startsWith("HTTP/1.1 400 "));
   expect(client.ended).toBe(false);
@@ -191,3 +191,22 @@ test("a client that reads slowly gets everything", async () => {
   expect(client.received.split("data: ").length).toBe(401);
   expect(client.received.endsWith("0\r\n\r\n")).toBe(true);
 }, 40_000);
+
+test("a slow client whose time is over still gets what was written, and the error event", async () => {
+  await using api = await startApi({ requestMsMax: 300, times: { graceMs: 100 } });
+  const event = `data: ${"y".repeat(15_000)}\n\n`;
+  api.nodes.script = () => ({
+    headers: sse,
+    chunks: (function* () {
+      for (;;) yield event;
+    })(),
+  });
+  const client = new RawClient(api.port);
+  client.socket.pause();
+  client.send(rawPost(path, body));
+  await until(() => api.nodes.sent.length === 1 && api.nodes.open === 0);
+  client.socket.resume();
+  const received = await client.all();
+  expect(received.slice(-200)).toMatch(/y\n\n\r\n.*data: \{"error":\{[^\n]*"timeout"\}\}\n\n\r\n$/s);
+  expect(api.finished).toMatchObject([{ outcome: "timeout", status: 200 }]);
+});

@@ -59,10 +59,10 @@ export class Exchange {
   firstByteAtMs: number | undefined;
   bytesSent = 0;
   #settled = false;
-  #closed = false;
   readonly #onSettled: (() => void)[] = [];
   readonly #onClosed: (() => void)[] = [];
   readonly #controller = new AbortController();
+  /** Whether the client still waits to be told to send its body. */
   #mustContinue: boolean;
 
   constructor(endpoint: Endpoint, request: IncomingMessage, response: ServerResponse, clock: Clock) {
@@ -71,14 +71,8 @@ export class Exchange {
     this.request = request;
     this.response = response;
     this.startedAtMs = clock.monotonicMs();
-    this.#mustContinue = request.headers.expect !== undefined;
-    const close = () => this.#close();
-    // A response that waits behind another one of its connection hears nothing when the connection closes.
-    const { socket } = request;
-    socket.setMaxListeners(0);
-    socket.on("close", close);
-    response.on("close", close);
-    this.onClosed(() => socket.off("close", close));
+    this.#mustContinue = request.headers.expect?.toLowerCase() === "100-continue";
+    response.once("close", () => this.#close());
   }
 
   /** Calls back once; at once if it is settled already. */
@@ -100,8 +94,6 @@ export class Exchange {
   }
 
   #close(): void {
-    if (this.#closed) return;
-    this.#closed = true;
     this.settle();
     for (const callback of this.#onClosed) callback();
   }
@@ -119,21 +111,16 @@ export class Exchange {
     this.#controller.abort(reason);
   }
 
-  /** Whether the client still waits to be told to send its body. */
-  get awaitsContinue(): boolean {
-    return this.#mustContinue;
-  }
-
   /** Lets a client that asked first send its body. */
   continue(): void {
     if (this.#mustContinue) this.response.writeContinue();
     this.#mustContinue = false;
   }
 
-  /** Whether a body was announced and has not all come. */
+  /** Whether a body is on its way and has not all come. One that waits to be asked for is not. */
   get bodyPending(): boolean {
     const { headers, complete } = this.request;
-    if (complete) return false;
+    if (complete || this.#mustContinue) return false;
     return headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0";
   }
 

@@ -22,10 +22,8 @@ export function refuse(exchange: Exchange, error: unknown, clock: Clock, discard
   exchange.status = status;
   exchange.errorCode = code;
   exchange.bytesSent = Buffer.byteLength(body);
-  // A client that was not told to continue may send its next request instead of this one's body.
-  if (exchange.awaitsContinue) response.shouldKeepAlive = false;
   response.writeHead(status, { ...headers, "content-length": exchange.bytesSent, "x-request-id": exchange.id });
-  if (exchange.bodyPending && !exchange.awaitsContinue) {
+  if (exchange.bodyPending) {
     response.write(body);
     discardBody(exchange, clock, discardMs);
   } else response.end(body);
