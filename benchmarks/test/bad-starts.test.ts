@@ -1,7 +1,7 @@
 /** What cannot start says so in one clear line and ends with exit code 1. */
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { rmSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { reachableDirectory } from "../cluster/cluster.ts";
@@ -137,4 +137,23 @@ test("an agent whose port is in use", async () => {
   expect(lines).toEqual([`weiche-node-agent: cannot listen on ${address} (operations): the port is in use`]);
   expect(code).toBe(1);
   taken.close();
+});
+
+test.each([
+  [router, "weiche-router"],
+  [agent, "weiche-node-agent"],
+  [start, "weiche"],
+])("%s says clearly that an older Node.js runs it", (program, name) => {
+  const files = [
+    readFileSync(join(root, program), "utf8"),
+    readFileSync(join(root, "shared/src/node-version.ts"), "utf8"),
+  ];
+  // Nothing that an older one could stumble over is loaded before the check.
+  expect(files.join("\n")).not.toMatch(/\busing\b(?!`)|Temporal\./);
+  expect(files[0]!.match(/^import .*$/gm)).toEqual(['import { requireNode } from "@weiche/shared/node-version.ts";']);
+  expect(files[0]).toContain(`requireNode("${name}");`);
+  const check = `const { requireNode } = await import(${JSON.stringify(join(root, "shared/src/node-version.ts"))}); requireNode("x", "22.21.0");`;
+  const { status, stderr } = spawnSync(process.execPath, ["--input-type=module", "-e", check], { encoding: "utf8" });
+  expect(stderr).toBe("x: Node.js 26 is needed, this is 22.21.0: start with npm, or with node_modules/.bin/node\n");
+  expect(status).toBe(1);
 });

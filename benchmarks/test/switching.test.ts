@@ -71,7 +71,7 @@ test(`over ${switchesWanted} switches under load no stream is aborted and no eng
   const load = Array.from({ length: 6 }, async (_, client) => {
     while (!isOver) {
       const tokens = 10 + random.below(60);
-      const one = await ask(models[client % 2]!, `sim:tokens=${tokens}`, apiKeys[client % accounts]);
+      const one = await ask(models[client % 2]!, `sim:tokens=${tokens}`, apiKeys[seen.length % accounts]);
       seen.push(one);
       await sleep(one.ending === "refused" ? 150 : 100 + random.below(200));
     }

@@ -10,6 +10,8 @@ const aliveMsMin = 2_000;
 const lastWordsMs = 50;
 
 export class Program implements AsyncDisposable {
+  /** Its warnings go to its log only. */
+  quiet = false;
   readonly #name: string;
   readonly #args: readonly string[];
   readonly #env: NodeJS.ProcessEnv;
@@ -81,7 +83,7 @@ export class Program implements AsyncDisposable {
       this.#isUp = true;
       this.#started.resolve(entry.listen);
     }
-    if (!["warn", "error", "fatal"].includes(entry.level) && entry["show"] !== true) return;
+    if (this.quiet || (!["warn", "error", "fatal"].includes(entry.level) && entry["show"] !== true)) return;
     const { level, msg, time: _time, name: _name, show, ...rest } = entry;
     console.error(
       `${this.#name}: ${show === true ? "" : `${level}: `}${msg}${Object.keys(rest).length > 0 ? ` ${JSON.stringify(rest)}` : ""}`,

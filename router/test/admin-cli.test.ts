@@ -171,7 +171,9 @@ test("nodes, models and the catalogue come from those who know them", async () =
 test("without --json there are tables and fields, and no text can steer the terminal", async () => {
   const { out } = await weiche(["account", "create", "--name", "Zwei", "--owner-email", "zwei@example.com"]);
   expect(out).toMatch(/^name\s+Zwei$/m);
-  expect((await weiche(["account", "list"])).out).toMatch(/^id\s+name\s+package\s+state\s+periodEnd\s+ownerUserId\n─+/);
+  expect((await weiche(["account", "list"])).out).toMatch(
+    /^ID\s+NAME\s+PACKAGE\s+STATE\s+PERIOD END\s+OWNER USER ID\n─+/,
+  );
   expect((await weiche(["nodes"])).out).toMatch(/^gpu-1 +live +a +active +tiny-chat/m);
   const forged = await weiche(["account", "create", "--name", "\u001b[2Jx", "--owner-email", "x@example.com"]);
   expect(forged).toMatchObject({ code: 1, error: "weiche: name is not well-formed\n" });

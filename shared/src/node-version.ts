@@ -1,11 +1,12 @@
-import { StartError } from "./directory-lock.ts";
+/** The first thing that every program does. Imports nothing, so that an older Node.js can read it and says so clearly. */
 
-/** The oldest Node.js that runs this code: it needs `Temporal` and TypeScript without a build step. */
-export const nodeMajorMin = 26;
+/** The oldest Node.js that runs this code: it needs `Temporal` and `using`, and reads TypeScript without a build step. */
+const nodeMajorMin = 26;
 
-export function requireNode(version: string = process.versions.node): void {
+export function requireNode(program: string, version: string = process.versions.node): void {
   if (Number.parseInt(version, 10) >= nodeMajorMin) return;
-  throw new StartError(
-    `Node.js ${nodeMajorMin} is needed, this is ${version}: start with npm, or with node_modules/.bin/node`,
+  console.error(
+    `${program}: Node.js ${nodeMajorMin} is needed, this is ${version}: start with npm, or with node_modules/.bin/node`,
   );
+  process.exit(1);
 }

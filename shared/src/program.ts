@@ -1,7 +1,6 @@
-/** The frame of a program: the right Node.js, one clear line if it cannot start, an orderly stop at SIGTERM and Ctrl-C. */
+/** The frame of a program: one clear line if it cannot start, an orderly stop at SIGTERM and Ctrl-C. */
 import { systemClock } from "./clock.ts";
 import { StartError } from "./directory-lock.ts";
-import { requireNode } from "./node-version.ts";
 import { stopWish } from "./stop-wish.ts";
 import { openServiceManager, type ServiceManager } from "./systemd-notify.ts";
 
@@ -20,7 +19,6 @@ export async function runProgram(
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, ask);
   process.once("disconnect", ask);
   try {
-    requireNode();
     await main(stop.promise, service);
     process.exit(0);
   } catch (error) {

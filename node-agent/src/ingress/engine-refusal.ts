@@ -44,7 +44,7 @@ function refusalError(refusal: EngineRefusal, { rules, maxTokens }: Omit<Refused
       const { param } = refusal;
       if (param === undefined)
         return new ApiError("invalid_request", "This model does not support what the request asks for.");
-      return new ApiError("invalid_request", `Invalid '${param}': this model does not support it.`, { param });
+      return new ApiError("invalid_request", `Invalid '${param}': the model does not take this value.`, { param });
     }
     case "overloaded":
       return new ApiError("overloaded", "The model has no room at the moment.", { retryAfterSeconds: 1 });

@@ -85,7 +85,7 @@ export class RouterLink implements UsageChannel {
       this.#call.on("status", ({ code, details }) => {
         this.#stop();
         if (timedOut) return resolve(`no welcome within ${welcomeMsMax} ms`);
-        resolve(code === status.OK ? endedInOrder : `${status[code]}: ${details}`);
+        resolve(code === status.OK ? endedInOrder : `${status[code]}: ${details.replace(/ Resolution note: $/, "")}`);
       }),
     );
     this.#say({ kind: "hello", hello: parts.hello });

@@ -7,7 +7,7 @@ export type Item = { readonly [name: string]: unknown };
 export function listText(items: readonly Item[], columns: readonly string[]): string {
   if (items.length === 0) return "none";
   return formatTable(
-    columns,
+    columns.map((column) => column.replace(/([A-Z])/g, " $1").toUpperCase()),
     items.map((item) => columns.map((column) => cell(item[column]))),
   );
 }

@@ -1,0 +1,174 @@
+/**
+ * `npm start`: router and node-agent on loopback in one command, with the embedded database, the embedded engine and a
+ * tiny real model. Starts both as they run in production, makes a demonstration account on the first start, says how to
+ * chat, and ends everything it started at Ctrl-C.
+ */
+import { execFile } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { parseArgs, promisify } from "node:util";
+import { systemClock } from "@weiche/shared/clock.ts";
+import { StartError } from "@weiche/shared/directory-lock.ts";
+import { stopWish } from "@weiche/shared/stop-wish.ts";
+import { writeGgufConfig } from "./gguf-config.ts";
+import { Program } from "./program.ts";
+
+const root = join(import.meta.dirname, "../..");
+const dataDir = resolve(process.env["WEICHE_DATA_DIR"] ?? join(root, "data"));
+const demoFile = join(dataDir, "demo.json");
+
+interface Demo {
+  readonly apiKey: string;
+  readonly baseUrl: string;
+  readonly portalUrl: string;
+}
+
+try {
+  await start();
+} catch (error) {
+  if (!(error instanceof StartError)) throw error;
+  console.error(`weiche: ${error.message}`);
+  process.exitCode = 1;
+}
+
+async function start(): Promise<void> {
+  const gguf = ggufOption();
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const configs = gguf === undefined ? bundledConfigs() : writeGgufConfig(resolve(gguf), dataDir);
+  const env = {
+    ...process.env,
+    WEICHE_DATA_DIR: dataDir,
+    WEICHE_CONFIG: configs.router,
+    WEICHE_AGENT_CONFIG: configs.agent,
+  };
+  console.log("Weiche is starting (the first start makes a database, which takes some seconds) …");
+
+  await using programs = new AsyncDisposableStack();
+  const stop = stopSignal();
+  const router = programs.use(
+    new Program("router", [join(root, "router/src/main.ts")], join(dataDir, "router.log"), env),
+  );
+  const listening = await router.listening(stop);
+  const agentEnv = { ...env, WEICHE_NODES_LISTEN: listening["nodes"]! };
+  const agent = programs.use(
+    new Program(
+      "node-agent",
+      [join(root, "node-agent/src/main.ts"), "--stop-engines"],
+      join(dataDir, "node-agent.log"),
+      agentEnv,
+    ),
+  );
+  await agent.listening(stop);
+  const demo = await demoAccess(`http://${listening["api"]}/v1`, `http://${listening["portal"]}`);
+  await nodeLinked(stop);
+  writeFileSync(demoFile, `${JSON.stringify(demo, null, 2)}\n`, { mode: 0o600 });
+  printWelcome(demo, configs.model);
+  await stop.promise;
+  agent.quiet = true; // it would tell that its router is gone
+  console.log("\nStopping: running answers get 10 s, then engines and database end …");
+  await router[Symbol.asyncDispose](); // first, so that nothing new begins while the agent stops its engines
+}
+
+function ggufOption(): string | undefined {
+  try {
+    return parseArgs({ options: { gguf: { type: "string" } } }).values.gguf;
+  } catch (error) {
+    throw new StartError(`${(error as Error).message}; usage: npm start [-- --gguf FILE]`);
+  }
+}
+
+function bundledConfigs() {
+  return {
+    router: process.env["WEICHE_CONFIG"] ?? join(import.meta.dirname, "router.yaml"),
+    agent: process.env["WEICHE_AGENT_CONFIG"] ?? join(import.meta.dirname, "agent.yaml"),
+    model: "tiny-chat",
+  };
+}
+
+/**
+ * Settles at the first Ctrl-C or SIGTERM; a second one ends this program at once. The scripts of package.json begin with
+ * `exec`, since a shell between would keep what npm hands on to itself, and leave all of this behind.
+ */
+function stopSignal(): { readonly promise: Promise<void>; readonly signal: AbortSignal } {
+  const controller = new AbortController();
+  const { promise, resolve: settle } = Promise.withResolvers<void>();
+  const first = () => {
+    controller.abort(new StartError("stopped while starting"));
+    settle();
+  };
+  const wish = stopWish(systemClock, first, () => process.exit(130));
+  for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(name, wish);
+  return { promise, signal: controller.signal };
+}
+
+/** The account and key of an earlier start if they still work, else new ones. */
+async function demoAccess(baseUrl: string, portalUrl: string): Promise<Demo> {
+  if (existsSync(demoFile)) {
+    const { apiKey } = JSON.parse(readFileSync(demoFile, "utf8")) as Demo;
+    const answer = await fetch(`${baseUrl}/models`, { headers: { authorization: `Bearer ${apiKey}` } });
+    await answer.arrayBuffer();
+    if (answer.status === 200) return { apiKey, baseUrl, portalUrl };
+  }
+  const accounts = (await weiche("account", "list")) as { id: string; name: string; ownerUserId: string }[];
+  const account =
+    accounts.find(({ name }) => name === "Demo") ??
+    ((await weiche(
+      "account",
+      "create",
+      "--name",
+      "Demo",
+      "--owner-email",
+      "demo@example.com",
+      "--package",
+      "Business Plus",
+    )) as {
+      ownerUserId: string;
+    });
+  const { key } = (await weiche("key", "create", "--user", account.ownerUserId, "--name", "demo")) as { key: string };
+  return { apiKey: key, baseUrl, portalUrl };
+}
+
+/** Waits until the router has a node to send to. */
+async function nodeLinked(stop: { readonly signal: AbortSignal }): Promise<void> {
+  for (;;) {
+    stop.signal.throwIfAborted();
+    const nodes = (await weiche("nodes")) as { state: string }[];
+    if (nodes.some(({ state }) => state === "live")) return;
+  }
+}
+
+/** The operators' command, as a person would use it. */
+async function weiche(...args: string[]): Promise<unknown> {
+  const env = { ...process.env, WEICHE_DATA_DIR: dataDir };
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    [join(root, "router/bin/weiche.js"), ...args, "--json"],
+    { env },
+  );
+  return JSON.parse(stdout);
+}
+
+function printWelcome({ apiKey, baseUrl, portalUrl }: Demo, model: string): void {
+  console.log(`
+Weiche is running.
+
+  API      ${baseUrl}
+  Portal   ${portalUrl}
+  API key  ${apiKey}
+  (also in ${demoFile})
+
+Chat with curl:
+
+  curl -N ${baseUrl}/chat/completions -H "Authorization: Bearer ${apiKey}" -H "Content-Type: application/json" -d '{"model":"${model}","stream":true,"messages":[{"role":"user","content":"Who are you?"}]}'
+
+With the OpenAI SDK for Node.js:
+
+  import OpenAI from "openai";
+  const client = new OpenAI({ baseURL: "${baseUrl}", apiKey: "${apiKey}" });
+  const messages = [{ role: "user", content: "Tell me a story about a dragon." }];
+  const stream = await client.chat.completions.create({ model: "${model}", messages, stream: true });
+  for await (const chunk of stream) process.stdout.write(chunk.choices[0]?.delta.content ?? "");
+
+Watch it: npx weiche nodes · npx weiche usage --help · Stop it: Ctrl-C
+`);
+}
