@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 import { settle, VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { ByteBudget } from "./byte-budget.ts";
+import { ClientGone, type Exchange } from "./exchange.ts";
+import { HeldBody, smallBytesMax } from "./held-body.ts";
 
 const nobody = new AbortController().signal;
 
@@ -52,4 +54,37 @@ test("after 30 s in line it is 503", async () => {
   await clock.advanceAsync(1);
   expect(order).toEqual(["a", "b: Too many large requests at once."]);
   expect(clock.pending).toBe(0);
+});
+
+test("a held body takes room only while it is large and needed, and gives it back once", async () => {
+  const clock = new VirtualClock();
+  const budget = new ByteBudget(4 * smallBytesMax, clock);
+  let settled = () => {};
+  const exchange = { signal: nobody, onSettled: (callback: () => void) => (settled = callback) } as unknown as Exchange;
+  const isFree = async (bytes: number) => {
+    const controller = new AbortController();
+    const taken = budget.take(bytes, controller.signal).then(
+      () => {
+        budget.give(bytes);
+        return true;
+      },
+      () => false,
+    );
+    await settle();
+    controller.abort(new Error("enough"));
+    return taken;
+  };
+  const body = await HeldBody.reserve(3 * smallBytesMax, budget, exchange);
+  expect([await isFree(smallBytesMax), await isFree(2 * smallBytesMax)]).toEqual([true, false]);
+  body.fill(Buffer.alloc(2 * smallBytesMax));
+  expect([await isFree(2 * smallBytesMax), await isFree(3 * smallBytesMax)]).toEqual([true, false]);
+  body.drop();
+  settled();
+  expect([await isFree(4 * smallBytesMax), await isFree(4 * smallBytesMax + 1)]).toEqual([true, false]);
+  expect(body.bytes).toBeUndefined();
+  const small = await HeldBody.reserve(smallBytesMax, budget, exchange);
+  expect(await isFree(4 * smallBytesMax)).toBe(true);
+  settled();
+  expect(() => small.fill(Buffer.alloc(2 * smallBytesMax))).toThrow(ClientGone);
+  expect([await isFree(4 * smallBytesMax), await isFree(4 * smallBytesMax + 1)]).toEqual([true, false]);
 });

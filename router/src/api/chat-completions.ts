@@ -1,8 +1,9 @@
 /** `POST /v1/chat/completions`: the schema of its body and what the router must know of it. */
 import { hash } from "node:crypto";
 import { Type, type Static } from "typebox";
-import { readImages, type ImageUrl } from "./images.ts";
-import { compileSchema, generationParameters, invalid, optional, type RequestFacts } from "./request-schema.ts";
+import { readImage } from "./images.ts";
+import { compileSchema, generationParameters, invalid, optional } from "./request-schema.ts";
+import type { ImageFacts, RequestFacts } from "./request-schema.ts";
 
 const textPart = Type.Object({ type: Type.Literal("text"), text: Type.String() });
 const imagePart = Type.Object({
@@ -91,7 +92,7 @@ type ChatBody = Static<ReturnType<typeof Type.Object<typeof parameters>>>;
 
 export function readChat(value: unknown): RequestFacts {
   const body = readBody(value);
-  const images: ImageUrl[] = [];
+  const images: ImageFacts[] = [];
   body.messages.forEach((message, index) => checkMessage(message, message.role as Role, `messages[${index}]`, images));
   checkTools(body);
   if (body.response_format?.type === "json_schema" && !body.response_format.json_schema)
@@ -102,13 +103,13 @@ export function readChat(value: unknown): RequestFacts {
     model: body.model,
     conversation: beginning(body.messages),
     templateKwargs: body.chat_template_kwargs != null,
+    images,
     ...(maxTokens == null ? {} : { maxTokens }),
     ...(body.reasoning_effort == null ? {} : { reasoningEffort: body.reasoning_effort }),
-    ...(images.length === 0 ? {} : { images: readImages(images) }),
   };
 }
 
-function checkMessage(message: object, role: Role, at: string, images: ImageUrl[]): void {
+function checkMessage(message: object, role: Role, at: string, images: ImageFacts[]): void {
   const { content, ...rest } = readMessage[role](message, at) as { content?: unknown; tool_calls?: unknown };
   // An answer that called tools, or that ended while reasoning, has `null` as content; it may be sent back as it came.
   if (role === "assistant" && content === undefined && rest.tool_calls == null)
@@ -119,7 +120,7 @@ function checkMessage(message: object, role: Role, at: string, images: ImageUrl[
     if (part.type === "text") readTextPart(part, partAt);
     else if (part.type !== "image_url") throw invalid(`${partAt}.type`, "must be one of text, image_url");
     else if (role !== "user") throw invalid(`${partAt}.type`, "images go into user messages");
-    else images.push({ url: readImagePart(part, partAt).image_url.url, param: `${partAt}.image_url.url` });
+    else images.push(readImage(readImagePart(part, partAt).image_url.url, `${partAt}.image_url.url`));
   });
 }
 

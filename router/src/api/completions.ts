@@ -16,6 +16,8 @@ export function readCompletion(value: unknown): RequestFacts {
   const { model, prompt, max_tokens: maxTokens } = readBody(value);
   return {
     model,
+    templateKwargs: false,
+    images: [],
     conversation: hash("sha256", prompt.slice(0, beginningCharacters)),
     ...(maxTokens == null ? {} : { maxTokens }),
   };

@@ -16,5 +16,5 @@ const readBody = compileSchema(embeddingSchema);
 
 export function readEmbedding(value: unknown): RequestFacts {
   const { model, dimensions } = readBody(value);
-  return { model, ...(dimensions == null ? {} : { dimensions }) };
+  return { model, templateKwargs: false, images: [], ...(dimensions == null ? {} : { dimensions }) };
 }

@@ -106,7 +106,7 @@ async function answer(exchange: Exchange, accepted: Accepted, deps: GenerateDeps
         // Begun, it can be asked of no other node.
         return body.drop();
       }
-      refusal = await readNodeRefusal(reply);
+      refusal = await readNodeRefusal(reply, exchange.signal);
       if (refusal.status !== 503) throw refusal;
     } catch (error) {
       if (!(error instanceof NodeLost)) throw error;

@@ -1,6 +1,6 @@
 /** A request's body in memory, and its room in the budget of large bodies: no longer than it may still be needed. */
 import type { ByteBudget } from "./byte-budget.ts";
-import type { Exchange } from "./exchange.ts";
+import { ClientGone, type Exchange } from "./exchange.ts";
 
 /** Bodies up to this size are read at once and take no room in the budget. */
 export const smallBytesMax = 1 << 20;
@@ -10,6 +10,7 @@ export class HeldBody {
   bytes: Buffer | undefined;
   readonly #budget: ByteBudget;
   #room: number;
+  #dropped = false;
 
   /** Waits for room for a body of up to so many bytes. */
   static async reserve(bytesMax: number, budget: ByteBudget, exchange: Exchange): Promise<HeldBody> {
@@ -25,13 +26,16 @@ export class HeldBody {
     this.#room = room;
   }
 
+  /** A client may have left with the last byte that it sent: then there is nothing to hold. */
   fill(bytes: Buffer): void {
+    if (this.#dropped) throw new ClientGone();
     this.bytes = bytes;
     this.#shrink(bytes.length > smallBytesMax ? bytes.length : 0);
   }
 
   /** Harmless the second time. */
   drop(): void {
+    this.#dropped = true;
     this.bytes = undefined;
     this.#shrink(0);
   }

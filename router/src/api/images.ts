@@ -1,14 +1,9 @@
 /** Images in messages: data URIs only. What they are is read from their bytes, whatever they are called. */
 import { invalid, type ImageFacts, type ImageFormat } from "./request-schema.ts";
 
-export interface ImageUrl {
-  readonly url: string;
-  readonly param: string;
-}
-
 /** Throws a 400 for a link or anything else that is no Base64 data URI. */
-export function readImages(images: readonly ImageUrl[]): ImageFacts {
-  return { count: images.length, formats: images.map(formatOf), param: images[0]!.param };
+export function readImage(url: string, param: string): ImageFacts {
+  return { param, format: formatOf(url, param) };
 }
 
 /** Media types are short; a longer head is none. */
@@ -17,7 +12,7 @@ const headCharactersMax = 200;
 /** Enough Base64 for the longest signature, in whole groups. */
 const signatureCharacters = 24;
 
-function formatOf({ url, param }: ImageUrl): ImageFormat | undefined {
+function formatOf(url: string, param: string): ImageFormat | undefined {
   const head = dataUri.exec(url.slice(0, headCharactersMax))?.[0];
   if (head === undefined) throw invalid(param, "must be a Base64 data URI; links are not fetched");
   const encoded = url.slice(head.length, head.length + signatureCharacters);

@@ -41,7 +41,7 @@ export function checkModelRules(facts: RequestFacts, entry: CatalogueEntry, embe
   const { efforts } = entry.reasoning;
   if (facts.reasoningEffort !== undefined && efforts.length > 0 && !efforts.includes(facts.reasoningEffort))
     throw invalid("reasoning_effort", `must be one of ${efforts.join(", ")} for this model`);
-  if (facts.images) checkImages(facts.images, entry.images);
+  checkImages(facts.images, entry.images);
   if (facts.dimensions !== undefined && entry.embeddings) {
     const { min, max } = entry.embeddings.dimensions;
     if (facts.dimensions < min || facts.dimensions > max)
@@ -56,9 +56,10 @@ export function checkModelRules(facts: RequestFacts, entry: CatalogueEntry, embe
     );
 }
 
-function checkImages(images: ImageFacts, rules: CatalogueEntry["images"]): void {
-  if (!rules) throw invalid(images.param, "this model takes no images");
-  if (images.count > rules.max) throw invalid("messages", `at most ${rules.max} images are taken per request`);
-  if (images.formats.some((format) => format === undefined || !rules.formats.includes(format)))
-    throw invalid(images.param, `images must be one of ${rules.formats.join(", ")}`);
+function checkImages(images: readonly ImageFacts[], rules: CatalogueEntry["images"]): void {
+  if (images.length === 0) return;
+  if (!rules) throw invalid(images[0]!.param, "this model takes no images");
+  if (images.length > rules.max) throw invalid("messages", `at most ${rules.max} images are taken per request`);
+  const wrong = images.find(({ format }) => format === undefined || !rules.formats.includes(format));
+  if (wrong) throw invalid(wrong.param, `images must be one of ${rules.formats.join(", ")}`);
 }

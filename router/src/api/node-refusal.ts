@@ -31,9 +31,9 @@ const shape = Compile(
 );
 
 /** Reads an answer that is not 200. Throws `NodeLost` if there is no error in it. */
-export async function readNodeRefusal(answer: UpstreamResponse): Promise<NodeRefusal> {
+export async function readNodeRefusal(answer: UpstreamResponse, signal: AbortSignal): Promise<NodeRefusal> {
   const { status, headers, body } = answer;
-  const parsed = parse(await collect(answer));
+  const parsed = parse(await collect(answer, signal));
   body.destroy();
   if (status < 400 || status > 599 || !shape.Check(parsed)) throw new NodeLost(`answered ${status} without an error`);
   const { message, type, param, code } = parsed.error;
@@ -45,7 +45,7 @@ export async function readNodeRefusal(answer: UpstreamResponse): Promise<NodeRef
   );
 }
 
-async function collect({ body }: UpstreamResponse): Promise<string> {
+async function collect({ body }: UpstreamResponse, signal: AbortSignal): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   body.on("data", (chunk: Buffer) => {
@@ -53,7 +53,7 @@ async function collect({ body }: UpstreamResponse): Promise<string> {
     chunks.push(chunk);
     if (bytes > bodyBytesMax) body.destroy();
   });
-  await finished(body, { writable: false }).catch(() => undefined);
+  await finished(body, { writable: false, signal }).catch(() => undefined);
   return Buffer.concat(chunks).toString();
 }
 

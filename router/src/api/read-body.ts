@@ -23,9 +23,11 @@ export function expectedBytes({ headers }: IncomingMessage): number {
   return bytes;
 }
 
-export function readBody(exchange: Exchange, times: BodyTimes, clock: Clock): Promise<Buffer> {
+export async function readBody(exchange: Exchange, times: BodyTimes, clock: Clock): Promise<Buffer> {
   const { request } = exchange;
   const announced = request.headers["content-length"];
+  // Who left while another line was waited for will not send it.
+  exchange.signal.throwIfAborted();
   exchange.continue();
   return new Promise((resolve, reject) => {
     const collector = new Collector(announced === undefined ? undefined : Number(announced));

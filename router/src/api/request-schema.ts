@@ -10,17 +10,15 @@ export interface RequestFacts {
   readonly conversation?: string;
   readonly maxTokens?: number;
   readonly reasoningEffort?: string;
-  readonly templateKwargs?: boolean;
-  readonly images?: ImageFacts;
+  readonly templateKwargs: boolean;
+  readonly images: readonly ImageFacts[];
   readonly dimensions?: number;
 }
 
 export interface ImageFacts {
-  readonly count: number;
-  /** By their first bytes; undefined: none that we know. */
-  readonly formats: readonly (ImageFormat | undefined)[];
-  /** Where the first one is. */
   readonly param: string;
+  /** By its first bytes; undefined: none that we know. */
+  readonly format: ImageFormat | undefined;
 }
 
 export type ImageFormat = "png" | "jpeg" | "webp" | "gif";
