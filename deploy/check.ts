@@ -62,7 +62,7 @@ function tests(): boolean {
     {
       cwd: root,
       stdio: "inherit",
-      env: { ...process.env, NO_COLOR: "1", ...(nightly ? { WEICHE_NIGHTLY: "1" } : {}) },
+      env: { ...process.env, NO_COLOR: "1", ...(nightly ? { WEICHE_NIGHTLY: "1", WEICHE_CASES: "100000" } : {}) },
     },
   );
   try {

@@ -130,76 +130,80 @@ async function usageTotals() {
   return sums;
 }
 
-test(`through ${kills} kills under load every finished or client-ended request is recorded exactly once, broken ones cost nothing`, async () => {
-  const random = createRandom(seed);
-  const seen: Seen[] = [];
-  let stopped = false;
-  const first = await ask(customers[0]!.apiKey, 3, Infinity);
-  expect(first.ending).toBe("whole");
-  seen.push(first);
-  const dataDir = join(cluster.directory, "node-1");
-  const enginesBefore = enginePids(dataDir);
+test(
+  `through ${kills} kills under load every finished or client-ended request is recorded exactly once, broken ones cost nothing`,
+  async () => {
+    const random = createRandom(seed);
+    const seen: Seen[] = [];
+    let stopped = false;
+    const first = await ask(customers[0]!.apiKey, 3, Infinity);
+    expect(first.ending).toBe("whole");
+    seen.push(first);
+    const dataDir = join(cluster.directory, "node-1");
+    const enginesBefore = enginePids(dataDir);
 
-  const load = Array.from({ length: clients }, async (_, index) => {
-    const { apiKey } = customers[index % accounts]!;
-    while (!stopped) {
-      const one = await ask(apiKey, 20 + random.below(100), random.chance(0.3) ? 1 + random.below(30) : Infinity);
-      seen.push(one);
-      if (one.ending === "refused" || one.id === undefined) await sleep(100);
+    const load = Array.from({ length: clients }, async (_, index) => {
+      const { apiKey } = customers[index % accounts]!;
+      while (!stopped) {
+        const one = await ask(apiKey, 20 + random.below(100), random.chance(0.3) ? 1 + random.below(30) : Infinity);
+        seen.push(one);
+        if (one.ending === "refused" || one.id === undefined) await sleep(100);
+      }
+    });
+    for (let kill = 0; kill < kills; kill++) {
+      await sleep(500 + random.below(700));
+      if (kill % 2 === 0) {
+        cluster.agents.get("node-1")!.kill("SIGKILL");
+        await cluster.agents.get("node-1")!.exited();
+        await cluster.startAgent("node-1");
+      } else {
+        cluster.router.kill("SIGKILL");
+        await cluster.router.exited();
+        await cluster.startRouter();
+      }
+      await cluster.linked();
+      const wholeBefore = seen.filter(({ ending }) => ending === "whole").length;
+      await until(
+        "answers to be whole again",
+        () => seen.filter(({ ending }) => ending === "whole").length > wholeBefore + clients,
+      );
     }
-  });
-  for (let kill = 0; kill < kills; kill++) {
-    await sleep(500 + random.below(700));
-    if (kill % 2 === 0) {
-      cluster.agents.get("node-1")!.kill("SIGKILL");
-      await cluster.agents.get("node-1")!.exited();
-      await cluster.startAgent("node-1");
-    } else {
-      cluster.router.kill("SIGKILL");
-      await cluster.router.exited();
-      await cluster.startRouter();
-    }
-    await cluster.linked();
-    const wholeBefore = seen.filter(({ ending }) => ending === "whole").length;
+    stopped = true;
+    await Promise.all(load);
+
+    expect(enginePids(dataDir), "engines were not restarted").toEqual(enginesBefore);
+    const whole = seen.filter(({ ending }) => ending === "whole");
+    const left = seen.filter(({ ending }) => ending === "left");
+    const broken = seen.filter(({ ending }) => ending === "broken");
+    expect(whole.length).toBeGreaterThan(50);
+    expect(left.length).toBeGreaterThan(5);
+    const sum = (list: readonly Seen[], field: "promptTokens" | "completionTokens") =>
+      list.reduce((total, one) => total + one[field], 0);
+
     await until(
-      "answers to be whole again",
-      () => seen.filter(({ ending }) => ending === "whole").length > wholeBefore + clients,
+      "all records to be committed",
+      async () => (await usageTotals()).requests >= whole.length + left.length,
+      15_000,
     );
-  }
-  stopped = true;
-  await Promise.all(load);
-
-  expect(enginePids(dataDir), "engines were not restarted").toEqual(enginesBefore);
-  const whole = seen.filter(({ ending }) => ending === "whole");
-  const left = seen.filter(({ ending }) => ending === "left");
-  const broken = seen.filter(({ ending }) => ending === "broken");
-  expect(whole.length).toBeGreaterThan(50);
-  expect(left.length).toBeGreaterThan(5);
-  const sum = (list: readonly Seen[], field: "promptTokens" | "completionTokens") =>
-    list.reduce((total, one) => total + one[field], 0);
-
-  await until(
-    "all records to be committed",
-    async () => (await usageTotals()).requests >= whole.length + left.length,
-    15_000,
-  );
-  const totals = await usageTotals();
-  // A broken answer is recorded whole where its engine had finished before, and one that its client ended costs at most
-  // what the engine had made when it was told.
-  const generated = await generatedById();
-  const made = (list: readonly Seen[]) =>
-    list.reduce((total, { id = "" }) => total + (generated.get(id)?.generated ?? 0), 0);
-  const finishedBefore = broken.filter(({ id = "" }) => generated.get(id)?.finished);
-  expect(totals.completionTokens).toBeGreaterThanOrEqual(
-    sum(whole, "completionTokens") + sum(left, "completionTokens"),
-  );
-  expect(totals.completionTokens).toBeLessThanOrEqual(
-    sum(whole, "completionTokens") + made(left) + made(finishedBefore),
-  );
-  expect(totals.promptTokens).toBeGreaterThanOrEqual(sum(whole, "promptTokens"));
-  expect(totals.requests).toBeLessThanOrEqual(whole.length + left.length + broken.length);
-  await until("the outbox to be empty", outboxEmpty);
-}, 240_000);
+    const totals = await usageTotals();
+    // A broken answer is recorded whole where its engine had finished before, and one that its client ended costs at most
+    // what the engine had made when it was told.
+    const generated = await generatedById();
+    const made = (list: readonly Seen[]) =>
+      list.reduce((total, { id = "" }) => total + (generated.get(id)?.generated ?? 0), 0);
+    const finishedBefore = broken.filter(({ id = "" }) => generated.get(id)?.finished);
+    expect(totals.completionTokens).toBeGreaterThanOrEqual(
+      sum(whole, "completionTokens") + sum(left, "completionTokens"),
+    );
+    expect(totals.completionTokens).toBeLessThanOrEqual(
+      sum(whole, "completionTokens") + made(left) + made(finishedBefore),
+    );
+    expect(totals.promptTokens).toBeGreaterThanOrEqual(sum(whole, "promptTokens"));
+    expect(totals.requests).toBeLessThanOrEqual(whole.length + left.length + broken.length);
+    await until("the outbox to be empty", outboxEmpty);
+  },
+  kills * 60_000,
+);
 
 /** What the engine itself says that it made, by request id. */
 async function generatedById(): Promise<
