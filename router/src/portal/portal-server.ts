@@ -1,7 +1,8 @@
-/** The portal's listener. It answers with one page that tells where the API is and how accounts are managed. */
+/** The portal's listener: one page that tells where the API is and how accounts are managed, and the API's OpenAPI document. */
 import { createServer } from "node:http";
 import { once } from "node:events";
 import type { ListenAddress } from "@weiche/shared/listen.ts";
+import { openApiDocument } from "../api/openapi.ts";
 import { listenOn } from "@weiche/shared/ops-server.ts";
 
 export interface PortalServer extends AsyncDisposable {
@@ -16,13 +17,16 @@ const headers = {
   "x-content-type-options": "nosniff",
 };
 
-/** `apiUrl` is what the page names; it comes from the configuration. */
+/** `apiUrl` is what both name; it comes from the configuration. */
 export async function openPortal(listen: ListenAddress, apiUrl: string): Promise<PortalServer> {
-  const server = createServer((request, response) => {
-    const known = request.method === "GET" && request.url === "/";
-    response
-      .writeHead(known ? 200 : 404, headers)
-      .end(known ? frontPage(apiUrl) : "<!doctype html><title>Not found</title><h1>Not found</h1>");
+  const front = frontPage(apiUrl);
+  const openApi = JSON.stringify(openApiDocument(apiUrl), null, 2);
+  const server = createServer(({ method, url }, response) => {
+    if (method !== "GET") response.writeHead(404, headers).end(notFound);
+    else if (url === "/") response.writeHead(200, headers).end(front);
+    else if (url === "/openapi.json")
+      response.writeHead(200, { ...headers, "content-type": "application/json" }).end(openApi);
+    else response.writeHead(404, headers).end(notFound);
   });
   const port = await listenOn(server, listen, "portal");
   return {
@@ -35,6 +39,8 @@ export async function openPortal(listen: ListenAddress, apiUrl: string): Promise
   };
 }
 
+const notFound = "<!doctype html><title>Not found</title><h1>Not found</h1>";
+
 function frontPage(apiUrl: string): string {
   return `<!doctype html>
 <html lang="en">
@@ -43,7 +49,7 @@ function frontPage(apiUrl: string): string {
 <title>Weiche</title>
 <style>:root { color-scheme: light dark } body { font: 1rem/1.5 system-ui, sans-serif; max-width: 40rem; margin: 4rem auto; padding: 0 1rem }</style>
 <h1>Weiche</h1>
-<p>The API answers at <code>${escapeHtml(apiUrl)}</code>; every request carries <code>Authorization: Bearer</code> and a key.</p>
+<p>The API answers at <code>${escapeHtml(apiUrl)}</code>; every request carries <code>Authorization: Bearer</code> and a key. <a href="/openapi.json">Its description for tools</a> (OpenAPI 3.1).</p>
 <p>Accounts, keys and usage are managed with the command <code>weiche</code> on the router's host: <code>npx weiche --help</code>.</p>
 </html>
 `;
