@@ -216,6 +216,28 @@ describe("npm start", () => {
     expect(completionTokens - before.completionTokens).toBeLessThanOrEqual(400);
   });
 
+  test("both sides say that they live, that they are ready, and what they measure", async () => {
+    for (const side of ["router", "node-agent"]) {
+      const line = readFileSync(join(dataDir, `${side}.log`), "utf8")
+        .split("\n")
+        .find((text) => text.includes('"listen":'))!;
+      const { ops } = (JSON.parse(line) as { listen: { ops: string } }).listen;
+      const ask = async (path: string) => {
+        const answer = await fetch(`http://${ops}${path}`);
+        return [answer.status, await answer.text()] as const;
+      };
+      expect(await ask("/healthz")).toEqual([200, "ok\n"]);
+      expect(await ask("/readyz")).toEqual([200, "ready\n"]);
+      const [, metrics] = await ask("/metrics");
+      expect(metrics).toMatch(
+        side === "router"
+          ? /^weiche_router_answers_total\{.*status="200"/m
+          : /^weiche_agent_tokens_total\{model="tiny-chat",kind="prompt"\} [1-9]/m,
+      );
+      expect(metrics).not.toContain(apiKey);
+    }
+  });
+
   test("a second instance on its data directory ends with one clear line", async () => {
     const second = spawn(process.execPath, [join(root, "router/src/main.ts")], {
       env,
