@@ -191,6 +191,7 @@ export class SlotWorld {
     const engines = new SimulatedEngines(host, rules.engines);
     const slot: SlotConfig = {
       name: asId<SlotName>("a"),
+      memory: { roomMsMax: 0, makeRoomAfterMs: 0, returnMsMax: 0 },
       gpus: [0],
       limits,
       engines: [...models].map(([model, { places }]) => ({

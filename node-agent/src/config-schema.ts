@@ -32,6 +32,12 @@ const slotSchema = Type.Object(
     waiterSeconds: Type.Optional(seconds),
     startSeconds: Type.Optional(seconds),
     stopSeconds: Type.Optional(seconds),
+    memorySeconds: Type.Optional(
+      Type.Object(
+        { room: Type.Optional(seconds), spare: Type.Optional(seconds), return: Type.Optional(seconds) },
+        closed,
+      ),
+    ),
     backoffSeconds: Type.Optional(Type.Object({ min: seconds, max: seconds }, closed)),
     engines: Type.Array(engineSchema, { minItems: 1 }),
   },

@@ -1,6 +1,7 @@
 /** The agent's configuration: one pure function from YAML text and environment, checked once, before anything listens. */
 import { dirname, resolve } from "node:path";
 import { checkYaml, loadYaml, type Checked } from "@weiche/shared/config-file.ts";
+import type { MemoryLimits } from "./engines/slot-memory.ts";
 import { asId, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
 import { parseListen, type ListenAddress } from "@weiche/shared/listen.ts";
 import { contradictions } from "./config-rules.ts";
@@ -19,6 +20,7 @@ export interface SlotConfig {
   readonly gpus: readonly number[];
   readonly engines: readonly EngineSpec[];
   readonly limits: SlotLimits;
+  readonly memory: MemoryLimits;
 }
 
 /** Numbers that a user can observe; the defaults are those of the documentation. */
@@ -82,6 +84,11 @@ function toConfig(raw: RawAgent, baseDir: string, env: NodeJS.ProcessEnv): Agent
         backoffMsMax: (slot.backoffSeconds?.max ?? 30) * 1000,
         startMsMax: (slot.startSeconds ?? 900) * 1000,
         stopMsMax: (slot.stopSeconds ?? 120) * 1000,
+      },
+      memory: {
+        roomMsMax: (slot.memorySeconds?.room ?? 30) * 1000,
+        makeRoomAfterMs: (slot.memorySeconds?.spare ?? 3) * 1000,
+        returnMsMax: (slot.memorySeconds?.return ?? 10) * 1000,
       },
     })),
     stateDir: resolve(dataDir, "agent"),

@@ -15,7 +15,7 @@ import type { AgentConfig } from "./config.ts";
 import { createEngineEvents, createSlotEvents } from "./engine-events.ts";
 import { dialects } from "./engines/dialects/all.ts";
 import { createSlotEngines, stopForgottenEngines } from "./engines/node-engines.ts";
-import { defaultMemoryLimits, type SlotMemory } from "./engines/slot-memory.ts";
+import type { SlotMemory } from "./engines/slot-memory.ts";
 import { createEngineHost } from "./engines/engine-host.ts";
 import { Ingress } from "./ingress/ingress.ts";
 import { createIngressEvents, createLinkEvents, createUsageEvents } from "./link-events.ts";
@@ -61,7 +61,7 @@ export async function createAgent(config: AgentConfig, environment: NodeJS.Proce
   const gpuReader = createGpuReader({ clock });
   const host = opened.use(createEngineHost(config.stateDir, environment, clock, { ...engineEvents, ...usageEvents }));
   await stopForgottenEngines(config.slots, host, engineEvents);
-  const engineParts = { host, gpuReader, memoryLimits: defaultMemoryLimits, events: engineEvents };
+  const engineParts = { host, gpuReader, events: engineEvents };
   const memories: SlotMemory[] = [];
   const slots = createSlots({
     slots: config.slots,

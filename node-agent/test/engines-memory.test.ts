@@ -140,6 +140,14 @@ test("a foreign process that leaves no room fails the start with that reason, an
   expect(await memory.foreignProcesses()).toMatchObject([{ pid: process.pid }]);
 });
 
+test("what the slot's GPUs could never hold fails at once, and nothing makes room for it", async () => {
+  const { engines } = open(faultEngine(modelA, [], { memoryBytes: 2 ** 50 }));
+  await expect(engines.activate(modelA, never, quiet)).rejects.toThrow(
+    /^it needs 1048576\.0 GiB of GPU memory, and the slot's GPUs have \d/,
+  );
+  expect(told("memoryAwaited")).toBe(false);
+});
+
 test("an engine of this node is not foreign", async () => {
   const { engines, memory } = open(faultEngine(modelA, ["--child"]));
   await engines.activate(modelA, never, quiet);

@@ -108,7 +108,12 @@ export function openHost(stateDir: string, options: HostOptions) {
   };
   const handles = createHandleStore(join(stateDir, "engines"), events);
   const { engines, memory } = createSlotEngines(
-    { name: slot, gpus: options.gpus ?? [], engines: options.engines },
+    {
+      name: slot,
+      gpus: options.gpus ?? [],
+      engines: options.engines,
+      memory: { roomMsMax: 2_000, makeRoomAfterMs: 500, returnMsMax: 2_000 },
+    },
     {
       host: {
         launchers,
@@ -118,7 +123,6 @@ export function openHost(stateDir: string, options: HostOptions) {
         limits: { probeMsMax: 5_000, warmMsMax: 2_000, sleepMsMax: 3_000, wakeMsMax: 3_000 },
       },
       gpuReader: createGpuReader({ clock, program: options.nvidiaSmi ?? join(stateDir, "no-nvidia-smi") }),
-      memoryLimits: { roomMsMax: 2_000, makeRoomAfterMs: 500, returnMsMax: 2_000 },
       events,
     },
   );

@@ -3,17 +3,16 @@ import type { SlotConfig } from "../config.ts";
 import type { GpuReader } from "../report/gpu.ts";
 import type { EngineHost } from "./running-engine.ts";
 import { LocalSlotEngines, type SlotEngineEvents } from "./slot-engines.ts";
-import { SlotMemory, type MemoryLimits, type SlotMemoryEvents } from "./slot-memory.ts";
+import { SlotMemory, type SlotMemoryEvents } from "./slot-memory.ts";
 
 export interface NodeEngineParts {
   readonly host: EngineHost;
   readonly gpuReader: GpuReader;
-  readonly memoryLimits: MemoryLimits;
   readonly events: SlotEngineEvents & SlotMemoryEvents;
 }
 
 export function createSlotEngines(
-  slot: Pick<SlotConfig, "name" | "gpus" | "engines">,
+  slot: Pick<SlotConfig, "name" | "gpus" | "engines" | "memory">,
   parts: NodeEngineParts,
 ): { readonly engines: LocalSlotEngines; readonly memory: SlotMemory } {
   const { host, events } = parts;
@@ -25,7 +24,7 @@ export function createSlotEngines(
       gpus: slot.gpus,
       clock: host.clock,
       reader: parts.gpuReader,
-      limits: parts.memoryLimits,
+      limits: slot.memory,
       events,
     },
     engineProcesses: () => (hasExternal ? Promise.resolve(undefined) : engineProcesses(host)),

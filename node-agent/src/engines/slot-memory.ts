@@ -35,8 +35,6 @@ export interface MemoryLimits {
   readonly returnMsMax: number;
 }
 
-export const defaultMemoryLimits: MemoryLimits = { roomMsMax: 30_000, makeRoomAfterMs: 3_000, returnMsMax: 10_000 };
-
 export interface WantedRoom {
   readonly model: ModelId;
   readonly neededBytes: number;
@@ -75,6 +73,7 @@ export class SlotMemory {
    */
   async waitForRoom(wanted: WantedRoom, makeRoom: () => Promise<boolean>, signal: AbortSignal): Promise<void> {
     const { clock, events, limits, slot } = this.#options;
+    await this.#requireFit(wanted.neededBytes);
     let sinceMs = clock.monotonicMs();
     for (let first = true; ; first = false) {
       signal.throwIfAborted();
@@ -94,6 +93,13 @@ export class SlotMemory {
       }
       await sleep(clock, pollMs, signal);
     }
+  }
+
+  /** What the slot's GPUs could never hold is not waited for. */
+  async #requireFit(neededBytes: number): Promise<void> {
+    const total = sumOf(await this.#gpus(steadyMs), (gpu) => gpu.memoryTotalBytes);
+    if (total === undefined || neededBytes <= total) return;
+    throw new Error(`it needs ${gibibytes(neededBytes)} of GPU memory, and the slot's GPUs have ${gibibytes(total)}`);
   }
 
   /**
