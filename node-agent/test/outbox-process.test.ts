@@ -68,10 +68,11 @@ function resolved(said: readonly string[]): number[] {
   return said.filter((line) => /^\d+$/.test(line)).map(Number);
 }
 
-it("every append that had resolved is there after a kill at any moment", async () => {
+const rounds = process.env["WEICHE_NIGHTLY"] ? 200 : 8;
+
+it("every append that had resolved is there after a kill at any moment", { timeout: rounds * 10_000 }, async () => {
   const random = createRandom(7);
   const all: number[] = [];
-  const rounds = process.env["WEICHE_NIGHTLY"] ? 200 : 8;
   for (let round = 0; round < rounds; round++) {
     const { child, said } = startWriter([process.execPath, writerProgram, directory, String(round * 1_000_000)]);
     const closed = once(child.stdout, "close");
