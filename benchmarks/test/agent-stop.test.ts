@@ -1,0 +1,41 @@
+/** An agent that is stopped on its own: what runs finishes, its engine stays, and the next agent takes it over. */
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { Cluster, isAlive, until } from "../cluster/cluster.ts";
+import { SimNodeEngine, catalogueOf, simEngine } from "../cluster/sim-node.ts";
+import { askStream } from "../cluster/stream-client.ts";
+
+let cluster: Cluster;
+let apiKey: string;
+
+beforeAll(async () => {
+  cluster = await Cluster.start({
+    catalogue: catalogueOf("model-a"),
+    agents: { "node-1": { slots: [{ name: "a", engines: [simEngine("model-a")] }] } },
+  });
+  ({ apiKey } = await cluster.account());
+});
+afterAll(() => cluster[Symbol.asyncDispose]());
+
+test("SIGTERM makes the agent unready, running streams finish, the engine stays and is taken over", async () => {
+  const engine = new SimNodeEngine(join(cluster.directory, "node-1"), "a", "model-a");
+  const agent = cluster.agents.get("node-1")!;
+  const isReady = async () => (await fetch(`http://${agent.listen["ops"]}/readyz`)).status === 200;
+  expect(await isReady()).toBe(true);
+
+  const begun = Promise.withResolvers<void>();
+  const question = { baseUrl: cluster.baseUrl, apiKey, model: "model-a" };
+  const running = askStream({ ...question, text: "sim:tokens=300", onPiece: () => begun.resolve() });
+  await begun.promise;
+  const pid = engine.pid!;
+  agent.kill("SIGTERM");
+  await until("the agent to be unready", async () => !(await isReady()), 1_000);
+  expect(await running).toMatchObject({ ending: "whole", completionTokens: 300 });
+  expect(await agent.exited()).toBe(0);
+  expect(isAlive(pid)).toBe(true);
+
+  await cluster.startAgent("node-1");
+  await cluster.linked();
+  expect(await askStream({ ...question, text: "sim:tokens=3" })).toMatchObject({ ending: "whole" });
+  expect(engine.pid).toBe(pid);
+});
