@@ -3,10 +3,11 @@
  * engines generated compares it with what the command says was billed.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Cluster, enginePids, until } from "../cluster/cluster.ts";
+import { SimNodeEngine, catalogueOf, simEngine } from "../cluster/sim-node.ts";
+import { askStream } from "../cluster/stream-client.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
 
 const seed = Number(process.env["WEICHE_SEED"] ?? 20_261_121);
@@ -16,40 +17,13 @@ const accounts = 6;
 const clientsPerAccount = 2;
 const clients = accounts * clientsPerAccount;
 
-const engine = (model: string) => ({
-  model,
-  dialect: "vllm",
-  maxConcurrent: 64,
-  directory: join(import.meta.dirname, "../.."),
-  command: [
-    "node",
-    "benchmarks/sim-engine/main.ts",
-    "--port",
-    "{port}",
-    "--model",
-    model,
-    "--itl-ms",
-    "5",
-    "--ttft-ms",
-    "10",
-  ],
-});
-
 let cluster: Cluster;
 const customers: { readonly accountId: string; readonly apiKey: string }[] = [];
 
 beforeAll(async () => {
   cluster = await Cluster.start({
-    catalogue: [
-      {
-        id: "sim",
-        category: "language",
-        status: "Beta",
-        contextTokens: 32_768,
-        factors: [{ validFrom: "2026-01-01T00:00:00+01:00", factor: 1 }],
-      },
-    ],
-    agents: { "node-1": { slots: [{ name: "a", engines: [engine("sim")] }] } },
+    catalogue: catalogueOf("sim"),
+    agents: { "node-1": { slots: [{ name: "a", engines: [simEngine("sim", { "ttft-ms": 10 })] }] } },
   });
   for (let number = 0; number < accounts; number++) customers.push(await cluster.account(`Customer-${number}`));
 });
@@ -64,61 +38,25 @@ interface Seen {
   readonly completionTokens: number;
 }
 
-/** One streamed request that its client ends after `leaveAfter` chunks, if at all. */
+/** One streamed request that its client ends after `leaveAfter` pieces, if at all. */
 async function ask(apiKey: string, tokens: number, leaveAfter: number): Promise<Seen> {
-  let id: string | undefined;
-  let pieces = 0;
-  let usage = { prompt_tokens: 0, completion_tokens: 0 };
-  const seen = (ending: Seen["ending"]): Seen => ({
-    id,
-    ending,
-    promptTokens: usage.prompt_tokens,
-    completionTokens: ending === "whole" ? usage.completion_tokens : pieces,
+  const leaving = new AbortController();
+  const onPiece = (pieces: number) => {
+    if (pieces >= leaveAfter) leaving.abort();
+  };
+  const text = `sim:tokens=${tokens} go on`;
+  const seen = await askStream({
+    baseUrl: cluster.baseUrl,
+    apiKey,
+    model: "sim",
+    text,
+    signal: leaving.signal,
+    onPiece,
   });
-  const controller = new AbortController();
-  let left = false;
-  try {
-    const answer = await fetch(`${cluster.baseUrl}/chat/completions`, {
-      method: "POST",
-      signal: controller.signal,
-      headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
-      body: JSON.stringify({
-        model: "sim",
-        stream: true,
-        stream_options: { include_usage: true },
-        messages: [{ role: "user", content: `sim:tokens=${tokens} go on` }],
-      }),
-    });
-    id = answer.headers.get("x-request-id") ?? undefined;
-    if (answer.status !== 200) {
-      await answer.arrayBuffer();
-      return seen("refused");
-    }
-    let text = "";
-    for await (const bytes of answer.body!) {
-      text += Buffer.from(bytes).toString();
-      const events = text.split("\n\n");
-      text = events.pop()!;
-      for (const event of events) {
-        if (event === "data: [DONE]") return seen("whole");
-        const chunk = JSON.parse(event.slice("data: ".length)) as {
-          error?: object;
-          choices?: { delta: { content?: string } }[];
-          usage?: typeof usage;
-        };
-        if (chunk.error) return seen("broken");
-        if (chunk.usage) usage = chunk.usage;
-        if (chunk.choices?.[0]?.delta.content) pieces++;
-      }
-      if (pieces >= leaveAfter) {
-        left = true;
-        controller.abort();
-      }
-    }
-    return seen("broken");
-  } catch {
-    return seen(left ? "left" : "broken");
-  }
+  const { id, promptTokens } = seen;
+  if (seen.ending === "whole") return { id, ending: "whole", promptTokens, completionTokens: seen.completionTokens };
+  const cut = leaving.signal.aborted ? "left" : "broken";
+  return { id, ending: seen.ending === "refused" ? "refused" : cut, promptTokens, completionTokens: seen.pieces };
 }
 
 async function usageTotals() {
@@ -188,7 +126,8 @@ test(
     const totals = await usageTotals();
     // A broken answer is recorded whole where its engine had finished before, and one that its client ended costs at most
     // what the engine had made when it was told.
-    const generated = await generatedById();
+    const engine = new SimNodeEngine(dataDir, "a", "sim");
+    const generated = new Map((await engine.requests()).map((request) => [request.id, request]));
     const made = (list: readonly Seen[]) =>
       list.reduce((total, { id = "" }) => total + (generated.get(id)?.generated ?? 0), 0);
     const finishedBefore = broken.filter(({ id = "" }) => generated.get(id)?.finished);
@@ -204,21 +143,6 @@ test(
   },
   kills * 60_000,
 );
-
-/** What the engine itself says that it made, by request id. */
-async function generatedById(): Promise<
-  ReadonlyMap<string, { readonly generated: number; readonly finished: boolean }>
-> {
-  const handle = JSON.parse(readFileSync(join(cluster.directory, "node-1/agent/engines/a-sim.json"), "utf8")) as {
-    endpoint: { origin: string };
-  };
-  const requests = (await (await fetch(`${handle.endpoint.origin}/sim/requests`)).json()) as {
-    id: string;
-    generated: number;
-    finished: boolean;
-  }[];
-  return new Map(requests.map((request) => [request.id, request]));
-}
 
 async function outboxEmpty(): Promise<boolean> {
   const metrics = await (await fetch(`http://${cluster.agents.get("node-1")!.listen["ops"]}/metrics`)).text();

@@ -1,5 +1,5 @@
 /** The operations listener of a process: `/metrics`, `/healthz`, `/readyz`. Loopback by default. */
-import { createServer } from "node:http";
+import { createServer, type Server } from "node:http";
 import { once } from "node:events";
 import type { Registry } from "prom-client";
 import { StartError } from "./directory-lock.ts";
@@ -35,11 +35,7 @@ export async function openOpsServer(
   const port = await listenOn(server, listen, "operations");
   return {
     address: { host: listen.host, port },
-    [Symbol.asyncDispose]: async () => {
-      server.close();
-      server.closeAllConnections();
-      if (server.listening) await once(server, "close");
-    },
+    [Symbol.asyncDispose]: () => closeServer(server),
   };
 }
 
@@ -58,4 +54,11 @@ export async function listenOn(
     throw new StartError(`cannot listen on ${formatListen(listen)} (${what}): ${why}`);
   }
   return (server.address() as { port: number }).port;
+}
+
+/** Closes it with its open connections. Resolves when it is closed, also if it did not listen. */
+export async function closeServer(server: Server): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  server.closeAllConnections();
+  await closed;
 }

@@ -1,9 +1,9 @@
 /** The agent's own admin API for `weiche-agent`: HTTP and JSON over the Unix socket in the state directory. */
 import { createServer, type IncomingMessage } from "node:http";
 import { json } from "node:stream/consumers";
-import { once } from "node:events";
 import { listenOnSocket } from "@weiche/shared/admin-socket.ts";
 import { asId, type ModelId } from "@weiche/shared/ids.ts";
+import { closeServer } from "@weiche/shared/ops-server.ts";
 import type { AgentStatus } from "./status.ts";
 
 export interface AgentControl {
@@ -28,11 +28,7 @@ export async function openAdminApi(socketPath: string, control: AgentControl): P
   });
   await listenOnSocket(server, socketPath);
   return {
-    [Symbol.asyncDispose]: async () => {
-      server.close();
-      server.closeAllConnections();
-      if (server.listening) await once(server, "close");
-    },
+    [Symbol.asyncDispose]: () => closeServer(server),
   };
 }
 

@@ -1,9 +1,9 @@
 /** The operators' API behind the `weiche` command: HTTP and JSON over the Unix socket in the state directory (mode 0600). */
-import { once } from "node:events";
 import fastify, { type FastifyError, type FastifyInstance } from "fastify";
 import { listenOnSocket } from "@weiche/shared/admin-socket.ts";
 import { StartError } from "@weiche/shared/directory-lock.ts";
 import type { AccountId } from "@weiche/shared/ids.ts";
+import { closeServer } from "@weiche/shared/ops-server.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import { Refused, type RefusalKind } from "../accounts/refused.ts";
 import type { UsageReport, UsageWish } from "../credits/usage-report.ts";
@@ -57,9 +57,7 @@ export async function createAdminApi(
   await listenOnSocket(app.server, socketPath);
   return {
     async [Symbol.asyncDispose]() {
-      app.server.close();
-      app.server.closeAllConnections();
-      if (app.server.listening) await once(app.server, "close");
+      await closeServer(app.server);
       await app.close();
     },
   };

@@ -1,9 +1,8 @@
 /** The portal's listener: one page that tells where the API is and how accounts are managed, and the API's OpenAPI document. */
 import { createServer } from "node:http";
-import { once } from "node:events";
 import type { ListenAddress } from "@weiche/shared/listen.ts";
 import { openApiDocument } from "../api/openapi.ts";
-import { listenOn } from "@weiche/shared/ops-server.ts";
+import { closeServer, listenOn } from "@weiche/shared/ops-server.ts";
 
 export interface PortalServer extends AsyncDisposable {
   readonly address: ListenAddress;
@@ -31,11 +30,7 @@ export async function openPortal(listen: ListenAddress, apiUrl: string): Promise
   const port = await listenOn(server, listen, "portal");
   return {
     address: { host: listen.host, port },
-    [Symbol.asyncDispose]: async () => {
-      server.close();
-      server.closeAllConnections();
-      if (server.listening) await once(server, "close");
-    },
+    [Symbol.asyncDispose]: () => closeServer(server),
   };
 }
 
