@@ -1,13 +1,14 @@
 /** One of the two programs that `npm start` runs: its log goes to a file, warnings to the screen, and it is started again if it dies. */
 import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
 import { createWriteStream, type WriteStream } from "node:fs";
 import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
 import { StartError } from "@weiche/shared/directory-lock.ts";
 
 /** A program that dies this soon after its start is not started again. */
 const aliveMsMin = 2_000;
-/** What it said last may still be on its way when it is gone. */
-const lastWordsMs = 50;
+const lastWordsMsMax = 1_000;
 
 export class Program implements AsyncDisposable {
   /** Its warnings go to its log only. */
@@ -58,14 +59,17 @@ export class Program implements AsyncDisposable {
       stdio: ["ignore", "pipe", "pipe", "ipc"],
     });
     createInterface(child.stdout!).on("line", (line) => this.#line(line));
-    createInterface(child.stderr!).on("line", (line) => {
+    const errors = createInterface(child.stderr!).on("line", (line) => {
       this.#log.write(`${line}\n`);
       this.#lastError = line.replace(/^[a-z-]+: /, "");
       if (this.#isUp) console.error(line);
     });
     child.once("exit", (code, signal) => {
       const livedMs = performance.now() - startedMs;
-      setTimeout(() => this.#exited(signal ?? `exit code ${code}`, livedMs), lastWordsMs);
+      // What it said last may still be on its way; the database could hold the pipe open for longer.
+      void Promise.race([once(errors, "close"), sleep(lastWordsMsMax)]).then(() => {
+        this.#exited(signal ?? `exit code ${code}`, livedMs);
+      });
     });
     return child;
   }
