@@ -112,13 +112,21 @@ export function logprobsText(answer: Answer, text: string): string {
 }
 
 /** What `choice` says in full, after `made` tokens. */
-export function textOf(answer: Answer, made: number): { reasoning: string; content: string; arguments: string } {
-  const text = { reasoning: "", content: "", arguments: "" };
+export function textOf(answer: Answer, made: number): { reasoning: string; content: string; calls: ToolCall[] } {
+  const text = { reasoning: "", content: "" };
+  const calls: ToolCall[] = [];
+  const { script } = answer.request;
   for (let index = 0; index < made; index++) {
-    const piece = answer.request.script.piece(index);
-    text[piece.kind] += piece.text;
+    const { kind, text: said, call = 0 } = script.piece(index);
+    if (kind === "arguments") (calls[call] ??= { name: script.tools[call]!, arguments: "" }).arguments += said;
+    else text[kind] += said;
   }
-  return text;
+  return { ...text, calls };
+}
+
+export interface ToolCall {
+  readonly name: string;
+  arguments: string;
 }
 
 export function eachChoice({ request }: Answer): number[] {

@@ -24,20 +24,26 @@ export interface Script {
   readonly length: number;
   readonly reasoning: number;
   readonly finish: FinishReason;
-  /** Set when the answer is a call of this function. */
-  readonly tool?: string;
+  /** The functions that the answer calls, in order. Empty: none. */
+  readonly tools: readonly string[];
   piece(index: number): Piece;
 }
 
 export interface Piece {
   readonly kind: "reasoning" | "content" | "arguments";
   readonly text: string;
+  /** Of arguments: which call they belong to. */
+  readonly call?: number;
+  /** The call begins with it. */
+  readonly opens?: boolean;
 }
 
-/** First word of the last user message: `sim:tokens=50,itl=5,ttft=10,reasoning=3,fault=hang:7,text`. */
+/** First word of the last user message: `sim:tokens=50,itl=5,ttft=10,reasoning=3,calls=2,fault=hang:7,text`. */
 export interface Steering {
   readonly tokens?: number;
   readonly reasoning?: number;
+  /** How many functions are called at once: the offered ones in turn. Absent: one. */
+  readonly calls?: number;
   readonly itlMs?: number;
   readonly ttftMs?: number;
   readonly fault?: Fault;
@@ -106,6 +112,7 @@ export function parseSteering(text: string, anywhere = false): Steering {
     ...defined({
       tokens: number("tokens"),
       reasoning: number("reasoning"),
+      calls: number("calls"),
       itlMs: number("itl"),
       ttftMs: number("ttft"),
       fault: given.has("fault") ? parseFault(given.get("fault") ?? "") : undefined,
@@ -147,18 +154,17 @@ function read(
 
 function chatPieces(body: Body, steering: Steering, defaults: ScriptDefaults): Pieces {
   const reasoning = thinks(body) ? (steering.reasoning ?? defaults.reasoningTokens) : 0;
-  const tool = steering.text ? undefined : chosenTool(body);
-  if (tool) {
+  const tools = steering.text ? [] : chosenTools(body, steering.calls ?? 1);
+  if (tools.length > 0) {
     const named = typeof body["tool_choice"] === "object" && body["tool_choice"] !== null;
-    const text = JSON.stringify(instanceOf(tool["parameters"] ?? {}) ?? {});
-    return { ...fixedPieces(text, "arguments", reasoning, named ? "stop" : "tool_calls"), tool: String(tool["name"]) };
+    return callPieces(tools, reasoning, named ? "stop" : "tool_calls");
   }
   const format = body["response_format"];
   if (field(format, "type") === "json_schema") {
     const schema = field(field(format, "json_schema"), "schema");
-    return fixedPieces(JSON.stringify(instanceOf(schema)), "content", reasoning, "stop");
+    return jsonPieces(JSON.stringify(instanceOf(schema)), reasoning);
   }
-  if (field(format, "type") === "json_object") return fixedPieces('{"answer":"yes"}', "content", reasoning, "stop");
+  if (field(format, "type") === "json_object") return jsonPieces('{"answer":"yes"}', reasoning);
   return textPieces(steering.tokens ?? defaults.tokens, reasoning, defaults.gibberish);
 }
 
@@ -167,6 +173,7 @@ function textPieces(tokens: number, reasoning: number, gibberish: boolean): Piec
     length: reasoning + tokens,
     reasoning,
     natural: "stop",
+    tools: [],
     piece(index) {
       if (gibberish) return { kind: "content", text: "!" };
       if (index < reasoning) return { kind: "reasoning", text: `r${index} ` };
@@ -175,17 +182,45 @@ function textPieces(tokens: number, reasoning: number, gibberish: boolean): Piec
   };
 }
 
-function fixedPieces(text: string, kind: "content" | "arguments", reasoning: number, natural: FinishReason): Pieces {
+function jsonPieces(text: string, reasoning: number): Pieces {
+  return fixedPieces(
+    tokensOf(text).map((piece) => ({ kind: "content", text: piece })),
+    reasoning,
+    "stop",
+    [],
+  );
+}
+
+function callPieces(tools: readonly Body[], reasoning: number, natural: FinishReason): Pieces {
+  const pieces = tools.flatMap((tool, call) =>
+    tokensOf(JSON.stringify(instanceOf(tool["parameters"] ?? {}) ?? {})).map((text, at): Piece => ({
+      kind: "arguments",
+      text,
+      call,
+      opens: at === 0,
+    })),
+  );
+  const names = tools.map((tool) => String(tool["name"]));
+  return fixedPieces(pieces, reasoning, natural, names);
+}
+
+function fixedPieces(
+  pieces: readonly Piece[],
+  reasoning: number,
+  natural: FinishReason,
+  tools: readonly string[],
+): Pieces {
   return {
-    length: reasoning + countTokens(text),
+    length: reasoning + pieces.length,
     reasoning,
     natural,
-    piece(index) {
-      if (index < reasoning) return { kind: "reasoning", text: `r${index} ` };
-      const from = (index - reasoning) * bytesPerToken;
-      return { kind, text: text.slice(from, from + bytesPerToken) };
-    },
+    tools,
+    piece: (index) => (index < reasoning ? { kind: "reasoning", text: `r${index} ` } : pieces[index - reasoning]!),
   };
+}
+
+function tokensOf(text: string): string[] {
+  return Array.from({ length: countTokens(text) }, (_, at) => text.slice(at * bytesPerToken, (at + 1) * bytesPerToken));
 }
 
 /** Thinking is switched by the template arguments, or by an effort where there are none. */
@@ -199,14 +234,14 @@ function thinks(body: Body): boolean {
   return typeof body["reasoning_effort"] === "string" && body["reasoning_effort"] !== "none";
 }
 
-/** The function that is called: the named one, else the first; none after a tool has answered. */
-function chosenTool(body: Body): Record<string, unknown> | undefined {
-  const tools = asArray(body["tools"]);
-  if (tools.length === 0 || body["tool_choice"] === "none") return undefined;
-  if (field(asArray(body["messages"]).at(-1), "role") === "tool") return undefined;
+/** The functions that are called: the named one, else the first ones; none after a tool has answered. */
+function chosenTools(body: Body, calls: number): Body[] {
+  const tools = asArray(body["tools"]).map((tool) => field(tool, "function") as Body);
+  if (tools.length === 0 || body["tool_choice"] === "none") return [];
+  if (field(asArray(body["messages"]).at(-1), "role") === "tool") return [];
   const name = field(field(body["tool_choice"], "function"), "name");
-  const chosen = name === undefined ? tools[0] : tools.find((tool) => field(field(tool, "function"), "name") === name);
-  return field(chosen, "function") as Record<string, unknown> | undefined;
+  if (name !== undefined) return tools.filter((tool) => tool["name"] === name).slice(0, 1);
+  return Array.from({ length: calls }, (_, at) => tools[at % tools.length]!);
 }
 
 function contentParts(message: unknown): { readonly text?: string }[] {

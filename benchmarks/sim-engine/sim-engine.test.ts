@@ -73,6 +73,24 @@ describe("a stream of vLLM", () => {
     });
   });
 
+  it.each(["vllm", "llama-server", "openai"] as const)("calls several functions at once, as %s", async (dialect) => {
+    const tool = (name: string) => ({
+      type: "function",
+      function: { name, parameters: { type: "object", properties: { at: { const: name } } } },
+    });
+    const heard = await chat(await start({ dialect }), "sim:calls=2 hi", { tools: [tool("f"), tool("g")] });
+    const calls: { name?: string; arguments: string }[] = [];
+    for (const { choices } of heard.events as { choices: { delta: { tool_calls?: any[] } }[] }[])
+      for (const { index, function: said } of choices[0]?.delta.tool_calls ?? []) {
+        calls[index] ??= { name: said.name, arguments: "" };
+        calls[index].arguments += said.arguments;
+      }
+    expect(calls).toEqual([
+      { name: "f", arguments: '{"at":"f"}' },
+      { name: "g", arguments: '{"at":"g"}' },
+    ]);
+  });
+
   it("answers with an instance of the schema that was asked for", async () => {
     const schema = {
       type: "object",

@@ -106,16 +106,16 @@ function form(answer: Answer): AnswerForm {
     opening: () =>
       chat ? eachChoice(answer).map((index) => event(index, '"delta":{"role":"assistant","content":null}')) : [],
     token(index, at, finish) {
-      const { kind, text } = script.piece(at);
+      const { kind, text, call = 0, opens } = script.piece(at);
       const json = JSON.stringify(text);
       const made = at + 1;
       const logprobs = request.body["logprobs"] ? `,"logprobs":${logprobsText(answer, text)}` : "";
-      const head = at === script.reasoning ? `"id":"${answer.id}-${index}","type":"function",` : "";
-      const named = head === "" ? "" : `"name":${JSON.stringify(script.tool)},`;
+      const head = opens ? `"id":"${answer.id}-${index}-${call}","type":"function",` : "";
+      const named = opens ? `"name":${JSON.stringify(script.tools[call])},` : "";
       const inner = !chat
         ? `"text":${json},"logprobs":null`
         : kind === "arguments"
-          ? `"delta":{"tool_calls":[{"index":0,${head}"function":{${named}"arguments":${json}}}]}`
+          ? `"delta":{"tool_calls":[{"index":${call},${head}"function":{${named}"arguments":${json}}}]}`
           : `"delta":{"${kind === "reasoning" ? "reasoning_content" : "content"}":${json}}${logprobs}`;
       const events = [event(index, inner, undefined, made)];
       if (!finish) return events;
@@ -144,17 +144,17 @@ function form(answer: Answer): AnswerForm {
 }
 
 function message(answer: Answer, text: ReturnType<typeof textOf>, index: number): unknown {
-  const { tool, reasoning } = answer.request.script;
+  const { tools, reasoning } = answer.request.script;
   return {
     role: "assistant",
     content: text.content,
     ...(reasoning > 0 ? { reasoning_content: text.reasoning } : {}),
-    ...(tool === undefined
+    ...(tools.length === 0
       ? {}
       : {
-          tool_calls: [
-            { type: "function", function: { name: tool, arguments: text.arguments }, id: `${answer.id}-${index}` },
-          ],
+          tool_calls: text.calls.map((call, at) => {
+            return { type: "function", function: call, id: `${answer.id}-${index}-${at}` };
+          }),
         }),
   };
 }

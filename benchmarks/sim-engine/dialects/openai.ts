@@ -85,16 +85,17 @@ function form(answer: Answer): AnswerForm {
     opening: () =>
       chat ? eachChoice(answer).map((index) => event(choice(index, said('""', '"role":"assistant",')))) : [],
     token(index, at, finish) {
-      const { kind, text } = script.piece(at);
+      const { kind, text, call = 0, opens } = script.piece(at);
       const json = JSON.stringify(text);
-      const first = at === script.reasoning;
-      const call = `{"id":${first ? `"call_${answer.id}_${index}"` : "null"},"index":0,"type":"function","function":{"name":${first ? JSON.stringify(script.tool) : "null"},"arguments":${json}}}`;
+      const id = opens ? `"call_${answer.id}_${index}_${call}"` : "null";
+      const name = opens ? JSON.stringify(script.tools[call]) : "null";
+      const called = `{"id":${id},"index":${call},"type":"function","function":{"name":${name},"arguments":${json}}}`;
       const inner =
         kind === "content"
           ? said(json)
           : kind === "reasoning"
             ? `"delta":{"reasoning_content":${json},"content":null}`
-            : `"delta":{"reasoning_content":null,"content":null,"tool_calls":[${call}]}`;
+            : `"delta":{"reasoning_content":null,"content":null,"tool_calls":[${called}]}`;
       const reason = finish === "stop" && kind === "arguments" ? "tool_calls" : finish;
       const last = chat ? '"delta":{"reasoning_content":null}' : '"text":""';
       return [event(choice(index, inner)), ...(reason ? [event(choice(index, last, reason))] : [])];
@@ -113,16 +114,11 @@ function form(answer: Answer): AnswerForm {
     whole(made, finish) {
       const text = textOf(answer, made);
       const called =
-        script.tool === undefined
+        script.tools.length === 0
           ? null
-          : [
-              {
-                id: `call_${answer.id}`,
-                index: 0,
-                type: "function",
-                function: { name: script.tool, arguments: text.arguments },
-              },
-            ];
+          : text.calls.map((call, at) => {
+              return { id: `call_${answer.id}_${at}`, index: at, type: "function", function: call };
+            });
       const reasoning = script.reasoning > 0 ? text.reasoning : null;
       const message = {
         role: "assistant",

@@ -131,15 +131,15 @@ function chatForm(answer: Answer): AnswerForm {
   };
   const choice = (index: number, delta: string, finish?: FinishReason, logprobs = "null") =>
     `{"index":${index},"delta":${delta},"logprobs":${logprobs},"finish_reason":${finish ? `"${finish}","stop_reason":null,"token_ids":null` : "null"}}`;
-  const toolHead = (index: number) =>
-    `{"tool_calls":[{"id":"chatcmpl-tool-${answer.id}-${index}","type":"function","index":0,"function":{"name":${JSON.stringify(script.tool)},"arguments":""}}]}`;
+  const toolHead = (index: number, call: number) =>
+    `{"tool_calls":[{"id":"chatcmpl-tool-${answer.id}-${index}-${call}","type":"function","index":${call},"function":{"name":${JSON.stringify(script.tools[call])},"arguments":""}}]}`;
   return {
     opening: () =>
       eachChoice(answer).map((index) =>
         event(`${choice(index, '{"role":"assistant","content":""}').slice(0, -1)},"prompt_token_ids":null}`),
       ),
     token(index, at, finish) {
-      const { kind, text } = script.piece(at);
+      const { kind, text, call = 0, opens } = script.piece(at);
       const json = JSON.stringify(text);
       // the last piece of reasoning leaves with the first of what follows
       if (kind === "reasoning" && at === script.reasoning - 1 && !finish) return [];
@@ -148,10 +148,10 @@ function chatForm(answer: Answer): AnswerForm {
       const logprobs = logprobsText(answer, text);
       if (kind === "reasoning") return [event(choice(index, `{"reasoning":${json}}`, finish, logprobs))];
       if (kind === "content") return [event(choice(index, `{${border}"content":${json}}`, finish, logprobs))];
-      const first = at === script.reasoning ? [event(choice(index, `{${border}${toolHead(index).slice(1)}`))] : [];
+      const first = opens ? [event(choice(index, `{${border}${toolHead(index, call).slice(1)}`))] : [];
       return [
         ...first,
-        event(choice(index, `{"tool_calls":[{"index":0,"function":{"arguments":${json}}}]}`, finish, logprobs)),
+        event(choice(index, `{"tool_calls":[{"index":${call},"function":{"arguments":${json}}}]}`, finish, logprobs)),
       ];
     },
     finish: (reason) => eachChoice(answer).map((index) => event(choice(index, '{"content":""}', reason))),
@@ -171,21 +171,19 @@ function chatForm(answer: Answer): AnswerForm {
           index,
           message: {
             role: "assistant",
-            content: script.tool === undefined ? text.content : forced ? "" : null,
+            content: script.tools.length === 0 ? text.content : forced ? "" : null,
             refusal: null,
             annotations: null,
             audio: null,
             function_call: null,
-            ...(script.tool === undefined
+            ...(script.tools.length === 0
               ? {}
               : {
-                  tool_calls: [
-                    {
-                      id: `chatcmpl-tool-${answer.id}-${index}`,
-                      type: "function",
-                      function: { name: script.tool, arguments: text.arguments },
-                    },
-                  ],
+                  tool_calls: text.calls.map((called, call) => ({
+                    id: `chatcmpl-tool-${answer.id}-${index}-${call}`,
+                    type: "function",
+                    function: called,
+                  })),
                 }),
             reasoning: script.reasoning > 0 ? text.reasoning : null,
           },
