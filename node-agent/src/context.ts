@@ -13,6 +13,7 @@ import { openAdminApi } from "./admin/admin-api.ts";
 import { slotStatus } from "./admin/status.ts";
 import type { AgentConfig } from "./config.ts";
 import { createEngineEvents, createSlotEvents } from "./engine-events.ts";
+import { EngineRestarts } from "./engine-restarts.ts";
 import { dialects } from "./engines/dialects/all.ts";
 import { createSlotEngines, stopForgottenEngines } from "./engines/node-engines.ts";
 import type { SlotMemory } from "./engines/slot-memory.ts";
@@ -45,7 +46,9 @@ export async function createAgent(config: AgentConfig, environment: NodeJS.Proce
   const log = createLog("node-agent", config.logLevel);
   const metrics = createMetrics();
   const usageEvents = createUsageEvents(log, metrics);
-  const engineEvents = createEngineEvents(log, metrics);
+  const restarts = new EngineRestarts(metrics.engineRestarts);
+  const engineEvents = createEngineEvents(log, metrics, restarts);
+  const models = new Set(config.slots.flatMap(({ engines }) => engines.map(({ model }) => model)));
   const linkEvents = createLinkEvents(log, metrics);
   const bootId = uuidv7(clock);
   const wants = new Wishes();
@@ -71,7 +74,7 @@ export async function createAgent(config: AgentConfig, environment: NodeJS.Proce
       return opened.use(engines);
     },
     clock,
-    events: createSlotEvents(log, metrics),
+    events: createSlotEvents(log, metrics, restarts),
   });
 
   let rules: ReadonlyMap<ModelId, ModelRules> = new Map();
@@ -83,7 +86,7 @@ export async function createAgent(config: AgentConfig, environment: NodeJS.Proce
       dialects,
       clock,
       requestMsMax: config.requestMsMax,
-      events: createIngressEvents(log, metrics),
+      events: createIngressEvents(log, metrics, models),
     }),
   );
   const tls = config.tls && opened.use(openTlsFiles(config.tls, clock, linkEvents));
@@ -151,9 +154,8 @@ export async function createAgent(config: AgentConfig, environment: NodeJS.Proce
         };
       },
       prewarm(model) {
-        const known = config.slots.some(({ engines }) => engines.some((engine) => engine.model === model));
-        if (known) slots.prewarm(model);
-        return known;
+        if (models.has(model)) slots.prewarm(model);
+        return models.has(model);
       },
       setMaintenance(on) {
         slots.setMaintenance(wants.of("operator", on));

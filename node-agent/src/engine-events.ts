@@ -1,5 +1,6 @@
 /** What happens to slots and engines: one function per event writes the log line and moves the metric together. */
 import type { Log } from "@weiche/shared/log.ts";
+import type { EngineRestarts, RestartReason } from "./engine-restarts.ts";
 import type { HandleStoreEvents } from "./engines/handle-store.ts";
 import type { SlotEngineEvents } from "./engines/slot-engines.ts";
 import type { SlotMemoryEvents } from "./engines/slot-memory.ts";
@@ -17,7 +18,10 @@ const slotKinds: readonly SlotKind[] = [
   "failed",
 ];
 
-export function createSlotEvents(log: Log, metrics: Metrics): SlotEvents {
+/** What a request may suspect an engine of. */
+const suspicions: ReadonlySet<string> = new Set<RestartReason>(["silent", "refused"]);
+
+export function createSlotEvents(log: Log, metrics: Metrics, restarts: EngineRestarts): SlotEvents {
   return {
     stateChanged(slot, kind, active) {
       for (const state of slotKinds) metrics.slotState.set({ slot, state }, state === kind ? 1 : 0);
@@ -38,6 +42,7 @@ export function createSlotEvents(log: Log, metrics: Metrics): SlotEvents {
       log.info({ slot, from, model, tookMs: Math.round(tookMs), phasesMs }, "switched");
     },
     startFailed(slot, model, reason) {
+      restarts.lost(slot, model, "start");
       metrics.engineFailures.inc({ slot, model, what: "start" });
       log.error({ slot, model, reason }, "engine did not start");
     },
@@ -52,10 +57,12 @@ export function createSlotEvents(log: Log, metrics: Metrics): SlotEvents {
       log.error({ slot, reason }, "could not look for engines of an earlier agent");
     },
     engineExited(slot, model, { reason, lastLines }) {
+      restarts.lost(slot, model, "exit");
       metrics.engineFailures.inc({ slot, model, what: "exit" });
       log.error({ slot, model, reason, lastLines }, "engine ended by itself");
     },
     engineSuspected(slot, model, reason) {
+      if (suspicions.has(reason)) restarts.lost(slot, model, reason as RestartReason);
       log.warn({ slot, model, reason }, "engine is suspected and will be proven again");
     },
   };
@@ -64,9 +71,11 @@ export function createSlotEvents(log: Log, metrics: Metrics): SlotEvents {
 export function createEngineEvents(
   log: Log,
   metrics: Metrics,
+  restarts: EngineRestarts,
 ): SlotEngineEvents & SlotMemoryEvents & HandleStoreEvents {
   return {
     engineReady(slot, model, how, tookMs) {
+      restarts.ready(slot, model, how === "started");
       metrics.engineReady.inc({ slot, model, how });
       log.info({ slot, model, how, tookMs: Math.round(tookMs) }, "engine ready");
     },
@@ -77,6 +86,7 @@ export function createEngineEvents(
       log.info({ slot, model }, "engine stopped");
     },
     engineSurprised(slot, model, what, reason) {
+      if (what !== "stop") restarts.lost(slot, model, what);
       metrics.engineFailures.inc({ slot, model, what });
       log.warn({ slot, model, what, reason }, "engine did not do as asked");
     },
@@ -84,6 +94,7 @@ export function createEngineEvents(
       log.error({ slot, model, lastLines }, "what the engine said last");
     },
     sleeperExited(slot, model, { reason }) {
+      restarts.lost(slot, model, "exit");
       metrics.engineFailures.inc({ slot, model, what: "exit" });
       log.warn({ slot, model, reason }, "engine ended in its sleep");
     },

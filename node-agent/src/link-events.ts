@@ -1,5 +1,6 @@
 /** What happens to requests, usage and the links to routers: log line and metric together. */
 import { describeError, type Log } from "@weiche/shared/log.ts";
+import type { ModelId } from "@weiche/shared/ids.ts";
 import type { TlsFilesEvents } from "@weiche/shared/tls-files.ts";
 import type { EngineLogEvents } from "./engines/engine-log.ts";
 import type { IngressEvents } from "./ingress/ingress.ts";
@@ -9,22 +10,19 @@ import type { RouterLinkEvents } from "./report/router-links.ts";
 import type { DeliveryEvents } from "./usage/delivery.ts";
 import type { OutboxEvents } from "./usage/outbox.ts";
 
-export function createIngressEvents(log: Log, metrics: Metrics): IngressEvents {
+/** `models`: those of the node; another name, which a client may have made up, becomes no label. */
+export function createIngressEvents(log: Log, metrics: Metrics, models: ReadonlySet<ModelId>): IngressEvents {
   return {
-    requestEnded({ requestId, model, slot, waitedMs, record, error }) {
+    requestEnded({ requestId, model, slot, waitedMs, record, gaps, error }) {
       const outcome = record?.outcome ?? "refused";
-      metrics.requests.inc({ model: slot === undefined ? "none" : model, outcome });
+      metrics.requests.inc({ model: models.has(model) ? model : "other", outcome });
       log.debug({ requestId, model, slot, waitedMs, outcome, error }, "request ended");
       if (!record) return;
       metrics.tokens.inc({ model, kind: "prompt" }, record.promptTokens);
       metrics.tokens.inc({ model, kind: "completion" }, record.completionTokens);
       if (record.firstTokenMs === undefined) return;
       metrics.firstToken.observe({ model }, record.firstTokenMs / 1000);
-      if (record.completionTokens < 2) return;
-      metrics.interToken.observe(
-        { model },
-        (record.durationMs - record.firstTokenMs) / 1000 / (record.completionTokens - 1),
-      );
+      metrics.interToken.merge(model, gaps);
     },
     engineFault(requestId, model, slot, reason, detail) {
       metrics.engineFailures.inc({ slot, model, what: "answer" });

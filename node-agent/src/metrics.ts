@@ -1,10 +1,11 @@
 /** The agent's metrics. Labels come from the configuration and from fixed words: a client cannot add a series. */
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from "prom-client";
+import { GapHistogram } from "./gap-histogram.ts";
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
 const switchBuckets = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900];
-const tokenBuckets = [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10];
+const tokenBuckets = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
 
 export function createMetrics() {
   const registry = new Registry();
@@ -45,17 +46,21 @@ export function createMetrics() {
       "Failed starts, stops, sleeps, wakes, probes, and exits",
       ["slot", "model", "what"],
     ),
+    engineRestarts: counter(
+      "weiche_agent_engine_restarts_total",
+      "Engines started again after they were lost, by why they were lost",
+      ["model", "reason"],
+    ),
     firstToken: histogram(
       "weiche_agent_time_to_first_token_seconds",
       "From admission to the engine's first chunk",
       tokenBuckets,
       ["model"],
     ),
-    interToken: histogram(
+    interToken: new GapHistogram(
       "weiche_agent_inter_token_seconds",
-      "Mean time between output tokens of a request",
-      tokenBuckets,
-      ["model"],
+      "Time between two output chunks of an answer",
+      registry,
     ),
     tokens: counter("weiche_agent_tokens_total", "Tokens as billed", ["model", "kind"]),
     outboxRecords: gauge("weiche_agent_outbox_records", "Usage records that no router has committed yet"),

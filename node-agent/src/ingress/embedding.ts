@@ -44,7 +44,7 @@ export class Embedding implements EngineWork {
         throw await refusalOf(engine, call, { rules: this.#window(), maxTokens: undefined, body });
       const answer = await call.readAll(answerBytesMax);
       call.finish();
-      engine.onFirstToken();
+      engine.onOutput(1);
       this.#take(answer, texts.length);
     } finally {
       call.close();

@@ -17,8 +17,8 @@ export interface EngineAccess {
   ask(path: string, body: Buffer): Promise<EngineCall>;
   /** Sends events to the client, of an answer that may yet break off. */
   writeEvents(text: string): Promise<void> | undefined;
-  /** The first output has come. */
-  onFirstToken(): void;
+  /** Output has come, by now so many chunks in all. Called once per read. */
+  onOutput(chunks: number): void;
 }
 
 export interface FinishedAnswer {

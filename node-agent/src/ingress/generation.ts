@@ -32,7 +32,6 @@ export class Generation implements EngineWork {
   /** Gone once it is sent: a prompt is not kept for as long as its answer takes. */
   #request: ChatRequest | CompletionRequest | undefined;
   #usage: UsageCount | undefined;
-  #isSending = false;
 
   constructor(request: ChatRequest | CompletionRequest, { requestId, rules, nowMs }: GenerationScope) {
     this.#request = request;
@@ -131,8 +130,7 @@ export class Generation implements EngineWork {
   /** Nothing leaves before the first output: until then the engine may still refuse, which needs a status. */
   #send(engine: EngineAccess): Promise<void> | undefined {
     if (!this.#canonical.hasOutput) return undefined;
-    if (!this.#isSending) engine.onFirstToken();
-    this.#isSending = true;
+    engine.onOutput(this.#usage!.pieces);
     const pending = this.#writer.takePending();
     return pending === "" ? undefined : engine.writeEvents(pending);
   }

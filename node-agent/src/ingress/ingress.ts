@@ -13,6 +13,7 @@ import type { Dialect } from "../engines/dialects/dialect.ts";
 import { EngineFault, type EngineFaultReason } from "../engines/dialects/engine-fault.ts";
 import type { DialectName } from "../engines/engine.ts";
 import type { Admission, Admissions } from "../slots/admission.ts";
+import type { ChunkGaps } from "./chunk-gaps.ts";
 import { EngineConnections } from "./engine-connections.ts";
 import type { EngineAccess, EngineWork, FinishedAnswer } from "./engine-work.ts";
 import { Ended, Exchange, type StreamSession } from "./exchange.ts";
@@ -50,6 +51,8 @@ export interface RequestSummary {
   readonly waitedMs: number;
   /** What was recorded; absent: it was refused, or its router was lost before the first byte. */
   readonly record: UsageRecord | undefined;
+  /** Between the chunks of its output. */
+  readonly gaps: ChunkGaps;
   /** What the client was told instead of an answer, or at its end. */
   readonly error: ApiErrorKind | undefined;
 }
@@ -122,6 +125,7 @@ export class Ingress implements AsyncDisposable {
       slot,
       waitedMs,
       record: run.meter.record,
+      gaps: run.meter.gaps,
       error: error?.kind,
     });
   }
@@ -165,7 +169,7 @@ export class Ingress implements AsyncDisposable {
       ask: (path, body) =>
         this.#connections.open({ endpoint, path, body, requestId, keep: dialect.keepsConnections, signal }),
       writeEvents: (text) => exchange.writeEvents(text),
-      onFirstToken: () => meter.onFirstToken(),
+      onOutput: (chunks) => meter.onOutput(chunks),
     };
   }
 

@@ -47,6 +47,7 @@ export class UsageCount {
   readonly #limits: UsageLimits;
   readonly #choices: readonly ChoiceCount[];
   readonly #finals: Usage[] = [];
+  #pieces = 0;
   #prompt = 0;
   #isBelieved = true;
 
@@ -58,11 +59,19 @@ export class UsageCount {
     }));
   }
 
+  /** Chunks of output so far, of all answers. */
+  get pieces(): number {
+    return this.#pieces;
+  }
+
   take(chunk: EngineChunk): void {
     for (const delta of chunk.choices) {
       const choice = this.#choices[delta.index];
       if (!choice) continue;
-      if (delta.reasoning || delta.content || delta.toolCalls?.length) choice.pieces++;
+      if (delta.reasoning || delta.content || delta.toolCalls?.length) {
+        choice.pieces++;
+        this.#pieces++;
+      }
       if (delta.reasoning) choice.reasoningPieces++;
       choice.hasFinished ||= delta.finish !== undefined;
     }
@@ -134,10 +143,9 @@ export class UsageCount {
   }
 
   #counted(of: (choice: ChoiceCount) => number): TokenCounts {
-    const pieces = this.#sum((choice) => choice.pieces);
     // Some engines say the sum of all answers with each of them: then one of them is the most that is certain.
     const most = Math.max(...this.#choices.map(of));
-    const completionTokens = Math.max(most, Math.min(this.#sum(of), pieces));
+    const completionTokens = Math.max(most, Math.min(this.#sum(of), this.#pieces));
     const reasoning = Math.min(this.#reasoning(), completionTokens);
     return {
       promptTokens: this.#prompt,

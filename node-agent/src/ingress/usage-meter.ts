@@ -1,6 +1,7 @@
 /** One request's account of itself: when things happened, and the one record that it leaves. */
 import type { Clock } from "@weiche/shared/clock.ts";
 import type { RequestOutcome, UsageRecord } from "@weiche/shared/usage-record.ts";
+import { ChunkGaps } from "./chunk-gaps.ts";
 import type { RequestHead } from "./request-head.ts";
 import { noTokens, type TokenCounts } from "./usage-count.ts";
 
@@ -13,6 +14,7 @@ export interface UsageOutbox {
 }
 
 export class UsageMeter {
+  readonly gaps = new ChunkGaps();
   readonly #head: RequestHead;
   readonly #outbox: UsageOutbox;
   readonly #clock: Clock;
@@ -30,8 +32,9 @@ export class UsageMeter {
     this.#admittedMs = this.#clock.monotonicMs();
   }
 
-  onFirstToken(): void {
+  onOutput(chunks: number): void {
     this.#firstTokenMs ??= this.#sinceAdmissionMs();
+    this.gaps.take(chunks, this.#clock.monotonicMs());
   }
 
   /** What was recorded, if anything was. */

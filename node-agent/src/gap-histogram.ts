@@ -1,0 +1,68 @@
+/**
+ * The Prometheus histogram of what `ChunkGaps` counted, by model. A request's buckets are added when it has ended: the
+ * histogram of prom-client would look up labels and make objects for every chunk.
+ */
+import type { Metric, Registry } from "prom-client";
+import type { ModelId } from "@weiche/shared/ids.ts";
+import { gapBoundsMs, type ChunkGaps } from "./ingress/chunk-gaps.ts";
+
+interface Sums {
+  readonly buckets: number[];
+  count: number;
+  sumMs: number;
+}
+
+export class GapHistogram {
+  readonly name: string;
+  readonly help: string;
+  readonly type = "histogram";
+  readonly aggregator = "sum";
+  readonly labelNames = ["model"];
+  readonly #models = new Map<ModelId, Sums>();
+
+  constructor(name: string, help: string, registry: Registry) {
+    this.name = name;
+    this.help = help;
+    registry.registerMetric(this as unknown as Metric);
+  }
+
+  merge(model: ModelId, gaps: ChunkGaps): void {
+    if (gaps.count === 0) return;
+    const sums = this.#models.get(model) ?? {
+      buckets: Array<number>(gapBoundsMs.length + 1).fill(0),
+      count: 0,
+      sumMs: 0,
+    };
+    this.#models.set(model, sums);
+    for (const [bucket, count] of gaps.buckets.entries()) sums.buckets[bucket]! += count;
+    sums.count += gaps.count;
+    sums.sumMs += gaps.sumMs;
+  }
+
+  /** For the registry. */
+  get() {
+    const { name, help, type, aggregator } = this;
+    return Promise.resolve({
+      name,
+      help,
+      type,
+      aggregator,
+      values: [...this.#models].flatMap((of) => this.#values(...of)),
+    });
+  }
+
+  #values(model: ModelId, { buckets, count, sumMs }: Sums) {
+    let below = 0;
+    const bounds = gapBoundsMs.map((boundMs, bucket) => ({
+      labels: { le: boundMs / 1000, model },
+      value: (below += buckets[bucket]!),
+      metricName: `${this.name}_bucket`,
+    }));
+    return [
+      ...bounds,
+      { labels: { le: "+Inf", model }, value: count, metricName: `${this.name}_bucket` },
+      { labels: { model }, value: sumMs / 1000, metricName: `${this.name}_sum` },
+      { labels: { model }, value: count, metricName: `${this.name}_count` },
+    ];
+  }
+}
