@@ -44,11 +44,13 @@ function engineOf(model: string): SimNodeEngine {
   return new SimNodeEngine(`${cluster.directory}/node-1`, "a", model);
 }
 
-/** How often the slot has changed its model, as the agent counts it. */
-async function switches(): Promise<number> {
+/** How often the slot has changed its model, as the agent counts it; with a phase, how often a switch had that one. */
+async function switches(phase?: string): Promise<number> {
   const { ops } = cluster.agents.get("node-1")!.listen;
   const text = await (await fetch(`http://${ops}/metrics`)).text();
-  return Number(/^weiche_agent_switch_seconds_count\{slot="a"\} (\d+)/m.exec(text)?.[1] ?? 0);
+  const series = phase ? `_phase_seconds_count{slot="a",phase="${phase}"}` : `_seconds_count{slot="a"}`;
+  const line = text.split("\n").find((one) => one.startsWith(`weiche_agent_switch${series} `));
+  return Number(line?.split(" ")[1] ?? 0);
 }
 
 test("a model that is not asked for sleeps, and its process is woken when it is", async () => {
@@ -60,6 +62,8 @@ test("a model that is not asked for sleeps, and its process is woken when it is"
   expect(await ask("model-a", "sim:tokens=3")).toMatchObject({ ending: "whole" });
   expect([(await a.state()).sleeping, (await b.state()).sleeping]).toEqual([false, true]);
   expect([a.pid, b.pid], "no engine was restarted").toEqual(pids);
+  // Two cold starts and a wake: each was proven.
+  expect([await switches("start"), await switches("probe")]).toEqual([3, 3]);
 });
 
 test(`over ${switchesWanted} switches under load no stream is aborted and no engine is put to sleep while it works`, async () => {

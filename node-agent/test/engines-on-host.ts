@@ -58,10 +58,11 @@ export async function ask(endpoint: EngineEndpoint, call: string, signal?: Abort
 }
 
 const faultLifecycle: DialectLifecycle = {
-  async readiness(endpoint, model, signal) {
+  async readiness(endpoint, model, signal, onLoaded) {
     await ask(endpoint, "GET /health", signal);
     const models = (await ask(endpoint, "GET /v1/models", signal)) as { data: { id: string }[] };
     if (models.data[0]?.id !== model) throw new Error("serves another model");
+    onLoaded?.();
     await ask(endpoint, "POST /v1/completions", signal);
   },
   async sleep(endpoint, level, signal) {

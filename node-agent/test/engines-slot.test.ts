@@ -53,7 +53,7 @@ describe("activate", () => {
     const phases: SwitchPhase[] = [];
     const endpoint = await engines.activate(modelA, never, (phase) => phases.push(phase));
     expect(await ask(endpoint, "GET /health")).toEqual({});
-    expect(phases).toEqual(["start"]);
+    expect(phases).toEqual(["start", "probe"]);
     expect(await handles.read()).toMatchObject([{ model: modelA, endpoint, asleep: false }]);
   });
 
@@ -128,7 +128,9 @@ describe("retire", () => {
     expect(await ask(endpoint, "GET /is_sleeping")).toEqual({ is_sleeping: true });
     expect(engines.sleepers()).toEqual([modelA]);
     expect(await handles.read()).toMatchObject([{ asleep: true }]);
-    expect(await engines.activate(modelA, never, quiet)).toEqual(endpoint);
+    const phases: SwitchPhase[] = [];
+    expect(await engines.activate(modelA, never, (phase) => phases.push(phase))).toEqual(endpoint);
+    expect(phases).toEqual(["start", "probe"]);
     expect(engines.sleepers()).toEqual([]);
     expect(await handles.read()).toMatchObject([{ asleep: false }]);
     expect(await startsIn(starts())).toHaveLength(1);

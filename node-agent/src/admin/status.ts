@@ -32,7 +32,7 @@ export interface SlotStatus {
   readonly stateAgeSeconds: number;
   readonly retryInSeconds?: number;
   /** A start or stop in progress; `usualSeconds` is the moving average, absent before the first. */
-  readonly switching?: { readonly seconds: number; readonly usualSeconds?: number };
+  readonly switching?: { readonly seconds: number; readonly phase?: string; readonly usualSeconds?: number };
   readonly sleepers: readonly string[];
 }
 
@@ -53,8 +53,12 @@ export function slotStatus(view: SlotView): SlotStatus {
   };
 }
 
-function switchStatus({ ageMs, usualMs }: NonNullable<SlotView["switching"]>): SlotStatus["switching"] {
-  return { seconds: seconds(ageMs), ...(usualMs === undefined ? {} : { usualSeconds: seconds(usualMs) }) };
+function switchStatus({ ageMs, phase, usualMs }: NonNullable<SlotView["switching"]>): SlotStatus["switching"] {
+  return {
+    seconds: seconds(ageMs),
+    ...(phase ? { phase } : {}),
+    ...(usualMs === undefined ? {} : { usualSeconds: seconds(usualMs) }),
+  };
 }
 
 function seconds(ms: number): number {
@@ -98,10 +102,11 @@ function note(slot: SlotStatus): string | undefined {
 const barWidth = 20;
 
 /** How far a switch is, if it takes as long as usual. */
-function progress({ seconds: spent, usualSeconds: usual }: NonNullable<SlotStatus["switching"]>): string {
-  if (usual === undefined) return `for ${spent.toFixed(1)} s so far`;
+function progress({ seconds: spent, phase, usualSeconds: usual }: NonNullable<SlotStatus["switching"]>): string {
+  const at = phase === undefined ? "" : `${phase}: `;
+  if (usual === undefined) return `${at}for ${spent.toFixed(1)} s so far`;
   const filled = usual > 0 ? Math.min(barWidth, Math.round((spent / usual) * barWidth)) : barWidth;
-  return `${"█".repeat(filled)}${"░".repeat(barWidth - filled)} ${spent.toFixed(1)} s, usually ${usual.toFixed(1)} s`;
+  return `${at}${"█".repeat(filled)}${"░".repeat(barWidth - filled)} ${spent.toFixed(1)} s, usually ${usual.toFixed(1)} s`;
 }
 
 function gpuLines(gpus: readonly GpuReading[] | undefined): string[] {

@@ -6,9 +6,9 @@ import type { DialectName, EngineEndpoint } from "./engine.ts";
 export interface DialectLifecycle {
   /**
    * Asks once. Resolves when health is good, the engine names the model, and one token (or one embedding) was made;
-   * throws with the reason while that is not so.
+   * throws with the reason while that is not so. `onLoaded` is called when only the token is missing.
    */
-  readiness(endpoint: EngineEndpoint, model: ModelId, signal: AbortSignal): Promise<void>;
+  readiness(endpoint: EngineEndpoint, model: ModelId, signal: AbortSignal, onLoaded?: () => void): Promise<void>;
   /**
    * Resolves when the engine says that it sleeps and its health is good. Called only with nothing in flight. Absent: the
    * dialect cannot sleep.

@@ -28,11 +28,13 @@ export type LauncherSpec =
   | { readonly kind: "systemd"; readonly unit: string; readonly env: Readonly<Record<string, string>> }
   | { readonly kind: "external"; readonly url: string };
 
-/** Where an engine listens: loopback or a Unix socket, nothing else. */
+/** Where an engine listens: loopback or a Unix socket, nothing else. One object from one proof of readiness to the next. */
 export interface EngineEndpoint {
   /** Such as `http://127.0.0.1:41234`; with a socket only its path and host count. */
   readonly origin: string;
   readonly socketPath?: string;
+  /** How many tokens a request may have, as the engine said when it was proven. Absent: it was not, or did not say. */
+  readonly windowTokens?: number;
 }
 
 /** What is stored on disk to find an engine again after the agent was restarted. */
@@ -99,7 +101,7 @@ export interface SlotEngines {
   /**
    * Brings the model's engine to readiness: wake or start, then proof by a one-token probe. Rejects with an
    * `EngineStartError` (and leaves nothing half-started behind) if that fails or the signal aborts. For an engine that is
-   * awake it is a probe; one that fails it is started anew. `onPhase` tells what it is doing.
+   * awake it is a probe; one that fails it is started anew. `onPhase` tells what it is doing, maybe more than once.
    */
   activate(model: ModelId, signal: AbortSignal, onPhase: (phase: SwitchPhase) => void): Promise<EngineEndpoint>;
   /**

@@ -92,18 +92,18 @@ export class RunningEngine {
   }
 
   /** Asks until it has made a token. Throws if it is not ready, alive and wanted at the very end. */
-  async becomeReady(signal: AbortSignal): Promise<void> {
+  async becomeReady(signal: AbortSignal, onLoaded?: () => void): Promise<void> {
     const either = AbortSignal.any([signal, this.#gone.signal]);
     await untilReady(this.#host.clock, this.#host.limits.probeMsMax, either, (limit) =>
-      this.#dialect.readiness(this.#handle.endpoint, this.spec.model, limit),
+      this.#dialect.readiness(this.#handle.endpoint, this.spec.model, limit, onLoaded),
     );
     either.throwIfAborted();
   }
 
   /** The same for an engine that should be there already. */
-  async answer(signal: AbortSignal): Promise<void> {
+  async answer(signal: AbortSignal, onLoaded?: () => void): Promise<void> {
     using limit = deadline(this.#host.clock, this.#host.limits.warmMsMax, "the engine's answer", signal);
-    await this.becomeReady(limit.signal);
+    await this.becomeReady(limit.signal, onLoaded);
   }
 
   get canSleep(): boolean {

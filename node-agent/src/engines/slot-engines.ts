@@ -136,7 +136,6 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     }
   }
 
-  /** From its start to its first token is one phase: from outside, loading and probing look alike. */
   async #startCold(spec: EngineSpec, signal: AbortSignal, onPhase: OnPhase): Promise<EngineEndpoint> {
     const { host, slot, memory } = this.#options;
     await this.#waitForRoom(spec, signal, onPhase);
@@ -145,7 +144,9 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     const engine = this.#watch(spec, await host.launchers[spec.launcher.kind].start(spec, slot), freeBeforeStart);
     try {
       await engine.remember(false);
-      await (spec.launcher.kind === "external" ? engine.answer(signal) : engine.becomeReady(signal));
+      const onLoaded = () => onPhase("probe");
+      const isThere = spec.launcher.kind === "external";
+      await (isThere ? engine.answer(signal, onLoaded) : engine.becomeReady(signal, onLoaded));
       this.#ready(engine, "started");
       return engine.handle.endpoint;
     } catch (error) {

@@ -176,7 +176,9 @@ describe("a slot", () => {
     await settle();
     node.engine.retirement!.onPhase("memory"); // too late: it has said that it is done
     await node.clock.advanceAsync(2_000);
+    expect(node.slots.views()[0]!.switching).toEqual({ ageMs: 2_800, phase: "start" });
     node.engine.activation!.onPhase("probe");
+    expect(node.slots.views()[0]!.switching).toEqual({ ageMs: 2_800, phase: "probe" });
     await node.clock.advanceAsync(40);
     node.engine.activation!.resolve(endpoint);
     await settle();

@@ -92,7 +92,7 @@ export class SlotRunner {
   }
 
   view(): SlotView {
-    return viewOf(this.#slot, this.name, this.#parts.engines.sleepers(), this.#nowMs());
+    return viewOf(this.#slot, this.name, this.#parts.engines.sleepers(), this.#nowMs(), this.#meter.phase);
   }
 
   /** The engine that is awake and proven, for whoever measures it. */
@@ -283,7 +283,7 @@ export class SlotRunner {
 
   #phases(epoch: number): (phase: SwitchPhase) => void {
     return (phase) => {
-      if (currentEpoch(this.#slot.state) === epoch) this.#meter.phase(phase, this.#nowMs());
+      if (currentEpoch(this.#slot.state) === epoch) this.#meter.enter(phase, this.#nowMs());
     };
   }
 

@@ -1,7 +1,7 @@
 /** How a slot looks from outside: what load reports, metrics and the choice among slots are made of. */
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import { unreachable } from "@weiche/shared/assert.ts";
-import type { EngineEndpoint, EngineSpec } from "../engines/engine.ts";
+import type { EngineEndpoint, EngineSpec, SwitchPhase } from "../engines/engine.ts";
 import { awakeEngine, type Slot, type SlotState } from "./slot-state.ts";
 
 export type SlotKind = "empty" | "starting" | "active" | "draining-open" | "draining-closed" | "stopping" | "failed";
@@ -21,8 +21,8 @@ export interface SlotView {
   readonly oldestRunningMs?: number;
   readonly closesInMs?: number;
   readonly stateAgeMs: number;
-  /** A start or stop in progress: for how long, and how long activating the model that comes usually takes. */
-  readonly switching?: { readonly ageMs: number; readonly usualMs?: number };
+  /** A start or stop in progress: for how long, what it is at, how long activating the model that comes usually takes. */
+  readonly switching?: { readonly ageMs: number; readonly phase?: SwitchPhase; readonly usualMs?: number };
   readonly maxConcurrent?: number;
   readonly retryInMs?: number;
   readonly sleepers: readonly ModelId[];
@@ -35,7 +35,13 @@ export interface AwakeEngine {
   readonly endpoint: EngineEndpoint;
 }
 
-export function viewOf(slot: Slot, name: SlotName, sleepers: readonly ModelId[], nowMs: number): SlotView {
+export function viewOf(
+  slot: Slot,
+  name: SlotName,
+  sleepers: readonly ModelId[],
+  nowMs: number,
+  phase?: SwitchPhase,
+): SlotView {
   const { state } = slot;
   const engine = awakeEngine(state);
   const kind = kindOf(state, nowMs);
@@ -55,7 +61,7 @@ export function viewOf(slot: Slot, name: SlotName, sleepers: readonly ModelId[],
     ...(oldest ? { oldestRunningMs: nowMs - oldest.sinceMs } : {}),
     ...(state.kind === "draining" && kind === "draining-open" ? { closesInMs: state.closesAtMs - nowMs } : {}),
     stateAgeMs: nowMs - (kind === "draining-closed" ? closedSinceMs(slot) : slot.stateSinceMs),
-    ...("beganMs" in state ? { switching: switchingOf(slot, nowMs - state.beganMs) } : {}),
+    ...("beganMs" in state ? { switching: switchingOf(slot, nowMs - state.beganMs, phase) } : {}),
     ...(engine ? { maxConcurrent: slot.maxConcurrent.get(engine.model)! } : {}),
     ...("retryAtMs" in state ? { retryInMs: Math.max(0, state.retryAtMs - nowMs) } : {}),
     sleepers,
@@ -92,10 +98,10 @@ function nextOf({ state, waiters, wish }: Slot): ModelId | undefined {
   return undefined;
 }
 
-function switchingOf(slot: Slot, ageMs: number): NonNullable<SlotView["switching"]> {
+function switchingOf(slot: Slot, ageMs: number, phase?: SwitchPhase): NonNullable<SlotView["switching"]> {
   const model = slot.state.kind === "starting" ? slot.state.model : nextOf(slot);
   const usualMs = model && slot.switchMs.get(model);
-  return { ageMs, ...(usualMs === undefined ? {} : { usualMs }) };
+  return { ageMs, ...(phase ? { phase } : {}), ...(usualMs === undefined ? {} : { usualMs }) };
 }
 
 /** A drain may have begun after the time at which it would have closed. */

@@ -28,15 +28,20 @@ export class SwitchMeter {
     const engine = awakeEngine(after);
     const report = engine && before.kind === "starting" ? this.#report(engine.model, nowMs) : undefined;
     if (after.kind === "draining") this.#begin("drain", nowMs, after.engine.model);
-    else if (after.kind === "stopping" && this.#measuring) this.phase("stop", nowMs);
+    else if (after.kind === "stopping" && this.#measuring) this.enter("stop", nowMs);
     else if (after.kind === "stopping") this.#begin("stop", nowMs, after.model);
-    else if (after.kind === "starting" && before.kind === "stopping") this.phase("start", nowMs);
+    else if (after.kind === "starting" && before.kind === "stopping") this.enter("start", nowMs);
     else if (after.kind === "starting") this.#begin("start", nowMs);
     else this.#measuring = undefined;
     return report;
   }
 
-  phase(phase: SwitchPhase, nowMs: number): void {
+  /** Of the switch in progress. */
+  get phase(): SwitchPhase | undefined {
+    return this.#measuring?.phase;
+  }
+
+  enter(phase: SwitchPhase, nowMs: number): void {
     const measuring = this.#measuring;
     if (!measuring) return;
     measuring.phasesMs[measuring.phase] = (measuring.phasesMs[measuring.phase] ?? 0) + nowMs - measuring.sinceMs;
@@ -50,7 +55,7 @@ export class SwitchMeter {
 
   #report(model: ModelId, nowMs: number): SwitchReport | undefined {
     if (!this.#measuring) return undefined;
-    this.phase(this.#measuring.phase, nowMs);
+    this.enter(this.#measuring.phase, nowMs);
     const { from, beganMs, phasesMs } = this.#measuring;
     return { ...(from ? { from } : {}), model, tookMs: nowMs - beganMs, phasesMs };
   }

@@ -50,7 +50,7 @@ export async function requireHealth(endpoint: EngineEndpoint, signal: AbortSigna
 export async function proveReady(
   endpoint: EngineEndpoint,
   model: ModelId,
-  { mayLackPages = false }: { readonly mayLackPages?: boolean },
+  { mayLackPages = false, onLoaded }: { readonly mayLackPages?: boolean; readonly onLoaded?: (() => void) | undefined },
   signal: AbortSignal,
 ): Promise<void> {
   const page = async (path: string): Promise<Answer | undefined> => {
@@ -61,6 +61,7 @@ export async function proveReady(
   };
   const [, models] = await Promise.all([page("/health"), page("/v1/models")]);
   if (models && !namesModel(models.text, model)) throw new Error(`/v1/models does not name ${model}`);
+  onLoaded?.();
   await proveOutput(endpoint, model, signal);
 }
 

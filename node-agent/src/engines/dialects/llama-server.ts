@@ -20,7 +20,7 @@ export const llamaServer: Dialect = {
   embeddingBody,
   readChunk,
   readRefusal: readConventionRefusal,
-  readiness: (endpoint, model, signal) => proveReady(endpoint, model, {}, signal),
+  readiness: (endpoint, model, signal, onLoaded) => proveReady(endpoint, model, { onLoaded }, signal),
   metrics: readMetrics,
 };
 

@@ -14,6 +14,7 @@ export const openai: Dialect = {
   readChunk: readConventionChunk,
   readRefusal: readConventionRefusal,
   // TEI has no list of models, and not everyone has a health page.
-  readiness: (endpoint, model, signal) => proveReady(endpoint, model, { mayLackPages: true }, signal),
+  readiness: (endpoint, model, signal, onLoaded) =>
+    proveReady(endpoint, model, { mayLackPages: true, onLoaded }, signal),
   metrics: readMetrics,
 };

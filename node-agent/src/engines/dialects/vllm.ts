@@ -16,7 +16,7 @@ export const vllm: Dialect = {
   readChunk: readConventionChunk,
   readRefusal: readConventionRefusal,
   countRequest,
-  readiness: (endpoint, model, signal) => proveReady(endpoint, model, {}, signal),
+  readiness: (endpoint, model, signal, onLoaded) => proveReady(endpoint, model, { onLoaded }, signal),
   sleep,
   wake,
   metrics: readMetrics,
