@@ -16,6 +16,7 @@ import { addNodeRoutes } from "./admin/node-routes.ts";
 import { modelsForOperators, nodesForOperators } from "./admin/node-views.ts";
 import { loadCatalogue, type RouterConfig } from "./config.ts";
 import { createEvaluator } from "./credits/evaluator.ts";
+import { openRefusals } from "./credits/refusals.ts";
 import { createUsageLedger } from "./credits/usage-ledger.ts";
 import { reportUsage } from "./credits/usage-report.ts";
 import { openDatabase } from "./db/database.ts";
@@ -28,6 +29,7 @@ import { openNodeLink } from "./nodes/node-link.ts";
 import { openNodeWishes } from "./nodes/node-wishes.ts";
 import { place } from "./nodes/placement.ts";
 import { NodeRegistry } from "./nodes/registry.ts";
+import { createHandlers } from "./portal/handlers.ts";
 import { openPortal } from "./portal/portal-server.ts";
 import { createApiServer } from "./server.ts";
 
@@ -82,6 +84,8 @@ export async function createRouter(config: RouterConfig): Promise<Router> {
   opened.defer(() => nodes.close(linkCloseMs));
   wishes.onChange((node) => nodes.desiredStateChanged(node));
 
+  const refusals = opened.use(openRefusals(database.pool, clock, databaseEvents, { keepDays: config.usageDays }));
+  const apiEvents = createApiEvents(log, metrics, refusals);
   const apiTls = config.tls && opened.use(openTlsFiles(config.tls, clock, nodeEvents));
   const api = createApiServer({
     ...(apiTls ? { tls: apiTls } : {}),
@@ -93,13 +97,24 @@ export async function createRouter(config: RouterConfig): Promise<Router> {
       place(request, registry.view(clock.monotonicMs()), clock.monotonicMs(), Math.random, exclude),
     upstream: data,
     clock,
-    events: createApiEvents(log, metrics),
+    events: apiEvents,
   });
   const apiAddress = await api.listen();
   const apiUrl = config.publicApi ?? `http${apiTls ? "s" : ""}://${formatListen(apiAddress)}`;
-  const portal = opened.use(await openPortal(config.listen.portal, apiUrl));
-  const portalUrl = config.publicPortal ?? `http://${formatListen(portal.address)}`;
-  const accounts = createAccounts({ database, clock, portalUrl });
+  const portal = opened.use(
+    await openPortal({
+      listen: config.listen.portal,
+      ...(config.publicPortal ? { publicUrl: config.publicPortal } : {}),
+      apiUrl,
+      ...(apiTls ? { tls: apiTls } : {}),
+      limits: config.limits,
+      sessions: { find: () => Promise.resolve(undefined) },
+      handlers: () => createHandlers({ database, apiUrl }),
+      clock,
+      events: apiEvents,
+    }),
+  );
+  const accounts = createAccounts({ database, clock, portalUrl: portal.url });
   const evaluator = opened.use(
     createEvaluator(database, clock, accounts.subscriptions, routerId, databaseEvents, { everyMs: config.evaluateMs }),
   );

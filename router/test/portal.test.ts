@@ -1,15 +1,38 @@
-import { expect, test } from "vitest";
-import { openPortal } from "../src/portal/portal-server.ts";
+/** The portal's listener and the frame around every route of its API. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startPortal, type PortalRig } from "./portal-rig.ts";
 
-test("the portal tells where the API is, describes it for tools, and shows nothing else", async () => {
-  await using portal = await openPortal({ host: "127.0.0.1", port: 0 }, "https://api.example/<x>");
-  const at = `http://127.0.0.1:${portal.address.port}`;
-  const front = await fetch(`${at}/`);
+let portal: PortalRig;
+beforeAll(async () => {
+  portal = await startPortal();
+});
+afterAll(() => portal[Symbol.asyncDispose]());
+
+test("the front page tells where the API is, both APIs are described for tools, and nothing else is shown", async () => {
+  const front = await portal.fetch("/");
   expect(front.headers.get("content-security-policy")).toContain("default-src 'none'");
-  expect(await front.text()).toContain("https://api.example/&#60;x&#62;");
-  const openApi = (await (await fetch(`${at}/openapi.json`)).json()) as { openapi: string; paths: object };
-  expect(openApi.openapi).toMatch(/^3\.1/);
-  expect(Object.keys(openApi.paths)).toContain("/v1/chat/completions");
-  expect((await fetch(`${at}/nothing`)).status).toBe(404);
-  expect((await fetch(`${at}/`, { method: "POST" })).status).toBe(404);
+  expect(front.text).toContain("https://api.example/&#60;x&#62;");
+  for (const [path, operation] of [
+    ["/openapi.json", "/v1/chat/completions"],
+    ["/api/openapi.json", "/session"],
+  ] as const) {
+    const { json } = await portal.fetch(path);
+    expect(json.openapi).toMatch(/^3\.1/);
+    expect(Object.keys(json.paths)).toContain(operation);
+  }
+  expect((await portal.fetch("/nothing")).status).toBe(404);
+  expect((await portal.fetch("/", { method: "POST" })).status).toBe(404);
+});
+
+describe("a session", () => {
+  test("says who is signed in and what they may do", async () => {
+    const answer = await portal.get("/session", portal.ada);
+    expect(answer).toMatchObject({ status: 200, json: { user: { role: "owner" }, account: { name: "ACME" } } });
+    expect(answer.json.actions).toContain("session");
+    expect(answer.headers.get("cache-control")).toBe("no-store");
+  });
+
+  test("is needed", async () => {
+    expect(await portal.get("/session")).toMatchObject({ status: 401, json: { error: { code: "login_required" } } });
+  });
 });

@@ -1,40 +1,123 @@
-/** The portal's listener: one page that tells where the API is and how accounts are managed, and the API's OpenAPI document. */
-import { createServer } from "node:http";
-import type { ListenAddress } from "@weiche/shared/listen.ts";
-import { openApiDocument } from "../api/openapi.ts";
+/** The portal's listener: its JSON API below `/api`, a front page, and the OpenAPI documents of both APIs. */
+import { fastify, type FastifyReply } from "fastify";
+import type { Clock } from "@weiche/shared/clock.ts";
+import { uuidv7 } from "@weiche/shared/ids.ts";
+import { formatListen, type ListenAddress } from "@weiche/shared/listen.ts";
 import { closeServer, listenOn } from "@weiche/shared/ops-server.ts";
+import { openApiDocument } from "../api/openapi.ts";
+import type { Sessions } from "../access/session.ts";
+import { createClientAddress } from "../gateway/client-address.ts";
+import { IpLimit, type IpLimitSettings } from "../gateway/ip-limit.ts";
+import { createListener, requireOneHost, type ServerCertificate } from "../gateway/listener.ts";
+import { answerRaw } from "../gateway/raw-answer.ts";
+import { portalOpenApi } from "./api-openapi.ts";
+import { addRoutes, type Handlers, type PortalEvents, type RouteDeps } from "./api-routes.ts";
+import { contract, type Contract } from "./contract.ts";
+
+export interface PortalDeps {
+  readonly listen: ListenAddress;
+  /** Where people reach the portal, if the operator said so. */
+  readonly publicUrl?: string;
+  /** Where the public API is reached. */
+  readonly apiUrl: string;
+  /** Absent: plain HTTP behind a proxy. */
+  readonly tls?: ServerCertificate;
+  readonly limits: IpLimitSettings & { readonly trustedProxies: readonly string[] };
+  readonly sessions: Pick<Sessions, "find">;
+  /** Made once it is known where the portal is reached. */
+  readonly handlers: (portalUrl: string) => Handlers<Contract>;
+  readonly clock: Clock;
+  readonly events: PortalEvents;
+}
 
 export interface PortalServer extends AsyncDisposable {
   readonly address: ListenAddress;
+  /** For links. */
+  readonly url: string;
 }
 
-const headers = {
-  "content-type": "text/html; charset=utf-8",
+const bodyBytesMax = 64 << 10;
+/** Head and body together; looked at once a second. */
+const requestMsMax = 30_000;
+const times = { headersMsMax: 19_000, keepAliveMs: 75_000 };
+
+const securityHeaders = {
   "content-security-policy":
-    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
+    "base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
   "referrer-policy": "no-referrer",
   "x-content-type-options": "nosniff",
+  "x-frame-options": "DENY",
 };
 
-/** `apiUrl` is what both name; it comes from the configuration. */
-export async function openPortal(listen: ListenAddress, apiUrl: string): Promise<PortalServer> {
-  const front = frontPage(apiUrl);
-  const openApi = JSON.stringify(openApiDocument(apiUrl), null, 2);
-  const server = createServer(({ method, url }, response) => {
-    if (method !== "GET") response.writeHead(404, headers).end(notFound);
-    else if (url === "/") response.writeHead(200, headers).end(front);
-    else if (url === "/openapi.json")
-      response.writeHead(200, { ...headers, "content-type": "application/json" }).end(openApi);
-    else response.writeHead(404, headers).end(notFound);
+export async function openPortal(deps: PortalDeps): Promise<PortalServer> {
+  const { clock, tls, listen, publicUrl, apiUrl } = deps;
+  // Links name the port, so it is open before the routes are made; who comes meanwhile waits for them.
+  const complete = Promise.withResolvers<void>();
+  const app = fastify({
+    serverFactory: (listener) =>
+      createListener((request, response) => void complete.promise.then(() => listener(request, response)), times, tls),
+    genReqId: () => uuidv7(clock),
+    bodyLimit: bodyBytesMax,
+    exposeHeadRoutes: false,
+    routerOptions: { maxParamLength: 200 },
+    ajv: { customOptions: { allErrors: true, coerceTypes: false, removeAdditional: false, useDefaults: false } },
+    clientErrorHandler(error, socket) {
+      if (!socket.writable) return void socket.destroy();
+      answerRaw(socket, error.code === "ERR_HTTP_REQUEST_TIMEOUT" ? "timeout" : "malformed", uuidv7(clock));
+    },
+    // Such as a path that cannot be decoded.
+    frameworkErrors: (_error, _request, reply: FastifyReply) => sendNotFound(reply),
   });
-  const port = await listenOn(server, listen, "portal");
+  app.server.requestTimeout = requestMsMax;
+  const port = await listenOn(app.server, listen, "portal");
+  const address = { host: listen.host, port };
+  const url = (publicUrl ?? `http${tls ? "s" : ""}://${formatListen(address)}`).replace(/\/$/, "");
+
+  app.addHook("onRequest", async (request, reply) => {
+    void reply.headers(securityHeaders);
+    if (tls) void reply.header("strict-transport-security", "max-age=31536000");
+    requireOneHost(request.raw);
+  });
+  app.setNotFoundHandler((_request, reply) => sendNotFound(reply));
+  const front = frontPage(apiUrl);
+  app.get("/", (_request, reply) => reply.headers(pageHeaders).send(front));
+  app.get("/openapi.json", (_request, reply) => reply.send(openApiDocument(apiUrl)));
+  app.get("/api/openapi.json", (_request, reply) => reply.send(portalOpenApi(contract, url)));
+  const ipLimit = new IpLimit(deps.limits, clock);
+  const addressOf = createClientAddress(deps.limits.trustedProxies);
+  const routeDeps: RouteDeps = {
+    sessions: deps.sessions,
+    admit: (request) => ipLimit.admit(addressOf(request)),
+    addressOf,
+    ownOrigin: publicUrl && new URL(publicUrl).origin,
+    isTls: tls !== undefined,
+    events: deps.events,
+  };
+  await app.register((api) => addRoutes(api, contract, deps.handlers(url), routeDeps), { prefix: "/api" });
+  await app.ready();
+  complete.resolve();
   return {
-    address: { host: listen.host, port },
-    [Symbol.asyncDispose]: () => closeServer(server),
+    address,
+    url,
+    async [Symbol.asyncDispose]() {
+      await closeServer(app.server);
+      await app.close();
+    },
   };
 }
 
-const notFound = "<!doctype html><title>Not found</title><h1>Not found</h1>";
+const pageHeaders = {
+  "content-type": "text/html; charset=utf-8",
+  "content-security-policy":
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+};
+
+function sendNotFound(reply: FastifyReply): void {
+  void reply.status(404).headers(pageHeaders).send("<!doctype html><title>Not found</title><h1>Not found</h1>");
+}
 
 function frontPage(apiUrl: string): string {
   return `<!doctype html>
@@ -45,7 +128,7 @@ function frontPage(apiUrl: string): string {
 <style>:root { color-scheme: light dark } body { font: 1rem/1.5 system-ui, sans-serif; max-width: 40rem; margin: 4rem auto; padding: 0 1rem }</style>
 <h1>Weiche</h1>
 <p>The API answers at <code>${escapeHtml(apiUrl)}</code>; every request carries <code>Authorization: Bearer</code> and a key. <a href="/openapi.json">Its description for tools</a> (OpenAPI 3.1).</p>
-<p>Accounts, keys and usage are managed with the command <code>weiche</code> on the router's host: <code>npx weiche --help</code>.</p>
+<p>Accounts, keys and usage are managed through the portal's own API (<a href="/api/openapi.json">its description</a>) and with the command <code>weiche</code> on the router's host: <code>npx weiche --help</code>.</p>
 </html>
 `;
 }

@@ -1,0 +1,109 @@
+/** What an entry of the portal's contract is, and the pieces that many entries are made of. Only data: browsers read it too. */
+import { Type, type Static, type TObject, type TSchema } from "typebox";
+
+/** `nobody`: without a session, which one with a session may do as well. */
+export type Principal = "owner" | "admin" | "member" | "nobody";
+
+export interface Route {
+  readonly method: "GET" | "POST" | "PATCH" | "DELETE";
+  /** Below `/api`, with its parameters as `:name`. */
+  readonly path: string;
+  readonly summary: string;
+  /** Who may; everybody else is refused. */
+  readonly roles: readonly Principal[];
+  readonly params?: TObject;
+  readonly query?: TObject;
+  readonly body?: TObject;
+  /** Absent: an empty answer with status 204, or the stream. */
+  readonly reply?: TSchema;
+  /** Of a reply. Absent: 200. */
+  readonly status?: 201;
+  /** The media type of an answer that the handler writes itself. */
+  readonly stream?: "text/csv" | "text/event-stream";
+}
+
+export type Routes = Readonly<Record<string, Route>>;
+
+/** Views are read, so a reply may hold what nobody may change. */
+type Frozen<T> = T extends object ? { readonly [Name in keyof T]: Frozen<T[Name]> } : T;
+
+/** What a client gets. */
+export type Reply<R extends Route> = R["reply"] extends TSchema ? Frozen<Static<R["reply"]>> : void;
+/** What a client sends; `undefined` where the route takes nothing. */
+export type Part<R extends Route, Name extends "params" | "query" | "body"> = R[Name] extends TSchema
+  ? Static<R[Name]>
+  : undefined;
+
+export const everybody = ["owner", "admin", "member"] as const;
+export const administrators = ["owner", "admin"] as const;
+
+const closed = { additionalProperties: false } as const;
+
+/** An object with these members and no others. */
+export function object<P extends Record<string, TSchema>>(members: P, options: object = {}) {
+  return Type.Object(members, { ...closed, ...options });
+}
+
+export function orNull<T extends TSchema>(schema: T) {
+  return Type.Union([schema, Type.Null()]);
+}
+
+export const id = Type.String({ pattern: "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" });
+export const byId = object({ id });
+/** Neither blank nor with control characters, which could forge lines on a screen. */
+export const name = Type.String({
+  minLength: 1,
+  maxLength: 200,
+  pattern: "^(?=.*\\S)[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]+$",
+});
+export const email = Type.String({
+  maxLength: 254,
+  pattern: "^[^@\\s\\u0000-\\u001f\\u007f-\\u009f]+@[^@\\s\\u0000-\\u001f\\u007f-\\u009f]+$",
+});
+/** A German day, such as `2026-11-21`. */
+export const day = Type.String({ pattern: "^\\d{4}-\\d{2}-\\d{2}$" });
+/** An instant, such as `2026-11-21T13:00:00Z`. */
+export const instant = Type.String({
+  maxLength: 40,
+  pattern: "^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,9})?)?(Z|[+-]\\d{2}:\\d{2})$",
+});
+/** A decimal number with up to three places; the portal always writes three. */
+export const credits = Type.String({ pattern: "^\\d{1,12}(\\.\\d{1,3})?$" });
+export const cents = Type.Integer();
+export const count = Type.Integer({ minimum: 0 });
+/** Catalogue ids; null: every model. */
+export const modelList = orNull(
+  Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { minItems: 1, maxItems: 200, uniqueItems: true }),
+);
+export const role = Type.Enum(["owner", "admin", "member"]);
+
+const pageSizeDefault = 50;
+const pageSizeMax = 200;
+
+/** A page of a list that the server filters and sorts. The names to sort by; the first is the default. */
+export function pageQuery<const S extends readonly [string, ...string[]], P extends Record<string, TSchema>>(
+  sorts: S,
+  more: P,
+) {
+  return object({
+    page: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000, description: "From 1." })),
+    pageSize: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: pageSizeMax, description: `${pageSizeDefault} unless given.` }),
+    ),
+    search: Type.Optional(Type.String({ maxLength: 200 })),
+    sort: Type.Optional(Type.Enum([...sorts] as [...S])),
+    order: Type.Optional(Type.Enum(["asc", "desc"])),
+    ...more,
+  });
+}
+
+/** `total`: all that the filter lets through, on every page. */
+export function pageOf<T extends TSchema>(item: T) {
+  return object({ items: Type.Array(item), total: count, page: count, pageSize: count });
+}
+
+/** Which rows of a list a query asks for. */
+export function pageWindow(query: { readonly page?: number; readonly pageSize?: number }) {
+  const { page = 1, pageSize = pageSizeDefault } = query;
+  return { page, pageSize, limit: pageSize, offset: (page - 1) * pageSize };
+}
