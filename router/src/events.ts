@@ -5,6 +5,7 @@ import type { KeyCacheEvents } from "./access/key-cache.ts";
 import type { AdminEvents } from "./admin/admin-api.ts";
 import type { ApiEvents } from "./api/exchange.ts";
 import type { EvaluatorEvents } from "./credits/evaluator.ts";
+import type { Refusals, RefusalsEvents } from "./credits/refusals.ts";
 import type { UsageLedgerEvents } from "./credits/usage-ledger.ts";
 import type { DatabaseEvents } from "./db/database.ts";
 import type { LiveRouterEvents } from "./db/live-routers.ts";
@@ -13,8 +14,9 @@ import type { DataConnectionsEvents } from "./nodes/data-connections.ts";
 import type { NodeLinkEvents } from "./nodes/node-link-session.ts";
 import type { NodeWishEvents } from "./nodes/node-wishes.ts";
 
-export function createApiEvents(log: Log, metrics: Metrics): ApiEvents {
+export function createApiEvents(log: Log, metrics: Metrics, refusals: Pick<Refusals, "count">): ApiEvents {
   return {
+    requestRefused: (of, code) => refusals.count(of, code),
     requestFinished(facts) {
       const {
         endpoint,
@@ -111,7 +113,7 @@ export function createAdminEvents(log: Log): AdminEvents {
 export function createDatabaseEvents(
   log: Log,
   metrics: Metrics,
-): DatabaseEvents & KeyCacheEvents & UsageLedgerEvents & EvaluatorEvents {
+): DatabaseEvents & KeyCacheEvents & UsageLedgerEvents & EvaluatorEvents & RefusalsEvents {
   const failed = (what: string, message: string) => (error: unknown) => {
     metrics.databaseErrors.inc({ what });
     log.warn(describeError(error), message);
@@ -138,6 +140,7 @@ export function createDatabaseEvents(
       log.debug({ ...evaluation }, "credits evaluated");
     },
     creditsNotEvaluated: failed("credits", "credits could not be evaluated; limits hold as they were"),
+    refusalsNotStored: failed("refusals", "counts of refused requests could not be stored; they are kept in memory"),
     usageDaysFailed: failed("usage-days", "partitions of usage records could not be made or dropped"),
   };
 }

@@ -21,7 +21,7 @@ import { PageRefusal } from "./gateway/html-pages.ts";
 import { IpLimit } from "./gateway/ip-limit.ts";
 import { createListener, requireOneHost, type ListenerTimes, type ServerCertificate } from "./gateway/listener.ts";
 import { answerRaw } from "./gateway/raw-answer.ts";
-import { isExpected, refuse } from "./gateway/refuse.ts";
+import { isExpected, refusalCodeOf, refuse } from "./gateway/refuse.ts";
 
 export interface ApiServerDeps extends Pick<
   GenerateDeps,
@@ -117,6 +117,8 @@ export function createApiServer(deps: ApiServerDeps): ApiServer {
       await handler(exchange);
     } catch (error) {
       if (!isExpected(error)) events.requestFailed(exchange.id, error);
+      const code = refusalCodeOf(error);
+      if (code && exchange.identity && !exchange.settled) events.requestRefused(exchange.identity, code);
       refuse(exchange, error, clock, times.discardMs);
     }
   }

@@ -16,6 +16,7 @@ import {
 } from "@weiche/shared/ids.ts";
 import type { Caller, KeyCache, KeyRefusal } from "../src/access/caller.ts";
 import type { FinishedRequest } from "../src/api/exchange.ts";
+import type { RefusalCode } from "../src/credits/refusal-codes.ts";
 import { MemoryLimiter } from "../src/limits/memory.ts";
 import type { Placement, PlacementRequest } from "../src/nodes/placement.ts";
 import { NodeLost, type AnswerEnding, type Upstream, type UpstreamRequest } from "../src/nodes/upstream.ts";
@@ -136,6 +137,8 @@ export interface Harness extends AsyncDisposable {
   readonly finished: FinishedRequest[];
   /** Errors that are bugs. */
   readonly failures: unknown[];
+  /** As they are counted, of known keys. */
+  readonly refused: RefusalCode[];
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Answer>;
   get(path: string, headers?: Record<string, string>): Promise<Answer>;
   fetch(path: string, init?: RequestInit): Promise<Answer>;
@@ -175,6 +178,7 @@ export async function startApi(options: HarnessOptions = {}): Promise<Harness> {
   const placement: Harness["placement"] = { names: ["n1", "n2"], asked: [] };
   const finished: FinishedRequest[] = [];
   const failures: unknown[] = [];
+  const refused: RefusalCode[] = [];
   const place = (request: PlacementRequest, exclude: ReadonlySet<NodeId>): Placement => {
     placement.asked.push(request);
     if (placement.refused) return { refused: placement.refused };
@@ -191,6 +195,7 @@ export async function startApi(options: HarnessOptions = {}): Promise<Harness> {
     events: {
       requestFinished: (facts) => finished.push(facts),
       requestFailed: (_id, error) => failures.push(error),
+      requestRefused: (_of, code) => refused.push(code),
     },
     config: {
       listen: { api: { host: "127.0.0.1", port: 0 } },
@@ -217,6 +222,7 @@ export async function startApi(options: HarnessOptions = {}): Promise<Harness> {
     placement,
     finished,
     failures,
+    refused,
     fetch: request,
     get: (path, headers = {}) => request(path, { headers: { authorization, ...headers } }),
     post: (path, body, headers = {}) =>

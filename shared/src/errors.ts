@@ -26,12 +26,19 @@ export class ApiError extends Error {
   readonly kind: ApiErrorKind;
   readonly param: string | null;
   readonly retryAfterSeconds: number | undefined;
+  /** Which of several reasons, in a word for whoever counts them. The client reads the message. */
+  readonly reason: string | undefined;
 
-  constructor(kind: ApiErrorKind, message: string, more: { param?: string; retryAfterSeconds?: number } = {}) {
+  constructor(
+    kind: ApiErrorKind,
+    message: string,
+    more: { param?: string; retryAfterSeconds?: number; reason?: string } = {},
+  ) {
     super(message);
     this.kind = kind;
     this.param = more.param ?? null;
     this.retryAfterSeconds = more.retryAfterSeconds;
+    this.reason = more.reason;
   }
 
   get status(): number {

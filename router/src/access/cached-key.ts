@@ -2,12 +2,9 @@
 import type { Pool } from "pg";
 import { asId, type AccountId, type KeyId, type ModelId, type UserId } from "@weiche/shared/ids.ts";
 import { packages, type PackageName } from "../accounts/packages.ts";
-import type { Caller, KeyRefusal } from "./caller.ts";
+import type { Caller, Identity, KeyRefusal } from "./caller.ts";
 
-export interface CachedKey {
-  readonly accountId: AccountId;
-  readonly userId: UserId;
-  readonly keyId: KeyId;
+export interface CachedKey extends Identity {
   readonly revoked: boolean;
   readonly expiresMs: number;
   readonly userBlocked: boolean;
@@ -20,12 +17,12 @@ export interface CachedKey {
 
 /** Reasons in the order of the service: first those of the key, then the package, then its quota. */
 export function judge(key: CachedKey, nowMs: number): Caller | KeyRefusal {
-  if (key.revoked) return { refused: "invalid_api_key", why: "revoked" };
-  if (key.expiresMs <= nowMs) return { refused: "invalid_api_key", why: "expired" };
-  if (key.userBlocked) return { refused: "invalid_api_key", why: "user-blocked" };
-  if (key.limitReachedUntilMs > nowMs) return { refused: "invalid_api_key", why: "blocked-by-limit" };
+  if (key.revoked) return { refused: "invalid_api_key", why: "revoked", of: key };
+  if (key.expiresMs <= nowMs) return { refused: "invalid_api_key", why: "expired", of: key };
+  if (key.userBlocked) return { refused: "invalid_api_key", why: "user-blocked", of: key };
+  if (key.limitReachedUntilMs > nowMs) return { refused: "invalid_api_key", why: "blocked-by-limit", of: key };
   const term = key.terms.find(({ startMs, endMs }) => startMs <= nowMs && nowMs < endMs);
-  if (!term) return { refused: "no_package" };
+  if (!term) return { refused: "no_package", of: key };
   if (key.exhaustedUntilMs > nowMs) return { refused: "insufficient_quota", caller: term.caller };
   return term.caller;
 }
@@ -37,13 +34,28 @@ export interface Lookup {
 }
 
 /** Reads a key by its hash, together with the number of the last change, in one snapshot. */
-export async function lookUpKey(pool: Pool, hash: string): Promise<Lookup> {
-  const { rows } = await pool.query<Row>({ name: "look-up-key", text: lookUpSql, values: [hash] });
+export function lookUpKey(pool: Pool, hash: string): Promise<Lookup> {
+  return lookUp(pool, "look-up-key", lookUpSql("api_keys k on k.hash = $1"), hash);
+}
+
+/**
+ * The key by which a signed-in user tries the models: nobody has its value, its id is the user's, and it is restricted
+ * like its user and no further.
+ */
+export async function lookUpTestChat(pool: Pool, userId: UserId): Promise<CachedKey | undefined> {
+  const settings = ["revoked_at", "limit_reached_until", "expires_at"].map((name) => `null::timestamptz as ${name}`);
+  const itself = `select id, id as user_id, account_id, ${settings.join(", ")}, null::text[] as allowed_models from users`;
+  const { key } = await lookUp(pool, "look-up-test-chat", lookUpSql(`(${itself}) k on k.id = $1`), userId);
+  return key;
+}
+
+async function lookUp(pool: Pool, name: string, text: string, value: string): Promise<Lookup> {
+  const { rows } = await pool.query<Row>({ name, text, values: [value] });
   const row = rows[0]!;
   return { number: row.number, key: row.key_id === null ? undefined : toCachedKey(row) };
 }
 
-const lookUpSql = `
+const lookUpSql = (keys: string) => `
   select c.number, k.id as key_id, k.user_id, k.account_id, k.revoked_at is not null as revoked, u.blocked,
     ${epochMs("k.expires_at")} as expires_ms,
     ${epochMs("greatest(k.limit_reached_until, u.limit_reached_until)")} as limit_ms,
@@ -52,7 +64,7 @@ const lookUpSql = `
     array(select jsonb_build_array(s.package, ${epochMs("s.started_at")}, ${epochMs("s.ended_at")})
           from subscriptions s where s.account_id = a.id order by s.started_at desc limit 2) as terms
   from change_counter c
-  left join api_keys k on k.hash = $1
+  left join ${keys}
   left join users u on u.id = k.user_id
   left join accounts a on a.id = k.account_id`;
 

@@ -1,10 +1,13 @@
 /** Who asks: what a request needs to know of the key behind it. Made by the key cache from the headers alone. */
 import type { AccountId, KeyId, ModelId, UserId } from "@weiche/shared/ids.ts";
 
-export interface Caller {
+export interface Identity {
   readonly accountId: AccountId;
   readonly userId: UserId;
   readonly keyId: KeyId;
+}
+
+export interface Caller extends Identity {
   /** Intersection of the user's and the key's restriction; undefined: every model. */
   readonly allowedModels: ReadonlySet<ModelId> | undefined;
   readonly requestsPerMinute: number;
@@ -16,8 +19,10 @@ export type KeyRefusal =
   | {
       readonly refused: "invalid_api_key";
       readonly why: "unknown" | "revoked" | "expired" | "blocked-by-limit" | "user-blocked";
+      /** Absent: of a key that nobody has. */
+      readonly of?: Identity;
     }
-  | { readonly refused: "no_package" }
+  | { readonly refused: "no_package"; readonly of?: Identity }
   /** The model list stays open to this caller. */
   | { readonly refused: "insufficient_quota"; readonly caller: Caller };
 

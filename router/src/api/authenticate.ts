@@ -2,6 +2,8 @@
 import type { IncomingMessage } from "node:http";
 import { ApiError } from "@weiche/shared/errors.ts";
 import type { Caller, KeyCache, KeyRefusal } from "../access/caller.ts";
+import type { RefusalReason } from "../credits/refusal-codes.ts";
+import type { Exchange } from "./exchange.ts";
 
 /** What a known key is refused with is told; a missing key and a wrong one look alike. */
 const keyMessages: Record<(KeyRefusal & { refused: "invalid_api_key" })["why"], string> = {
@@ -12,22 +14,39 @@ const keyMessages: Record<(KeyRefusal & { refused: "invalid_api_key" })["why"], 
   "user-blocked": "The user of this API key is blocked.",
 };
 
+const reasons: Partial<Record<keyof typeof keyMessages, RefusalReason>> = {
+  revoked: "key_revoked",
+  expired: "key_expired",
+  "blocked-by-limit": "key_blocked_by_limit",
+  "user-blocked": "user_blocked",
+};
+
 export interface Authenticated {
   readonly caller: Caller;
   readonly quotaExhausted: boolean;
 }
 
 /** Throws 400 for two different credentials, 401 for a key that is not accepted, 403 without a package. */
-export async function authenticate(request: IncomingMessage, keys: KeyCache): Promise<Authenticated> {
-  const key = bearerKey(request);
-  const found = key === undefined ? ({ refused: "invalid_api_key", why: "unknown" } as const) : await keys.find(key);
-  if (!("refused" in found)) return { caller: found, quotaExhausted: false };
+export async function authenticate(exchange: Exchange, keys: KeyCache): Promise<Authenticated> {
+  const key = bearerKey(exchange.request);
+  return accept(exchange, key === undefined ? { refused: "invalid_api_key", why: "unknown" } : await keys.find(key));
+}
+
+/** Who it is, as far as it is known, is written down on the exchange also if they are refused. */
+export function accept(exchange: Exchange, found: Caller | KeyRefusal): Authenticated {
+  if (!("refused" in found)) {
+    exchange.identity = found;
+    return { caller: found, quotaExhausted: false };
+  }
   switch (found.refused) {
     case "invalid_api_key":
-      throw new ApiError("invalid_api_key", keyMessages[found.why]);
+      exchange.identity = found.of;
+      throw new ApiError("invalid_api_key", keyMessages[found.why], { reason: reasons[found.why] });
     case "no_package":
+      exchange.identity = found.of;
       throw new ApiError("no_package", "This account has no active package.");
     case "insufficient_quota":
+      exchange.identity = found.caller;
       return { caller: found.caller, quotaExhausted: true };
   }
 }

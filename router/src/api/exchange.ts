@@ -5,6 +5,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "@weiche/shared/clock.ts";
 import { asId, uuidv7, type AccountId, type KeyId, type ModelId, type RequestId } from "@weiche/shared/ids.ts";
+import type { Identity } from "../access/caller.ts";
+import type { RefusalCode } from "../credits/refusal-codes.ts";
 
 export type Endpoint = "chat" | "completions" | "embeddings" | "models" | "other";
 
@@ -35,6 +37,8 @@ export interface FinishedRequest {
 
 export interface ApiEvents {
   requestFinished(facts: FinishedRequest): void;
+  /** A request of a known key was refused. */
+  requestRefused(of: Identity, code: RefusalCode): void;
   /** A bug of ours, answered with 500 or a cut connection. */
   requestFailed(requestId: RequestId, error: unknown): void;
 }
@@ -53,8 +57,7 @@ export class Exchange {
   status = 0;
   errorCode: string | undefined;
   model: ModelId | undefined;
-  accountId: AccountId | undefined;
-  keyId: KeyId | undefined;
+  identity: Identity | undefined;
   attempts = 0;
   firstByteAtMs: number | undefined;
   bytesSent = 0;
@@ -125,7 +128,7 @@ export class Exchange {
   }
 
   finishedAt(nowMs: number): FinishedRequest {
-    const { errorCode, model, accountId, keyId, firstByteAtMs } = this;
+    const { errorCode, model, identity, firstByteAtMs } = this;
     return {
       requestId: this.id,
       endpoint: this.endpoint,
@@ -136,8 +139,7 @@ export class Exchange {
       bytesSent: this.bytesSent,
       ...(errorCode === undefined ? {} : { errorCode }),
       ...(model === undefined ? {} : { model }),
-      ...(accountId === undefined ? {} : { accountId }),
-      ...(keyId === undefined ? {} : { keyId }),
+      ...(identity === undefined ? {} : { accountId: identity.accountId, keyId: identity.keyId }),
       ...(firstByteAtMs === undefined ? {} : { firstByteMs: firstByteAtMs - this.startedAtMs }),
     };
   }

@@ -6,10 +6,11 @@ import { ApiError } from "@weiche/shared/errors.ts";
 import type { NodeId } from "@weiche/shared/ids.ts";
 import { nodePaths, type NodePath } from "@weiche/shared/node-protocol.ts";
 import type { Caller, KeyCache } from "../access/caller.ts";
+import type { RefusalReason } from "../credits/refusal-codes.ts";
 import type { Limiter } from "../limits/limiter.ts";
 import type { Placement, PlacementRequest } from "../nodes/placement.ts";
 import { NodeLost, type Upstream } from "../nodes/upstream.ts";
-import { authenticate, quotaExhausted } from "./authenticate.ts";
+import { authenticate, quotaExhausted, type Authenticated } from "./authenticate.ts";
 import type { ByteBudget } from "./byte-budget.ts";
 import type { BodyReaders } from "./body-readers.ts";
 import type { Exchange } from "./exchange.ts";
@@ -41,14 +42,22 @@ const attemptsMax = 2;
 const maintenanceRetrySeconds = 5;
 
 export async function generate(exchange: Exchange, path: NodePath, deps: GenerateDeps): Promise<void> {
-  const { caller, quotaExhausted: noQuota } = await authenticate(exchange.request, deps.keys);
-  exchange.accountId = caller.accountId;
-  exchange.keyId = caller.keyId;
+  await generateAs(exchange, await authenticate(exchange, deps.keys), path, deps);
+}
+
+/** For a caller that is known already. `given`: a body that has come already, instead of the request's own. */
+export async function generateAs(
+  exchange: Exchange,
+  { caller, quotaExhausted: noQuota }: Authenticated,
+  path: NodePath,
+  deps: GenerateDeps,
+  given?: Buffer,
+): Promise<void> {
   if (noQuota) throw quotaExhausted();
   await enterLimits(exchange, caller, deps.limiter);
   limitDuration(exchange, deps);
-  const body = await HeldBody.reserve(expectedBytes(exchange.request), deps.budget, exchange);
-  body.fill(await readBody(exchange, deps.times, deps.clock));
+  const body = await HeldBody.reserve(given?.length ?? expectedBytes(exchange.request), deps.budget, exchange);
+  body.fill(given ?? (await readBody(exchange, deps.times, deps.clock)));
   const facts = await deps.readers.read(path, body);
   const entry = findModel(facts.model, caller, deps.catalogue());
   exchange.model = entry.id;
@@ -66,7 +75,8 @@ async function enterLimits(exchange: Exchange, caller: Caller, limiter: Limiter)
     decision.limit === "minute"
       ? `The limit of ${requestsPerMinute} requests per minute of this account is reached.`
       : `The limit of ${parallelRequests} parallel requests of this account is reached.`;
-  throw new ApiError("rate_limit_exceeded", message, { retryAfterSeconds: decision.retryAfterMs / 1_000 });
+  const reason: RefusalReason = `rate_limit_${decision.limit}`;
+  throw new ApiError("rate_limit_exceeded", message, { retryAfterSeconds: decision.retryAfterMs / 1_000, reason });
 }
 
 function limitDuration(exchange: Exchange, { clock, requestMsMax, times }: GenerateDeps): void {

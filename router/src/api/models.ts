@@ -11,9 +11,7 @@ export interface ModelsDeps {
 }
 
 export async function listModels(exchange: Exchange, { keys, catalogue }: ModelsDeps): Promise<void> {
-  const { caller } = await authenticate(exchange.request, keys);
-  exchange.accountId = caller.accountId;
-  exchange.keyId = caller.keyId;
+  const { caller } = await authenticate(exchange, keys);
   const data = modelsOf(caller, catalogue()).map(({ id, factors }) => ({
     id,
     object: "model",

@@ -1,8 +1,9 @@
 /** The one exit for everything that is not answered: an error body or a page, and an answer that stays readable. */
 import type { Clock } from "@weiche/shared/clock.ts";
-import { ApiError, asApiError, errorBody, errorHeaders, type ErrorBody } from "@weiche/shared/errors.ts";
+import { ApiError, apiErrors, asApiError, errorBody, errorHeaders, type ErrorBody } from "@weiche/shared/errors.ts";
 import { ClientGone, type Exchange } from "../api/exchange.ts";
 import { NodeRefusal } from "../api/node-refusal.ts";
+import { refusalCodes, type RefusalCode } from "../credits/refusal-codes.ts";
 import { htmlPage, PageRefusal } from "./html-pages.ts";
 
 /**
@@ -42,6 +43,22 @@ function discardBody({ request, response }: Exchange, clock: Clock, discardMs: n
     response.end();
   });
   request.resume();
+}
+
+/** undefined: nobody was told anything. */
+export function refusalCodeOf(error: unknown): RefusalCode | undefined {
+  if (error instanceof ClientGone) return undefined;
+  if (error instanceof PageRefusal) return error.status === 413 ? "too_large" : undefined;
+  if (error instanceof ApiError) return knownCode(error.reason ?? error.kind);
+  if (!(error instanceof NodeRefusal)) return "internal";
+  const { type, code } = error.body.error;
+  if (error.status === 400)
+    return type === apiErrors.context_window_exceeded.type ? "context_window_exceeded" : "invalid_request";
+  return knownCode(code);
+}
+
+function knownCode(word: string): RefusalCode {
+  return Object.hasOwn(refusalCodes, word) ? (word as RefusalCode) : "internal";
 }
 
 interface Refusal {

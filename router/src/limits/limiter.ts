@@ -10,6 +10,12 @@ export type LimitDecision =
   | { readonly admitted: true }
   | { readonly admitted: false; readonly limit: "minute" | "parallel"; readonly retryAfterMs: number };
 
+export interface LimitUse {
+  /** Requests admitted within the last 60 s. */
+  readonly lastMinute: number;
+  readonly parallel: number;
+}
+
 export interface Limiter {
   /**
    * Decides both limits at once: a true sliding window of 60 s and a set of live request ids. A refusal by one limit
@@ -18,4 +24,6 @@ export interface Limiter {
   enter(account: AccountId, request: RequestId, limits: AccountLimits): LimitDecision | Promise<LimitDecision>;
   /** Gives the parallel place back. Harmless for an id that is not in. */
   leave(account: AccountId, request: RequestId): void;
+  /** What of the limits is used now, over all routers that share them. Changes nothing. */
+  use(account: AccountId): LimitUse | Promise<LimitUse>;
 }

@@ -1,7 +1,7 @@
 /** Limits of accounts in the memory of one router. */
 import type { Clock } from "@weiche/shared/clock.ts";
 import type { AccountId, RequestId } from "@weiche/shared/ids.ts";
-import type { AccountLimits, LimitDecision, Limiter } from "./limiter.ts";
+import type { AccountLimits, LimitDecision, Limiter, LimitUse } from "./limiter.ts";
 
 export const windowMs = 60_000;
 /** A running request may take long; a place may also be free at once. */
@@ -43,6 +43,13 @@ export class MemoryLimiter implements Limiter {
 
   leave(account: AccountId, request: RequestId): void {
     this.#accounts.get(account)?.live.delete(request);
+  }
+
+  use(account: AccountId): LimitUse {
+    const use = this.#accounts.get(account);
+    if (!use) return { lastMinute: 0, parallel: 0 };
+    dropOld(use.admittedAtMs, this.#clock.monotonicMs());
+    return { lastMinute: use.admittedAtMs.length, parallel: use.live.size };
   }
 
   /** Accounts that are remembered. */

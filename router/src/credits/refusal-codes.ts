@@ -1,0 +1,58 @@
+/** Why requests are refused, in words of our own: finer than the API's codes, and each with what helps against it. */
+import type { ApiErrorKind } from "@weiche/shared/errors.ts";
+
+/** A word for the client, which has the sentence. */
+export type RefusalAdvice =
+  | "use-another-key"
+  | "raise-limit"
+  | "ask-administrator"
+  | "order-package"
+  | "larger-package"
+  | "slow-down"
+  | "fewer-parallel"
+  | "correct-request"
+  | "shorten-request"
+  | "choose-allowed-model"
+  | "retry-later";
+
+interface RefusalFacts {
+  readonly status: number;
+  readonly advice: RefusalAdvice;
+}
+
+/** `key_…` and `user_blocked` are the kinds of 401 for a key that exists, `rate_limit_…` those of `rate_limit_exceeded`. */
+export const refusalCodes = {
+  key_revoked: { status: 401, advice: "use-another-key" },
+  key_expired: { status: 401, advice: "use-another-key" },
+  key_blocked_by_limit: { status: 401, advice: "raise-limit" },
+  user_blocked: { status: 401, advice: "ask-administrator" },
+  no_package: { status: 403, advice: "order-package" },
+  insufficient_quota: { status: 429, advice: "larger-package" },
+  rate_limit_minute: { status: 429, advice: "slow-down" },
+  rate_limit_parallel: { status: 429, advice: "fewer-parallel" },
+  too_large: { status: 413, advice: "shorten-request" },
+  invalid_request: { status: 400, advice: "correct-request" },
+  context_window_exceeded: { status: 400, advice: "shorten-request" },
+  key_model_access_denied: { status: 403, advice: "choose-allowed-model" },
+  internal: { status: 500, advice: "retry-later" },
+  model_switching: { status: 503, advice: "retry-later" },
+  model_unavailable: { status: 503, advice: "retry-later" },
+  overloaded: { status: 503, advice: "retry-later" },
+  no_node_available: { status: 503, advice: "retry-later" },
+  maintenance: { status: 503, advice: "retry-later" },
+  timeout: { status: 504, advice: "shorten-request" },
+} as const satisfies Record<
+  Exclude<ApiErrorKind, "invalid_api_key" | "rate_limit_exceeded"> | RefusalReason | "too_large",
+  RefusalFacts
+>;
+
+export type RefusalCode = keyof typeof refusalCodes;
+
+/** What an error of the API leaves open. */
+export type RefusalReason =
+  | "key_revoked"
+  | "key_expired"
+  | "key_blocked_by_limit"
+  | "user_blocked"
+  | "rate_limit_minute"
+  | "rate_limit_parallel";
