@@ -1,8 +1,9 @@
 /** `npm start -- --gguf FILE`: the demonstration with one more model in its chat slot. */
-import { closeSync, mkdirSync, openSync, readFileSync, readSync, writeFileSync } from "node:fs";
+import { closeSync, fstatSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { parse, stringify } from "yaml";
 import { StartError } from "@weiche/shared/directory-lock.ts";
+import { GgufError, ggufBytesNeeded } from "./gguf-file.ts";
 
 interface AgentFile {
   slots: { engines: { model: string; directory?: string; command: string[]; [key: string]: unknown }[] }[];
@@ -47,11 +48,11 @@ export function writeGgufConfig(file: string, dataDir: string): { router: string
 function requireGguf(file: string): void {
   try {
     using opened = openFile(file);
-    const magic = Buffer.alloc(4);
-    readSync(opened.descriptor, magic);
-    if (magic.toString("latin1") !== "GGUF") throw new StartError(`${file} is not a GGUF file`);
+    const needed = ggufBytesNeeded(opened.descriptor);
+    const { size } = fstatSync(opened.descriptor);
+    if (size < needed) throw new GgufError(`is cut off: ${size} of its ${needed} bytes are there`);
   } catch (error) {
-    if (error instanceof StartError) throw error;
+    if (error instanceof GgufError) throw new StartError(`${file} ${error.message}`);
     throw new StartError(`cannot read ${file}: ${(error as NodeJS.ErrnoException).code}`);
   }
 }
