@@ -255,6 +255,30 @@ describe("a quote", () => {
     expect(await accounts.subscriptions.change(accountId, wish, renewed)).toMatchObject({ package: "Business" });
   });
 
+  test("without a price is ordered once, too, and the same wish can be ordered again later", async () => {
+    const cancel = { action: "cancel" } as const;
+    const order = async () => {
+      const { quoteId } = await accounts.subscriptions.preview(accountId, cancel);
+      await accounts.subscriptions.change(accountId, cancel, quoteId);
+      expect(await accounts.subscriptions.change(accountId, cancel, quoteId)).toMatchObject({
+        pending: { change: "cancellation" },
+      });
+      return quoteId;
+    };
+    const first = await order();
+    await accounts.subscriptions.change(accountId, { action: "withdraw" });
+    expect(await accounts.subscriptions.change(accountId, cancel, first)).toMatchObject({ pending: null });
+    expect(await order()).not.toBe(first);
+    expect(await refusal(accounts.subscriptions.change(accountId, { action: "withdraw" }, first))).toBe("price_changed");
+  });
+
+  test("of a change at the end of the period does not hold in the next one", async () => {
+    const cancel = { action: "cancel" } as const;
+    const { quoteId } = await accounts.subscriptions.preview(accountId, cancel);
+    until("2026-12-14T00:00");
+    expect(await refusal(accounts.subscriptions.change(accountId, cancel, quoteId))).toBe("price_changed");
+  });
+
   test("does not hold for another package or account, or after another change", async () => {
     const { quoteId } = await accounts.subscriptions.preview(accountId, wish);
     const other = { action: "upgrade", package: "Business Plus" } as const;

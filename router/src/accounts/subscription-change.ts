@@ -9,7 +9,6 @@ import { periodOf, toTerm } from "./subscription.ts";
 
 export interface LockedSubscription {
   readonly terms: readonly Term[];
-  readonly quoteIds: readonly string[];
   /** Never before an earlier change. */
   readonly nowMs: number;
 }
@@ -34,7 +33,6 @@ export async function lockSubscription(
     .execute();
   return {
     terms: rows.map(toTerm),
-    quoteIds: rows.flatMap(({ quoteId }) => quoteId ?? []),
     nowMs: Math.max(clockMs, packageChangedAt?.epochMilliseconds ?? -Infinity),
   };
 }
@@ -67,11 +65,10 @@ export async function writeChange(
   accountId: AccountId,
   { terms: before, nowMs }: LockedSubscription,
   after: readonly Term[],
-  quoteId: string | undefined,
 ): Promise<number> {
   // What began at this very instant begins a millisecond later: see `changeTerms`.
   const changedMs = nowMs + 1;
-  await writeTerms(transaction, accountId, before, after, quoteId ?? null);
+  await writeTerms(transaction, accountId, before, after);
   await writeCharges(transaction, accountId, after, changedMs);
   const account = transaction.updateTable("accounts").where("id", "=", accountId);
   await account.set({ packageChangedAt: instantText(changedMs) }).execute();
@@ -87,7 +84,6 @@ async function writeTerms(
   accountId: AccountId,
   before: readonly Term[],
   after: readonly Term[],
-  quoteId: string | null,
 ): Promise<void> {
   const startOf = ({ startMs }: Term) => sql<Temporal.Instant>`${instantText(startMs)}::timestamptz`;
   const end = ({ endMs }: Term) => (endMs === Infinity ? null : instantText(endMs));
@@ -109,7 +105,6 @@ async function writeTerms(
           startedAt: instantText(term.startMs),
           endedAt: end(term),
           rhythmFrom: instantText(term.rhythmMs),
-          quoteId,
         })
         .execute();
     else if (old.endMs !== term.endMs)

@@ -2,7 +2,7 @@
  * What an Owner does with the package of the account. A preview says what a change costs now, under a quote id; a change
  * that names the quote charges exactly that, once however often it is sent, or is refused because the price has changed.
  */
-import { hash } from "node:crypto";
+import { hash, randomBytes } from "node:crypto";
 import type { Selectable, Transaction } from "kysely";
 import type { AccountId } from "@weiche/shared/ids.ts";
 import { inTransaction, instantText } from "../db/database.ts";
@@ -127,18 +127,49 @@ export async function changePackage(
   quoteId?: string,
 ): Promise<SubscriptionView> {
   const locked = await lockSubscription(transaction, accountId, clockMs);
-  if (quoteId !== undefined && locked.quoteIds.includes(quoteId)) return viewSubscription(locked.terms, locked.nowMs);
+  if (quoteId !== undefined && (await wasOrdered(transaction, accountId, quoteId, wish, locked.nowMs)))
+    return viewSubscription(locked.terms, locked.nowMs);
   if (quoteId !== undefined) {
-    const now = quote(accountId, locked.terms, wish, locked.nowMs);
+    const now = quote(accountId, locked.terms, wish, locked.nowMs, quoteId.slice(0, nonceLength));
     if (now.quoteId !== quoteId)
       throw new Refused("price_changed", `the price has changed: now ${euros(now.dueCents)} net are due`);
   }
   const after = changeTerms(locked.terms, actionOf(wish), locked.nowMs);
-  const changedMs = await writeChange(transaction, accountId, locked, after, quoteId);
+  const changedMs = await writeChange(transaction, accountId, locked, after);
   return viewSubscription(after, changedMs);
 }
 
-function quote(accountId: AccountId, terms: readonly Term[], wish: SubscriptionWish, nowMs: number): Quote {
+/** Writes down that it is, if it was not. */
+async function wasOrdered(
+  transaction: Transaction<Schema>,
+  accountId: AccountId,
+  quoteId: string,
+  wish: SubscriptionWish,
+  nowMs: number,
+): Promise<boolean> {
+  const ordered = { accountId, quoteId, wish: JSON.stringify(actionOf(wish)), orderedAt: instantText(nowMs) };
+  const { numInsertedOrUpdatedRows } = await transaction
+    .insertInto("orderedQuotes")
+    .values(ordered)
+    .onConflict((conflict) => conflict.doNothing())
+    .executeTakeFirst();
+  if (numInsertedOrUpdatedRows === 1n) return false;
+  const before = transaction.selectFrom("orderedQuotes").select("wish").where("accountId", "=", accountId);
+  const { wish: wished } = await before.where("quoteId", "=", quoteId).executeTakeFirstOrThrow();
+  if (wished !== ordered.wish) throw new Refused("price_changed", "the quote was for something else");
+  return true;
+}
+
+const nonceLength = 16;
+
+/** Its id is a nonce, so that each is ordered once, and a hash of everything that it promises. */
+function quote(
+  accountId: AccountId,
+  terms: readonly Term[],
+  wish: SubscriptionWish,
+  nowMs: number,
+  nonce = randomBytes(nonceLength / 2).toString("hex"),
+): Quote {
   const action = actionOf(wish);
   const after = changeTerms(terms, action, nowMs);
   const changedMs = nowMs + 1;
@@ -146,15 +177,18 @@ function quote(accountId: AccountId, terms: readonly Term[], wish: SubscriptionW
   const charges = chargesOf(after, changedMs).filter(({ startMs }) => !before.has(startMs));
   const dueCents = charges.reduce((sum, { cents }) => sum + cents, 0);
   const last = after.at(-1)!;
+  const thenCents = last.endMs === Infinity ? packages[last.package].priceCents : null;
+  const view = viewSubscription(after, changedMs);
   const from = terms.map(({ package: name, startMs, endMs }) => [name, startMs, String(endMs)]);
+  const promised = [nonce, accountId, from, action, dueCents, thenCents, view.periodEnd, view.pending];
   return {
-    quoteId: hash("sha256", JSON.stringify([accountId, from, action, dueCents])).slice(0, 32),
+    quoteId: nonce + hash("sha256", JSON.stringify(promised)).slice(0, 32),
     action: wish.action,
     dueCents,
     charges: charges.map(viewCharge),
-    thenCents: last.endMs === Infinity ? packages[last.package].priceCents : null,
+    thenCents,
     withdraws: action.kind === "downgrade" || action.kind === "cancel" ? null : viewPending(pendingOf(terms, nowMs)),
-    after: viewSubscription(after, changedMs),
+    after: view,
   };
 }
 

@@ -1,7 +1,9 @@
 /** The tables of `router/migrations` as Kysely sees them. Names are in camel case here, in snake case there. */
 import type { ColumnType } from "kysely";
 import type { AccountId, KeyId, UserId } from "@weiche/shared/ids.ts";
+import type { ModelStatus } from "@weiche/shared/catalogue.ts";
 import type { Millicredits } from "@weiche/shared/credits.ts";
+import type { NoticeKind } from "../accounts/notices.ts";
 import type { PackageName } from "../accounts/packages.ts";
 
 type Instant = ColumnType<Temporal.Instant, string, string>;
@@ -26,7 +28,35 @@ export interface Schema {
     allowedModels: string[] | null;
     creditLimit: Millicredits | null;
     limitReachedUntil: InstantOrNull;
+    language: "de" | "en" | null;
+    theme: "light" | "dark" | null;
+    deletedAt: InstantOrNull;
     createdAt: Instant;
+  };
+  readonly credentials: {
+    userId: UserId;
+    password: string | null;
+    passwordSetAt: InstantOrNull;
+    lastLoginAt: InstantOrNull;
+    failedLogins: Defaulted<number>;
+    totpSecret: string | null;
+    totpSince: InstantOrNull;
+    totpStep: bigint | null;
+  };
+  readonly recoveryCodes: {
+    userId: UserId;
+    codeHash: string;
+  };
+  readonly sessions: {
+    id: string;
+    tokenHash: string;
+    userId: UserId;
+    role: Role;
+    source: string;
+    agent: string;
+    createdAt: Instant;
+    seenAt: Instant;
+    expiresAt: Instant;
   };
   readonly invitations: {
     tokenHash: string;
@@ -34,6 +64,19 @@ export interface Schema {
     createdAt: Instant;
     expiresAt: Instant;
     usedAt: InstantOrNull;
+    withdrawnAt: InstantOrNull;
+  };
+  readonly passwordResets: {
+    tokenHash: string;
+    userId: UserId;
+    createdAt: Instant;
+    expiresAt: Instant;
+  };
+  readonly attempts: {
+    subject: string;
+    level: number;
+    at: Instant;
+    knownUntil: InstantOrNull;
   };
   readonly apiKeys: {
     id: KeyId;
@@ -50,6 +93,10 @@ export interface Schema {
     regeneratedAs: KeyId | null;
     createdAt: Instant;
   };
+  readonly keyUses: {
+    keyId: KeyId;
+    lastUsedAt: Instant;
+  };
   readonly subscriptions: {
     accountId: AccountId;
     package: PackageName;
@@ -57,7 +104,12 @@ export interface Schema {
     startedAt: Instant;
     endedAt: InstantOrNull;
     rhythmFrom: InstantOrNull;
-    quoteId: ColumnType<string | null, string | null | undefined, never>;
+  };
+  readonly orderedQuotes: {
+    accountId: AccountId;
+    quoteId: string;
+    wish: string;
+    orderedAt: Instant;
   };
   readonly invoiceLines: {
     accountId: AccountId;
@@ -71,10 +123,26 @@ export interface Schema {
     createdAt: Instant;
   };
   readonly notices: {
+    id: ColumnType<string, never, never>;
     accountId: AccountId;
-    periodStart: Instant;
     kind: NoticeKind;
+    event: string;
+    userId: UserId | null;
+    keyId: KeyId | null;
+    facts: ColumnType<Readonly<Record<string, unknown>>, string, never>;
     createdAt: Instant;
+  };
+  readonly announcedModels: {
+    model: string;
+    status: ModelStatus | null;
+    factors: ColumnType<readonly (readonly [validFromMs: number, millicredits: string])[], string, string>;
+    version: bigint;
+  };
+  readonly auditCheckpoints: {
+    accountId: AccountId;
+    number: bigint;
+    hash: string;
+    removedAt: Instant;
   };
   readonly auditLog: {
     accountId: AccountId;
@@ -118,5 +186,3 @@ export interface Schema {
 }
 
 export type Role = "owner" | "admin" | "member";
-
-export type NoticeKind = "quota-75" | "quota-90" | "quota-100";
