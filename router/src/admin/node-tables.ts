@@ -6,9 +6,18 @@ import type { ModelForOperators, NodeForOperators } from "./node-views.ts";
 export function nodesText(nodes: readonly NodeForOperators[]): string {
   if (nodes.length === 0) return "no node has linked yet";
   const rows = nodes.flatMap(({ name, state, slots }) =>
-    slots.map((slot) => [name, state, slot.name, slot.state, slot.active, slot.next, slot.running, slot.waiting]),
+    slots.map((slot) => [
+      ...[name, state, slot.name, slot.state, slot.active, slot.next, slot.running, slot.waiting],
+      failure(slot),
+    ]),
   );
-  return formatTable(["NODE", "STATE", "SLOT", "SLOT STATE", "ACTIVE", "NEXT", "RUNNING", "WAITING"], rows);
+  return formatTable(["NODE", "STATE", "SLOT", "SLOT STATE", "ACTIVE", "NEXT", "RUNNING", "WAITING", "NOTE"], rows);
+}
+
+function failure({ state, failed, retryInSeconds }: NodeForOperators["slots"][number]): string | undefined {
+  if (state !== "failed") return undefined;
+  const what = failed === undefined ? "an engine could not be stopped" : `${failed} failed`;
+  return retryInSeconds === undefined ? what : `${what}, tried again in ${retryInSeconds.toFixed(1)} s`;
 }
 
 export function modelsText(models: readonly ModelForOperators[]): string {

@@ -17,7 +17,7 @@ export function nodesForOperators(details: readonly NodeDetail[], nowMs: number)
     ...(Number.isFinite(view.reportedAtMs)
       ? { reportAgeSeconds: Math.round((nowMs - view.reportedAtMs) / 100) / 10 }
       : {}),
-    slots: view.slots.map(slotForOperators),
+    slots: view.slots.map((slot) => slotForOperators(slot, nowMs - view.reportedAtMs)),
     ...(report?.host ? { host: report.host } : {}),
   }));
 }
@@ -49,25 +49,28 @@ export function nodeState(view: NodeDetail["view"], linked: boolean): NodeState 
   return view.admitting ? "live" : "not-admitting";
 }
 
-function slotForOperators(slot: SlotView) {
+function slotForOperators(slot: SlotView, reportAgeMs: number) {
   const { name, kind, active, next, running, waiting, models, waitingByModel, closesInMs, retryInMs, oldestRunningMs } =
     slot;
   return {
     name,
     state: kind,
-    ...(active ? { active } : {}),
+    ...(active && kind !== "failed" ? { active } : {}),
+    // Of a failed slot the node names the model that failed: none is active.
+    ...(active && kind === "failed" ? { failed: active } : {}),
     ...(next ? { next } : {}),
     running,
     waiting,
     waitingByModel: Object.fromEntries(waitingByModel),
     models,
-    ...seconds({ oldestRunningSeconds: oldestRunningMs, closesInSeconds: closesInMs, retryInSeconds: retryInMs }),
+    ...seconds("oldestRunningSeconds", oldestRunningMs),
+    ...seconds("closesInSeconds", closesInMs),
+    ...seconds("retryInSeconds", retryInMs && Math.max(0, retryInMs - reportAgeMs)),
   };
 }
 
-function seconds(ms: Readonly<Record<string, number | undefined>>): Record<string, number> {
-  const known = Object.entries(ms).filter((entry): entry is [string, number] => entry[1] !== undefined);
-  return Object.fromEntries(known.map(([name, value]) => [name, Math.round(value / 100) / 10]));
+function seconds<Name extends string>(name: Name, ms: number | undefined): { readonly [N in Name]?: number } {
+  return ms === undefined ? {} : ({ [name]: Math.round(ms / 100) / 10 } as { [N in Name]: number });
 }
 
 function isActive(slots: readonly SlotView[], model: ModelId): boolean {
