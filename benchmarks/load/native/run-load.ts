@@ -1,0 +1,117 @@
+/** Starts the native engine and the native load client, and reads what they say. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import type { Natives } from "./compile.ts";
+
+/** Of tokens and requests: while measuring. Of endings: from the first request to the last. */
+export interface LoadResult {
+  readonly seconds: number;
+  readonly cpuSeconds: number;
+  readonly requests: number;
+  readonly tokens: number;
+  readonly bytes: number;
+  /** Of the last refusal; 0: there was none. */
+  readonly lastStatus: number;
+  readonly endings: Readonly<Record<Ending, number>>;
+  readonly firstByteUs: Histogram;
+  readonly firstTokenUs: Histogram;
+  readonly wholeUs: Histogram;
+  /** Between two tokens of one stream. */
+  readonly gapUs: Histogram;
+  /** From the making of a token to its arrival: the same clock on both ends. */
+  readonly delayUs: Histogram;
+}
+
+/**
+ * `whole`: status 200, every token, the terminator. `refused`: another status. `cut`: the connection ended before the
+ * answer. `undone`: without [DONE]. `miscounted`: not as many tokens as asked for. `told`: an error event.
+ */
+export type Ending = "whole" | "refused" | "cut" | "undone" | "miscounted" | "told" | "unconnected" | "stalled";
+
+export interface Histogram {
+  readonly count: number;
+  readonly p50?: number;
+  readonly p90?: number;
+  readonly p99?: number;
+  readonly max?: number;
+  /** Lower bound and count. */
+  readonly buckets: readonly (readonly [number, number])[];
+}
+
+/** Seconds; `itl` and `wait` in microseconds. As the options of `client.c`. */
+export interface Load {
+  readonly port: number;
+  readonly connections: number;
+  readonly seconds: number;
+  readonly warmup?: number;
+  readonly ramp?: number;
+  readonly drain?: number;
+  readonly stall?: number;
+  readonly stream?: boolean;
+  readonly tokens?: number;
+  readonly itl?: number;
+  readonly wait?: number;
+  readonly each?: number;
+  readonly body?: number;
+  readonly path?: string;
+  readonly model?: string;
+  readonly keys?: string;
+  readonly steer?: string;
+  readonly headers?: string;
+}
+
+export interface LoadMoments {
+  /** The measured time begins; so many answers are open. */
+  measuring?(open: number): void;
+  measured?(open: number): void;
+}
+
+export interface RunningEngine extends AsyncDisposable {
+  readonly port: number;
+  readonly pid: number;
+}
+
+/** On `core`, as every program of the load side; undefined: anywhere. */
+export async function startEngine(natives: Natives, core: number | undefined, model = "load"): Promise<RunningEngine> {
+  const child = spawn(...onCore(core, natives.engine, ["0", model]), { stdio: ["ignore", "pipe", "inherit"] });
+  const exited = once(child, "exit");
+  const [line] = (await once(createInterface(child.stdout), "line")) as [string];
+  const { port } = JSON.parse(line) as { port: number };
+  return {
+    port,
+    pid: child.pid!,
+    async [Symbol.asyncDispose]() {
+      child.kill();
+      await exited;
+    },
+  };
+}
+
+export async function runLoad(
+  natives: Natives,
+  core: number | undefined,
+  load: Load,
+  moments: LoadMoments = {},
+): Promise<LoadResult> {
+  const args = Object.entries(load).flatMap(([name, value]) => [`--${name}`, String(Number(value) || value)]);
+  const child = spawn(...onCore(core, natives.client, args.map((arg) => (arg === "true" ? "1" : arg))), {
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const complaints: string[] = [];
+  child.stderr.on("data", (bytes: Buffer) => complaints.push(bytes.toString()));
+  let result: LoadResult | undefined;
+  createInterface(child.stdout).on("line", (line) => {
+    const said = JSON.parse(line) as { event: "measuring" | "measured" | "result"; open: number };
+    if (said.event === "result") result = said as unknown as LoadResult;
+    else moments[said.event]?.(said.open);
+  });
+  await once(child, "close");
+  if (!result) throw new Error(`the load client ended without a result: ${complaints.join("")}`);
+  return result;
+}
+
+/** `taskset` keeps the process id: it becomes the program. */
+export function onCore(core: number | undefined, program: string, args: readonly string[]): [string, string[]] {
+  return core === undefined ? [program, [...args]] : ["taskset", ["-c", String(core), program, ...args]];
+}
