@@ -84,7 +84,7 @@ async function met(value = key): Promise<string> {
 
 async function notices(): Promise<string[]> {
   const { rows } = await database.pool.query<{ kind: string }>(
-    "select kind from notices where account_id = $1 order by period_start, length(kind), kind",
+    "select kind from notices where account_id = $1 order by event, length(kind), kind",
     [accountId],
   );
   return rows.map(({ kind }) => kind);

@@ -1,7 +1,9 @@
 /** One account: what it used in its billing period against its quota and the limits of its users and keys. */
 import { sql, type RawBuilder, type Transaction } from "kysely";
 import type { Pool } from "pg";
+import { formatCredits, millicredits, type Millicredits } from "@weiche/shared/credits.ts";
 import type { AccountId } from "@weiche/shared/ids.ts";
+import { addNotices } from "../accounts/notices.ts";
 import { packages, type PackageName } from "../accounts/packages.ts";
 import { periodOf } from "../accounts/subscription.ts";
 import { lockSubscription } from "../accounts/subscription-change.ts";
@@ -60,6 +62,11 @@ export async function evaluateAccount(
   const reached = levels.filter(
     (level) => (credits?.credits ?? 0n) * 100n >= quotaOf(period.term.package) * BigInt(level),
   );
+  const facts = {
+    package: period.term.package,
+    quota: formatCredits(quotaOf(period.term.package)),
+    periodEnd: times.end,
+  };
   const exhausted = sql<boolean>`${reached.includes(100)}::boolean`;
   const ofAccount = sql`x.account_id = ${accountId}`;
   const limit = "limit_reached_until";
@@ -76,7 +83,9 @@ export async function evaluateAccount(
   ];
   return {
     changed: changed.reduce((sum, rows) => sum + rows, 0),
-    notices: await notice(transaction, accountId, start, reached, times.now),
+    notices:
+      (await noticeQuota(transaction, accountId, period.startMs, reached, facts, nowMs)) +
+      (await noticeLimits(transaction, accountId, period.startMs, times)),
   };
 }
 
@@ -107,30 +116,44 @@ function beyondLimit(scope: "user" | "key", start: string): RawBuilder<boolean> 
       and t.scope = ${scope} and t.subject = x.id::text), 0), false)`;
 }
 
-/** Returns how many are new. */
-async function notice(
+/** Each level once per billing period. */
+function noticeQuota(
   transaction: Transaction<Schema>,
   accountId: AccountId,
-  start: string,
+  periodStartMs: number,
   reached: readonly (typeof levels)[number][],
-  now: string,
+  facts: object,
+  nowMs: number,
 ): Promise<number> {
-  if (reached.length === 0) return 0;
-  const notices = reached.map((level) => ({
-    accountId,
-    periodStart: start,
-    kind: `quota-${level}` as const,
-    createdAt: now,
-  }));
-  const inserted = await transaction
-    .insertInto("notices")
-    .values(notices)
-    .onConflict((conflict) => conflict.doNothing())
-    .returning("kind")
-    .execute();
-  return inserted.length;
+  const notices = reached.map(
+    (level) => ({ accountId, kind: `quota-${level}`, event: String(periodStartMs), facts }) as const,
+  );
+  return addNotices(transaction, notices, nowMs);
 }
 
-function quotaOf(name: PackageName): bigint {
-  return packages[name].creditsPerMonth * 1000n;
+/** Of users and keys that are refused now, once per billing period and limit: one that was raised can be reached again. */
+async function noticeLimits(
+  transaction: Transaction<Schema>,
+  accountId: AccountId,
+  periodStartMs: number,
+  { end, now }: { readonly end: string; readonly now: string },
+): Promise<number> {
+  const columns = { "user-limit": ["users", "x.id", "null::uuid"], "key-limit": ["api_keys", "x.user_id", "x.id"] };
+  let added = 0;
+  for (const [kind, [table, userId, keyId]] of Object.entries(columns)) {
+    const { numAffectedRows } = await sql`
+      insert into notices (account_id, kind, event, user_id, key_id, facts, created_at)
+      select x.account_id, ${kind}, concat_ws(' ', x.id, ${String(periodStartMs)}::text, x.credit_limit),
+        ${sql.raw(userId!)}, ${sql.raw(keyId!)},
+        jsonb_build_object('limit', (x.credit_limit / 1000.0)::numeric(20, 3)::text, 'periodEnd', ${end}::text), ${now}::timestamptz
+      from ${sql.table(table!)} x
+      where x.account_id = ${accountId} and x.limit_reached_until > ${now}::timestamptz and x.credit_limit is not null
+      on conflict do nothing`.execute(transaction);
+    added += Number(numAffectedRows ?? 0n);
+  }
+  return added;
+}
+
+function quotaOf(name: PackageName): Millicredits {
+  return millicredits(packages[name].creditsPerMonth * 1000n);
 }

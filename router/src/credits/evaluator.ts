@@ -3,7 +3,10 @@
  * until which an account, user or key is refused: all of them end with the billing period, by the clock alone. Running
  * requests are not its business.
  */
+import type { Catalogue } from "@weiche/shared/catalogue.ts";
 import { every, type Clock } from "@weiche/shared/clock.ts";
+import { noticeWhatIsDue } from "../accounts/notices-due.ts";
+import { announceCatalogue } from "../accounts/notices-catalogue.ts";
 import type { Subscriptions } from "../accounts/subscriptions.ts";
 import { inTransaction, type Database } from "../db/database.ts";
 import { giveLeaseBack, takeLease } from "../db/lease.ts";
@@ -27,6 +30,8 @@ export interface EvaluatorEvents {
 
 export interface EvaluatorOptions {
   readonly everyMs?: number;
+  /** Accounts are told of its changes. Absent: of none. */
+  readonly catalogue?: () => Catalogue;
 }
 
 export interface Evaluator extends AsyncDisposable {
@@ -43,7 +48,7 @@ export function createEvaluator(
   subscriptions: Pick<Subscriptions, "chargeWhatIsDue">,
   routerId: string,
   events: EvaluatorEvents,
-  { everyMs = 60_000 }: EvaluatorOptions = {},
+  { everyMs = 60_000, catalogue }: EvaluatorOptions = {},
 ): Evaluator {
   const { pool } = database;
   let running: Promise<void> = Promise.resolve();
@@ -61,7 +66,8 @@ export function createEvaluator(
   async function evaluate(): Promise<Evaluation> {
     const charged = await subscriptions.chargeWhatIsDue();
     const accounts = await accountsToEvaluate(pool, clock.now());
-    let [changed, notices] = [0, 0];
+    let [changed, notices] = [0, await noticeWhatIsDue(pool, clock.now())];
+    if (catalogue) notices += await announceCatalogue(database, catalogue(), clock.now());
     const failures: unknown[] = [];
     for (const id of accounts)
       try {

@@ -75,6 +75,11 @@ const add = ["requests", "prompt_tokens", "completion_tokens", "credits"]
   .map((name) => `${name} = t.${name} + excluded.${name}`)
   .join(", ");
 
+/** The time in a UUIDv7. */
+function acceptedAt(id: string): string {
+  return `to_timestamp(('x' || translate(left(${id}, 13), '-', ''))::bit(48)::bigint / 1000.0)`;
+}
+
 /** A record that is there already returns nothing and moves nothing. Sums are taken in the order of their keys, too. */
 const commitSql = `
   with inserted as (
@@ -99,6 +104,14 @@ const commitSql = `
     group by account_id, day, period_start, user_id, key_id, model
     order by account_id, day, period_start, user_id, key_id, model
     on conflict (account_id, day, period_start, user_id, key_id, model) do update set ${add}
+  ), uses as (
+    insert into key_uses as u (key_id, last_used_at)
+    select key_id, ${acceptedAt("max(request_id::text)")} from inserted
+    group by key_id
+    having not exists (select from key_uses k where k.key_id = inserted.key_id
+      and k.last_used_at > ${acceptedAt("max(request_id::text)")} - interval '1 minute')
+    order by key_id
+    on conflict (key_id) do update set last_used_at = greatest(u.last_used_at, excluded.last_used_at)
   )
   select count(*)::integer as inserted from inserted`;
 

@@ -1,0 +1,34 @@
+/** Notices that time brings: of a key that expires and of a trial that ends, a week before. */
+import type { Pool } from "pg";
+import { instantText } from "../db/database.ts";
+
+const noticeDays = 7;
+
+/** Over all accounts; returns how many are new. */
+export async function noticeWhatIsDue(pool: Pool, nowMs: number): Promise<number> {
+  const values = [instantText(nowMs), instantText(nowMs + noticeDays * 86_400_000)];
+  let added = 0;
+  for (const text of [expiringKeys, endingTrials]) added += (await pool.query({ text, values })).rowCount ?? 0;
+  return added;
+}
+
+const epochMs = (column: string) => `(extract(epoch from ${column}) * 1000)::bigint`;
+const isoText = (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+
+/** Who made a key for less than a week needs no reminder. */
+const expiringKeys = `
+  insert into notices (account_id, kind, event, user_id, key_id, facts, created_at)
+  select account_id, 'key-expiring', id || ' ' || ${epochMs("expires_at")}, user_id, id,
+    jsonb_build_object('expiresAt', ${isoText("expires_at")}), $1::timestamptz
+  from api_keys
+  where revoked_at is null and expires_at > $1 and expires_at <= $2
+    and expires_at - created_at > interval '${noticeDays} days'
+  on conflict do nothing`;
+
+const endingTrials = `
+  insert into notices (account_id, kind, event, facts, created_at)
+  select account_id, 'trial-ending', ${epochMs("ended_at")}::text, jsonb_build_object('endsAt', ${isoText("ended_at")}),
+    $1::timestamptz
+  from subscriptions
+  where state = 'trial' and started_at <= $1 and ended_at > $1 and ended_at <= $2
+  on conflict do nothing`;

@@ -1,0 +1,159 @@
+/**
+ * What an account's people are told in the portal: an event each, with its facts; the sentences are the client's. Each
+ * user has a mark of their own on what they have read. Admins and Owners see all notices of the account, Members those
+ * about themselves and those about the account as a whole.
+ */
+import { sql, type RawBuilder, type Transaction } from "kysely";
+import type { AccountId, KeyId, UserId } from "@weiche/shared/ids.ts";
+import { instantText, type Database } from "../db/database.ts";
+import type { Schema } from "../db/schema.ts";
+import type { Clock } from "@weiche/shared/clock.ts";
+
+export const noticeKinds = [
+  "quota-75",
+  "quota-90",
+  "quota-100",
+  "key-limit",
+  "user-limit",
+  "key-expiring",
+  "trial-ending",
+  "model-status",
+  "model-factor",
+] as const;
+
+export type NoticeKind = (typeof noticeKinds)[number];
+
+export interface NewNotice {
+  readonly accountId: AccountId;
+  readonly kind: NoticeKind;
+  /** Which one among those of its kind: told once per account. */
+  readonly event: string;
+  readonly facts: object;
+}
+
+export interface NoticeView {
+  readonly id: string;
+  readonly kind: NoticeKind;
+  readonly at: string;
+  readonly read: boolean;
+  /** Whom it is about; null: the whole account. */
+  readonly user: { readonly id: UserId; readonly email: string } | null;
+  readonly key: { readonly id: KeyId; readonly name: string; readonly lastFour: string } | null;
+  readonly facts: Readonly<Record<string, unknown>>;
+}
+
+/** Whose eyes. */
+export interface NoticeViewer {
+  readonly accountId: AccountId;
+  /** Absent: an operator, who sees all and whose reading leaves no mark. */
+  readonly userId?: UserId;
+  readonly seesAll: boolean;
+}
+
+export interface NoticePage {
+  /** The youngest first. */
+  readonly items: readonly NoticeView[];
+  readonly total: number;
+  /** Of all, not of this page. */
+  readonly unread: number;
+}
+
+export interface Notices {
+  list(
+    viewer: NoticeViewer,
+    page?: { readonly limit?: number; readonly offset?: number; readonly unread?: boolean },
+  ): Promise<NoticePage>;
+  /** `ids` absent: all that the viewer sees. Others are left alone. */
+  markRead(viewer: NoticeViewer & { readonly userId: UserId }, ids?: readonly string[]): Promise<void>;
+}
+
+export function createNotices({ kysely }: Pick<Database, "kysely">, clock: Clock): Notices {
+  return {
+    async list(viewer, { limit = 50, offset = 0, unread = false } = {}) {
+      const { rows } = await sql<Row>`
+        with seen as (${visible(viewer)})
+        select c.total, c.unread, p.* from
+          (select count(*) filter (where not ${unread} or not read) as total, count(*) filter (where not read) as unread from seen) c
+          left join lateral (
+            select * from seen where not ${unread} or not read order by at desc, id desc limit ${limit} offset ${offset}
+          ) p on true`.execute(kysely);
+      return {
+        items: rows.flatMap((row) => (row.id === null ? [] : [viewNotice(row as Row & Shown)])),
+        total: Number(rows[0]!.total),
+        unread: Number(rows[0]!.unread),
+      };
+    },
+
+    async markRead(viewer, ids) {
+      const chosen = ids === undefined ? sql`true` : sql`id = any(${ids}::uuid[])`;
+      await sql`
+        insert into notice_reads (user_id, notice_id, read_at)
+        select ${viewer.userId}::uuid, id, ${instantText(clock.now())} from (${visible(viewer)}) seen
+        where not read and ${chosen}
+        on conflict do nothing`.execute(kysely);
+    },
+  };
+}
+
+/** Adds what is new; returns how many that are. */
+export async function addNotices(
+  transaction: Transaction<Schema>,
+  notices: readonly NewNotice[],
+  nowMs: number,
+): Promise<number> {
+  if (notices.length === 0) return 0;
+  const inserted = await transaction
+    .insertInto("notices")
+    .values(
+      notices.map((notice) => ({ ...notice, facts: JSON.stringify(notice.facts), createdAt: instantText(nowMs) })),
+    )
+    .onConflict((conflict) => conflict.doNothing())
+    .returning("id")
+    .execute();
+  return inserted.length;
+}
+
+/** What is about a key that was revoked since then is of no use any more; what was before a user's time is not theirs. */
+function visible({
+  accountId,
+  userId = null,
+  seesAll,
+}: { userId?: UserId | null } & Omit<NoticeViewer, "userId">): RawBuilder<unknown> {
+  return sql`
+    select n.id, n.kind, n.created_at as at, n.facts, n.user_id, u.email, n.key_id, k.name as key_name, k.last_four,
+      r.notice_id is not null as read
+    from notices n
+    left join users u on u.id = n.user_id
+    left join api_keys k on k.id = n.key_id
+    left join notice_reads r on r.notice_id = n.id and r.user_id = ${userId}::uuid
+    where n.account_id = ${accountId} and (${seesAll} or n.user_id is null or n.user_id = ${userId}::uuid)
+      and k.revoked_at is null
+      and n.created_at >= coalesce((select v.created_at from users v where v.id = ${userId}::uuid), '-infinity')`;
+}
+
+interface Shown {
+  readonly id: string;
+  readonly kind: NoticeKind;
+  readonly at: Temporal.Instant;
+  readonly facts: Readonly<Record<string, unknown>>;
+  readonly userId: UserId | null;
+  readonly email: string | null;
+  readonly keyId: KeyId | null;
+  readonly keyName: string | null;
+  readonly lastFour: string | null;
+  readonly read: boolean;
+}
+
+type Row = { readonly total: bigint; readonly unread: bigint } & (Shown | { readonly id: null });
+
+function viewNotice({ id, kind, at, read, facts, userId, email, keyId, keyName, lastFour }: Shown): NoticeView {
+  return {
+    id,
+    kind,
+    at: at.toString(),
+    read,
+    user: userId === null ? null : { id: userId, email: email! },
+    key: keyId === null ? null : { id: keyId, name: keyName!, lastFour: lastFour! },
+    facts,
+  };
+}
