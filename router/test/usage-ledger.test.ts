@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { systemClock } from "@weiche/shared/clock.ts";
-import { asId, type NodeId } from "@weiche/shared/ids.ts";
+import { asId, uuidv7, type NodeId } from "@weiche/shared/ids.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
@@ -303,4 +303,30 @@ test("a report's rows add up to its totals, for the period and for days, by ever
     expect(days.rows.reduce((sum, row) => sum + row.totalTokens, 0)).toBe(Number(tokens));
     expect(days.rows.every((row) => row[by] !== undefined)).toBe(true);
   }
+});
+
+describe("the last use of a key", () => {
+  const used = (seconds: number, key: number) => ({
+    ...records(1)[0]!,
+    requestId: asId<UsageRecord["requestId"]>(uuidv7({ now: () => nowMs + seconds * 1_000 })),
+    keyId: idOf<UsageRecord["keyId"]>("c", key),
+  });
+  async function lastUses(): Promise<(string | undefined)[]> {
+    const { rows } = await database.pool.query<{ at: Temporal.Instant }>(
+      "select last_used_at as at from key_uses order by key_id",
+    );
+    return rows.map(({ at: instant }) => instant.toString().slice(11));
+  }
+
+  test("comes with its records, is written once a minute at most, and never goes back", async () => {
+    await using ledger = await openLedger();
+    await ledger.record(node, [used(-3_000.25, 1), used(-3_600, 1), used(-60, 2)]);
+    expect(await lastUses()).toEqual(["11:09:59.75Z", "11:59:00Z"]);
+    await ledger.record(node, [used(-3_000, 1), used(-1, 2)]);
+    expect(await lastUses()).toEqual(["11:09:59.75Z", "11:59:00Z"]);
+    await ledger.record(node, [used(-2_000, 1), used(0, 2), used(-4_000, 1)]);
+    expect(await lastUses()).toEqual(["11:26:40Z", "12:00:00Z"]);
+    await ledger.record(node, [used(-2_500, 1)]);
+    expect(await lastUses()).toEqual(["11:26:40Z", "12:00:00Z"]);
+  });
 });
