@@ -1,6 +1,8 @@
 /** The business behind the keys: accounts with their users, keys and packages. Everything goes through `createAccounts`. */
+import type { Transaction } from "kysely";
 import { asId, uuidv7, type AccountId } from "@weiche/shared/ids.ts";
 import { instantText } from "../db/database.ts";
+import type { Schema } from "../db/schema.ts";
 import type { AccountsContext, Origin } from "./accounts-context.ts";
 import { createAudit, type Audit } from "./audit.ts";
 import { audited } from "./audit-log.ts";
@@ -8,7 +10,7 @@ import { createKeys, type Keys } from "./keys.ts";
 import { found } from "./refused.ts";
 import { packageNamed, toTerm, viewSubscription, type SubscriptionView } from "./subscription.ts";
 import { changePackage, createSubscriptions, type Subscriptions } from "./subscriptions.ts";
-import { createUsers, insertUser, viewUser, type Users, type UserView } from "./users.ts";
+import { createUsers, insertInvitedUser, viewUser, type Users, type UserView } from "./users.ts";
 
 export interface AccountView extends SubscriptionView {
   readonly id: AccountId;
@@ -84,13 +86,9 @@ export function createAccounts(context: AccountsContext): Accounts {
       } as const;
       return audited(context, deed, async (transaction) => {
         const nowMs = clock.now();
-        const account = await transaction
-          .insertInto("accounts")
-          .values({ id, name: wish.name.trim(), createdAt: instantText(nowMs) })
-          .returningAll()
-          .executeTakeFirstOrThrow();
+        const account = await insertAccount(transaction, id, wish.name, nowMs);
         const owner = { accountId: account.id, email: wish.ownerEmail, role: "owner" } as const;
-        const { user, invitationUrl } = await insertUser(context, transaction, owner);
+        const { user, invitationUrl } = await insertInvitedUser(context, transaction, owner);
         const subscription = packageName
           ? await changePackage(transaction, account.id, { action: "order", package: packageName }, nowMs)
           : viewSubscription([], nowMs);
@@ -106,6 +104,14 @@ export function createAccounts(context: AccountsContext): Accounts {
       return { ...account, users: users.map(viewUser) };
     },
   };
+}
+
+export function insertAccount(transaction: Transaction<Schema>, id: AccountId, name: string, nowMs: number) {
+  return transaction
+    .insertInto("accounts")
+    .values({ id, name: name.trim(), createdAt: instantText(nowMs) })
+    .returningAll()
+    .executeTakeFirstOrThrow();
 }
 
 function viewAccount(

@@ -14,6 +14,8 @@ import { Refused } from "./refused.ts";
 export type AuditAction =
   | "account.create"
   | `user.${"create" | "update" | "block" | "unblock"}`
+  | `user.${"invite" | "withdraw" | "join" | "change-password" | "reset-link" | "reset-password" | "totp-on" | "totp-off"}`
+  | `session.${"start" | "end" | "end-all"}`
   | `key.${"create" | "update" | "regenerate" | "revoke"}`
   | `subscription.${"trial" | "order" | "upgrade" | "downgrade" | "cancel" | "withdraw"}`;
 

@@ -1,5 +1,4 @@
 /** The people of an account. */
-import { hash, randomBytes } from "node:crypto";
 import type { Selectable, Transaction, Updateable } from "kysely";
 import { formatCredits, type Millicredits } from "@weiche/shared/credits.ts";
 import { asId, uuidv7, type AccountId, type UserId } from "@weiche/shared/ids.ts";
@@ -7,6 +6,7 @@ import { instantText } from "../db/database.ts";
 import type { Role, Schema } from "../db/schema.ts";
 import type { AccountsContext } from "./accounts-context.ts";
 import { audited } from "./audit-log.ts";
+import { issueInvitation } from "./invitation-link.ts";
 import { found, Refused } from "./refused.ts";
 
 export interface UserView {
@@ -41,8 +41,6 @@ export interface Users {
   setBlocked(id: UserId, blocked: boolean): Promise<UserView>;
 }
 
-const invitationMs = 7 * 86_400_000;
-
 export function createUsers(context: AccountsContext): Users {
   return {
     create: ({ accountId, email, role, ...wish }) =>
@@ -52,7 +50,12 @@ export function createUsers(context: AccountsContext): Users {
         async (transaction) => {
           const account = transaction.selectFrom("accounts").select("id").where("id", "=", accountId);
           found(await account.executeTakeFirst(), "account", accountId);
-          const { user, invitationUrl } = await insertUser(context, transaction, { accountId, email, role, ...wish });
+          const { user, invitationUrl } = await insertInvitedUser(context, transaction, {
+            accountId,
+            email,
+            role,
+            ...wish,
+          });
           return { ...viewUser(user), invitationUrl };
         },
         ({ id }) => ({ kind: "user", id }),
@@ -75,14 +78,18 @@ async function updateUser(transaction: Transaction<Schema>, id: UserId, change: 
   return viewUser(found(await user.executeTakeFirst(), "user", id));
 }
 
-/** Adds a user and the invitation that lets them set a password. The link is shown once; its hash is kept. */
+/** Adds a user and the invitation that lets them set a password. */
+export async function insertInvitedUser(context: AccountsContext, transaction: Transaction<Schema>, wish: NewUser) {
+  const user = await insertUser(context, transaction, wish);
+  return { user, invitationUrl: await issueInvitation(context, transaction, user.id) };
+}
+
+/** Adds somebody who cannot sign in yet. */
 export async function insertUser(
-  { clock, portalUrl }: AccountsContext,
+  { clock }: Pick<AccountsContext, "clock">,
   transaction: Transaction<Schema>,
   wish: NewUser,
-) {
-  const nowMs = clock.now();
-  const createdAt = instantText(nowMs);
+): Promise<Selectable<Schema["users"]>> {
   const user = await transaction
     .insertInto("users")
     .values({
@@ -92,23 +99,13 @@ export async function insertUser(
       role: wish.role,
       allowedModels: wish.allowedModels ? [...wish.allowedModels] : null,
       creditLimit: wish.creditLimit ?? null,
-      createdAt,
+      createdAt: instantText(clock.now()),
     })
     .onConflict((conflict) => conflict.column("email").doNothing())
     .returningAll()
     .executeTakeFirst();
   if (!user) throw new Refused("conflict", "there is a user with this e-mail address already");
-  const token = randomBytes(32).toString("base64url");
-  await transaction
-    .insertInto("invitations")
-    .values({
-      tokenHash: hash("sha256", token, "hex"),
-      userId: user.id,
-      createdAt,
-      expiresAt: instantText(nowMs + invitationMs),
-    })
-    .execute();
-  return { user, invitationUrl: `${portalUrl.replace(/\/$/, "")}/invitation#${token}` };
+  return user;
 }
 
 export function viewUser(user: Selectable<Schema["users"]>): UserView {

@@ -1,0 +1,112 @@
+/**
+ * The second factor of a person.
+ *
+ *   off ──set up──▶ set up ──a right code──▶ on ──password and code──▶ off
+ *
+ * A code of the authenticator counts once: the row remembers its step. So does each recovery code.
+ */
+import type { Kysely, Selectable } from "kysely";
+import type { UserId } from "@weiche/shared/ids.ts";
+import type { AccountsContext } from "../accounts/accounts-context.ts";
+import { audited } from "../accounts/audit-log.ts";
+import { found, Refused } from "../accounts/refused.ts";
+import { instantText } from "../db/database.ts";
+import type { Schema } from "../db/schema.ts";
+import { hashRecoveryCode, makeRecoveryCodes, makeTotpSecret, totpStep } from "./totp.ts";
+
+export interface SecondFactor {
+  /** Shown once, and good for nothing until it is confirmed. Refused where the factor is on. */
+  setUp(userId: UserId): Promise<{ readonly secret: string; readonly uri: string }>;
+  /** undefined: the code is wrong. The recovery codes are shown once. */
+  confirm(userId: UserId, code: string): Promise<readonly string[] | undefined>;
+  /** Whether the code is right; then it is used up. */
+  use(userId: UserId, code: string): Promise<boolean>;
+  /** Harmless where it is off. */
+  turnOff(userId: UserId): Promise<void>;
+}
+
+export type Credentials = Selectable<Schema["credentials"]>;
+
+export function createSecondFactor(context: AccountsContext): SecondFactor {
+  const { database, clock } = context;
+  const { kysely } = database;
+
+  async function useTotp(on: Kysely<Schema>, row: Credentials | undefined, code: string): Promise<boolean> {
+    if (row?.totpSecret == null) return false;
+    const step = totpStep(row.totpSecret, code, clock.now(), row.totpStep);
+    if (step === undefined) return false;
+    // Of many who send the same code one gets here first.
+    const taken = await on
+      .updateTable("credentials")
+      .set({ totpStep: step })
+      .where("userId", "=", row.userId)
+      .where("totpSecret", "=", row.totpSecret)
+      .where((eb) => eb.or([eb("totpStep", "is", null), eb("totpStep", "<", step)]))
+      .executeTakeFirst();
+    return taken.numUpdatedRows === 1n;
+  }
+
+  async function useRecoveryCode(userId: UserId, code: string): Promise<boolean> {
+    const used = kysely
+      .deleteFrom("recoveryCodes")
+      .where("userId", "=", userId)
+      .where("codeHash", "=", hashRecoveryCode(code));
+    return (await used.executeTakeFirst()).numDeletedRows === 1n;
+  }
+
+  return {
+    async setUp(userId) {
+      const user = kysely.selectFrom("users").select("email").where("id", "=", userId);
+      const { email } = found(await user.executeTakeFirst(), "user", userId);
+      const { secret, uri } = makeTotpSecret(email);
+      const row = { totpSecret: secret, totpStep: null };
+      const set = await kysely
+        .insertInto("credentials")
+        .values({ userId, ...row })
+        .onConflict((conflict) => conflict.column("userId").doUpdateSet(row).where("credentials.totpSince", "is", null))
+        .executeTakeFirst();
+      if (set.numInsertedOrUpdatedRows !== 1n) throw new Refused("conflict", "the second factor is on already");
+      return { secret, uri };
+    },
+
+    async confirm(userId, code) {
+      const before = await readCredentials(kysely, userId);
+      if (before?.totpSince) throw new Refused("conflict", "the second factor is on already");
+      if (!(await useTotp(kysely, before, code))) return undefined;
+      const codes = makeRecoveryCodes();
+      await audited(context, { action: "user.totp-on", on: { kind: "user", id: userId } }, async (transaction) => {
+        const turnedOn = await transaction
+          .updateTable("credentials")
+          .set({ totpSince: instantText(clock.now()) })
+          .where("userId", "=", userId)
+          .where("totpSecret", "=", before!.totpSecret)
+          .where("totpSince", "is", null)
+          .executeTakeFirst();
+        if (turnedOn.numUpdatedRows !== 1n)
+          throw new Refused("conflict", "the second factor was set up anew meanwhile");
+        await transaction
+          .insertInto("recoveryCodes")
+          .values(codes.map((each) => ({ userId, codeHash: hashRecoveryCode(each) })))
+          .execute();
+      });
+      return codes;
+    },
+
+    async use(userId, code) {
+      return (
+        (await useTotp(kysely, await readCredentials(kysely, userId), code)) || (await useRecoveryCode(userId, code))
+      );
+    },
+
+    turnOff: (userId) =>
+      audited(context, { action: "user.totp-off", on: { kind: "user", id: userId } }, async (transaction) => {
+        const off = { totpSecret: null, totpSince: null, totpStep: null };
+        await transaction.updateTable("credentials").set(off).where("userId", "=", userId).execute();
+        await transaction.deleteFrom("recoveryCodes").where("userId", "=", userId).execute();
+      }),
+  };
+}
+
+export async function readCredentials(kysely: Kysely<Schema>, userId: UserId): Promise<Credentials | undefined> {
+  return kysely.selectFrom("credentials").selectAll().where("userId", "=", userId).executeTakeFirst();
+}

@@ -1,0 +1,32 @@
+/** A link by which an invited person sets a password. One per user: a new one takes the place of the one before. */
+import type { Transaction } from "kysely";
+import type { UserId } from "@weiche/shared/ids.ts";
+import { hashToken, linkTo, makeToken } from "../access/secret-token.ts";
+import { instantText } from "../db/database.ts";
+import type { Schema } from "../db/schema.ts";
+import type { AccountsContext } from "./accounts-context.ts";
+
+export const invitationMsMax = 7 * 86_400_000;
+
+/** Returns the link, which is shown once. */
+export async function issueInvitation(
+  { clock, portalUrl }: Pick<AccountsContext, "clock" | "portalUrl">,
+  transaction: Transaction<Schema>,
+  userId: UserId,
+): Promise<string> {
+  const token = makeToken();
+  const nowMs = clock.now();
+  const row = {
+    tokenHash: hashToken(token),
+    createdAt: instantText(nowMs),
+    expiresAt: instantText(nowMs + invitationMsMax),
+    usedAt: null,
+    withdrawnAt: null,
+  };
+  await transaction
+    .insertInto("invitations")
+    .values({ userId, ...row })
+    .onConflict((conflict) => conflict.column("userId").doUpdateSet(row))
+    .execute();
+  return linkTo(portalUrl, "invitation", token);
+}
