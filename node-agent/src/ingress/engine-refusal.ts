@@ -59,7 +59,7 @@ export function contextExceeded(window: number, prompt: number | string | undefi
   const wanted = maxTokens === undefined ? "" : ` and asks for up to ${maxTokens} output tokens`;
   return new ApiError(
     "context_window_exceeded",
-    `The context window of this model is ${window} tokens, but the request has ${input} input tokens${wanted}.`,
+    `The request exceeds the context window of this model, which is ${window} tokens: it has ${input} input tokens${wanted}.`,
   );
 }
 
