@@ -50,8 +50,9 @@ export function checkModelRules(facts: RequestFacts, entry: CatalogueEntry, embe
   if (facts.maxTokens !== undefined && facts.maxTokens > entry.contextTokens)
     throw new ApiError(
       "context_window_exceeded",
-      `The context window of this model is ${entry.contextTokens} tokens, input and output together; ` +
-        `${facts.maxTokens} tokens were requested for the output alone.`,
+      // "exceeds the context window" is what client libraries know an overflow by.
+      `The request exceeds the context window of this model, which is ${entry.contextTokens} tokens, input and output ` +
+        `together: ${facts.maxTokens} tokens were requested for the output alone.`,
       { param: "max_tokens" },
     );
 }
