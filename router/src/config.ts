@@ -30,6 +30,8 @@ export interface RouterConfig {
   readonly dataAdvertise?: string;
   /** How many days of usage records are kept. */
   readonly usageDays: number;
+  /** How many days of the audit log. */
+  readonly auditDays: number;
   /** How often usage is compared with quotas and limits. */
   readonly evaluateMs: number;
   readonly limits: {
@@ -152,6 +154,7 @@ function toConfig(raw: Static<typeof routerSchema>, baseDir: string, env: NodeJS
     ...(raw.nodes?.tls ? { nodesTls: files(raw.nodes.tls) } : {}),
     ...(raw.nodes?.dataAdvertise ? { dataAdvertise: raw.nodes.dataAdvertise } : {}),
     usageDays: raw.retention?.usageDays ?? 400,
+    auditDays: raw.retention?.auditDays ?? 3_650,
     evaluateMs: (raw.credits?.evaluateSeconds ?? 60) * 1000,
     limits: {
       perIpPerSecond: raw.limits?.perIpPerSecond ?? 10,

@@ -9,6 +9,7 @@ import { createLog, type Log } from "@weiche/shared/log.ts";
 import { openOpsServer } from "@weiche/shared/ops-server.ts";
 import { openTlsFiles } from "@weiche/shared/tls-files.ts";
 import { createKeyCache } from "./access/key-cache.ts";
+import { keepAuditFor } from "./accounts/audit-retention.ts";
 import { createAccounts } from "./accounts/accounts.ts";
 import { createAdminApi } from "./admin/admin-api.ts";
 import { addBusinessRoutes } from "./admin/business-routes.ts";
@@ -116,8 +117,12 @@ export async function createRouter(config: RouterConfig): Promise<Router> {
   );
   const accounts = createAccounts({ database, clock, portalUrl: portal.url });
   const evaluator = opened.use(
-    createEvaluator(database, clock, accounts.subscriptions, routerId, databaseEvents, { everyMs: config.evaluateMs }),
+    createEvaluator(database, clock, accounts.subscriptions, routerId, databaseEvents, {
+      everyMs: config.evaluateMs,
+      catalogue: () => catalogue,
+    }),
   );
+  opened.use(keepAuditFor(config.auditDays, database, clock, routerId, databaseEvents));
   const models = () => [...catalogue.keys()];
   const placeAlone = (model: ModelId) =>
     place({ model }, registry.view(clock.monotonicMs()), clock.monotonicMs(), Math.random);

@@ -2,6 +2,7 @@
 import { describeError, type Log } from "@weiche/shared/log.ts";
 import type { TlsFilesEvents } from "@weiche/shared/tls-files.ts";
 import type { KeyCacheEvents } from "./access/key-cache.ts";
+import type { AuditRetentionEvents } from "./accounts/audit-retention.ts";
 import type { AdminEvents } from "./admin/admin-api.ts";
 import type { ApiEvents } from "./api/exchange.ts";
 import type { EvaluatorEvents } from "./credits/evaluator.ts";
@@ -113,7 +114,7 @@ export function createAdminEvents(log: Log): AdminEvents {
 export function createDatabaseEvents(
   log: Log,
   metrics: Metrics,
-): DatabaseEvents & KeyCacheEvents & UsageLedgerEvents & EvaluatorEvents & RefusalsEvents {
+): DatabaseEvents & KeyCacheEvents & UsageLedgerEvents & EvaluatorEvents & RefusalsEvents & AuditRetentionEvents {
   const failed = (what: string, message: string) => (error: unknown) => {
     metrics.databaseErrors.inc({ what });
     log.warn(describeError(error), message);
@@ -140,6 +141,10 @@ export function createDatabaseEvents(
       log.debug({ ...evaluation }, "credits evaluated");
     },
     creditsNotEvaluated: failed("credits", "credits could not be evaluated; limits hold as they were"),
+    auditEntriesRemoved(entries) {
+      log.info({ entries }, "entries of the audit log that are older than they are kept were removed");
+    },
+    auditRetentionFailed: failed("audit-retention", "old entries of the audit log could not be removed"),
     refusalsNotStored: failed("refusals", "counts of refused requests could not be stored; they are kept in memory"),
     usageDaysFailed: failed("usage-days", "partitions of usage records could not be made or dropped"),
   };

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { millicredits } from "@weiche/shared/credits.ts";
 import { asId, type AccountId, type UserId } from "@weiche/shared/ids.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
+import { removeOldAudit } from "../src/accounts/audit-retention.ts";
 import { createAccounts, type Accounts } from "../src/accounts/accounts.ts";
 import type { Database } from "../src/db/database.ts";
 import { startDatabaseServer, type DatabaseServer } from "./database-fixture.ts";
@@ -113,6 +114,49 @@ describe("the audit log", () => {
     const orders = Array.from({ length: 10 }, () => accounts.subscriptions.change(accountId, { action: "cancel" }));
     await Promise.allSettled([...blocks, ...orders]);
     expect(await accounts.audit.verify(accountId)).toEqual({ chains: 1, entries: 41, broken: [] });
+  });
+});
+
+describe("entries that are older than they are kept", () => {
+  const daysLater = (days: number) => nowMs + days * 86_400_000;
+  async function block(atMs: number, blocked: boolean): Promise<void> {
+    const later = createAccounts({ database, clock: new VirtualClock(atMs), portalUrl: "https://portal.example" });
+    await later.users.setBlocked(userId, blocked);
+  }
+  beforeEach(async () => {
+    await block(daysLater(1), true);
+    await block(daysLater(5), false);
+    await block(daysLater(6), true);
+  });
+
+  test("go from the beginning of a chain, whose rest still proves itself and goes on", async () => {
+    expect(await removeOldAudit(database, daysLater(10), 7)).toBe(2);
+    expect((await accounts.audit.list(accountId)).map(({ number }) => number)).toEqual([4, 3]);
+    await block(daysLater(10), false);
+    expect(await accounts.audit.verify()).toEqual({ chains: 1, entries: 3, broken: [] });
+    expect(await removeOldAudit(database, daysLater(10), 7)).toBe(0);
+    expect(await removeOldAudit(database, daysLater(12.5), 7)).toBe(1);
+    expect(await accounts.audit.verify()).toEqual({ chains: 1, entries: 2, broken: [] });
+  });
+
+  test("may be all there are", async () => {
+    expect(await removeOldAudit(database, daysLater(1000), 7)).toBe(4);
+    expect(await accounts.audit.verify()).toEqual({ chains: 1, entries: 0, broken: [] });
+    await block(daysLater(1000), false);
+    expect(await accounts.audit.verify()).toEqual({ chains: 1, entries: 1, broken: [] });
+  });
+
+  test("do not open a door: what else is taken out or changed is found out", async () => {
+    await removeOldAudit(database, daysLater(10), 7);
+    await expect(database.pool.query("delete from audit_log")).rejects.toThrow("only added to");
+    await database.pool.query(
+      "alter table audit_log disable trigger audit_log_kept; delete from audit_log where number = 3",
+    );
+    expect(await accounts.audit.verify()).toMatchObject({ broken: [{ number: 3, why: "missing" }] });
+    await database.pool.query("delete from audit_log");
+    expect(await accounts.audit.verify()).toMatchObject({ broken: [{ number: 3, why: "cut off" }] });
+    await database.pool.query("update audit_checkpoints set number = 4");
+    expect(await accounts.audit.verify()).toMatchObject({ broken: [{ number: 5, why: "changed" }] });
   });
 });
 

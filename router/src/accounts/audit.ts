@@ -1,5 +1,5 @@
 /** The audit log as it is read, and the proof that nobody changed it. */
-import type { Selectable } from "kysely";
+import type { Selectable, Transaction } from "kysely";
 import type { AccountId } from "@weiche/shared/ids.ts";
 import type { Database } from "../db/database.ts";
 import type { Schema } from "../db/schema.ts";
@@ -40,17 +40,25 @@ export interface Audit {
 const pageMax = 1_000;
 
 export function createAudit({ kysely }: Pick<Database, "kysely">): Audit {
-  async function verifyChain(accountId: AccountId) {
-    // Read before the entries: what is added meanwhile is beyond it.
-    const heads = kysely.selectFrom("auditHeads").selectAll().where("accountId", "=", accountId);
-    const head = await heads.executeTakeFirst();
-    let [number, last] = [0n, chainStart];
+  /** In one snapshot: entries are added and old ones removed meanwhile. */
+  function verifyChain(accountId: AccountId) {
+    const snapshot = kysely.transaction().setIsolationLevel("repeatable read").setAccessMode("read only");
+    return snapshot.execute((transaction) => verifyIn(transaction, accountId));
+  }
+
+  async function verifyIn(transaction: Transaction<Schema>, accountId: AccountId) {
+    const heads = transaction.selectFrom("auditHeads").selectAll().where("accountId", "=", accountId);
+    const checkpoints = transaction.selectFrom("auditCheckpoints").selectAll().where("accountId", "=", accountId);
+    const [head, checkpoint] = [await heads.executeTakeFirst(), await checkpoints.executeTakeFirst()];
+    const removed = checkpoint?.number ?? 0n;
+    let [number, last] = [removed, checkpoint?.hash ?? chainStart];
     const broken = (why: BrokenChain["why"]) => ({
-      entries: Number(number),
+      entries: Number(number - removed),
       broken: [{ accountId, number: Number(number) + 1, why }],
     });
+    if (number === head?.number && last !== head.hash) return broken("changed");
     for (;;) {
-      const page = await kysely
+      const page = await transaction
         .selectFrom("auditLog")
         .selectAll()
         .where("accountId", "=", accountId)
@@ -66,7 +74,7 @@ export function createAudit({ kysely }: Pick<Database, "kysely">): Audit {
       }
       if (page.length < pageMax) break;
     }
-    return number < (head?.number ?? 0n) ? broken("cut off") : { entries: Number(number), broken: [] };
+    return number < (head?.number ?? 0n) ? broken("cut off") : { entries: Number(number - removed), broken: [] };
   }
 
   return {
