@@ -1,6 +1,6 @@
 /** The agent's ends of the links, with simulated routers that share no code with them, and all that they are told. */
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
-import { systemClock } from "@weiche/shared/clock.ts";
+import { systemClock, type Clock } from "@weiche/shared/clock.ts";
 import { asId, uuidv7, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
 import type { DesiredState } from "../src/report/desired-state.ts";
@@ -44,6 +44,8 @@ export class RouterLinksRig {
     maintenance: false,
     admitting: true,
   };
+  clock: Clock = systemClock;
+  random: () => number = seeded(1);
   readonly #routers: SimulatedLinkRouter[] = [];
   #links: RouterLinks | undefined;
 
@@ -55,11 +57,10 @@ export class RouterLinksRig {
   }
 
   openLinks(...addresses: readonly string[]): RouterLinks {
-    const random = createRandom(1);
     this.#links = new RouterLinks({
       routers: addresses,
-      clock: systemClock,
-      random: () => random.next(),
+      clock: this.clock,
+      random: this.random,
       hello: {
         node: asId<NodeId>("gpu-1"),
         bootId: this.bootId,
@@ -101,6 +102,11 @@ export class RouterLinksRig {
           void this.told.push([String(name), ...args]),
     });
   }
+}
+
+function seeded(seed: number): () => number {
+  const random = createRandom(seed);
+  return () => random.next();
 }
 
 export function at({ port }: SimulatedLinkRouter, host = "127.0.0.1"): string {

@@ -1,0 +1,48 @@
+/** Agents that lose their router together come back one by one, and each of them in time. */
+import { expect, test } from "vitest";
+import { createRandom } from "@weiche/shared/testing/random.ts";
+import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
+import { Backoff } from "./backoff.ts";
+
+/** The instants at which an agent dials a router that is gone since 0. */
+function dials(seed: number, count: number): number[] {
+  const clock = new VirtualClock(0);
+  const random = createRandom(seed);
+  const backoff = new Backoff(clock, () => random.next());
+  return Array.from({ length: count }, () => {
+    clock.advance(backoff.nextMs());
+    return clock.monotonicMs();
+  });
+}
+
+test("every delay is within its bound: half a second at first, twice as much each time, four seconds at most", () => {
+  for (let seed = 0; seed < 200; seed++) {
+    const at = dials(seed, 12);
+    const delays = at.map((ms, dial) => ms - (at[dial - 1] ?? 0));
+    const bounds = [500, 1_000, 2_000, ...Array.from({ length: 9 }, () => 4_000)];
+    expect(delays.filter((ms, dial) => ms < 0 || ms > bounds[dial]!)).toEqual([]);
+  }
+});
+
+test("a thousand agents do not dial in step, and the first dials are spread over all of their half second", () => {
+  const agents = Array.from({ length: 1_000 }, (_, seed) => dials(seed, 5));
+  for (let dial = 0; dial < 5; dial++) expect(new Set(agents.map((at) => at[dial])).size).toBeGreaterThan(990);
+  const perTenth = Array.from({ length: 10 }, (_, tenth) => {
+    const [from, to] = [tenth * 50, (tenth + 1) * 50];
+    return agents.filter(([first]) => first! >= from && first! < to).length;
+  });
+  expect(Math.min(...perTenth)).toBeGreaterThan(50);
+  expect(Math.max(...perTenth)).toBeLessThan(200);
+});
+
+test("who was linked for five seconds begins anew, who was not goes on", () => {
+  const clock = new VirtualClock(0);
+  const backoff = new Backoff(clock, () => 1);
+  const lostAfter = (upMs: number) => {
+    backoff.up();
+    clock.advance(upMs);
+    return backoff.nextMs();
+  };
+  expect([backoff.nextMs(), backoff.nextMs()]).toEqual([500, 1_000]);
+  expect([lostAfter(4_999), lostAfter(5_000), backoff.nextMs()]).toEqual([2_000, 500, 500]);
+});
