@@ -135,7 +135,7 @@ export async function createAgent(config: AgentConfig, environment: NodeJS.Proce
         void (await Promise.all(memories.map((memory) => memory.foreignProcesses()))),
     }),
   );
-  slots.onChange(() => links.reportSoon());
+  slots.onMove(() => links.reportSoon());
 
   await slots.readopt();
   opened.use(

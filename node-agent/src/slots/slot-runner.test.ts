@@ -187,16 +187,29 @@ describe("a slot", () => {
     expect(switches.at(-1)).toEqual(["switched", "s", { from: a, model: b, tookMs: 14_840, phasesMs }]);
   });
 
-  test("calls back at each event: with the state when it moved, with the load when only that did", async () => {
+  test("calls back at once when it comes into another state or another model comes next, not for each request", async () => {
     const node = new Node();
     await node.begin();
-    const changes: string[] = [];
-    const forget = node.slots.onChange((slot, change) => changes.push(`${slot} ${change}`));
+    let moves: string[] = [];
+    const forget = node.slots.onMove((slot) => {
+      const { kind, active, next } = node.slots.views()[0]!;
+      moves.push([slot, kind, active, next].filter(Boolean).join(" "));
+    });
     const admission = await node.activated(a);
-    admission.release();
+    expect(moves).toEqual(["s starting a", "s active a"]);
+    moves = [];
+    (await node.request(a)).release();
+    expect(moves, "of requests").toEqual([]);
+    const waiter = new AbortController();
+    void node.request(b, { signal: waiter.signal });
+    void node.request(c);
+    waiter.abort();
+    void node.request(b);
+    await node.clock.advanceAsync(10_000);
+    expect(moves).toEqual(["s draining-open a b", "s draining-open a c", "s draining-closed a c"]);
     forget();
     admission.release();
-    expect(changes).toEqual(["s state", "s state", "s load"]);
+    expect(moves).toHaveLength(3);
   });
 
   test("has no timer when nothing is due", async () => {

@@ -13,7 +13,7 @@ import { refusalError } from "./refusal.ts";
 import type { SlotEvents } from "./slot-events.ts";
 import { awakeEngine, createSlot, currentEpoch, wakeAtMs } from "./slot-state.ts";
 import type { Awake, RefusalKind, Slot, SlotEffect, SlotEvent, Ticket } from "./slot-state.ts";
-import { activeOf, kindOf, viewOf, type AwakeEngine, type SlotKind, type SlotView } from "./slot-view.ts";
+import { activeOf, kindOf, nextOf, viewOf, type AwakeEngine, type SlotKind, type SlotView } from "./slot-view.ts";
 import { transition } from "./slot.ts";
 import { SwitchMeter } from "./switch-meter.ts";
 
@@ -26,7 +26,7 @@ export interface SlotParts {
   readonly transition?: typeof transition;
 }
 
-/** `state`: the slot's state is another one. `load`: only its counts are. */
+/** `state`: its state is another one, or the model that comes next. `load`: only its counts are. */
 export type SlotChange = "state" | "load";
 
 export interface CloseOptions {
@@ -304,9 +304,10 @@ export class SlotRunner {
     const { state, running, waiters } = this.#slot;
     const kind = kindOf(state, nowMs);
     const active = activeOf(state);
-    const moved = kind !== this.#kind || active !== activeOf(before.state);
+    const changed = kind !== this.#kind || active !== activeOf(before.state);
     this.#kind = kind;
-    if (moved) this.#parts.events.stateChanged(this.name, kind, active);
+    if (changed) this.#parts.events.stateChanged(this.name, kind, active);
+    const moved = changed || nextOf(this.#slot) !== nextOf(before);
     if (!moved && running === before.running && waiters === before.waiters) return;
     for (const listener of this.#listeners) listener(moved ? "state" : "load");
   }

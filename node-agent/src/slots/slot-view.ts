@@ -92,7 +92,8 @@ export function kindOf(state: SlotState, nowMs: number): SlotKind {
   }
 }
 
-function nextOf({ state, waiters, wish }: Slot): ModelId | undefined {
+/** The model that comes after the one that is there. */
+export function nextOf({ state, waiters, wish }: Slot): ModelId | undefined {
   if (state.kind === "draining") return state.next;
   if (state.kind === "stopping") return waiters[0]?.model ?? (state.restart ? state.model : wish);
   return undefined;

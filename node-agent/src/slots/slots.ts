@@ -6,7 +6,7 @@ import type { SlotConfig } from "../config.ts";
 import type { SlotEngines } from "../engines/engine.ts";
 import type { Admission, AdmissionRequest, Admissions } from "./admission.ts";
 import type { SlotEvents } from "./slot-events.ts";
-import { SlotRunner, type CloseOptions, type SlotChange } from "./slot-runner.ts";
+import { SlotRunner, type CloseOptions } from "./slot-runner.ts";
 import type { AwakeEngine, SlotView } from "./slot-view.ts";
 import type { transition } from "./slot.ts";
 
@@ -22,8 +22,8 @@ export interface Slots extends Admissions {
   views(): readonly SlotView[];
   /** The engines that are awake and proven. */
   awake(): readonly AwakeEngine[];
-  /** Calls back after each event that changed a slot. */
-  onChange(listener: (slot: SlotName, change: SlotChange) => void): () => void;
+  /** Calls back when a slot has come into another state, or another model comes next; not when only its load changed. */
+  onMove(listener: (slot: SlotName) => void): () => void;
   /** Finds the engines of an earlier agent. Called first; nothing is admitted before it has resolved for the slot. */
   readopt(): Promise<void>;
   /** Activates the model once, when nobody is in its way. Without effect if a slot has it already, or no slot may. */
@@ -38,8 +38,8 @@ export function createSlots({ slots, engines, ...shared }: SlotsParts): Slots {
     admit: (request) => admit(runners, request),
     views: () => runners.map((runner) => runner.view()),
     awake: () => runners.flatMap((runner) => runner.awake() ?? []),
-    onChange(listener) {
-      const forget = runners.map((runner) => runner.onChange((change) => listener(runner.name, change)));
+    onMove(listener) {
+      const forget = runners.map((runner) => runner.onChange((change) => change === "state" && listener(runner.name)));
       return () => forget.forEach((one) => one());
     },
     async readopt() {
