@@ -15,6 +15,8 @@ import type { AgentConfig } from "./config.ts";
 import { createEngineEvents, createSlotEvents } from "./engine-events.ts";
 import { EngineRestarts } from "./engine-restarts.ts";
 import { dialects } from "./engines/dialects/all.ts";
+import { EngineLife } from "./engines/engine-life.ts";
+import { EngineWindows } from "./engines/engine-windows.ts";
 import { createSlotEngines, stopForgottenEngines } from "./engines/node-engines.ts";
 import type { SlotMemory } from "./engines/slot-memory.ts";
 import { createEngineHost } from "./engines/engine-host.ts";
@@ -46,16 +48,23 @@ export async function createAgent(config: AgentConfig, environment: NodeJS.Proce
   const log = createLog("node-agent", config.logLevel);
   const metrics = createMetrics();
   const usageEvents = createUsageEvents(log, metrics);
-  const restarts = new EngineRestarts(metrics.engineRestarts);
-  const engineEvents = createEngineEvents(log, metrics, restarts);
   const models = new Set(config.slots.flatMap(({ engines }) => engines.map(({ model }) => model)));
+  const restarts = new EngineRestarts(metrics.engineRestarts, models);
+  const engineEvents = createEngineEvents(log, metrics, restarts);
   const linkEvents = createLinkEvents(log, metrics);
   const bootId = uuidv7(clock);
   const wants = new Wishes();
   let ready = false;
 
   opened.use(lockDirectory(config.stateDir));
-  const ops = opened.use(await openOpsServer(config.opsListen, metrics.registry, () => ready));
+  const scraped = {
+    contentType: metrics.registry.contentType,
+    async metrics() {
+      if (ready) await telemetry.publish();
+      return metrics.registry.metrics();
+    },
+  };
+  const ops = opened.use(await openOpsServer(config.opsListen, scraped, () => ready));
   const outbox = opened.use(
     await openOutbox(await openOutboxDirectory(join(config.stateDir, "outbox")), clock, usageEvents),
   );
@@ -78,6 +87,9 @@ export async function createAgent(config: AgentConfig, environment: NodeJS.Proce
   });
 
   let rules: ReadonlyMap<ModelId, ModelRules> = new Map();
+  const life = new EngineLife(clock);
+  const windows = new EngineWindows(engineEvents);
+  const compareWindows = () => windows.compare(slots.awake(), rules);
   const ingress = opened.use(
     new Ingress({
       admissions: slots,
@@ -85,6 +97,7 @@ export async function createAgent(config: AgentConfig, environment: NodeJS.Proce
       outbox,
       dialects,
       clock,
+      life,
       requestMsMax: config.requestMsMax,
       events: createIngressEvents(log, metrics, models),
     }),
@@ -112,7 +125,10 @@ export async function createAgent(config: AgentConfig, environment: NodeJS.Proce
     }),
     usage: delivery,
     handle: ingress.handle,
-    onRules: (known) => (rules = new Map(known.map((model) => [model.id, model]))),
+    onRules(known) {
+      rules = new Map(known.map((model) => [model.id, model]));
+      compareWindows();
+    },
     onDesiredState({ maintenance, prewarmModels }) {
       slots.setMaintenance(wants.of("router", maintenance));
       for (const model of prewarmModels) slots.prewarm(model);
@@ -127,6 +143,7 @@ export async function createAgent(config: AgentConfig, environment: NodeJS.Proce
       metrics,
       gpuReader,
       dialects,
+      life,
       outbox,
       slots: () => slots.views(),
       routers: () => links.states(),
@@ -135,7 +152,10 @@ export async function createAgent(config: AgentConfig, environment: NodeJS.Proce
         void (await Promise.all(memories.map((memory) => memory.foreignProcesses()))),
     }),
   );
-  slots.onMove(() => links.reportSoon());
+  slots.onMove(() => {
+    links.reportSoon();
+    compareWindows();
+  });
 
   await slots.readopt();
   opened.use(

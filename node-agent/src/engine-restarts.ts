@@ -16,13 +16,17 @@ export type RestartReason =
   /** Its start before this one failed. */
   | "start";
 
+const reasons: readonly RestartReason[] = ["exit", "silent", "refused", "probe", "sleep", "wake", "start"];
+
 export class EngineRestarts {
   readonly #counter: Counter<"model" | "reason">;
   readonly #counts = new Map<string, number>();
   readonly #lost = new Map<string, RestartReason>();
 
-  constructor(counter: Counter<"model" | "reason">) {
+  /** `models` begin with 0: the first restart is to be seen as a change. */
+  constructor(counter: Counter<"model" | "reason">, models: Iterable<ModelId>) {
     this.#counter = counter;
+    for (const model of models) for (const reason of reasons) counter.inc({ model, reason }, 0);
   }
 
   /** The first reason counts: what follows from it is no other. */

@@ -2,6 +2,7 @@
 import { describeError, type Log } from "@weiche/shared/log.ts";
 import type { ModelId } from "@weiche/shared/ids.ts";
 import type { TlsFilesEvents } from "@weiche/shared/tls-files.ts";
+import type { RequestOutcome } from "@weiche/shared/usage-record.ts";
 import type { EngineLogEvents } from "./engines/engine-log.ts";
 import type { IngressEvents } from "./ingress/ingress.ts";
 import type { Metrics } from "./metrics.ts";
@@ -10,11 +11,16 @@ import type { RouterLinkEvents } from "./report/router-links.ts";
 import type { DeliveryEvents } from "./usage/delivery.ts";
 import type { OutboxEvents } from "./usage/outbox.ts";
 
+type Outcome = RequestOutcome | "refused";
+const outcomes: readonly Outcome[] = ["finished", "client-ended", "limit-ended", "broken", "refused"];
+
 /** `models`: those of the node; another name, which a client may have made up, becomes no label. */
 export function createIngressEvents(log: Log, metrics: Metrics, models: ReadonlySet<ModelId>): IngressEvents {
+  metrics.requests.inc({ model: "other", outcome: "refused" }, 0);
+  for (const model of models) for (const outcome of outcomes) metrics.requests.inc({ model, outcome }, 0);
   return {
     requestEnded({ requestId, model, slot, waitedMs, record, gaps, error }) {
-      const outcome = record?.outcome ?? "refused";
+      const outcome: Outcome = record?.outcome ?? "refused";
       metrics.requests.inc({ model: models.has(model) ? model : "other", outcome });
       log.debug({ requestId, model, slot, waitedMs, outcome, error }, "request ended");
       if (!record) return;

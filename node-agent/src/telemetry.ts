@@ -1,6 +1,7 @@
 /** What the node measures of itself and its engines, kept fresh for load reports, metrics and `weiche-agent status`. */
 import { every, type Clock, type Timer } from "@weiche/shared/clock.ts";
 import type { SlotName } from "@weiche/shared/ids.ts";
+import type { EngineLife } from "./engines/engine-life.ts";
 import type { DialectLifecycles, EngineMetrics } from "./engines/dialect-lifecycle.ts";
 import type { Metrics } from "./metrics.ts";
 import type { GpuReader, GpuReading } from "./report/gpu.ts";
@@ -14,6 +15,7 @@ export interface TelemetryParts {
   readonly metrics: Metrics;
   readonly gpuReader: GpuReader;
   readonly dialects: DialectLifecycles;
+  readonly life: EngineLife;
   readonly outbox: Outbox;
   readonly slots: () => readonly SlotView[];
   readonly routers: () => readonly RouterState[];
@@ -53,7 +55,6 @@ export class Telemetry implements Disposable {
     this.host = host;
     this.gpus = gpus;
     this.engines = engines;
-    await this.#publish();
   }
 
   async #engines(): Promise<ReadonlyMap<SlotName, EngineMetrics>> {
@@ -64,26 +65,36 @@ export class Telemetry implements Disposable {
           .metrics?.(endpoint, AbortSignal.timeout(engineMsMax))
           .catch(() => undefined);
         if (metrics) measured.set(slot, metrics);
+        if (metrics?.work !== undefined) this.#parts.life.measured(endpoint, metrics.work);
       }),
     );
     return measured;
   }
 
-  async #publish(): Promise<void> {
+  /** Sets the gauges to what is true now, and what is measured to the last measurement. Called for each scrape. */
+  async publish(): Promise<void> {
     const { metrics, outbox, slots, routers } = this.#parts;
+    const oldestMs = await outbox.oldestMs().catch(() => undefined);
     for (const { name, running, waiting } of slots()) {
       metrics.running.set({ slot: name }, running);
       metrics.waiting.set({ slot: name }, waiting);
     }
+    // What is no longer there, or no longer measured, has no value any more.
+    for (const gauge of [metrics.routerLink, metrics.dataSessions, ...gpuGauges(metrics)]) gauge.reset();
     for (const { address, state, dataSessions } of routers()) {
       metrics.routerLink.set({ router: address }, state === "linked" ? 1 : 0);
       metrics.dataSessions.set({ router: address }, dataSessions);
     }
     metrics.outboxRecords.set(outbox.depth);
-    metrics.outboxOldest.set(((await outbox.oldestMs()) ?? 0) / 1000);
+    metrics.outboxOldest.set((oldestMs ?? 0) / 1000);
     metrics.outboxAdmitting.set(outbox.admitting ? 1 : 0);
     for (const gpu of this.gpus ?? []) publishGpu(metrics, gpu);
   }
+}
+
+function gpuGauges(metrics: Metrics) {
+  const { gpuMemoryUsed, gpuMemoryTotal, gpuUtilisation, gpuTemperature, gpuPower } = metrics;
+  return [gpuMemoryUsed, gpuMemoryTotal, gpuUtilisation, gpuTemperature, gpuPower];
 }
 
 function publishGpu(metrics: Metrics, gpu: GpuReading): void {

@@ -12,7 +12,7 @@ export interface OpsServer extends AsyncDisposable {
 
 export async function openOpsServer(
   listen: ListenAddress,
-  registry: Registry,
+  registry: Pick<Registry, "contentType" | "metrics">,
   ready: () => boolean,
 ): Promise<OpsServer> {
   const server = createServer((request, response) => {

@@ -1,0 +1,50 @@
+/** What a Prometheus server reads: the text of `/metrics`, as samples and as families. */
+
+export interface MetricFamily {
+  readonly name: string;
+  readonly help: readonly string[];
+  readonly types: readonly string[];
+  /** Value by series: `name{label="value",…}`, labels in alphabetical order. */
+  readonly samples: ReadonlyMap<string, number>;
+}
+
+const suffixes = /_(bucket|sum|count)$/;
+
+/** Throws at a line that is no comment and no sample, and at a series that is there twice. */
+export function parseMetrics(text: string): ReadonlyMap<string, MetricFamily> {
+  const families = new Map<string, { name: string; help: string[]; types: string[]; samples: Map<string, number> }>();
+  const family = (name: string) => {
+    const known = families.get(name) ?? { name, help: [], types: [], samples: new Map<string, number>() };
+    families.set(name, known);
+    return known;
+  };
+  for (const line of text.split("\n").filter((each) => each !== "")) {
+    const comment = /^# (HELP|TYPE) (\S+) (.+)$/.exec(line);
+    if (comment) {
+      const [, what, name, words] = comment;
+      family(name!)[what === "HELP" ? "help" : "types"].push(words!);
+      continue;
+    }
+    const sample = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$/.exec(line);
+    if (!sample || !/^([+-]?Inf|NaN|-?[\d.]+(e[+-]?\d+)?)$/i.test(sample[3]!)) throw new Error(`not a sample: ${line}`);
+    const [, name, labels = "", value] = sample;
+    const series = seriesOf(
+      name!,
+      Object.fromEntries([...labels.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)].map(([, key, is]) => [key!, is!])),
+    );
+    const { samples } = family(families.has(name!) ? name! : name!.replace(suffixes, ""));
+    if (samples.has(series)) throw new Error(`there twice: ${series}`);
+    samples.set(series, Number(value));
+  }
+  return families;
+}
+
+export function seriesOf(name: string, labels: Readonly<Record<string, string>>): string {
+  const pairs = Object.entries(labels).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return `${name}{${pairs.map(([key, value]) => `${key}="${value}"`).join(",")}}`;
+}
+
+/** All samples of all families. */
+export function samplesOf(families: ReadonlyMap<string, MetricFamily>): ReadonlyMap<string, number> {
+  return new Map([...families.values()].flatMap(({ samples }) => [...samples]));
+}

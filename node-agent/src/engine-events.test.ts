@@ -1,0 +1,114 @@
+import { pino } from "pino";
+import { beforeEach, describe, expect, test } from "vitest";
+import { asId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
+import { createEngineEvents, createSlotEvents } from "./engine-events.ts";
+import { EngineRestarts } from "./engine-restarts.ts";
+import { createMetrics, type Metrics } from "./metrics.ts";
+
+const slot = asId<SlotName>("a");
+const model = asId<ModelId>("m");
+const exit = { reason: "signal SIGKILL", lastLines: ["out of memory"] };
+let lines: { readonly level: number; readonly msg: string }[];
+let metrics: Metrics;
+let slots: ReturnType<typeof createSlotEvents>;
+let engines: ReturnType<typeof createEngineEvents>;
+let restarts: EngineRestarts;
+
+beforeEach(() => {
+  lines = [];
+  const log = pino({ level: "debug" }, { write: (line: string) => void lines.push(JSON.parse(line) as never) });
+  metrics = createMetrics();
+  restarts = new EngineRestarts(metrics.engineRestarts, [model]);
+  slots = createSlotEvents(log, metrics, restarts);
+  engines = createEngineEvents(log, metrics, restarts);
+});
+
+/** The series of one metric that are not 0: labels and value. */
+async function values(name: string): Promise<unknown[]> {
+  const { values: all } = await metrics.registry.getSingleMetric(name)!.get();
+  return all.flatMap(({ labels, value }) => (value === 0 ? [] : [{ ...labels, value }]));
+}
+const restarted = () => values("weiche_agent_engine_restarts_total");
+
+describe("a restart", () => {
+  test("is none when the engine was wanted, woken, adopted, or stopped by its slot", async () => {
+    engines.engineReady(slot, model, "started", 1);
+    engines.engineAsleep(slot, model, 1);
+    engines.engineReady(slot, model, "woken", 1);
+    engines.sleeperEvicted(slot, model);
+    engines.engineStopped(slot, model);
+    engines.engineReady(slot, model, "started", 1);
+    engines.engineReady(slot, model, "adopted", 1);
+    expect(await restarted()).toEqual([]);
+  });
+
+  test.each<[string, () => void]>([
+    ["exit", () => slots.engineExited(slot, model, exit)],
+    ["exit", () => engines.sleeperExited(slot, model, exit)],
+    ["silent", () => slots.engineSuspected(slot, model, "silent")],
+    ["refused", () => slots.engineSuspected(slot, model, "refused")],
+    ["probe", () => engines.engineSurprised(slot, model, "probe", "x")],
+    ["sleep", () => engines.engineSurprised(slot, model, "sleep", "x")],
+    ["wake", () => engines.engineSurprised(slot, model, "wake", "x")],
+    ["start", () => slots.startFailed(slot, model, "x")],
+  ])("after %s is counted once it is proven ready, once", async (reason, happens) => {
+    happens();
+    expect(await restarted()).toEqual([]);
+    engines.engineReady(slot, model, "started", 1);
+    engines.engineReady(slot, model, "started", 1);
+    expect(await restarted()).toEqual([{ model, reason, value: 1 }]);
+    expect(restarts.count(slot, model)).toBe(1);
+    expect(restarts.count(asId<SlotName>("b"), model)).toBe(0);
+  });
+
+  test("has the reason that came first: a frozen engine that will not stop, and fails to start, was silent", async () => {
+    slots.engineSuspected(slot, model, "silent");
+    engines.engineSurprised(slot, model, "stop", "x");
+    slots.engineExited(slot, model, exit);
+    slots.startFailed(slot, model, "x");
+    engines.engineReady(slot, model, "started", 1);
+    expect(await restarted()).toEqual([{ model, reason: "silent", value: 1 }]);
+  });
+
+  test("is none where the engine answered after all", async () => {
+    engines.engineSurprised(slot, model, "stop", "x");
+    slots.engineSuspected(slot, model, "silent");
+    engines.engineReady(slot, model, "probed", 1);
+    engines.engineReady(slot, model, "started", 1);
+    expect(await restarted()).toEqual([]);
+  });
+});
+
+test("a slot is in one state at a time", async () => {
+  slots.stateChanged(slot, "starting", model);
+  slots.stateChanged(slot, "draining-closed", model);
+  expect(await values("weiche_agent_slot_state")).toEqual([{ slot, state: "draining-closed", value: 1 }]);
+  expect((await metrics.registry.getSingleMetric("weiche_agent_slot_state")!.get()).values).toHaveLength(7);
+});
+
+test("a switch is one observation, and one of each phase that it had", async () => {
+  slots.switched(slot, { model, tookMs: 1_500, phasesMs: { drain: 500, probe: 1_000 } });
+  const text = await metrics.registry.getSingleMetricAsString("weiche_agent_switch_phase_seconds");
+  expect(text).toContain('weiche_agent_switch_phase_seconds_sum{slot="a",phase="drain"} 0.5');
+  expect(text).toContain('weiche_agent_switch_phase_seconds_count{slot="a",phase="probe"} 1');
+  expect(await metrics.registry.getSingleMetricAsString("weiche_agent_switch_seconds")).toContain('_sum{slot="a"} 1.5');
+});
+
+test.each<[string, string, () => void]>([
+  ["start", "engine did not start", () => slots.startFailed(slot, model, "x")],
+  ["stop", "engine did not stop", () => slots.stopFailed(slot, model, "x")],
+  ["exit", "engine ended by itself", () => slots.engineExited(slot, model, exit)],
+  ["exit", "engine ended in its sleep", () => engines.sleeperExited(slot, model, exit)],
+  ["sleep", "engine did not do as asked", () => engines.engineSurprised(slot, model, "sleep", "x")],
+])("what went wrong is a line and a count: %s, %s", async (what, line, happens) => {
+  happens();
+  expect(lines).toMatchObject([{ msg: line, slot, model }]);
+  expect(lines[0]!.level).toBeGreaterThanOrEqual(40);
+  expect(await values("weiche_agent_engine_failures_total")).toEqual([{ slot, model, what, value: 1 }]);
+});
+
+test("a foreign process on the slot's GPUs is told and counted", async () => {
+  engines.foreignGpuProcess(slot, 4711, undefined);
+  expect(lines).toMatchObject([{ level: 40, pid: 4711 }]);
+  expect(await values("weiche_agent_foreign_gpu_processes_total")).toEqual([{ slot, value: 1 }]);
+});

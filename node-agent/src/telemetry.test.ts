@@ -1,0 +1,114 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
+import { asId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
+import type { EngineMetrics } from "./engines/dialect-lifecycle.ts";
+import { EngineLife } from "./engines/engine-life.ts";
+import { createMetrics, type Metrics } from "./metrics.ts";
+import type { GpuReading } from "./report/gpu.ts";
+import type { RouterState } from "./report/router-links.ts";
+import { Telemetry, type TelemetryParts } from "./telemetry.ts";
+
+const slot = asId<SlotName>("a");
+const model = asId<ModelId>("m");
+let clock: VirtualClock;
+let metrics: Metrics;
+let gpus: readonly GpuReading[] | undefined;
+let routers: RouterState[];
+let engineMetrics: () => Promise<EngineMetrics>;
+let looked: number;
+let telemetry: Telemetry;
+
+beforeEach(() => {
+  clock = new VirtualClock();
+  metrics = createMetrics();
+  gpus = undefined;
+  routers = [{ address: "r:1", state: "linked", dataSessions: 2 }];
+  engineMetrics = () => Promise.resolve({ running: 3 });
+  looked = 0;
+  const lifecycle = { metrics: () => engineMetrics() };
+  const endpoint = { origin: "http://127.0.0.1:1" };
+  const spec = {
+    model,
+    dialect: "vllm",
+    launcher: { kind: "external", url: endpoint.origin },
+    maxConcurrent: 1,
+  } as const;
+  telemetry = new Telemetry({
+    clock,
+    metrics,
+    gpuReader: { readGpus: () => Promise.resolve(gpus), readGpuProcesses: () => Promise.resolve(undefined) },
+    dialects: {
+      vllm: lifecycle,
+      "llama-server": lifecycle,
+      openai: lifecycle,
+    } as unknown as TelemetryParts["dialects"],
+    life: new EngineLife(clock),
+    outbox: { depth: 4, admitting: true, oldestMs: () => Promise.resolve(1_500) } as TelemetryParts["outbox"],
+    slots: () => [],
+    routers: () => routers,
+    awake: () => [{ slot, spec, endpoint }],
+    lookForForeignProcesses: () => {
+      looked++;
+      return Promise.reject(new Error("nvidia-smi is gone"));
+    },
+  });
+});
+afterEach(() => telemetry[Symbol.dispose]());
+
+/** The samples of ours whose name begins so. */
+async function samples(prefix: string): Promise<string[]> {
+  return (await metrics.registry.metrics()).split("\n").filter((line) => line.startsWith(`weiche_agent_${prefix}`));
+}
+
+test("without a GPU there is no GPU series, no reading and no list", async () => {
+  await clock.advanceAsync(2_000);
+  await expect.poll(() => telemetry.host).toBeDefined();
+  await telemetry.publish();
+  expect(await samples("gpu")).toEqual([]);
+  expect(telemetry.gpus).toBeUndefined();
+});
+
+test("a GPU that is no longer measured leaves no series behind, and neither does a router that is dialled no more", async () => {
+  gpus = [{ index: 0, uuid: "GPU-0", memoryUsedBytes: 5, powerWatts: 70 }];
+  await clock.advanceAsync(2_000);
+  await expect.poll(() => telemetry.gpus).toBeDefined();
+  await telemetry.publish();
+  expect(await samples("gpu")).toEqual([
+    'weiche_agent_gpu_memory_used_bytes{gpu="0"} 5',
+    'weiche_agent_gpu_power_watts{gpu="0"} 70',
+  ]);
+  gpus = undefined;
+  await clock.advanceAsync(2_000);
+  await expect.poll(() => telemetry.gpus).toBeUndefined();
+  routers = [];
+  await telemetry.publish();
+  expect(await samples("gpu")).toEqual([]);
+  expect([...(await samples("router_link")), ...(await samples("data_sessions"))]).toEqual([]);
+});
+
+test("what a scrape says of links and outbox is true now, without a measurement in between", async () => {
+  await telemetry.publish();
+  expect(await samples("router_link_up")).toEqual(['weiche_agent_router_link_up{router="r:1"} 1']);
+  expect(await samples("data_sessions")).toEqual(['weiche_agent_data_sessions{router="r:1"} 2']);
+  expect(await samples("outbox")).toEqual([
+    "weiche_agent_outbox_records 4",
+    "weiche_agent_outbox_oldest_seconds 1.5",
+    "weiche_agent_outbox_admitting 1",
+  ]);
+  routers = [{ address: "r:1", state: "connecting", dataSessions: 0 }];
+  await telemetry.publish();
+  expect(await samples("router_link_up")).toEqual(['weiche_agent_router_link_up{router="r:1"} 0']);
+});
+
+test("an engine that tells nothing has no measurement; one that does keeps its own", async () => {
+  await clock.advanceAsync(2_000);
+  await expect.poll(() => telemetry.engines.get(slot)).toEqual({ running: 3 });
+  engineMetrics = () => Promise.reject(new Error("no answer"));
+  await clock.advanceAsync(2_000);
+  await expect.poll(() => telemetry.engines.size).toBe(0);
+});
+
+test("foreign processes are looked for each half minute, also when that failed the time before", async () => {
+  await clock.advanceAsync(90_000);
+  expect(looked).toBe(3);
+});
