@@ -52,6 +52,7 @@ export function createAccounts(context: AccountsContext): Accounts {
           .select("u.id")
           .whereRef("u.accountId", "=", "a.id")
           .where("u.role", "=", "owner")
+          .where("u.deletedAt", "is", null)
           .orderBy("u.id")
           .limit(1)
           .as("ownerUserId"),
@@ -100,8 +101,8 @@ export function createAccounts(context: AccountsContext): Accounts {
 
     async show(id) {
       const account = found((await read(id))[0], "account", id);
-      const users = await kysely.selectFrom("users").selectAll().where("accountId", "=", id).orderBy("id").execute();
-      return { ...account, users: users.map(viewUser) };
+      const users = kysely.selectFrom("users").selectAll().where("accountId", "=", id).where("deletedAt", "is", null);
+      return { ...account, users: (await users.orderBy("id").execute()).map(viewUser) };
     },
   };
 }

@@ -13,7 +13,7 @@ import { Refused } from "./refused.ts";
 
 export type AuditAction =
   | "account.create"
-  | `user.${"create" | "update" | "block" | "unblock"}`
+  | `user.${"create" | "update" | "block" | "unblock" | "delete"}`
   | `user.${"invite" | "withdraw" | "join" | "change-password" | "reset-link" | "reset-password" | "totp-on" | "totp-off"}`
   | `session.${"start" | "end" | "end-all"}`
   | `key.${"create" | "update" | "regenerate" | "revoke"}`
@@ -62,7 +62,8 @@ export async function audited<T>(
       return result;
     });
   } catch (error) {
-    if (error instanceof Refused)
+    // What does not exist for the actor belongs to nobody, or to others, whose log is not theirs to write.
+    if (error instanceof Refused && error.kind !== "not_found")
       await inTransaction(database, (transaction) =>
         append(context, transaction, deed, deed.on, `refused: ${error.kind}`),
       );

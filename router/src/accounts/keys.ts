@@ -13,6 +13,7 @@ import type { Schema } from "../db/schema.ts";
 import type { AccountsContext } from "./accounts-context.ts";
 import { audited, type Deed } from "./audit-log.ts";
 import { found, Refused } from "./refused.ts";
+import { mayChangeKey, mayRevokeKey, requireRight } from "./rights.ts";
 import { restrictionColumns, viewRestrictions, type Restrictions } from "./users.ts";
 
 export type KeyState = "active" | "expired" | "revoked" | "blocked-by-limit" | "user-blocked";
@@ -57,12 +58,15 @@ export function createKeys(context: AccountsContext): Keys {
   function withKey<T extends { readonly id: KeyId }>(
     id: KeyId,
     deed: Omit<Deed, "on">,
+    may: typeof mayChangeKey,
     work: (transaction: Transaction<Schema>, key: KeyRow, user: UserRow) => Promise<T>,
   ) {
     const locked = async (transaction: Transaction<Schema>) => {
       const select = transaction.selectFrom("apiKeys").selectAll().where("id", "=", id);
       const { userId } = found(await select.executeTakeFirst(), "key", id);
       const user = await lockUser(transaction, userId);
+      const object = { kind: "key", id, accountId: user.accountId } as const;
+      await requireRight(context, transaction, object, (actor) => may(actor, { userId }));
       return work(transaction, await select.executeTakeFirstOrThrow(), user);
     };
     return audited(context, { ...deed, on: { kind: "key", id } }, locked, theKey);
@@ -76,6 +80,8 @@ export function createKeys(context: AccountsContext): Keys {
         async (transaction) => {
           const nowMs = clock.now();
           const user = await lockUser(transaction, userId);
+          const object = { kind: "user", id: userId, accountId: user.accountId } as const;
+          await requireRight(context, transaction, object, (actor) => mayChangeKey(actor, { userId }));
           requireAhead(wish.expiresMs, nowMs);
           const keys = await transaction.selectFrom("apiKeys").selectAll().where("userId", "=", userId).execute();
           const active = keys.filter((key) => !isOver(keyState(key, user, nowMs))).length;
@@ -100,7 +106,7 @@ export function createKeys(context: AccountsContext): Keys {
     },
 
     update: (id, wish) =>
-      withKey(id, { action: "key.update", details: wish }, async (transaction, key, user) => {
+      withKey(id, { action: "key.update", details: wish }, mayChangeKey, async (transaction, key, user) => {
         const nowMs = clock.now();
         requireLiving(key, user, nowMs);
         requireAhead(wish.expiresMs, nowMs);
@@ -119,20 +125,25 @@ export function createKeys(context: AccountsContext): Keys {
       }),
 
     regenerate: (id) =>
-      withKey(id, { action: "key.regenerate", details: { replaces: id } }, async (transaction, key, user) => {
-        const nowMs = clock.now();
-        requireLiving(key, user, nowMs);
-        const successor = await insertKey(transaction, user, key);
-        await transaction
-          .updateTable("apiKeys")
-          .set({ revokedAt: instantText(nowMs), regeneratedAs: successor.id })
-          .where("id", "=", id)
-          .execute();
-        return successor;
-      }),
+      withKey(
+        id,
+        { action: "key.regenerate", details: { replaces: id } },
+        mayChangeKey,
+        async (transaction, key, user) => {
+          const nowMs = clock.now();
+          requireLiving(key, user, nowMs);
+          const successor = await insertKey(transaction, user, key);
+          await transaction
+            .updateTable("apiKeys")
+            .set({ revokedAt: instantText(nowMs), regeneratedAs: successor.id })
+            .where("id", "=", id)
+            .execute();
+          return successor;
+        },
+      ),
 
     revoke: (id) =>
-      withKey(id, { action: "key.revoke" }, async (transaction, key, user) => {
+      withKey(id, { action: "key.revoke" }, mayRevokeKey, async (transaction, key, user) => {
         const nowMs = clock.now();
         const revokedAt = key.revokedAt ?? Temporal.Instant.fromEpochMilliseconds(nowMs);
         const update = transaction.updateTable("apiKeys").set({ revokedAt: revokedAt.toString() }).where("id", "=", id);
@@ -171,8 +182,8 @@ function theKey({ id }: { readonly id: KeyId }) {
 }
 
 async function lockUser(transaction: Transaction<Schema>, id: UserId): Promise<UserRow> {
-  const user = transaction.selectFrom("users").selectAll().where("id", "=", id).forUpdate();
-  return found(await user.executeTakeFirst(), "user", id);
+  const user = transaction.selectFrom("users").selectAll().where("id", "=", id).where("deletedAt", "is", null);
+  return found(await user.forUpdate().executeTakeFirst(), "user", id);
 }
 
 export function keyState(key: KeyRow, user: UserRow, nowMs: number): KeyState {

@@ -1,5 +1,5 @@
 /** A wish that the business refuses. The message is for the person who asked and never quotes a secret. */
-export type RefusalKind = "not_found" | "invalid" | "conflict" | "price_changed";
+export type RefusalKind = "not_found" | "invalid" | "forbidden" | "conflict" | "price_changed";
 
 export class Refused extends Error {
   readonly kind: RefusalKind;

@@ -11,6 +11,7 @@ import type { AccountsContext } from "./accounts-context.ts";
 import { audited } from "./audit-log.ts";
 import { packages, type PackageName } from "./packages.ts";
 import { found, Refused } from "./refused.ts";
+import { requireRight } from "./rights.ts";
 import { lockSubscription, writeChange, writeCharges } from "./subscription-change.ts";
 import {
   changeTerms,
@@ -94,7 +95,11 @@ export function createSubscriptions(context: AccountsContext): Subscriptions {
           on: { kind: "account", id: accountId },
           details: { package: wish.package, quoteId },
         },
-        (transaction) => changePackage(transaction, accountId, wish, clock.now(), quoteId),
+        async (transaction) => {
+          const object = { kind: "account", id: accountId, accountId } as const;
+          await requireRight(context, transaction, object, ({ role }) => role === "owner");
+          return changePackage(transaction, accountId, wish, clock.now(), quoteId);
+        },
       ),
 
     async invoice(accountId) {

@@ -5,9 +5,10 @@ import { asId, uuidv7, type AccountId, type UserId } from "@weiche/shared/ids.ts
 import { instantText } from "../db/database.ts";
 import type { Role, Schema } from "../db/schema.ts";
 import type { AccountsContext } from "./accounts-context.ts";
-import { audited } from "./audit-log.ts";
+import { audited, type Deed } from "./audit-log.ts";
 import { issueInvitation } from "./invitation-link.ts";
 import { found, Refused } from "./refused.ts";
+import { mayChangeUser, mayGrant, requireRight, type Actor } from "./rights.ts";
 
 export interface UserView {
   readonly id: UserId;
@@ -36,9 +37,15 @@ export interface NewUser extends Restrictions {
 
 export interface Users {
   create(wish: NewUser): Promise<UserView & { invitationUrl: string }>;
-  update(id: UserId, wish: Restrictions): Promise<UserView>;
-  /** All keys of the user stop, or work again. */
+  update(id: UserId, wish: UserWish): Promise<UserView>;
+  /** All keys and sessions of the user stop; unblocked, the keys work again. */
   setBlocked(id: UserId, blocked: boolean): Promise<UserView>;
+  /** For good: keys are revoked, the address is free again. What the user did and used stays. */
+  delete(id: UserId): Promise<UserView>;
+}
+
+export interface UserWish extends Restrictions {
+  readonly role?: Role;
 }
 
 export function createUsers(context: AccountsContext): Users {
@@ -50,6 +57,8 @@ export function createUsers(context: AccountsContext): Users {
         async (transaction) => {
           const account = transaction.selectFrom("accounts").select("id").where("id", "=", accountId);
           found(await account.executeTakeFirst(), "account", accountId);
+          const place = { kind: "account", id: accountId, accountId } as const;
+          await requireRight(context, transaction, place, (actor) => mayGrant(actor, role));
           const { user, invitationUrl } = await insertInvitedUser(context, transaction, {
             accountId,
             email,
@@ -62,20 +71,82 @@ export function createUsers(context: AccountsContext): Users {
       ),
 
     update: (id, wish) =>
-      audited(context, { action: "user.update", on: { kind: "user", id }, details: wish }, (transaction) =>
-        updateUser(transaction, id, restrictionColumns(wish)),
-      ),
+      change(id, { action: "user.update", details: wish }, async (transaction, user) => {
+        const { role = user.role } = wish;
+        if (role !== user.role) await requireRole(transaction, user, role);
+        return { role, ...restrictionColumns(wish) };
+      }),
 
     setBlocked: (id, blocked) =>
-      audited(context, { action: blocked ? "user.block" : "user.unblock", on: { kind: "user", id } }, (transaction) =>
-        updateUser(transaction, id, { blocked }),
-      ),
+      change(id, { action: blocked ? "user.block" : "user.unblock" }, async (transaction, user, actor) => {
+        if (blocked && actor) await requireDispensable(transaction, user, actor);
+        if (blocked) await endSessions(transaction, id);
+        return { blocked };
+      }),
+
+    delete: (id) =>
+      change(id, { action: "user.delete" }, async (transaction, user, actor) => {
+        await requireDispensable(transaction, user, actor);
+        const deletedAt = instantText(context.clock.now());
+        await endSessions(transaction, id);
+        for (const table of ["credentials", "invitations", "passwordResets"] as const)
+          await transaction.deleteFrom(table).where("userId", "=", id).execute();
+        const keys = transaction.updateTable("apiKeys").set({ revokedAt: deletedAt }).where("userId", "=", id);
+        await keys.where("revokedAt", "is", null).execute();
+        return { blocked: true, deletedAt, email: `${id}@deleted.invalid` };
+      }),
   };
+
+  type Change = Updateable<Schema["users"]>;
+
+  /** Changes a user whose row stays locked meanwhile, if the actor may change that user at all. */
+  function change(
+    id: UserId,
+    deed: Omit<Deed, "on">,
+    decide: (transaction: Transaction<Schema>, user: UserRow, actor: Actor | undefined) => Promise<Change>,
+  ): Promise<UserView> {
+    return audited(context, { ...deed, on: { kind: "user", id } }, async (transaction) => {
+      const rows = transaction.selectFrom("users").selectAll().where("id", "=", id).where("deletedAt", "is", null);
+      const user = found(await rows.forUpdate().executeTakeFirst(), "user", id);
+      const object = { kind: "user", id, accountId: user.accountId } as const;
+      const actor = await requireRight(context, transaction, object, (candidate) => mayChangeUser(candidate, user));
+      const changed = await decide(transaction, user, actor);
+      const update = transaction.updateTable("users").set(changed).where("id", "=", id).returningAll();
+      return viewUser(await update.executeTakeFirstOrThrow());
+    });
+  }
+
+  async function requireRole(transaction: Transaction<Schema>, user: UserRow, role: Role): Promise<void> {
+    const object = { kind: "user", id: user.id, accountId: user.accountId } as const;
+    await requireRight(context, transaction, object, (actor) => mayGrant(actor, role));
+    if (user.role === "owner") await requireOtherOwner(transaction, user);
+    await endSessions(transaction, user.id);
+  }
 }
 
-async function updateUser(transaction: Transaction<Schema>, id: UserId, change: Updateable<Schema["users"]>) {
-  const user = transaction.updateTable("users").set(change).where("id", "=", id).returningAll();
-  return viewUser(found(await user.executeTakeFirst(), "user", id));
+type UserRow = Selectable<Schema["users"]>;
+
+/** Nobody shuts themselves out, and an account without an Owner could never get one again. */
+async function requireDispensable(transaction: Transaction<Schema>, user: UserRow, actor: Actor | undefined) {
+  if (actor?.id === user.id) throw new Refused("conflict", "you cannot do this to yourself");
+  if (user.role === "owner") await requireOtherOwner(transaction, user);
+}
+
+async function requireOtherOwner(transaction: Transaction<Schema>, user: UserRow): Promise<void> {
+  const owners = await transaction
+    .selectFrom("users")
+    .select("id")
+    .where("accountId", "=", user.accountId)
+    .where("role", "=", "owner")
+    .where("blocked", "=", false)
+    .orderBy("id")
+    .forUpdate()
+    .execute();
+  if (!owners.some(({ id }) => id !== user.id)) throw new Refused("conflict", "the last Owner of the account stays");
+}
+
+async function endSessions(transaction: Transaction<Schema>, userId: UserId): Promise<void> {
+  await transaction.deleteFrom("sessions").where("userId", "=", userId).execute();
 }
 
 /** Adds a user and the invitation that lets them set a password. */

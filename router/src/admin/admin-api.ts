@@ -30,6 +30,7 @@ export interface AdminEvents {
 
 const statusOf: Readonly<Record<RefusalKind, number>> = {
   invalid: 400,
+  forbidden: 403,
   not_found: 404,
   conflict: 409,
   price_changed: 409,

@@ -1,0 +1,55 @@
+/**
+ * Who may change whom, decided in the transaction of the change with the actor's role of that moment. The operator may do
+ * everything; the roles of the service what this page says. To other accounts an object does not exist.
+ */
+import type { Transaction } from "kysely";
+import { asId, type AccountId, type UserId } from "@weiche/shared/ids.ts";
+import type { Role, Schema } from "../db/schema.ts";
+import { operator, type AccountsContext } from "./accounts-context.ts";
+import type { Subject } from "./audit-log.ts";
+import { Refused } from "./refused.ts";
+
+export interface Actor {
+  readonly id: UserId;
+  readonly accountId: AccountId;
+  readonly role: Role;
+}
+
+/** Admins manage everybody but Owners. */
+export function mayChangeUser(actor: Actor, user: { readonly role: Role }): boolean {
+  return actor.role === "owner" || (actor.role === "admin" && user.role !== "owner");
+}
+
+/** Only an Owner makes Owners, so no role grows by its own request. */
+export function mayGrant(actor: Actor, role: Role): boolean {
+  return actor.role === "owner" || (actor.role === "admin" && role !== "owner");
+}
+
+/** Everybody has their own keys; an Owner has a hand in all of them. */
+export function mayChangeKey(actor: Actor, key: { readonly userId: UserId }): boolean {
+  return actor.role === "owner" || actor.id === key.userId;
+}
+
+export function mayRevokeKey(actor: Actor, key: { readonly userId: UserId }): boolean {
+  return actor.role !== "member" || actor.id === key.userId;
+}
+
+/** Call it with the object's row locked, so that nobody waits crosswise. Returns who acts; undefined: the operator. */
+export async function requireRight(
+  { origin = operator }: AccountsContext,
+  transaction: Transaction<Schema>,
+  object: Subject & { readonly accountId: AccountId },
+  may: (actor: Actor) => boolean,
+): Promise<Actor | undefined> {
+  if (origin.actor === operator.actor) return undefined;
+  const actor = await transaction
+    .selectFrom("users")
+    .select(["id", "accountId", "role"])
+    .where("id", "=", asId<UserId>(origin.actor))
+    .where("blocked", "=", false)
+    .forShare()
+    .executeTakeFirst();
+  if (actor?.accountId !== object.accountId) throw new Refused("not_found", `there is no ${object.kind} ${object.id}`);
+  if (!may(actor)) throw new Refused("forbidden", "your role does not allow this");
+  return actor;
+}
