@@ -1,0 +1,149 @@
+/** A person's password: changed by themselves, or set by whoever holds a one-time link that was sent to them. */
+import { sql, type Transaction } from "kysely";
+import type { UserId } from "@weiche/shared/ids.ts";
+import { audited } from "../accounts/audit-log.ts";
+import { found, Refused } from "../accounts/refused.ts";
+import { instantText } from "../db/database.ts";
+import type { Schema } from "../db/schema.ts";
+import { resetLetter } from "../mail/letters.ts";
+import { asThemselves, type IdentityContext } from "./identity-context.ts";
+import { goodPassword } from "./password-rules.ts";
+import { prove, type Claim, type Unproven } from "./proof.ts";
+import { hashToken, linkTo, makeToken } from "./secret-token.ts";
+import type { Language } from "./session.ts";
+import { endSessions } from "./sessions.ts";
+
+export interface Passwords {
+  /** Ends all other sessions. `sessionId`: the one that stays. */
+  change(
+    claim: Claim,
+    next: string,
+    from: { readonly source: string; readonly sessionId: string },
+  ): Promise<{ readonly kind: "changed" } | Unproven>;
+  /** Mails a link if there is such a person; nobody learns whether. Returns how long to wait, 0 if it is done. */
+  requestReset(email: string, source: string): Promise<number>;
+  /** A link for somebody else to pass on, or to mail. It is shown only if it was not mailed. */
+  makeResetLink(userId: UserId): Promise<{ readonly resetUrl: string | null; readonly mailed: boolean }>;
+  /** Uses the link up, ends all sessions. The second factor stays as it is. */
+  reset(token: string, password: string, source: string): Promise<void>;
+}
+
+export const resetMsMax = 3_600_000;
+
+export function createPasswords(context: IdentityContext): Passwords {
+  const { database, clock, hashing, throttle, mail, portalUrl } = context;
+  const { kysely, pool } = database;
+
+  function makeReset() {
+    const token = makeToken();
+    const nowMs = clock.now();
+    const expiresAtMs = nowMs + resetMsMax;
+    const times = { createdAt: instantText(nowMs), expiresAt: instantText(expiresAtMs) };
+    return { row: { tokenHash: hashToken(token), ...times }, url: linkTo(portalUrl, "reset", token), expiresAtMs };
+  }
+
+  return {
+    async change(claim, next, { source, sessionId }) {
+      const password = goodPassword(next);
+      const proof = await prove(context, claim, source);
+      if (proof.kind !== "proven") return proof;
+      const { userId } = proof;
+      const hashed = await hashing.hash(password);
+      await audited(context, { action: "user.change-password", on: { kind: "user", id: userId } }, (transaction) =>
+        setPassword(transaction, userId, hashed, clock.now(), sessionId),
+      );
+      return { kind: "changed" };
+    },
+
+    async requestReset(email, source) {
+      if (!mail) throw new Refused("conflict", "no mail is sent here: an Admin or Owner of your account makes a link");
+      const waitMs = await throttle.take("reset", source, email);
+      if (waitMs > 0) return waitMs;
+      const { row, url, expiresAtMs } = makeReset();
+      const values = [row.tokenHash, row.createdAt, row.expiresAt, email.trim().toLowerCase()];
+      const { rows } = await pool.query<{ email: string; language: Language | null }>({ text: requestSql, values });
+      // Not waited for: the answer takes as long where there is nobody to write to.
+      for (const user of rows) void mail.send(user.email, resetLetter(user.language, { url, expiresAtMs }));
+      return 0;
+    },
+
+    async makeResetLink(userId) {
+      const { row, url, expiresAtMs } = makeReset();
+      const deed = { action: "user.reset-link", on: { kind: "user", id: userId } } as const;
+      const user = await audited(context, deed, async (transaction) => {
+        const joined = await transaction
+          .selectFrom("users as u")
+          .leftJoin("credentials as c", "c.userId", "u.id")
+          .select(["u.email", "u.language", "u.blocked", "c.password"])
+          .where("u.id", "=", userId)
+          .executeTakeFirst();
+        const { password, blocked, ...user } = found(joined, "user", userId);
+        if (password === null) throw new Refused("conflict", "the user has no password yet: invite them");
+        if (blocked) throw new Refused("conflict", "the user is blocked");
+        await transaction
+          .insertInto("passwordResets")
+          .values({ userId, ...row })
+          .execute();
+        return user;
+      });
+      const mailed = (await mail?.send(user.email, resetLetter(user.language, { url, expiresAtMs }))) ?? false;
+      return { mailed, resetUrl: mailed ? null : url };
+    },
+
+    async reset(token, password, source) {
+      const normal = goodPassword(password);
+      const tokenHash = hashToken(token);
+      const nowMs = clock.now();
+      const open = kysely
+        .selectFrom("passwordResets as r")
+        .innerJoin("users as u", "u.id", "r.userId")
+        .select(["u.id", "u.email"])
+        .where("r.tokenHash", "=", tokenHash)
+        .where("r.expiresAt", ">", sql<Temporal.Instant>`${instantText(nowMs)}::timestamptz`)
+        .where("u.blocked", "=", false);
+      const user = await open.executeTakeFirst();
+      if (!user) throw linkIsOver();
+      const hashed = await hashing.hash(normal);
+      const deed = { action: "user.reset-password", on: { kind: "user", id: user.id } } as const;
+      await audited(asThemselves(context, user.id, source), deed, async (transaction) => {
+        const used = transaction.deleteFrom("passwordResets").where("tokenHash", "=", tokenHash);
+        if ((await used.executeTakeFirst()).numDeletedRows !== 1n) throw linkIsOver();
+        await setPassword(transaction, user.id, hashed, clock.now());
+      });
+      await throttle.recognise(source, user.email);
+    },
+  };
+}
+
+/** Only who has joined: an invitation that was withdrawn is no way in. */
+const requestSql = `
+  with made as (
+    insert into password_resets (token_hash, user_id, created_at, expires_at)
+    select $1, u.id, $2::timestamptz, $3::timestamptz
+    from users u join credentials c on c.user_id = u.id
+    where u.email = $4 and not u.blocked and c.password is not null
+    returning user_id
+  )
+  select u.email, u.language from users u join made on made.user_id = u.id`;
+
+/** What the old password opened is closed: sessions, and links by which it would have been replaced. */
+export async function setPassword(
+  transaction: Transaction<Schema>,
+  userId: UserId,
+  password: string,
+  nowMs: number,
+  keptSession?: string,
+): Promise<void> {
+  const row = { password, passwordSetAt: instantText(nowMs), failedLogins: 0 };
+  await transaction
+    .insertInto("credentials")
+    .values({ userId, ...row })
+    .onConflict((conflict) => conflict.column("userId").doUpdateSet(row))
+    .execute();
+  await transaction.deleteFrom("passwordResets").where("userId", "=", userId).execute();
+  await endSessions(transaction, userId, keptSession);
+}
+
+function linkIsOver(): Refused {
+  return new Refused("not_found", "this link is over or was used already: ask for a new one");
+}

@@ -1,0 +1,76 @@
+/**
+ * Whether somebody is who they say: password, and a code where the second factor is on. Throttled before anything is
+ * hashed. A known and an unknown address cost the same hashes and the same questions to the database.
+ */
+import { ApiError } from "@weiche/shared/errors.ts";
+import type { AccountId, UserId } from "@weiche/shared/ids.ts";
+import type { LoginOutcome, IdentityContext } from "./identity-context.ts";
+import { normalPassword } from "./password-rules.ts";
+import { createSecondFactor } from "./second-factor.ts";
+
+export interface Claim {
+  readonly email: string;
+  readonly password: string;
+  /** Of the authenticator, or a recovery code. */
+  readonly code?: string | undefined;
+}
+
+export interface Proven {
+  readonly kind: "proven";
+  readonly userId: UserId;
+  readonly accountId: AccountId;
+  /** The stored hash that it was compared with. */
+  readonly stored: string;
+  readonly failedLogins: number;
+}
+
+export type Unproven =
+  | { readonly kind: Exclude<LoginOutcome, "signed-in" | "throttled" | "overloaded"> }
+  | { readonly kind: "throttled"; readonly waitMs: number };
+
+export async function prove(context: IdentityContext, claim: Claim, source: string): Promise<Proven | Unproven> {
+  const { throttle, events } = context;
+  const waitMs = await throttle.take("login", source, claim.email);
+  const verdict: Proven | Unproven = waitMs > 0 ? { kind: "throttled", waitMs } : await judge(context, claim, source);
+  if (verdict.kind !== "proven") events.loginFinished(verdict.kind);
+  const isGuess = verdict.kind === "wrong" || verdict.kind === "code-wrong";
+  if (isGuess) await countFailure(context, claim.email);
+  else if (verdict.kind !== "throttled") await throttle.giveBack("login", source, claim.email);
+  if (verdict.kind === "proven") await throttle.recognise(source, claim.email);
+  return verdict;
+}
+
+async function judge(context: IdentityContext, claim: Claim, source: string): Promise<Proven | Unproven> {
+  const { database, hashing, throttle, events } = context;
+  const row = await database.kysely
+    .selectFrom("users as u")
+    .leftJoin("credentials as c", "c.userId", "u.id")
+    .select(["u.id", "u.accountId", "u.blocked", "c.password", "c.totpSince", "c.failedLogins"])
+    .where("u.email", "=", claim.email.trim().toLowerCase())
+    .executeTakeFirst();
+  const stored = row?.password ?? undefined;
+  const isRight = await hashing.verify(stored, normalPassword(claim.password)).catch(async (error: unknown) => {
+    if (error instanceof ApiError) {
+      events.loginFinished("overloaded");
+      await throttle.giveBack("login", source, claim.email);
+    }
+    throw error;
+  });
+  if (!row || !stored || !isRight) return { kind: "wrong" };
+  if (row.blocked) return { kind: "blocked" };
+  if (row.totpSince) {
+    if (claim.code === undefined) return { kind: "code-required" };
+    if (!(await createSecondFactor(context).use(row.id, claim.code))) return { kind: "code-wrong" };
+  }
+  const { id: userId, accountId, failedLogins } = row;
+  return { kind: "proven", userId, accountId, stored, failedLogins: failedLogins ?? 0 };
+}
+
+/** One statement, whether there is such a person or not. */
+async function countFailure({ database }: IdentityContext, email: string): Promise<void> {
+  await database.kysely
+    .updateTable("credentials")
+    .set((eb) => ({ failedLogins: eb("failedLogins", "+", 1) }))
+    .where("userId", "=", (eb) => eb.selectFrom("users").select("id").where("email", "=", email.trim().toLowerCase()))
+    .execute();
+}

@@ -1,0 +1,179 @@
+/**
+ * Invitations of the users of an account: whoever opens the link sets a password and is in.
+ *
+ *   open ──accepted with a password──▶ accepted        open ──time──▶ expired
+ *   open ──withdrawn──▶ withdrawn                      any but accepted ──invited again──▶ open, with a new link
+ */
+import type { Selectable } from "kysely";
+import { asId, type AccountId, type UserId } from "@weiche/shared/ids.ts";
+import { asThemselves, type IdentityContext } from "../access/identity-context.ts";
+import { goodPassword } from "../access/password-rules.ts";
+import { setPassword } from "../access/passwords.ts";
+import { hashToken } from "../access/secret-token.ts";
+import type { Language, Session, Theme } from "../access/session.ts";
+import { startSession, type SignedInFrom } from "../access/sessions.ts";
+import { instantText } from "../db/database.ts";
+import type { Role, Schema } from "../db/schema.ts";
+import { invitationLetter } from "../mail/letters.ts";
+import { audited } from "./audit-log.ts";
+import { invitationMsMax, issueInvitation } from "./invitation-link.ts";
+import { found, Refused } from "./refused.ts";
+
+export type InvitationState = "open" | "accepted" | "expired" | "withdrawn";
+
+export interface InvitationView {
+  readonly userId: UserId;
+  readonly email: string;
+  readonly role: Role;
+  readonly state: InvitationState;
+  readonly createdAt: string;
+  readonly expiresAt: string;
+}
+
+/** For whoever opens the link. */
+export interface InvitationPreview extends Omit<InvitationView, "userId"> {
+  readonly accountName: string;
+}
+
+export interface Acceptance {
+  readonly token: string;
+  readonly password: string;
+  readonly language?: Language | undefined;
+  readonly theme?: Theme | undefined;
+}
+
+export interface Invitations {
+  list(accountId: AccountId): Promise<readonly InvitationView[]>;
+  /** Uses nothing up. */
+  preview(token: string): Promise<InvitationPreview>;
+  /** Uses the link up and signs the person in. */
+  accept(wish: Acceptance, from: SignedInFrom): Promise<{ token: string; session: Session }>;
+  /** A new link; the one before is over. Refused for who has joined. `mailed` null: no mail is sent here. */
+  renew(userId: UserId): Promise<{ readonly invitationUrl: string; readonly mailed: boolean | null }>;
+  withdraw(userId: UserId): Promise<void>;
+  /** Sends a link that was just made. null: no mail is sent here. */
+  send(userId: UserId, invitationUrl: string): Promise<boolean | null>;
+}
+
+type Row = Pick<Selectable<Schema["invitations"]>, "createdAt" | "expiresAt" | "usedAt" | "withdrawnAt">;
+
+export function createInvitations(context: IdentityContext): Invitations {
+  const { database, clock, hashing, mail } = context;
+  const { kysely } = database;
+
+  const invited = () =>
+    kysely
+      .selectFrom("invitations as i")
+      .innerJoin("users as u", "u.id", "i.userId")
+      .innerJoin("accounts as a", "a.id", "u.accountId")
+      .select(["u.id as userId", "u.email", "u.role", "u.blocked", "a.name as accountName"])
+      .select(["i.createdAt", "i.expiresAt", "i.usedAt", "i.withdrawnAt"]);
+
+  async function send(userId: UserId, url: string): Promise<boolean | null> {
+    if (!mail) return null;
+    const user = await kysely
+      .selectFrom("users as u")
+      .innerJoin("accounts as a", "a.id", "u.accountId")
+      .select(["u.email", "u.language", "a.name as accountName"])
+      .where("u.id", "=", userId)
+      .executeTakeFirstOrThrow();
+    const facts = { accountName: user.accountName, url, expiresAtMs: clock.now() + invitationMsMax };
+    return mail.send(user.email, invitationLetter(user.language, facts));
+  }
+
+  return {
+    send,
+
+    async list(accountId) {
+      const rows = await invited()
+        .where("u.accountId", "=", accountId)
+        .where("u.deletedAt", "is", null)
+        .orderBy("i.createdAt", "desc")
+        .orderBy("u.id")
+        .execute();
+      return rows.map((row) => ({ userId: row.userId, ...view(row, clock.now()) }));
+    },
+
+    async preview(token) {
+      const row = await invited().where("i.tokenHash", "=", hashToken(token)).executeTakeFirst();
+      if (!row || row.blocked) throw unknownLink();
+      return { ...view(row, clock.now()), accountName: row.accountName };
+    },
+
+    async accept({ token, password, language, theme }, from) {
+      const normal = goodPassword(password);
+      const tokenHash = hashToken(token);
+      const row = await invited().where("i.tokenHash", "=", tokenHash).executeTakeFirst();
+      if (!row || row.blocked) throw unknownLink();
+      if (stateOf(row, clock.now()) !== "open") throw linkIsOver(stateOf(row, clock.now()));
+      const hashed = await hashing.hash(normal);
+      const { userId } = row;
+      const deed = { action: "user.join", on: { kind: "user", id: userId } } as const;
+      return audited(asThemselves(context, userId, from.source), deed, async (transaction) => {
+        const nowMs = clock.now();
+        const used = await transaction
+          .updateTable("invitations")
+          .set({ usedAt: instantText(nowMs) })
+          .where("tokenHash", "=", tokenHash)
+          .where("usedAt", "is", null)
+          .where("withdrawnAt", "is", null)
+          .executeTakeFirst();
+        if (used.numUpdatedRows !== 1n) throw linkIsOver("accepted");
+        await setPassword(transaction, userId, hashed, nowMs);
+        if (language !== undefined || theme !== undefined) {
+          const settings = { ...(language ? { language } : {}), ...(theme ? { theme } : {}) };
+          await transaction.updateTable("users").set(settings).where("id", "=", userId).execute();
+        }
+        return startSession(transaction, clock, userId, from);
+      });
+    },
+
+    async renew(userId) {
+      const deed = { action: "user.invite", on: { kind: "user", id: userId } } as const;
+      const invitationUrl = await audited(context, deed, async (transaction) => {
+        const user = await transaction
+          .selectFrom("users as u")
+          .leftJoin("credentials as c", "c.userId", "u.id")
+          .select(["u.blocked", "c.password"])
+          .where("u.id", "=", userId)
+          .executeTakeFirst();
+        const { blocked, password } = found(user, "user", userId);
+        if (password !== null)
+          throw new Refused("conflict", "the user has joined: they need a new password, if anything");
+        if (blocked) throw new Refused("conflict", "the user is blocked");
+        return issueInvitation(context, transaction, userId);
+      });
+      return { invitationUrl, mailed: await send(userId, invitationUrl) };
+    },
+
+    withdraw: (userId) =>
+      audited(context, { action: "user.withdraw", on: { kind: "user", id: userId } }, async (transaction) => {
+        const row = await transaction
+          .updateTable("invitations")
+          .set({ withdrawnAt: instantText(clock.now()) })
+          .where("userId", "=", userId)
+          .where("usedAt", "is", null)
+          .executeTakeFirst();
+        if (row.numUpdatedRows !== 1n) throw new Refused("conflict", "there is no invitation that could be withdrawn");
+      }),
+  };
+}
+
+function view(row: Row & { readonly email: string; readonly role: Role }, nowMs: number) {
+  const { email, role, createdAt, expiresAt } = row;
+  return { email, role, state: stateOf(row, nowMs), createdAt: createdAt.toString(), expiresAt: expiresAt.toString() };
+}
+
+export function stateOf({ usedAt, withdrawnAt, expiresAt }: Omit<Row, "createdAt">, nowMs: number): InvitationState {
+  if (usedAt) return "accepted";
+  if (withdrawnAt) return "withdrawn";
+  return expiresAt.epochMilliseconds > nowMs ? "open" : "expired";
+}
+
+function unknownLink(): Refused {
+  return new Refused("not_found", "this link leads nowhere: ask whoever invited you for a new one");
+}
+
+function linkIsOver(state: InvitationState): Refused {
+  return new Refused("conflict", `this invitation is ${state}: ask whoever invited you for a new one`);
+}

@@ -1,0 +1,92 @@
+/** What we write to people, in their language; in both where we do not know it. Pure. */
+import type { Language } from "../access/session.ts";
+
+export type LetterKind = "invitation" | "reset";
+
+export interface Letter {
+  readonly kind: LetterKind;
+  readonly subject: string;
+  readonly text: string;
+}
+
+interface Words {
+  readonly subject: string;
+  readonly text: string;
+}
+
+export interface InvitationFacts {
+  readonly accountName: string;
+  readonly url: string;
+  readonly expiresAtMs: number;
+}
+
+export interface ResetFacts {
+  readonly url: string;
+  readonly expiresAtMs: number;
+}
+
+export function invitationLetter(language: Language | null, facts: InvitationFacts): Letter {
+  return { kind: "invitation", ...inLanguage(language, (one) => invitation[one](facts)) };
+}
+
+export function resetLetter(language: Language | null, facts: ResetFacts): Letter {
+  return { kind: "reset", ...inLanguage(language, (one) => reset[one](facts)) };
+}
+
+const invitation = {
+  de: ({ accountName, url, expiresAtMs }: InvitationFacts): Words => ({
+    subject: `Einladung zu ${accountName}`,
+    text: `Guten Tag,
+
+Sie sind eingeladen, das Konto „${accountName}“ mit zu nutzen. Unter diesem Link legen Sie Ihr Passwort fest:
+
+${url}
+
+Er gilt einmal und bis ${dayTime("de", expiresAtMs)}. Danach hilft, wer Sie eingeladen hat.`,
+  }),
+  en: ({ accountName, url, expiresAtMs }: InvitationFacts): Words => ({
+    subject: `Invitation to ${accountName}`,
+    text: `Hello,
+
+You are invited to use the account “${accountName}”. Choose your password here:
+
+${url}
+
+The link works once, until ${dayTime("en", expiresAtMs)}. After that, ask whoever invited you for a new one.`,
+  }),
+};
+
+const reset = {
+  de: ({ url, expiresAtMs }: ResetFacts): Words => ({
+    subject: "Neues Passwort",
+    text: `Guten Tag,
+
+jemand hat für diese Adresse ein neues Passwort angefordert. Unter diesem Link legen Sie es fest:
+
+${url}
+
+Er gilt einmal und bis ${dayTime("de", expiresAtMs)}. Waren Sie es nicht, ist nichts zu tun: Ihr Passwort bleibt, wie es ist.`,
+  }),
+  en: ({ url, expiresAtMs }: ResetFacts): Words => ({
+    subject: "New password",
+    text: `Hello,
+
+Somebody asked for a new password for this address. Choose it here:
+
+${url}
+
+The link works once, until ${dayTime("en", expiresAtMs)}. If it was not you, do nothing: your password stays as it is.`,
+  }),
+};
+
+function inLanguage(language: Language | null, words: (language: Language) => Words): Words {
+  if (language) return words(language);
+  const [de, en] = [words("de"), words("en")];
+  return { subject: `${de.subject} / ${en.subject}`, text: `${de.text}\n\n— — —\n\n${en.text}` };
+}
+
+/** German time, as everything that the portal shows. */
+function dayTime(language: Language, ms: number): string {
+  const format = { dateStyle: "long", timeStyle: "short", timeZone: "Europe/Berlin" } as const;
+  return new Intl.DateTimeFormat(language === "de" ? "de-DE" : "en-GB", format).format(ms);
+}

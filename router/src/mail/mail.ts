@@ -1,0 +1,65 @@
+/** Mail through the SMTP server that the configuration names. Its address may hold a password, so it is said nowhere. */
+import { createTransport } from "nodemailer";
+import type { Clock } from "@weiche/shared/clock.ts";
+import type { Letter, LetterKind } from "./letters.ts";
+
+export interface MailConfig {
+  /** smtps://user:password@host or smtp://host:25; the latter uses STARTTLS where the server has it. */
+  readonly url: string;
+  readonly from: string;
+}
+
+export interface Mail extends AsyncDisposable {
+  /** Whether the server took it. Never rejects; waits for a slow server, but not long. */
+  send(to: string, letter: Letter): Promise<boolean>;
+}
+
+export interface MailEvents {
+  mailSent(kind: LetterKind, durationMs: number): void;
+  /** `code` is a word such as `ECONNECTION`, or the server's number. */
+  mailFailed(kind: LetterKind, code: string): void;
+}
+
+const pendingMax = 50;
+const timeouts = { connectionTimeout: 5_000, greetingTimeout: 5_000, socketTimeout: 10_000, dnsTimeout: 5_000 };
+
+export function createMail(config: MailConfig, clock: Clock, events: MailEvents): Mail {
+  const transport = createTransport({ url: config.url, disableFileAccess: true, disableUrlAccess: true, ...timeouts });
+  const pending = new Set<Promise<boolean>>();
+
+  async function deliver(address: string, { kind, subject, text }: Letter): Promise<boolean> {
+    const startMs = clock.monotonicMs();
+    try {
+      // As an object: in a text, a comma would make two receivers of one.
+      await transport.sendMail({ from: config.from, to: { name: "", address }, subject, text });
+      events.mailSent(kind, clock.monotonicMs() - startMs);
+      return true;
+    } catch (error) {
+      events.mailFailed(kind, codeOf(error));
+      return false;
+    }
+  }
+
+  return {
+    async send(address, letter) {
+      if (pending.size >= pendingMax) {
+        events.mailFailed(letter.kind, "QUEUE");
+        return false;
+      }
+      const sending = deliver(address, letter);
+      pending.add(sending);
+      return sending.finally(() => pending.delete(sending));
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all(pending);
+      transport.close();
+    },
+  };
+}
+
+/** What a server answers may repeat the address, and a message of the library the credentials. */
+function codeOf(error: unknown): string {
+  const { responseCode, code } = error as { readonly responseCode?: unknown; readonly code?: unknown };
+  if (typeof responseCode === "number") return String(responseCode);
+  return typeof code === "string" && /^[A-Z_]{1,40}$/.test(code) ? code : "UNKNOWN";
+}
