@@ -1,6 +1,7 @@
 /** What happens to slots and engines: one function per event writes the log line and moves the metric together. */
 import type { Log } from "@weiche/shared/log.ts";
 import type { EngineRestarts, RestartReason } from "./engine-restarts.ts";
+import type { EngineWindowEvents } from "./engines/engine-windows.ts";
 import type { HandleStoreEvents } from "./engines/handle-store.ts";
 import type { SlotEngineEvents } from "./engines/slot-engines.ts";
 import type { SlotMemoryEvents } from "./engines/slot-memory.ts";
@@ -72,7 +73,7 @@ export function createEngineEvents(
   log: Log,
   metrics: Metrics,
   restarts: EngineRestarts,
-): SlotEngineEvents & SlotMemoryEvents & HandleStoreEvents {
+): SlotEngineEvents & SlotMemoryEvents & HandleStoreEvents & EngineWindowEvents {
   return {
     engineReady(slot, model, how, tookMs) {
       restarts.ready(slot, model, how === "started");
@@ -89,6 +90,12 @@ export function createEngineEvents(
       if (what !== "stop") restarts.lost(slot, model, what);
       metrics.engineFailures.inc({ slot, model, what });
       log.warn({ slot, model, what, reason }, "engine did not do as asked");
+    },
+    engineWindow(slot, model, windowTokens, promisedTokens) {
+      const missingTokens = Math.max(0, promisedTokens - windowTokens);
+      metrics.engineWindowMissing.set({ slot, model }, missingTokens);
+      if (missingTokens > 0)
+        log.warn({ slot, model, windowTokens, promisedTokens }, "engine takes shorter requests than the catalogue says");
     },
     engineSaid(slot, model, lastLines) {
       log.error({ slot, model, lastLines }, "what the engine said last");

@@ -51,6 +51,11 @@ export function createMetrics() {
       "Engines started again after they were lost, by why they were lost",
       ["model", "reason"],
     ),
+    engineWindowMissing: gauge(
+      "weiche_agent_engine_window_missing_tokens",
+      "How many tokens of the catalogue's context window the engine does not take",
+      ["slot", "model"],
+    ),
     firstToken: histogram(
       "weiche_agent_time_to_first_token_seconds",
       "From admission to the engine's first chunk",

@@ -39,7 +39,13 @@ async function engine(pages: Pages): Promise<{ endpoint: EngineEndpoint; asked: 
   return { endpoint: { origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }, asked };
 }
 
-const models = { object: "list", data: [{ id: "m", max_model_len: 100 }] };
+const models = {
+  object: "list",
+  data: [
+    { id: "other", max_model_len: 7 },
+    { id: "m", max_model_len: 100 },
+  ],
+};
 const token = { choices: [{ text: "x", finish_reason: "length" }] };
 const ready: Pages = { "/health": [200], "/v1/models": [200, models], "/v1/completions": [200, token] };
 const names = Object.keys(dialects) as DialectName[];
@@ -56,6 +62,23 @@ test("an engine is ready when health is good, it names the model, and it made a 
     expect(new Set(asked.slice(0, 2))).toEqual(new Set(["GET /health", "GET /v1/models"]));
     expect(asked.slice(2)).toEqual(["loaded", "POST /v1/completions"]);
   }
+});
+
+test.each<[DialectName, Pages, number | undefined]>([
+  ["vllm", ready, 100],
+  ["openai", ready, 100],
+  ["llama-server", { "/props": [200, { default_generation_settings: { n_ctx: 512 }, total_slots: 4 }] }, 512],
+  ["openai", { "/info": [200, { max_input_length: 384 }] }, 384],
+  ["vllm", {}, undefined],
+  ["llama-server", {}, undefined],
+  ["llama-server", { "/props": [200, { default_generation_settings: { n_ctx: "512" } }] }, undefined],
+  ["llama-server", { "/props": [501] }, undefined],
+])("%s says how long a request may be, or does not: %j", async (name, pages, windowTokens) => {
+  const unsaid: Pages = { ...ready, "/v1/models": [200, { data: [{ id: "m" }] }] };
+  const { endpoint } = await engine({ ...unsaid, ...pages });
+  expect(await dialects[name].readiness(endpoint, model, never)).toEqual(
+    windowTokens === undefined ? {} : { windowTokens },
+  );
 });
 
 test("an engine for embeddings proves itself with one", async () => {

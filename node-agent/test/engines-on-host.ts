@@ -64,6 +64,7 @@ const faultLifecycle: DialectLifecycle = {
     if (models.data[0]?.id !== model) throw new Error("serves another model");
     onLoaded?.();
     await ask(endpoint, "POST /v1/completions", signal);
+    return {};
   },
   async sleep(endpoint, level, signal) {
     await ask(endpoint, `POST /sleep?level=${level}&mode=wait`, signal);

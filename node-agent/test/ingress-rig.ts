@@ -14,6 +14,7 @@ import { asId, uuidv7, type ModelId, type SlotName } from "@weiche/shared/ids.ts
 import { endTrailer, nodeHeaders, nodePaths, type NodePath } from "@weiche/shared/node-protocol.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { dialects } from "../src/engines/dialects/all.ts";
+import { EngineLife } from "../src/engines/engine-life.ts";
 import type { DialectName, EngineEndpoint } from "../src/engines/engine.ts";
 import { Ingress, type RequestSummary } from "../src/ingress/ingress.ts";
 import type { UsageOutbox } from "../src/ingress/usage-meter.ts";
@@ -107,6 +108,8 @@ export interface RigOptions {
   readonly rules?: ModelRules;
   readonly clock?: Clock;
   readonly socketPath?: string;
+  /** What the engine has said that it takes. */
+  readonly windowTokens?: number;
 }
 
 /** What a connection of the engine is given, once a whole request has come. */
@@ -158,6 +161,7 @@ export class Rig implements AsyncDisposable {
   readonly summaries: RequestSummary[] = [];
   readonly faults: string[] = [];
   readonly bugs: unknown[] = [];
+  readonly life: EngineLife;
   readonly router: ClientHttp2Session;
   readonly #sockets: Socket[];
 
@@ -181,8 +185,11 @@ export class Rig implements AsyncDisposable {
       socketPath === undefined
         ? { origin: `http://127.0.0.1:${(engine.server.address() as AddressInfo).port}` }
         : { origin: "http://engine", socketPath };
-    this.slot = new SimulatedSlot(endpoint, options.dialect ?? "openai");
+    const facts = options.windowTokens === undefined ? {} : { windowTokens: options.windowTokens };
+    this.slot = new SimulatedSlot({ ...endpoint, ...facts }, options.dialect ?? "openai");
+    this.life = new EngineLife(options.clock ?? systemClock);
     this.ingress = new Ingress({
+      life: this.life,
       admissions: this.slot,
       rules: (id) => (id === model ? (options.rules ?? chatRules) : undefined),
       outbox: this.outbox,

@@ -8,7 +8,7 @@ export interface DialectLifecycle {
    * Asks once. Resolves when health is good, the engine names the model, and one token (or one embedding) was made;
    * throws with the reason while that is not so. `onLoaded` is called when only the token is missing.
    */
-  readiness(endpoint: EngineEndpoint, model: ModelId, signal: AbortSignal, onLoaded?: () => void): Promise<void>;
+  readiness(endpoint: EngineEndpoint, model: ModelId, signal: AbortSignal, onLoaded?: () => void): Promise<EngineFacts>;
   /**
    * Resolves when the engine says that it sleeps and its health is good. Called only with nothing in flight. Absent: the
    * dialect cannot sleep.
@@ -22,6 +22,9 @@ export interface DialectLifecycle {
 
 export type DialectLifecycles = Readonly<Record<DialectName, DialectLifecycle>>;
 
+/** What a ready engine says of itself. What it does not say is absent. */
+export type EngineFacts = Pick<EngineEndpoint, "windowTokens">;
+
 export interface EngineMetrics {
   readonly running?: number;
   readonly waiting?: number;
@@ -29,4 +32,6 @@ export interface EngineMetrics {
   readonly kvCacheUse?: number;
   /** 0 to 1, over the engine's life. */
   readonly prefixCacheHitRate?: number;
+  /** The sum of what the engine has done. As a number it means nothing; that it moves is a sign of life. */
+  readonly work?: number;
 }

@@ -19,12 +19,12 @@ const stepMsMax = 500;
 const stepGrowth = 1.1;
 
 /** Asks again and again until `ask` resolves. Rejects when the signal aborts, with its reason and why `ask` last failed. */
-export async function untilReady(
+export async function untilReady<Facts>(
   clock: Clock,
   askMsMax: number,
   signal: AbortSignal,
-  ask: (signal: AbortSignal) => Promise<void>,
-): Promise<void> {
+  ask: (signal: AbortSignal) => Promise<Facts>,
+): Promise<Facts> {
   let last: unknown;
   for (let stepMs = stepMsMin; ; stepMs = Math.min(stepMs * stepGrowth, stepMsMax)) {
     using limit = deadline(clock, askMsMax, "a probe", signal);

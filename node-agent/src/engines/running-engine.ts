@@ -7,7 +7,7 @@
 import type { Clock } from "@weiche/shared/clock.ts";
 import type { DialectLifecycle, DialectLifecycles } from "./dialect-lifecycle.ts";
 import { EngineStartError } from "./engine.ts";
-import type { EngineHandle, EngineSpec, ExitReport, Launcher, Launchers } from "./engine.ts";
+import type { EngineEndpoint, EngineHandle, EngineSpec, ExitReport, Launcher, Launchers } from "./engine.ts";
 import { deadline, untilReady } from "./engine-wait.ts";
 import type { HandleStore } from "./handle-store.ts";
 
@@ -46,6 +46,7 @@ export class RunningEngine {
   readonly #gone = new AbortController();
   readonly #unwatch: () => void;
   #handle: EngineHandle;
+  #endpoint: EngineEndpoint;
   #state: EngineState = "changing";
   #sinceMs: number;
 
@@ -61,6 +62,7 @@ export class RunningEngine {
     this.spec = spec;
     this.freeBeforeStart = freeBeforeStart;
     this.#handle = handle;
+    this.#endpoint = handle.endpoint;
     this.#sinceMs = host.clock.monotonicMs();
     this.#unwatch = this.#launcher.onExit(handle, (report) => {
       const was = this.#state;
@@ -72,6 +74,11 @@ export class RunningEngine {
 
   get handle(): EngineHandle {
     return this.#handle;
+  }
+
+  /** Where it listens; once it is proven, with what it said of itself. */
+  get endpoint(): EngineEndpoint {
+    return this.#endpoint;
   }
 
   get state(): EngineState {
@@ -94,10 +101,11 @@ export class RunningEngine {
   /** Asks until it has made a token. Throws if it is not ready, alive and wanted at the very end. */
   async becomeReady(signal: AbortSignal, onLoaded?: () => void): Promise<void> {
     const either = AbortSignal.any([signal, this.#gone.signal]);
-    await untilReady(this.#host.clock, this.#host.limits.probeMsMax, either, (limit) =>
+    const facts = await untilReady(this.#host.clock, this.#host.limits.probeMsMax, either, (limit) =>
       this.#dialect.readiness(this.#handle.endpoint, this.spec.model, limit, onLoaded),
     );
     either.throwIfAborted();
+    this.#endpoint = { ...this.#handle.endpoint, ...facts };
   }
 
   /** The same for an engine that should be there already. */

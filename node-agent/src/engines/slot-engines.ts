@@ -110,7 +110,7 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
       if (other.spec !== spec && other.state !== "asleep") await this.#retire(other, onPhase);
     }
     const found = this.#engines.get(model);
-    if (found && (await this.#bringBack(found, signal, onPhase))) return found.handle.endpoint;
+    if (found && (await this.#bringBack(found, signal, onPhase))) return found.endpoint;
     return this.#startCold(spec, signal, onPhase);
   }
 
@@ -148,7 +148,7 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
       const isThere = spec.launcher.kind === "external";
       await (isThere ? engine.answer(signal, onLoaded) : engine.becomeReady(signal, onLoaded));
       this.#ready(engine, "started");
-      return engine.handle.endpoint;
+      return engine.endpoint;
     } catch (error) {
       const said = error instanceof EngineStartError ? error.lastLines : await engine.lastLines();
       if (said.length > 0) this.#options.events.engineSaid(slot, spec.model, said);
@@ -197,7 +197,7 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     ]);
     const awake = [...this.#engines.values()].filter((engine) => engine.state === "changing");
     if (awake.length === 1 && (await this.#proveAdopted(awake[0]!))) {
-      return { model: awake[0]!.spec.model, endpoint: awake[0]!.handle.endpoint };
+      return { model: awake[0]!.spec.model, endpoint: awake[0]!.endpoint };
     }
     await Promise.all(awake.map((engine) => this.#stop(engine).catch(() => {})));
     return undefined;

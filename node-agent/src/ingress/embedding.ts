@@ -18,6 +18,8 @@ export class Embedding implements EngineWork {
   readonly #request: EmbeddingRequest;
   readonly #rules: ModelRules;
   readonly #vectors: Float32Array[] = [];
+  /** What one text may be long. */
+  #inputTokens = 0;
   #promptTokens = 0;
   #isBelieved = true;
 
@@ -31,6 +33,8 @@ export class Embedding implements EngineWork {
   }
 
   async run(engine: EngineAccess): Promise<FinishedAnswer> {
+    const { windowTokens = Infinity } = engine;
+    this.#inputTokens = Math.min(windowTokens, this.#rules.embeddings!.inputTokens);
     for (const texts of batches(this.#request.texts)) await this.#embed(engine, texts);
     const counts = { ...this.soFar(), ...(this.#isBelieved && { source: "engine" as const }) };
     return { counts, rest: this.#body(counts) };
@@ -41,7 +45,7 @@ export class Embedding implements EngineWork {
     const call = await engine.ask(nodePaths.embeddings, body);
     try {
       if (call.status !== 200)
-        throw await refusalOf(engine, call, { rules: this.#window(), maxTokens: undefined, body });
+        throw await refusalOf(engine, call, { windowTokens: this.#inputTokens, maxTokens: undefined, body });
       const answer = await call.readAll(answerBytesMax);
       call.finish();
       engine.onOutput(1);
@@ -51,18 +55,13 @@ export class Embedding implements EngineWork {
     }
   }
 
-  /** What one text may be long. */
-  #window(): ModelRules {
-    return { ...this.#rules, contextTokens: this.#rules.embeddings!.inputTokens };
-  }
-
   #take(bytes: Buffer, texts: number): void {
     const answer = parse(bytes);
     const vectors = vectorsOf(answer["data"], texts);
     for (const vector of vectors) this.#vectors.push(cutTo(vector, this.#request.dimensions));
     const usage = isObject(answer["usage"]) ? answer["usage"] : {};
     const tokens = usage["prompt_tokens"];
-    if (isCount(tokens, this.#window().contextTokens * texts)) this.#promptTokens += tokens;
+    if (isCount(tokens, this.#inputTokens * texts)) this.#promptTokens += tokens;
     else this.#isBelieved = false;
   }
 

@@ -9,8 +9,12 @@ export interface EngineCallParts {
   readonly keep: (() => void) | undefined;
   readonly signal: AbortSignal;
   readonly clock: Clock;
-  /** How long the engine may be without a byte while it owes one. */
+  /** How long the engine may be without a sign of life while it owes a byte. */
   readonly silenceMsMax: number;
+  /** When it last showed one elsewhere. */
+  readonly lastSignMs: () => number | undefined;
+  /** Bytes of an answer have come. Absent: they prove nothing of the engine. */
+  readonly onSign: (() => void) | undefined;
 }
 
 /** How long an answer may take to end after its terminator, for its connection to be kept. */
@@ -106,6 +110,7 @@ export class EngineCall implements Dispatcher.DispatchHandler {
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#state !== "open") return this.#drop();
     this.#lastSignMs = this.#parts.clock.monotonicMs();
+    if (this.#status === 200) this.#parts.onSign?.();
     const reader = this.#reader;
     if (reader) {
       this.#reader = undefined;
@@ -132,9 +137,10 @@ export class EngineCall implements Dispatcher.DispatchHandler {
   readonly #onAbort = (): void => this.#fail(this.#parts.signal.reason);
 
   readonly #checkSilence = (): void => {
-    const { silenceMsMax } = this.#parts;
+    const { silenceMsMax, lastSignMs } = this.#parts;
     const owes = this.#chunks.length === 0 && !this.#hasEnded;
-    const silentMs = owes ? this.#parts.clock.monotonicMs() - this.#lastSignMs : 0;
+    const lastMs = Math.max(this.#lastSignMs, lastSignMs() ?? 0);
+    const silentMs = owes ? this.#parts.clock.monotonicMs() - lastMs : 0;
     if (silentMs >= silenceMsMax) this.#fail(new EngineFault("silent"));
     else this.#timer = this.#parts.clock.after(silenceMsMax - silentMs, this.#checkSilence);
   };

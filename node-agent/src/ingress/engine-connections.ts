@@ -6,6 +6,7 @@ import { Client } from "undici";
 import type { Clock } from "@weiche/shared/clock.ts";
 import { EngineFault } from "../engines/dialects/engine-fault.ts";
 import type { EngineEndpoint } from "../engines/engine.ts";
+import type { EngineLife } from "../engines/engine-life.ts";
 import { EngineCall } from "./engine-call.ts";
 
 export interface EngineRequest {
@@ -24,12 +25,14 @@ const idleMsMax = 4_000;
 
 export class EngineConnections implements AsyncDisposable {
   readonly #clock: Clock;
+  readonly #life: EngineLife;
   readonly #silenceMsMax: number;
   readonly #idle = new Map<string, Client[]>();
 
-  /** `silenceMsMax`: how long an engine may be without a byte while it owes one. */
-  constructor(clock: Clock, silenceMsMax: number) {
+  /** `silenceMsMax`: how long an engine may be without a sign of life while it owes an answer. */
+  constructor(clock: Clock, life: EngineLife, silenceMsMax: number) {
     this.#clock = clock;
+    this.#life = life;
     this.#silenceMsMax = silenceMsMax;
   }
 
@@ -52,14 +55,13 @@ export class EngineConnections implements AsyncDisposable {
 
   async #send(request: EngineRequest, client: Client): Promise<EngineCall> {
     const keep = request.keep ? () => this.#keep(request.endpoint, client) : undefined;
+    const { endpoint, path, body, signal } = request;
     const call = new EngineCall({
-      client,
-      keep,
-      signal: request.signal,
-      clock: this.#clock,
-      silenceMsMax: this.#silenceMsMax,
+      ...{ client, keep, signal, clock: this.#clock, silenceMsMax: this.#silenceMsMax },
+      lastSignMs: () => this.#life.lastMs(endpoint),
+      // Other paths are answered by a front that may outlive the engine behind it.
+      onSign: path.startsWith("/v1/") ? () => this.#life.answered(endpoint) : undefined,
     });
-    const { path, body } = request;
     const headers = { "content-type": "application/json", "x-request-id": request.requestId };
     client.dispatch({ method: "POST", path, headers, body, reset: !request.keep }, call);
     try {

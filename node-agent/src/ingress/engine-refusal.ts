@@ -1,7 +1,6 @@
 /** An engine's refusal, as its client is told. */
-import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
-import type { Dialect, EngineRefusal } from "../engines/dialects/dialect.ts";
+import type { CountRequest, EngineRefusal } from "../engines/dialects/dialect.ts";
 import { EngineFault } from "../engines/dialects/engine-fault.ts";
 import { isObject } from "../engines/dialects/json.ts";
 import type { EngineAccess } from "./engine-work.ts";
@@ -13,7 +12,8 @@ const countBytesMax = 64 << 20;
 
 /** What is known of the request that was refused. */
 export interface Refused {
-  readonly rules: ModelRules;
+  /** What the model's rules and its engine both allow. */
+  readonly windowTokens: number;
   readonly maxTokens: number | undefined;
   readonly body: Buffer;
 }
@@ -21,24 +21,30 @@ export interface Refused {
 /** The error for an answer whose status is not 200. */
 export async function refusalOf(engine: EngineAccess, call: EngineCall, refused: Refused): Promise<Error> {
   const refusal = engine.dialect.readRefusal(call.status, parsed(await call.readAll(refusalBytesMax)));
-  if (refusal.kind !== "context" || refusal.promptTokens !== undefined) return refusalError(refusal, refused);
-  const promptTokens = await countPrompt(engine, refused.body);
-  return refusalError(promptTokens === undefined ? refusal : { ...refusal, promptTokens }, refused);
+  return refusalError(await withCount(engine, refusal, refused), refused);
 }
 
 /** Some engines refuse with the first event of a stream. */
-export function eventRefusal(dialect: Dialect, event: unknown, refused: Omit<Refused, "body">): Error {
+export async function eventRefusal(engine: EngineAccess, event: unknown, refused: Refused): Promise<Error> {
   const error = isObject(event) && isObject(event["error"]) ? event["error"] : {};
   const code = Number(error["code"]);
-  return refusalError(dialect.readRefusal(code >= 400 && code < 600 ? code : 500, event), refused);
+  const refusal = engine.dialect.readRefusal(code >= 400 && code < 600 ? code : 500, event);
+  return refusalError(await withCount(engine, refusal, refused), refused);
 }
 
-function refusalError(refusal: EngineRefusal, { rules, maxTokens }: Omit<Refused, "body">): Error {
+/** An engine that says only that there are too many tokens is asked how many. */
+async function withCount(engine: EngineAccess, refusal: EngineRefusal, refused: Refused): Promise<EngineRefusal> {
+  if (refusal.kind !== "context" || refusal.promptTokens !== undefined) return refusal;
+  const promptTokens = await countPrompt(engine, refused);
+  return promptTokens === undefined ? refusal : { ...refusal, promptTokens };
+}
+
+function refusalError(refusal: EngineRefusal, { windowTokens, maxTokens }: Refused): Error {
   switch (refusal.kind) {
     case "context": {
-      const { promptTokens, promptTokensMin, contextTokens = rules.contextTokens } = refusal;
+      const { promptTokens, promptTokensMin, contextTokens = windowTokens } = refusal;
       const prompt = promptTokens ?? (promptTokensMin === undefined ? undefined : `at least ${promptTokensMin}`);
-      return contextExceeded(Math.min(contextTokens, rules.contextTokens), prompt, maxTokens);
+      return contextExceeded(Math.min(contextTokens, windowTokens), prompt, maxTokens);
     }
     case "invalid": {
       const { param } = refusal;
@@ -63,17 +69,32 @@ export function contextExceeded(window: number, prompt: number | string | undefi
   );
 }
 
-/** Undefined if the engine cannot say: the refusal is told without the exact count then. */
-async function countPrompt(engine: EngineAccess, body: Buffer): Promise<number | undefined> {
-  const question = engine.dialect.countRequest?.(JSON.parse(body.toString()) as object);
-  if (!question) return undefined;
-  const call = await engine.ask(question.path, Buffer.from(JSON.stringify(question.body)));
+/** Of the text that is too long. Undefined if the engine cannot say: the refusal is told without the exact count then. */
+async function countPrompt(engine: EngineAccess, { body, windowTokens }: Refused): Promise<number | undefined> {
+  let longest: number | undefined;
+  for (const question of engine.dialect.countRequests?.(JSON.parse(body.toString()) as object) ?? []) {
+    const count = await countOf(engine, question);
+    if (count === undefined) return longest;
+    longest = Math.max(longest ?? 0, count);
+    if (longest > windowTokens) return longest;
+  }
+  return longest;
+}
+
+async function countOf(engine: EngineAccess, question: CountRequest): Promise<number | undefined> {
   try {
-    const answer = parsed(await call.readAll(countBytesMax));
-    const count = isObject(answer) ? answer["count"] : undefined;
-    return call.status === 200 && Number.isSafeInteger(count) ? (count as number) : undefined;
-  } finally {
-    call.close();
+    const call = await engine.ask(question.path, Buffer.from(JSON.stringify(question.body)));
+    try {
+      const answer = parsed(await call.readAll(countBytesMax));
+      const count = isObject(answer) ? answer["count"] : undefined;
+      return call.status === 200 && Number.isSafeInteger(count) ? (count as number) : undefined;
+    } finally {
+      call.close();
+    }
+  } catch (error) {
+    // That it cannot count does not change what it has said.
+    if (error instanceof EngineFault) return undefined;
+    throw error;
   }
 }
 

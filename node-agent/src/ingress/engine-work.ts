@@ -13,6 +13,8 @@ export interface EngineWork {
 /** The engine that a request was given, and the way to its client. */
 export interface EngineAccess {
   readonly dialect: Dialect;
+  /** How many tokens a request may have, as the engine says; undefined if it does not. */
+  readonly windowTokens: number | undefined;
   /** Sends a request that ends with the client's. The answer is the caller's to close. */
   ask(path: string, body: Buffer): Promise<EngineCall>;
   /** Sends events to the client, of an answer that may yet break off. */

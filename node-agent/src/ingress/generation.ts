@@ -12,7 +12,7 @@ import { ChatEvents } from "./chat-events.ts";
 import { CompletionBody } from "./completion-body.ts";
 import { CompletionEvents } from "./completion-events.ts";
 import type { EngineCall } from "./engine-call.ts";
-import { contextExceeded, eventRefusal, refusalOf } from "./engine-refusal.ts";
+import { contextExceeded, eventRefusal, refusalOf, type Refused } from "./engine-refusal.ts";
 import type { EngineAccess, EngineWork, FinishedAnswer } from "./engine-work.ts";
 import { isCount, noTokens, UsageCount, type TokenCounts } from "./usage-count.ts";
 
@@ -23,7 +23,6 @@ export interface GenerationScope {
 }
 
 export class Generation implements EngineWork {
-  readonly #rules: ModelRules;
   readonly #path: string;
   readonly #writer: AnswerWriter;
   readonly #canonical: CanonicalStream;
@@ -31,11 +30,14 @@ export class Generation implements EngineWork {
   readonly #maxTokens: number | undefined;
   /** Gone once it is sent: a prompt is not kept for as long as its answer takes. */
   #request: ChatRequest | CompletionRequest | undefined;
+  /** What was sent, until the engine has taken it: it may still be asked how long its prompt is. */
+  #body: Buffer | undefined;
+  #windowTokens: number;
   #usage: UsageCount | undefined;
 
   constructor(request: ChatRequest | CompletionRequest, { requestId, rules, nowMs }: GenerationScope) {
     this.#request = request;
-    this.#rules = rules;
+    this.#windowTokens = rules.contextTokens;
     this.#path = request.kind === "chat" ? nodePaths.chat : nodePaths.completions;
     this.#choices = request.choices;
     this.#maxTokens = request.maxTokens;
@@ -52,8 +54,9 @@ export class Generation implements EngineWork {
   }
 
   async run(engine: EngineAccess): Promise<FinishedAnswer> {
-    const { contextTokens } = this.#rules;
+    this.#windowTokens = Math.min(this.#windowTokens, engine.windowTokens ?? Infinity);
     const { usagePerChoice } = engine.dialect;
+    const contextTokens = this.#windowTokens;
     this.#usage = new UsageCount({ contextTokens, choices: this.#choices, usagePerChoice });
     const call = await this.#open(engine);
     try {
@@ -73,9 +76,10 @@ export class Generation implements EngineWork {
     const said = request.kind === "chat" ? dialect.chatBody(request) : dialect.completionBody(request);
     const body = Buffer.from(JSON.stringify(said));
     const call = await engine.ask(this.#path, body);
+    this.#body = body;
     if (call.status === 200) return call;
     try {
-      throw await refusalOf(engine, call, { rules: this.#rules, maxTokens: this.#maxTokens, body });
+      throw await refusalOf(engine, call, this.#refused(body));
     } finally {
       call.close();
     }
@@ -89,7 +93,8 @@ export class Generation implements EngineWork {
       for (const event of parser.push(bytes)) {
         isTerminated = this.#isTerminator(event);
         if (isTerminated) break;
-        if (event.kind === "data") this.#take(engine, event.data, usage);
+        const error = event.kind === "data" ? this.#take(engine.dialect, event.data, usage) : undefined;
+        if (error !== undefined) throw await this.#errorOf(engine, error);
       }
       const waiting = this.#send(engine);
       if (waiting) await waiting;
@@ -105,26 +110,33 @@ export class Generation implements EngineWork {
     return true;
   }
 
-  #take(engine: EngineAccess, data: string, usage: UsageCount): void {
-    const chunk = engine.dialect.readChunk(parseEvent(data));
-    if (chunk.error !== undefined) throw this.#errorOf(engine.dialect, chunk.error);
+  /** Returns what the engine says went wrong, if it does. */
+  #take(dialect: Dialect, data: string, usage: UsageCount): unknown {
+    const chunk = dialect.readChunk(parseEvent(data));
+    if (chunk.error !== undefined) return chunk.error;
     usage.take(chunk);
     if (!this.#canonical.hasOutput) this.#checkFits(chunk);
     this.#canonical.take(chunk);
+    if (this.#canonical.hasOutput) this.#body = undefined;
+    return undefined;
   }
 
   /** Not every engine refuses a limit that the window has no room for; all of them tell how long the prompt is. */
   #checkFits({ promptTokens }: EngineChunk): void {
-    const { contextTokens } = this.#rules;
-    if (!isCount(promptTokens, contextTokens) || this.#maxTokens === undefined) return;
-    if (promptTokens + this.#maxTokens > contextTokens)
-      throw contextExceeded(contextTokens, promptTokens, this.#maxTokens);
+    const windowTokens = this.#windowTokens;
+    if (!isCount(promptTokens, windowTokens) || this.#maxTokens === undefined) return;
+    if (promptTokens + this.#maxTokens > windowTokens)
+      throw contextExceeded(windowTokens, promptTokens, this.#maxTokens);
   }
 
   /** An error in a stream that has begun is no news about the request any more. */
-  #errorOf(dialect: Dialect, event: unknown): Error {
-    if (this.#canonical.hasOutput) return new EngineFault("engine error");
-    return eventRefusal(dialect, event, { rules: this.#rules, maxTokens: this.#maxTokens });
+  async #errorOf(engine: EngineAccess, event: unknown): Promise<Error> {
+    if (this.#body === undefined) return new EngineFault("engine error");
+    return eventRefusal(engine, event, this.#refused(this.#body));
+  }
+
+  #refused(body: Buffer): Refused {
+    return { windowTokens: this.#windowTokens, maxTokens: this.#maxTokens, body };
   }
 
   /** Nothing leaves before the first output: until then the engine may still refuse, which needs a status. */

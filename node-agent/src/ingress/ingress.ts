@@ -12,6 +12,7 @@ import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import type { Dialect } from "../engines/dialects/dialect.ts";
 import { EngineFault, type EngineFaultReason } from "../engines/dialects/engine-fault.ts";
 import type { DialectName } from "../engines/engine.ts";
+import type { EngineLife } from "../engines/engine-life.ts";
 import type { Admission, Admissions } from "../slots/admission.ts";
 import type { ChunkGaps } from "./chunk-gaps.ts";
 import { EngineConnections } from "./engine-connections.ts";
@@ -29,6 +30,7 @@ export interface IngressParts {
   readonly outbox: UsageOutbox;
   readonly dialects: Readonly<Record<DialectName, Dialect>>;
   readonly clock: Clock;
+  readonly life: EngineLife;
   /** The router's remaining time counts too; the shorter one wins. */
   readonly requestMsMax: number;
   readonly events: IngressEvents;
@@ -68,7 +70,7 @@ export class Ingress implements AsyncDisposable {
 
   constructor(parts: IngressParts) {
     this.#parts = parts;
-    this.#connections = new EngineConnections(parts.clock, Math.min(silenceMsMax, parts.requestMsMax / 2));
+    this.#connections = new EngineConnections(parts.clock, parts.life, Math.min(silenceMsMax, parts.requestMsMax / 2));
   }
 
   /** Requests between their first header and their last byte, waiting ones included. */
@@ -166,6 +168,7 @@ export class Ingress implements AsyncDisposable {
     const { signal } = exchange;
     return {
       dialect,
+      windowTokens: endpoint.windowTokens,
       ask: (path, body) =>
         this.#connections.open({ endpoint, path, body, requestId, keep: dialect.keepsConnections, signal }),
       writeEvents: (text) => exchange.writeEvents(text),

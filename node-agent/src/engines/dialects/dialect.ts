@@ -19,8 +19,16 @@ export interface Dialect extends DialectLifecycle {
   readChunk(event: Json): EngineChunk;
   /** What an answer with this status, or an error event with this body, means. */
   readRefusal(status: number, body: unknown): EngineRefusal;
-  /** How the engine counts the input of a body that it has refused without saying the count. */
-  countRequest?(body: object): { readonly path: string; readonly body: object };
+  /**
+   * How the engine counts the input of a body that it has refused without saying the count: one question for each text,
+   * the longest first. An answer's `count` is the number.
+   */
+  countRequests?(body: object): readonly CountRequest[];
+}
+
+export interface CountRequest {
+  readonly path: string;
+  readonly body: object;
 }
 
 /** A request as an engine is to see it: checked, with the model's rules applied. */

@@ -8,9 +8,10 @@ const recording = (name: string) =>
 
 test("llama-server's metrics, idle and used", () => {
   expect(parseMetrics(recording("04-metrics-idle"))).toEqual({
-    ...{ running: 0, waiting: 0, kvCacheUse: undefined, prefixCacheHitRate: undefined },
+    ...{ running: 0, waiting: 0, kvCacheUse: undefined, prefixCacheHitRate: undefined, work: 0 },
   });
-  const { running, waiting, prefixCacheHitRate } = parseMetrics(recording("70-metrics-after"));
+  const { running, waiting, prefixCacheHitRate, work } = parseMetrics(recording("70-metrics-after"));
+  expect(work).toBeGreaterThan(0);
   expect({ running, waiting }).toEqual({ running: 0, waiting: 0 });
   expect(prefixCacheHitRate).toBeCloseTo(836 / (836 + 953));
 });
@@ -40,4 +41,16 @@ test("older names, other engines, and what is not there", () => {
   expect(parseMetrics("te_queue_size 4\nvllm:num_requests_running NaN\n")).toMatchObject({
     ...{ waiting: 4, running: undefined },
   });
+});
+
+test("work is what only an engine moves: neither its memory, nor its queue, nor what its front counts", () => {
+  const front =
+    'process_cpu_seconds_total 12.5\nhttp_requests_total{handler="/metrics",status="2xx"} 9.0\n' +
+    'vllm:num_requests_running{engine="0"} 1.0\nvllm:kv_cache_usage_perc{engine="0"} 0.5\n';
+  expect(parseMetrics(front).work).toBeUndefined();
+  const lines = (generated: number) =>
+    `${front}vllm:prompt_tokens_total{engine="0"} 100.0\nvllm:generation_tokens_total{engine="0"} ${generated}\n`;
+  expect(parseMetrics(lines(7)).work).toBe(107);
+  expect(parseMetrics("sglang:generation_tokens_total 3\n").work).toBe(3);
+  expect(parseMetrics("llamacpp:n_decode_total 4\n").work).toBe(4);
 });

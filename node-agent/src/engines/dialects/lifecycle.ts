@@ -1,9 +1,9 @@
 /** What the dialects have in common of an engine's life: proof that it is ready, and what it measures of itself. */
 import type { ModelId } from "@weiche/shared/ids.ts";
 import { Client } from "undici";
-import type { EngineMetrics } from "../dialect-lifecycle.ts";
+import type { EngineFacts, EngineMetrics } from "../dialect-lifecycle.ts";
 import type { EngineEndpoint } from "../engine.ts";
-import { isObject } from "./json.ts";
+import { isObject, type Json } from "./json.ts";
 
 interface Ask {
   readonly method: "GET" | "POST";
@@ -46,13 +46,26 @@ export async function requireHealth(endpoint: EngineEndpoint, signal: AbortSigna
   await askEngine(endpoint, { method: "GET", path: "/health" }, signal);
 }
 
+export interface WindowPage {
+  readonly path: string;
+  readonly read: (page: Json) => unknown;
+}
+
+export interface ReadinessOptions {
+  /** Health and the list of models may be missing. */
+  readonly mayLackPages?: boolean;
+  /** Where the engine says how long a request may be, if its list of models does not. It may be missing. */
+  readonly window?: WindowPage;
+  readonly onLoaded: (() => void) | undefined;
+}
+
 /** Health alone proves nothing: it is good on a sleeping engine, and while another process holds the port. */
 export async function proveReady(
   endpoint: EngineEndpoint,
   model: ModelId,
-  { mayLackPages = false, onLoaded }: { readonly mayLackPages?: boolean; readonly onLoaded?: (() => void) | undefined },
+  { mayLackPages = false, window, onLoaded }: ReadinessOptions,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<EngineFacts> {
   const page = async (path: string): Promise<Answer | undefined> => {
     const answer = await ask(endpoint, { method: "GET", path }, signal);
     if (answer.status === 404 && mayLackPages) return undefined;
@@ -60,15 +73,31 @@ export async function proveReady(
     return answer;
   };
   const [, models] = await Promise.all([page("/health"), page("/v1/models")]);
-  if (models && !namesModel(models.text, model)) throw new Error(`/v1/models does not name ${model}`);
+  const entry = models && entryOf(models.text, model);
+  if (models && !entry) throw new Error(`/v1/models does not name ${model}`);
   onLoaded?.();
   await proveOutput(endpoint, model, signal);
+  const windowTokens = entry?.["max_model_len"] ?? (window && (await readWindow(endpoint, window, signal)));
+  return isLength(windowTokens) ? { windowTokens } : {};
 }
 
-function namesModel(text: string, model: ModelId): boolean {
-  const list: unknown = JSON.parse(text);
-  const data = isObject(list) ? list["data"] : undefined;
-  return Array.isArray(data) && data.some((entry) => isObject(entry) && entry["id"] === model);
+async function readWindow(endpoint: EngineEndpoint, { path, read }: WindowPage, signal: AbortSignal): Promise<unknown> {
+  const { status, text } = await ask(endpoint, { method: "GET", path }, signal);
+  return status === 200 ? read(parsed(text)) : undefined;
+}
+
+function isLength(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) > 0;
+}
+
+function entryOf(text: string, model: ModelId): Json | undefined {
+  const { data } = parsed(text);
+  return Array.isArray(data) ? data.find((entry) => isObject(entry) && entry["id"] === model) : undefined;
+}
+
+function parsed(text: string): Json {
+  const page: unknown = JSON.parse(text);
+  return isObject(page) ? page : {};
 }
 
 /** One token or, where none can be had, one embedding. */
@@ -84,8 +113,7 @@ async function proveOutput(endpoint: EngineEndpoint, model: ModelId, signal: Abo
 
 function hasItems({ status, text }: Answer, list: string): boolean {
   if (status !== 200) return false;
-  const answer: unknown = JSON.parse(text);
-  const items = isObject(answer) ? answer[list] : undefined;
+  const items = parsed(text)[list];
   return Array.isArray(items) && items.length > 0;
 }
 
@@ -96,6 +124,14 @@ const names = {
   kvCacheUse: ["vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc", "sglang:token_usage"],
   prefixCacheHitRate: ["sglang:cache_hit_rate"],
 } as const;
+
+/** What only an engine that works moves. Its front's own counters (requests served, processor time) say nothing of it. */
+const workCounters = [
+  ...["vllm:prompt_tokens_total", "vllm:generation_tokens_total", "vllm:iteration_tokens_total_count"],
+  ...["sglang:prompt_tokens_total", "sglang:generation_tokens_total"],
+  ...["llamacpp:prompt_tokens_total", "llamacpp:tokens_predicted_total", "llamacpp:n_decode_total"],
+  ...["te_request_success", "te_embed_success"],
+];
 
 /** Prompt tokens found in the cache, and the counters that make up all of them. */
 const prefixCounters = [
@@ -116,6 +152,7 @@ export function parseMetrics(text: string): EngineMetrics {
   for (const [, name, value] of text.matchAll(/^([a-z_]+:?[a-z_]+)(?:\{[^\n]*\})? (\S+)/gm)) {
     if (Number.isFinite(Number(value))) series.set(name!, [...(series.get(name!) ?? []), Number(value)]);
   }
+  const work = workCounters.flatMap((name) => series.get(name) ?? []);
   const first = (of: readonly string[]) => of.map((name) => series.get(name)).find((values) => values !== undefined);
   const sum = (values: readonly number[] = []) => values.reduce((total, value) => total + value, 0);
   const present = (values?: readonly number[]) => values && sum(values);
@@ -130,5 +167,6 @@ export function parseMetrics(text: string): EngineMetrics {
     waiting: present(first(names.waiting)),
     kvCacheUse: mean(first(names.kvCacheUse)),
     prefixCacheHitRate: mean(first(names.prefixCacheHitRate)) ?? hitRate,
+    work: work.length > 0 ? sum(work) : undefined,
   };
 }

@@ -20,8 +20,15 @@ export const llamaServer: Dialect = {
   embeddingBody,
   readChunk,
   readRefusal: readConventionRefusal,
-  readiness: (endpoint, model, signal, onLoaded) => proveReady(endpoint, model, { onLoaded }, signal),
+  readiness: (endpoint, model, signal, onLoaded) =>
+    proveReady(endpoint, model, { window: slotWindow, onLoaded }, signal),
   metrics: readMetrics,
+};
+
+/** Of one of its slots, which share the context that it was started with. */
+const slotWindow = {
+  path: "/props",
+  read: ({ default_generation_settings: settings }: Json) => (isObject(settings) ? settings["n_ctx"] : undefined),
 };
 
 /** Taken as 32 bits; the highest means "by chance". */

@@ -2,6 +2,7 @@
 import { readConventionChunk } from "./chunk.ts";
 import { chatBody, completionBody, embeddingBody } from "./convention-body.ts";
 import type { Dialect } from "./dialect.ts";
+import type { Json } from "./json.ts";
 import { proveReady, readMetrics } from "./lifecycle.ts";
 import { readConventionRefusal } from "./refusal.ts";
 
@@ -15,6 +16,8 @@ export const openai: Dialect = {
   readRefusal: readConventionRefusal,
   // TEI has no list of models, and not everyone has a health page.
   readiness: (endpoint, model, signal, onLoaded) =>
-    proveReady(endpoint, model, { mayLackPages: true, onLoaded }, signal),
+    proveReady(endpoint, model, { mayLackPages: true, window: teiWindow, onLoaded }, signal),
   metrics: readMetrics,
 };
+
+const teiWindow = { path: "/info", read: (page: Json) => page["max_input_length"] };

@@ -2,7 +2,7 @@
 import type { EngineEndpoint } from "../engine.ts";
 import { readConventionChunk } from "./chunk.ts";
 import { chatBody, completionBody, embeddingBody } from "./convention-body.ts";
-import type { Dialect, GenerationRequest } from "./dialect.ts";
+import type { CountRequest, Dialect, GenerationRequest } from "./dialect.ts";
 import { isObject } from "./json.ts";
 import { askEngine, proveReady, readMetrics, requireHealth } from "./lifecycle.ts";
 import { readConventionRefusal } from "./refusal.ts";
@@ -15,7 +15,7 @@ export const vllm: Dialect = {
   embeddingBody,
   readChunk: readConventionChunk,
   readRefusal: readConventionRefusal,
-  countRequest,
+  countRequests,
   readiness: (endpoint, model, signal, onLoaded) => proveReady(endpoint, model, { onLoaded }, signal),
   sleep,
   wake,
@@ -28,13 +28,13 @@ function ownFields(request: GenerationRequest) {
 }
 
 /** Its refusals say "at least", since its tokeniser stops at the limit. */
-function countRequest(body: object) {
-  const { model, prompt, messages, tools, chat_template_kwargs } = body as Record<string, unknown>;
-  const counted =
-    prompt === undefined
-      ? { model, messages, tools, chat_template_kwargs, add_generation_prompt: true }
-      : { model, prompt };
-  return { path: "/tokenize", body: counted };
+function countRequests(body: object): readonly CountRequest[] {
+  const { model, prompt, input, messages, tools, chat_template_kwargs } = body as Record<string, unknown>;
+  const texts = prompt === undefined ? input : [prompt];
+  const counted = Array.isArray(texts)
+    ? texts.toSorted((a: string, b: string) => b.length - a.length).map((text) => ({ model, prompt: text }))
+    : [{ model, messages, tools, chat_template_kwargs, add_generation_prompt: true }];
+  return counted.map((each) => ({ path: "/tokenize", body: each }));
 }
 
 /**

@@ -1,0 +1,74 @@
+/** When an engine that owes an answer is held to hang: not while it shows, anywhere, that it works. */
+import type { Socket } from "node:net";
+import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
+import { expect, test } from "vitest";
+import { beginEvents, event, respond, Rig, until, writeChunk } from "./ingress-rig.ts";
+
+const word = event({ choices: [{ index: 0, delta: { content: "x" }, finish_reason: null }] });
+
+/** Several streams that have begun, and no more. `/tokenize` is answered, as a front does whose engine hangs. */
+async function openSilent(streams: number) {
+  const clock = new VirtualClock();
+  const sockets: Socket[] = [];
+  const rig = await Rig.open(
+    (socket, { path }) => {
+      if (path === "/tokenize") return respond(socket, 200, '{"count":3000}');
+      sockets.push(socket);
+      beginEvents(socket);
+    },
+    { clock, dialect: "vllm" },
+  );
+  const asked = Array.from({ length: streams }, () => rig.chat({ stream: true }));
+  await until(() => sockets.length === streams, "the engine to have them all");
+  return { rig, clock, sockets, asked };
+}
+
+test("a counter that moves keeps a request waiting that gets no byte, and one that stands still does not", async () => {
+  const { rig, clock, asked } = await openSilent(1);
+  await using _ = rig;
+  let work = 10;
+  for (let minute = 0; minute < 5; minute++) {
+    rig.life.measured(rig.slot.endpoint, work++);
+    clock.advance(50_000);
+  }
+  expect(rig.slot.suspected).toEqual([]);
+  rig.life.measured(rig.slot.endpoint, work - 1);
+  clock.advance(10_000);
+  expect((await asked[0]!.answer).status).toBe(500);
+  expect(rig.slot.suspected).toEqual(["silent"]);
+});
+
+test("so does another stream's byte, but neither an answer of its front nor another engine's counter", async () => {
+  const { rig, clock, sockets, asked } = await openSilent(2);
+  await using _ = rig;
+  clock.advance(50_000);
+  asked[0]!.stream.once("data", () => {});
+  const heard = new Promise((resolve) => asked[0]!.stream.once("data", resolve));
+  writeChunk(sockets[0]!, word);
+  await heard;
+  clock.advance(50_000);
+  expect(rig.slot.suspected).toEqual([]);
+  const other = { ...rig.slot.endpoint };
+  rig.life.measured(other, 1);
+  rig.life.measured(other, 2);
+  clock.advance(10_000);
+  for (const { answer } of asked) await answer;
+  expect(rig.slot.suspected).toEqual(["silent", "silent"]);
+});
+
+test("what the engine's front counts for a refusal is no sign of life", async () => {
+  const { rig, clock, asked } = await openSilent(1);
+  await using _ = rig;
+  const stall = rig.engine.script;
+  const error = {
+    message: "maximum context length is 1024 tokens",
+    ...{ type: "BadRequestError", param: "input_tokens", code: 400 },
+  };
+  rig.engine.script = (socket, request) =>
+    request.path === "/tokenize" ? stall(socket, request) : respond(socket, 400, JSON.stringify({ error }));
+  clock.advance(50_000);
+  expect((await rig.chat().answer).text).toContain("3000 input tokens");
+  clock.advance(10_000);
+  expect((await asked[0]!.answer).status).toBe(500);
+  expect(rig.slot.suspected).toEqual(["silent"]);
+});

@@ -1,0 +1,91 @@
+/** How long a request may be: what the engine takes and the rules promise, the smaller one, told with exact counts. */
+import type { ModelRules } from "@weiche/shared/catalogue.ts";
+import { nodePaths } from "@weiche/shared/node-protocol.ts";
+import { expect, test } from "vitest";
+import { chatRules, event, model, respond, respondEvents, Rig, type EngineScript } from "./ingress-rig.ts";
+
+const vllmRefusal = (window: number) => ({
+  error: {
+    message: `This model's maximum context length is ${window} tokens. However, you requested 0 output tokens and your prompt contains at least ${window + 1} input tokens`,
+    ...{ type: "BadRequestError", param: "input_tokens", code: 400 },
+  },
+});
+const embeddingRules: ModelRules = {
+  ...chatRules,
+  category: "embeddings",
+  embeddings: { dimensions: { min: 2, max: 2, default: 2 }, inputTokens: 512 },
+};
+
+/** Refuses, and counts a token for each character. */
+function counting(refuse: EngineScript): EngineScript {
+  return (socket, request) => {
+    if (request.path !== "/tokenize") return refuse(socket, request);
+    const { prompt = "x".repeat(2_000) } = request.body as { prompt?: string };
+    respond(socket, 200, JSON.stringify({ count: prompt.length }));
+  };
+}
+
+function contextError(text: string): string {
+  const { error } = JSON.parse(text) as { error: { type: string; message: string } };
+  expect(error.type).toBe("ContextWindowExceededError");
+  return error.message;
+}
+
+test("of several texts the one that is too long is counted, and no more are asked for than it takes", async () => {
+  const refuse = counting((socket) => respond(socket, 400, JSON.stringify(vllmRefusal(512))));
+  await using rig = await Rig.open(refuse, { rules: embeddingRules, dialect: "vllm" });
+  const input = ["short", "x".repeat(700), "y".repeat(30)];
+  const { status, text } = await rig.send(nodePaths.embeddings, { model, input }).answer;
+  expect(status).toBe(400);
+  expect(contextError(text)).toMatch(/512 tokens.* 700 input tokens/);
+  expect(rig.engine.saw.map(({ path }) => path)).toEqual(["/v1/embeddings", "/tokenize"]);
+  expect(rig.engine.saw[1]!.body).toEqual({ model, prompt: input[1] });
+});
+
+test.each([true, false])("a refusal as the first event of a stream is counted, too (stream: %s)", async (stream) => {
+  const refuse = counting((socket) => respondEvents(socket, event(vllmRefusal(1_024)) + event("[DONE]")));
+  await using rig = await Rig.open(refuse, { dialect: "vllm" });
+  const { status, text } = await rig.chat({ stream }).answer;
+  expect(status).toBe(400);
+  expect(contextError(text)).toMatch(/1024 tokens.* 2000 input tokens/);
+  await rig.quiet();
+  expect(rig.bugs).toEqual([]);
+});
+
+test("an engine that breaks when it is to count has still refused", async () => {
+  const refuse: EngineScript = (socket, { path }) =>
+    path === "/tokenize" ? void socket.resetAndDestroy() : respond(socket, 400, JSON.stringify(vllmRefusal(1_024)));
+  await using rig = await Rig.open(refuse, { dialect: "vllm" });
+  const { status, text } = await rig.chat().answer;
+  expect(status).toBe(400);
+  expect(contextError(text)).toMatch(/at least 1025 input tokens/);
+});
+
+const usage = { prompt_tokens: 200, completion_tokens: 1, total_tokens: 201 };
+const good =
+  event({ choices: [{ index: 0, delta: { content: "x" }, finish_reason: "stop" }], usage }) +
+  event({ choices: [], usage }) +
+  event("[DONE]");
+
+test("an engine that takes less than the rules promise: its own window is what is told", async () => {
+  await using rig = await Rig.open((socket) => respondEvents(socket, good), { windowTokens: 256 });
+  const { status, text } = await rig.chat({ max_tokens: 100 }).answer;
+  expect(status).toBe(400);
+  expect(contextError(text)).toMatch(/256 tokens.* 200 input tokens .* 100 output tokens/);
+  expect((await rig.chat({ max_tokens: 50 }).answer).status).toBe(200);
+});
+
+test("an engine that takes more: the rules' window is what is told", async () => {
+  await using rig = await Rig.open((socket) => respondEvents(socket, good), { windowTokens: 100_000 });
+  const { status, text } = await rig.chat({ max_tokens: 900 }).answer;
+  expect(status).toBe(400);
+  expect(contextError(text)).toMatch(/1024 tokens/);
+});
+
+test("the same for a text to embed", async () => {
+  const { error } = vllmRefusal(512);
+  const refuse = counting((socket) => respond(socket, 400, JSON.stringify({ error })));
+  await using rig = await Rig.open(refuse, { rules: embeddingRules, dialect: "vllm", windowTokens: 128 });
+  const { text } = await rig.send(nodePaths.embeddings, { model, input: "x".repeat(600) }).answer;
+  expect(contextError(text)).toMatch(/128 tokens.* 600 input tokens/);
+});
