@@ -115,6 +115,17 @@ export class Cluster implements AsyncDisposable {
     return JSON.parse(stdout);
   }
 
+  /** The command of the engineer at one node. */
+  async weicheAgent(node: string, ...args: string[]): Promise<unknown> {
+    const env = { ...process.env, WEICHE_DATA_DIR: join(this.directory, node) };
+    const { stdout } = await promisify(execFile)(
+      process.execPath,
+      [join(root, "node-agent/bin/weiche-agent.js"), ...args, "--json"],
+      { env },
+    );
+    return JSON.parse(stdout);
+  }
+
   /** An account with an Owner and one key. */
   async account(
     name = "Test",

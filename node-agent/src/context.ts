@@ -22,6 +22,7 @@ import type { SlotMemory } from "./engines/slot-memory.ts";
 import { createEngineHost } from "./engines/engine-host.ts";
 import { Ingress } from "./ingress/ingress.ts";
 import { createIngressEvents, createLinkEvents, createUsageEvents } from "./link-events.ts";
+import { Maintenance } from "./maintenance.ts";
 import { createMetrics } from "./metrics.ts";
 import { createGpuReader } from "./report/gpu.ts";
 import { RouterLinks, lookupAll } from "./report/router-links.ts";
@@ -53,10 +54,10 @@ export async function createAgent(config: AgentConfig, environment: NodeJS.Proce
   const engineEvents = createEngineEvents(log, metrics, restarts);
   const linkEvents = createLinkEvents(log, metrics);
   const bootId = uuidv7(clock);
-  const wants = new Wishes();
   let ready = false;
 
   opened.use(lockDirectory(config.stateDir));
+  const maintenance = new Maintenance(config.stateDir);
   const scraped = {
     contentType: metrics.registry.contentType,
     async metrics() {
@@ -120,7 +121,7 @@ export async function createAgent(config: AgentConfig, environment: NodeJS.Proce
       engines: telemetry.engines,
       ...(telemetry.host ? { host: telemetry.host } : {}),
       ...(telemetry.gpus ? { gpus: telemetry.gpus } : {}),
-      maintenance: wants.maintenance,
+      maintenance: maintenance.on,
       admitting: ready && outbox.admitting,
     }),
     usage: delivery,
@@ -129,8 +130,9 @@ export async function createAgent(config: AgentConfig, environment: NodeJS.Proce
       rules = new Map(known.map((model) => [model.id, model]));
       compareWindows();
     },
-    onDesiredState({ maintenance, prewarmModels }) {
-      slots.setMaintenance(wants.of("router", maintenance));
+    onDesiredState({ maintenance: wished, prewarmModels }) {
+      maintenance.routerSays(wished);
+      slots.setMaintenance(maintenance.on);
       for (const model of prewarmModels) slots.prewarm(model);
       links.reportSoon();
     },
@@ -157,6 +159,7 @@ export async function createAgent(config: AgentConfig, environment: NodeJS.Proce
     compareWindows();
   });
 
+  slots.setMaintenance(maintenance.on);
   await slots.readopt();
   opened.use(
     await openAdminApi(join(config.stateDir, "admin.sock"), {
@@ -165,7 +168,7 @@ export async function createAgent(config: AgentConfig, environment: NodeJS.Proce
         return {
           node: config.node,
           version,
-          maintenance: wants.maintenance,
+          maintenance: maintenance.on,
           admitting: ready && outbox.admitting,
           slots: slots.views().map(slotStatus),
           routers: links.states(),
@@ -178,7 +181,8 @@ export async function createAgent(config: AgentConfig, environment: NodeJS.Proce
         return models.has(model);
       },
       setMaintenance(on) {
-        slots.setMaintenance(wants.of("operator", on));
+        maintenance.operatorSays(on);
+        slots.setMaintenance(maintenance.on);
         links.reportSoon();
       },
     }),
@@ -201,18 +205,4 @@ export async function createAgent(config: AgentConfig, environment: NodeJS.Proce
       await closing.disposeAsync();
     },
   };
-}
-
-/** A node is in maintenance if either side says so. */
-class Wishes {
-  readonly #sides = { router: false, operator: false };
-
-  get maintenance(): boolean {
-    return this.#sides.router || this.#sides.operator;
-  }
-
-  of(side: "router" | "operator", on: boolean): boolean {
-    this.#sides[side] = on;
-    return this.maintenance;
-  }
 }
