@@ -20,6 +20,10 @@ export interface RouterConfig {
   /** Addresses for people: snippets, links, invitations. Absent: where the router listens. */
   readonly publicApi?: string;
   readonly publicPortal?: string;
+  /** Whether anybody may open an account in the portal. */
+  readonly registration: "open" | "closed";
+  /** Absent: links for people are shown to whoever makes them. The URL may hold a password. */
+  readonly smtp?: { readonly url: string; readonly from: string };
   readonly catalogueFile: string;
   /** Absent: the embedded server. */
   readonly databaseUrl?: string;
@@ -98,7 +102,9 @@ const routerSchema = Type.Object(
         closed,
       ),
     ),
-    smtp: Type.Optional(Type.Object({ url: Type.String() }, closed)),
+    smtp: Type.Optional(
+      Type.Object({ url: Type.String({ pattern: "^smtps?://" }), from: Type.String({ pattern: "@" }) }, closed),
+    ),
     requestSeconds: Type.Optional(Type.Number({ minimum: 1 })),
     shutdownSeconds: Type.Optional(Type.Number({ minimum: 0 })),
     logLevel: Type.Optional(Type.Enum(["trace", "debug", "info", "warn", "error", "fatal"])),
@@ -148,6 +154,8 @@ function toConfig(raw: Static<typeof routerSchema>, baseDir: string, env: NodeJS
     stateDir: resolve(dataDir, "router"),
     ...(raw.public?.api ? { publicApi: raw.public.api } : {}),
     ...(raw.public?.portal ? { publicPortal: raw.public.portal } : {}),
+    registration: raw.portal?.registration ?? "closed",
+    ...(raw.smtp ? { smtp: raw.smtp } : {}),
     catalogueFile: resolve(baseDir, raw.catalogue),
     ...(raw.database?.url ? { databaseUrl: raw.database.url } : {}),
     ...(raw.tls ? { tls: files(raw.tls) } : {}),

@@ -12,7 +12,7 @@ export function normalPassword(password: string): string {
 /** The normal form; throws `Refused` if it is not good enough. */
 export function goodPassword(password: string): string {
   const normal = normalPassword(password);
-  if ([...normal].length < passwordLengthMin)
+  if (Array.from(normal).length < passwordLengthMin)
     throw new Refused("invalid", `a password has at least ${passwordLengthMin} characters`);
   if (Buffer.byteLength(normal) > passwordBytesMax)
     throw new Refused("invalid", `a password has at most ${passwordBytesMax} bytes`);

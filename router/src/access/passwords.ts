@@ -2,11 +2,12 @@
 import { sql, type Transaction } from "kysely";
 import type { UserId } from "@weiche/shared/ids.ts";
 import { audited } from "../accounts/audit-log.ts";
-import { found, Refused } from "../accounts/refused.ts";
+import { Refused } from "../accounts/refused.ts";
 import { instantText } from "../db/database.ts";
 import type { Schema } from "../db/schema.ts";
 import { resetLetter } from "../mail/letters.ts";
 import { asThemselves, type IdentityContext } from "./identity-context.ts";
+import { lockManagedUser } from "./managed-user.ts";
 import { goodPassword } from "./password-rules.ts";
 import { prove, type Claim, type Unproven } from "./proof.ts";
 import { hashToken, linkTo, makeToken } from "./secret-token.ts";
@@ -71,20 +72,14 @@ export function createPasswords(context: IdentityContext): Passwords {
       const { row, url, expiresAtMs } = makeReset();
       const deed = { action: "user.reset-link", on: { kind: "user", id: userId } } as const;
       const user = await audited(context, deed, async (transaction) => {
-        const joined = await transaction
-          .selectFrom("users as u")
-          .leftJoin("credentials as c", "c.userId", "u.id")
-          .select(["u.email", "u.language", "u.blocked", "c.password"])
-          .where("u.id", "=", userId)
-          .executeTakeFirst();
-        const { password, blocked, ...user } = found(joined, "user", userId);
-        if (password === null) throw new Refused("conflict", "the user has no password yet: invite them");
-        if (blocked) throw new Refused("conflict", "the user is blocked");
+        const managed = await lockManagedUser(context, transaction, userId);
+        if (!managed.hasJoined) throw new Refused("conflict", "the user has no password yet: invite them");
+        if (managed.blocked) throw new Refused("conflict", "the user is blocked");
         await transaction
           .insertInto("passwordResets")
           .values({ userId, ...row })
           .execute();
-        return user;
+        return managed;
       });
       const mailed = (await mail?.send(user.email, resetLetter(user.language, { url, expiresAtMs }))) ?? false;
       return { mailed, resetUrl: mailed ? null : url };

@@ -5,8 +5,9 @@
  *   open ──withdrawn──▶ withdrawn                      any but accepted ──invited again──▶ open, with a new link
  */
 import type { Selectable } from "kysely";
-import { asId, type AccountId, type UserId } from "@weiche/shared/ids.ts";
+import type { AccountId, UserId } from "@weiche/shared/ids.ts";
 import { asThemselves, type IdentityContext } from "../access/identity-context.ts";
+import { lockManagedUser } from "../access/managed-user.ts";
 import { goodPassword } from "../access/password-rules.ts";
 import { setPassword } from "../access/passwords.ts";
 import { hashToken } from "../access/secret-token.ts";
@@ -17,7 +18,7 @@ import type { Role, Schema } from "../db/schema.ts";
 import { invitationLetter } from "../mail/letters.ts";
 import { audited } from "./audit-log.ts";
 import { invitationMsMax, issueInvitation } from "./invitation-link.ts";
-import { found, Refused } from "./refused.ts";
+import { Refused } from "./refused.ts";
 
 export type InvitationState = "open" | "accepted" | "expired" | "withdrawn";
 
@@ -131,15 +132,8 @@ export function createInvitations(context: IdentityContext): Invitations {
     async renew(userId) {
       const deed = { action: "user.invite", on: { kind: "user", id: userId } } as const;
       const invitationUrl = await audited(context, deed, async (transaction) => {
-        const user = await transaction
-          .selectFrom("users as u")
-          .leftJoin("credentials as c", "c.userId", "u.id")
-          .select(["u.blocked", "c.password"])
-          .where("u.id", "=", userId)
-          .executeTakeFirst();
-        const { blocked, password } = found(user, "user", userId);
-        if (password !== null)
-          throw new Refused("conflict", "the user has joined: they need a new password, if anything");
+        const { hasJoined, blocked } = await lockManagedUser(context, transaction, userId);
+        if (hasJoined) throw new Refused("conflict", "the user has joined: they need a new password, if anything");
         if (blocked) throw new Refused("conflict", "the user is blocked");
         return issueInvitation(context, transaction, userId);
       });
@@ -148,6 +142,7 @@ export function createInvitations(context: IdentityContext): Invitations {
 
     withdraw: (userId) =>
       audited(context, { action: "user.withdraw", on: { kind: "user", id: userId } }, async (transaction) => {
+        await lockManagedUser(context, transaction, userId);
         const row = await transaction
           .updateTable("invitations")
           .set({ withdrawnAt: instantText(clock.now()) })

@@ -1,0 +1,166 @@
+/** Signing in and out, one's own profile and password, the second factor, invitations. */
+import type { Clock } from "@weiche/shared/clock.ts";
+import { asId, type UserId } from "@weiche/shared/ids.ts";
+import type { Identity } from "../../access/identity.ts";
+import type { Unproven } from "../../access/proof.ts";
+import type { Session } from "../../access/session.ts";
+import { PortalError } from "../api-error.ts";
+import type { Call, Handlers } from "../api-routes.ts";
+import type { identityContract } from "../contract/identity.ts";
+import type { Route } from "../contract/route.ts";
+
+export interface IdentityRouteDeps {
+  readonly identity: Identity;
+  readonly clock: Clock;
+}
+
+type Identified = Handlers<typeof identityContract>;
+
+export function identityHandlers(deps: IdentityRouteDeps): Identified {
+  return { ...signingIn(deps), ...oneself(deps), ...secondFactor(deps), ...ofOthers(deps) };
+}
+
+type SigningIn =
+  | "signInOffers"
+  | "signIn"
+  | "signOut"
+  | "signOutEverywhere"
+  | "register"
+  | "requestPasswordReset"
+  | "resetPassword"
+  | "previewInvitation"
+  | "acceptInvitation";
+
+function signingIn({ identity, clock }: IdentityRouteDeps): Pick<Identified, SigningIn> {
+  const { login, passwords, invitations } = identity;
+  const setSession = (call: Pick<Call<Route>, "setSession">, token: string, { expiresAtMs }: Session) =>
+    call.setSession(token, (expiresAtMs - clock.now()) / 1000);
+  return {
+    signInOffers: () => identity.offers,
+
+    async signIn(call) {
+      const outcome = await login.signIn(call.body, signedInFrom(call));
+      if (outcome.kind !== "signed-in") throw unproven(outcome);
+      // The session of before is given up: a cookie that somebody planted is worth nothing afterwards.
+      if (call.session) await identity.sessions.end(call.session.id);
+      setSession(call, outcome.token, outcome.session);
+    },
+
+    async signOut(call) {
+      await identity.as(call.origin).login.signOut(call.session.user.id, call.session.id);
+      call.clearSession();
+    },
+
+    async signOutEverywhere(call) {
+      await identity.as(call.origin).login.signOutEverywhere(call.session.user.id);
+      call.clearSession();
+    },
+
+    async register(call) {
+      if (!identity.offers.registration)
+        throw new PortalError("forbidden", "Accounts are opened by the operator here.");
+      const outcome = await identity.register(call.body, signedInFrom(call));
+      if (outcome.kind === "throttled") throw tooMany(outcome.waitMs);
+      setSession(call, outcome.token, outcome.session);
+    },
+
+    async requestPasswordReset({ body, address }) {
+      const waitMs = await passwords.requestReset(body.email, address);
+      if (waitMs > 0) throw tooMany(waitMs);
+    },
+
+    resetPassword: ({ body, address }) => passwords.reset(body.token, body.password, address),
+
+    previewInvitation: ({ body }) => invitations.preview(body.token),
+
+    async acceptInvitation(call) {
+      const { token, session } = await invitations.accept(call.body, signedInFrom(call));
+      setSession(call, token, session);
+    },
+  };
+}
+
+function oneself({
+  identity,
+}: IdentityRouteDeps): Pick<Identified, "profile" | "updateProfile" | "changePassword" | "devices" | "endDevice"> {
+  return {
+    profile: ({ session }) => identity.profile.show(session.user.id),
+    updateProfile: ({ session, body }) => identity.profile.update(session.user.id, body),
+
+    async changePassword({ session, body: { newPassword, ...proof }, origin, address }) {
+      const claim = { email: session.user.email, ...proof };
+      const from = { source: address, sessionId: session.id };
+      const outcome = await identity.as(origin).passwords.change(claim, newPassword, from);
+      if (outcome.kind !== "changed") throw unproven(outcome);
+    },
+
+    async devices({ session }) {
+      const views = await identity.sessions.list(session.user.id);
+      return { items: views.map((view) => ({ ...view, current: view.id === session.id })) };
+    },
+
+    endDevice: ({ session, params, origin }) => identity.as(origin).login.signOut(session.user.id, params.id),
+  };
+}
+
+function secondFactor({ identity }: IdentityRouteDeps): Pick<Identified, "setUpTotp" | "confirmTotp" | "turnTotpOff"> {
+  async function requireProof(session: Session, proof: { password: string; code?: string }, address: string) {
+    const outcome = await identity.prove({ email: session.user.email, ...proof }, address);
+    if (outcome.kind !== "proven") throw unproven(outcome);
+  }
+  return {
+    async setUpTotp({ session, body, address }) {
+      await requireProof(session, body, address);
+      return identity.secondFactor.setUp(session.user.id);
+    },
+
+    async confirmTotp({ session, body, origin }) {
+      const recoveryCodes = await identity.as(origin).secondFactor.confirm(session.user.id, body.code);
+      if (!recoveryCodes) throw unproven({ kind: "code-wrong" });
+      return { recoveryCodes };
+    },
+
+    async turnTotpOff({ session, body, origin, address }) {
+      await requireProof(session, body, address);
+      await identity.as(origin).secondFactor.turnOff(session.user.id);
+    },
+  };
+}
+
+function ofOthers({
+  identity,
+}: IdentityRouteDeps): Pick<Identified, "invitations" | "renewInvitation" | "withdrawInvitation" | "makeResetLink"> {
+  return {
+    invitations: async ({ session }) => ({ items: await identity.invitations.list(session.user.accountId) }),
+    renewInvitation: ({ params, origin }) => identity.as(origin).invitations.renew(asId<UserId>(params.id)),
+    withdrawInvitation: ({ params, origin }) => identity.as(origin).invitations.withdraw(asId<UserId>(params.id)),
+    makeResetLink: ({ params, origin }) => identity.as(origin).passwords.makeResetLink(asId<UserId>(params.id)),
+  };
+}
+
+function signedInFrom({ address, userAgent }: Pick<Call<Route>, "address" | "userAgent">) {
+  return { source: address, agent: userAgent ?? "" };
+}
+
+function unproven(outcome: Unproven): PortalError {
+  switch (outcome.kind) {
+    case "throttled":
+      return tooMany(outcome.waitMs);
+    case "wrong":
+      return new PortalError("login_failed", "E-mail address or password is wrong.");
+    case "code-required":
+      return new PortalError("totp_required", "A code of your authenticator is needed.");
+    case "code-wrong":
+      return new PortalError("login_failed", "The code is wrong, or it was used already.", {
+        details: [{ param: "code", code: "wrong" }],
+      });
+    case "blocked":
+      return new PortalError("forbidden", "This user is blocked. An Admin or Owner of the account can change that.");
+  }
+}
+
+function tooMany(waitMs: number): PortalError {
+  return new PortalError("too_many_attempts", "Too many attempts. Wait a while before the next one.", {
+    retryAfterSeconds: waitMs / 1000,
+  });
+}
