@@ -3,7 +3,7 @@ import type { Pool } from "pg";
 import type { Clock } from "@weiche/shared/clock.ts";
 import { formatCredits, type Millicredits } from "@weiche/shared/credits.ts";
 import type { AccountId } from "@weiche/shared/ids.ts";
-import { germanDay } from "../accounts/billing-period.ts";
+import { germanDay, type BillingPeriod } from "../accounts/billing-period.ts";
 import { found } from "../accounts/refused.ts";
 import { periodOf, toTerm } from "../accounts/subscription.ts";
 import { instantText, type Database } from "../db/database.ts";
@@ -40,22 +40,18 @@ export interface UsageReport {
 }
 
 export async function reportUsage(
-  { pool, kysely }: Database,
+  database: Database,
   clock: Clock,
   accountId: AccountId,
   wish: UsageWish,
 ): Promise<UsageReport> {
-  const account = kysely.selectFrom("accounts").select("id").where("id", "=", accountId);
+  const account = database.kysely.selectFrom("accounts").select("id").where("id", "=", accountId);
   found(await account.executeTakeFirst(), "account", accountId);
   const nowMs = clock.now();
   const by = wish.by ?? "day";
-  const today = germanDay(nowMs);
-  const terms = await kysely.selectFrom("subscriptions").selectAll().where("accountId", "=", accountId).execute();
-  const period = wish.from === undefined && wish.to === undefined ? periodOf(terms.map(toTerm), nowMs) : undefined;
-  const from = wish.from ?? (period ? germanDay(period.startMs) : `${(wish.to ?? today).slice(0, 8)}01`);
-  const to = wish.to ?? (period ? germanDay(period.endMs - 1) : today);
+  const { from, to, period } = await spanOf(database, accountId, wish, nowMs);
   const periodStart = period && instantText(period.startMs);
-  const rows = await sumUp(pool, by, [accountId, from, to, periodStart ?? null]);
+  const rows = await sumUp(database.pool, by, [accountId, from, to, periodStart ?? null]);
   return {
     accountId,
     by,
@@ -69,6 +65,23 @@ export async function reportUsage(
       ...(name === null ? {} : { name }),
       ...viewSums(sums),
     })),
+  };
+}
+
+/** The days that are meant; with the billing period if it is that. */
+export async function spanOf(
+  { kysely }: Pick<Database, "kysely">,
+  accountId: AccountId,
+  wish: Pick<UsageWish, "from" | "to">,
+  nowMs: number,
+): Promise<{ readonly from: string; readonly to: string; readonly period: BillingPeriod | undefined }> {
+  const terms = await kysely.selectFrom("subscriptions").selectAll().where("accountId", "=", accountId).execute();
+  const period = wish.from === undefined && wish.to === undefined ? periodOf(terms.map(toTerm), nowMs) : undefined;
+  const today = germanDay(nowMs);
+  return {
+    from: wish.from ?? (period ? germanDay(period.startMs) : `${(wish.to ?? today).slice(0, 8)}01`),
+    to: wish.to ?? (period ? germanDay(period.endMs - 1) : today),
+    period,
   };
 }
 
@@ -92,7 +105,12 @@ const heaviestFirst = "credits desc, part";
 const parts: Readonly<Record<UsagePart, PartSql>> = {
   day: { column: "day", name: "null", order: "part" },
   model: { column: "model", name: "null", order: heaviestFirst },
-  key: { column: "key_id", name: "(select name from api_keys where id = part)", order: heaviestFirst },
+  // The test chat's key has its user's id.
+  key: {
+    column: "key_id",
+    name: `coalesce((select name from api_keys where id = part), (select 'test chat of ' || email from users where id = part))`,
+    order: heaviestFirst,
+  },
   user: { column: "user_id", name: "(select email from users where id = part)", order: heaviestFirst },
 };
 
