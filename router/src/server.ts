@@ -1,6 +1,6 @@
 /** The public listener: every request that reaches it gets one answer, with our request id and only our headers. */
 import { once } from "node:events";
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { fastify, type FastifyReply, type FastifyRequest } from "fastify";
@@ -11,8 +11,9 @@ import { nodePaths } from "@weiche/shared/node-protocol.ts";
 import { listenOn } from "@weiche/shared/ops-server.ts";
 import { BodyReaders } from "./api/body-readers.ts";
 import { ByteBudget } from "./api/byte-budget.ts";
-import { Exchange, type ApiEvents, type Endpoint } from "./api/exchange.ts";
-import { generate, type GenerateDeps } from "./api/generate.ts";
+import type { Authenticated } from "./api/authenticate.ts";
+import { Exchange, type ApiEvents, type ClientResponse, type Endpoint } from "./api/exchange.ts";
+import { generate, generateAs, type GenerateDeps, type Place } from "./api/generate.ts";
 import { listModels } from "./api/models.ts";
 import type { RouterConfig } from "./config.ts";
 import { createClientAddress } from "./gateway/client-address.ts";
@@ -21,6 +22,7 @@ import { PageRefusal } from "./gateway/html-pages.ts";
 import { IpLimit } from "./gateway/ip-limit.ts";
 import { createListener, requireOneHost, type ListenerTimes, type ServerCertificate } from "./gateway/listener.ts";
 import { answerRaw } from "./gateway/raw-answer.ts";
+import type { Upstream } from "./nodes/upstream.ts";
 import { isExpected, refusalCodeOf, refuse } from "./gateway/refuse.ts";
 
 export interface ApiServerDeps extends Pick<
@@ -37,8 +39,21 @@ export interface ApiServerDeps extends Pick<
 export interface ApiServer {
   /** Throws `StartError` if it cannot listen. */
   listen(): Promise<ListenAddress>;
+  /** A chat that did not come by this listener, the same way from there on. Resolves once the answer has begun. */
+  chat(chat: InsideChat): Promise<void>;
   /** Takes no new requests; running ones may end within `graceMs`, then they are cut. */
   close(graceMs: number): Promise<void>;
+}
+
+export interface InsideChat {
+  readonly request: IncomingMessage;
+  readonly response: ClientResponse;
+  /** As `POST /v1/chat/completions` takes it. */
+  readonly body: Buffer;
+  readonly authenticate: (exchange: Exchange) => Promise<Authenticated>;
+  /** Hears where the request goes. */
+  readonly place: (place: Place) => Place;
+  readonly upstream: (upstream: Upstream) => Upstream;
 }
 
 export type ApiTimes = GenerateDeps["times"] & ListenerTimes & { readonly discardMs: number };
@@ -105,13 +120,19 @@ export function createApiServer(deps: ApiServerDeps): ApiServer {
     };
   }
 
-  async function run(endpoint: Endpoint, handler: Handler, request: IncomingMessage, response: ServerResponse) {
+  async function run(
+    endpoint: Endpoint,
+    handler: Handler,
+    request: IncomingMessage,
+    response: ClientResponse,
+    isOutside = true,
+  ): Promise<void> {
     const exchange = new Exchange(endpoint, request, response, clock);
     connections.addExchange(exchange);
     exchange.onSettled(() => events.requestFinished(exchange.finishedAt(clock.monotonicMs())));
     if (draining) response.shouldKeepAlive = false;
     try {
-      if (!ipLimit.admit(addressOf(request))) throw new PageRefusal(503, 1);
+      if (isOutside && !ipLimit.admit(addressOf(request))) throw new PageRefusal(503, 1);
       if (draining) throw new ApiError("maintenance", "This server is stopping.", { retryAfterSeconds: 1 });
       requireOneHost(request);
       await handler(exchange);
@@ -127,6 +148,12 @@ export function createApiServer(deps: ApiServerDeps): ApiServer {
     async listen() {
       await app.ready();
       return { host: config.listen.api.host, port: await listenOn(server, config.listen.api, "API") };
+    },
+    chat({ request, response, body, authenticate, place, upstream }) {
+      const inside = { ...generateDeps, place: place(deps.place), upstream: upstream(deps.upstream) };
+      const handler = async (exchange: Exchange) =>
+        generateAs(exchange, await authenticate(exchange), nodePaths.chat, inside, body);
+      return run("chat", handler, request, response, false);
     },
     async close(graceMs) {
       draining = true;

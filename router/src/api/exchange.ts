@@ -2,7 +2,8 @@
  * One request of a client and its answer. It is settled once: when the response is closed, whatever the reason, or when a
  * refusal is written. Whoever took something for it (a place, a timer, a stream) gives it back then.
  */
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingMessage, OutgoingHttpHeaders } from "node:http";
+import type { Writable } from "node:stream";
 import type { Clock } from "@weiche/shared/clock.ts";
 import { asId, uuidv7, type AccountId, type KeyId, type ModelId, type RequestId } from "@weiche/shared/ids.ts";
 import type { Identity } from "../access/caller.ts";
@@ -43,6 +44,14 @@ export interface ApiEvents {
   requestFailed(requestId: RequestId, error: unknown): void;
 }
 
+/** Where the answer is written: a `ServerResponse`, or what makes something else of the answer. */
+export interface ClientResponse extends Writable {
+  readonly headersSent: boolean;
+  shouldKeepAlive: boolean;
+  writeHead(status: number, headers: OutgoingHttpHeaders): unknown;
+  writeContinue(): void;
+}
+
 /** The reason of an abort: nobody is there to be told anything. */
 export class ClientGone extends Error {}
 
@@ -50,7 +59,7 @@ export class Exchange {
   readonly id: RequestId;
   readonly endpoint: Endpoint;
   readonly request: IncomingMessage;
-  readonly response: ServerResponse;
+  readonly response: ClientResponse;
   readonly startedAtMs: number;
   /** What is known of it by now, for the event at its end. */
   outcome: Outcome = "client-gone";
@@ -68,7 +77,7 @@ export class Exchange {
   /** Whether the client still waits to be told to send its body. */
   #mustContinue: boolean;
 
-  constructor(endpoint: Endpoint, request: IncomingMessage, response: ServerResponse, clock: Clock) {
+  constructor(endpoint: Endpoint, request: IncomingMessage, response: ClientResponse, clock: Clock) {
     this.id = asId<RequestId>(uuidv7(clock));
     this.endpoint = endpoint;
     this.request = request;

@@ -1,0 +1,38 @@
+/** What the live picture of the nodes means for one model: whether a request for it would be served at once, or at all. */
+import type { ModelId } from "@weiche/shared/ids.ts";
+import type { NodeView, SlotView } from "./node-view.ts";
+
+/**
+ * `active`: serves at once. `switching`: is being started, or comes next on its slot. `asleep`: wakes on the first request.
+ * `unavailable`: a request would be refused now.
+ */
+export type ModelState = "active" | "switching" | "asleep" | "unavailable";
+
+export interface ModelLiveness {
+  readonly state: ModelState;
+  /** Of `unavailable` alone. */
+  readonly why?: "maintenance" | "no-node";
+}
+
+export function modelState(model: ModelId, nodes: readonly NodeView[]): ModelLiveness {
+  const hosts = nodes.filter(({ reachable, slots }) => reachable && slots.some(({ models }) => models.includes(model)));
+  const slots = hosts
+    .filter(({ maintenance, admitting }) => admitting && !maintenance)
+    .flatMap((host) => host.slots.filter(({ models }) => models.includes(model)));
+  if (slots.length === 0)
+    return { state: "unavailable", why: hosts.some(({ maintenance }) => maintenance) ? "maintenance" : "no-node" };
+  if (slots.some((slot) => serves(slot, model))) return { state: "active" };
+  if (slots.some((slot) => isComing(slot, model))) return { state: "switching" };
+  if (slots.every(({ kind, retryInMs = 0 }) => kind === "failed" && retryInMs > 0))
+    return { state: "unavailable", why: "no-node" };
+  return { state: "asleep" };
+}
+
+/** Whether a request that this slot gets is held by nothing. */
+export function serves({ active, kind }: Pick<SlotView, "active" | "kind">, model: ModelId): boolean {
+  return active === model && (kind === "active" || kind === "draining-open");
+}
+
+function isComing({ kind, active, next, waitingByModel }: SlotView, model: ModelId): boolean {
+  return (kind === "starting" && active === model) || next === model || waitingByModel.has(model);
+}
