@@ -1,7 +1,8 @@
 /** One answer in the making, and the forms in which a dialect words it. */
 import type { FaultKind } from "./faults.ts";
 import type { LedgerEntry } from "./ledger.ts";
-import type { FinishReason, SimRequest } from "./request.ts";
+import type { EngineFacts } from "./parts.ts";
+import type { Body, FinishReason, SimRequest } from "./request.ts";
 
 export interface Answer {
   readonly request: SimRequest;
@@ -16,6 +17,8 @@ export interface Answer {
 
 /** How a dialect words one answer. Each string is the data of one event, or a whole body. */
 export interface AnswerForm {
+  /** While the prompt is read. Absent: nothing is said of it. */
+  reading?(): string[];
   /** Before the first token. */
   opening(): string[];
   /** The token `index` of `choice`; with `finish` if it is the last. */
@@ -54,17 +57,28 @@ export interface SimDialect {
   /** Notices a leaver at once only on a stream that is producing. */
   readonly noticesLeaversLate: boolean;
   readonly canSleep: boolean;
+  /** A function that is demanded by its name is taken for "auto". */
+  readonly ignoresNamedTool: boolean;
   readonly healthBody: string;
   /** Why this request is refused, in the engine's words. */
-  check(request: SimRequest, model: string, contextTokens: number): Refusal | undefined;
+  check(request: SimRequest, model: string, contextTokens: number, maxRunning: number): Refusal | undefined;
   refusal(kind: RefusalKind, details?: { promptTokens?: number; maxTokens?: number; contextTokens?: number }): Refusal;
   form(answer: Answer): AnswerForm;
-  errorEvent(): string;
-  models(model: string, contextTokens: number): unknown;
+  /** The data of an event that says what a refusal says. */
+  eventOf(refusal: Refusal): string;
+  /** Why these texts, of so many tokens each, are not embedded. */
+  checkInputs(body: Body, tokens: readonly number[], contextTokens: number): Refusal | undefined;
+  embeddings(data: readonly object[], tokens: number, of: { id: string; model: string; body: Body }): unknown;
+  /** What a `GET` of a path of its own shows. */
+  page(path: string, facts: Pick<EngineFacts, "model" | "contextTokens" | "maxRunning">): unknown;
+  /** The answer of a path that counts tokens; undefined: there is no such path. `count` is of the body's text or chat. */
+  counted(path: string, count: number, contextTokens: number): unknown;
   metrics(model: string, state: EngineFigures): string;
 }
 
 export interface EngineFigures {
+  /** Requests of any kind that the front has taken, this one included. */
+  readonly served: number;
   readonly running: number;
   readonly waiting: number;
   readonly maxRunning: number;
@@ -131,4 +145,17 @@ export interface ToolCall {
 
 export function eachChoice({ request }: Answer): number[] {
   return Array.from({ length: request.choices }, (_, index) => index);
+}
+
+/** What the Python front of an engine counts of itself: it moves with each scrape, whatever the engine behind it does. */
+export function frontMetrics({ served }: EngineFigures): string {
+  return (
+    `# TYPE process_cpu_seconds_total counter\nprocess_cpu_seconds_total ${served / 100}\n` +
+    `# TYPE http_requests_total counter\nhttp_requests_total{handler="/metrics",method="GET",status="2xx"} ${served}\n`
+  );
+}
+
+/** How vLLM and SGLang answer `/tokenize`. */
+export function tokenized(count: number, contextTokens: number): unknown {
+  return { count, max_model_len: contextTokens, tokens: Array.from({ length: count }, (_, index) => index) };
 }

@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import type { Answer, EngineFigures } from "./answer.ts";
 import { Generation, type GenerationHost } from "./generation.ts";
 import type { EngineParts } from "./parts.ts";
-import { reply, replyWrong } from "./reply.ts";
+import { refuseLate, reply, replyWrong } from "./reply.ts";
 import type { SimRequest } from "./request.ts";
 import { Sink } from "./sink.ts";
 
@@ -20,7 +20,7 @@ export class Chats {
       wheel,
       ledger,
       terminatesErrors: dialect.terminatesErrors,
-      errorEvent: () => dialect.errorEvent(),
+      errorEvent: () => dialect.eventOf(dialect.refusal("internal")),
       internalError: () => dialect.refusal("internal"),
       made: (tokens) => {
         this.#counts.generatedTokens += tokens;
@@ -37,8 +37,12 @@ export class Chats {
 
   serve(request: SimRequest, response: ServerResponse): void {
     const { dialect, facts, clock, core, faults, ledger } = this.#parts;
-    const refusal = dialect.check(request, facts.model, facts.contextTokens);
-    if (refusal) return reply(response, refusal.status, refusal.body);
+    const refusal = dialect.check(request, facts.model, facts.contextTokens, facts.maxRunning);
+    if (refusal) {
+      const isLate = request.steering.fault?.kind === "late-refusal" || faults.has("late-refusal");
+      if (isLate && request.stream) return refuseLate(response, dialect, refusal);
+      return reply(response, refusal.status, refusal.body);
+    }
     const fault = request.steering.fault ?? faults.take("request", request.script.length);
     if (fault && replyWrong(fault, this.#parts, request.stream, response)) return;
     const path = request.kind === "chat" ? "/v1/chat/completions" : "/v1/completions";
@@ -68,7 +72,7 @@ export class Chats {
     this.#lastResultMs = this.#parts.wheel.nowMs;
   }
 
-  figures(): EngineFigures {
+  figures(): Omit<EngineFigures, "served"> {
     const { core, facts } = this.#parts;
     const { running, waiting } = core.state();
     return { ...this.#counts, running, waiting, sleeping: core.sleepState, maxRunning: facts.maxRunning };

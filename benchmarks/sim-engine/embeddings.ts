@@ -3,8 +3,8 @@ import { hash } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import { createRandom } from "@weiche/shared/testing/random.ts";
 import type { EngineParts } from "./parts.ts";
-import { refuse, reply, replyWrong } from "./reply.ts";
-import { asNumber, inputTokens, isTokenList, parseSteering, text, type Body } from "./request.ts";
+import { reply, replyWrong } from "./reply.ts";
+import { inputTokens, isTokenList, parseSteering, text, type Body } from "./request.ts";
 
 export function serveEmbeddings(parts: EngineParts, id: string, body: Body, response: ServerResponse): void {
   const { core, dialect, facts, faults, ledger } = parts;
@@ -12,9 +12,8 @@ export function serveEmbeddings(parts: EngineParts, id: string, body: Body, resp
   const steering = parseSteering(text(inputs[0]), true);
   const counts = inputs.map(inputTokens);
   const tokens = counts.reduce((sum, count) => sum + count, 0);
-  const longest = Math.max(...counts);
-  if (longest > facts.contextTokens)
-    return refuse(response, dialect, "overflow", { promptTokens: longest, contextTokens: facts.contextTokens });
+  const refusal = dialect.checkInputs(body, counts, facts.contextTokens);
+  if (refusal) return reply(response, refusal.status, refusal.body);
   const fault = steering.fault ?? faults.take("request", Infinity);
   if (fault && replyWrong(fault, parts, false, response)) return;
   if (fault?.kind === "crash") return parts.crash();
@@ -40,21 +39,20 @@ function embeddings(
   inputs: readonly unknown[],
   body: Body,
   tokens: number,
-  { facts }: EngineParts,
+  { dialect, facts }: EngineParts,
   id: string,
 ): unknown {
   const data = inputs.map((input, index) => {
-    const vector = embed(text(input), facts.embeddingDimensions, asNumber(body["dimensions"]));
+    const vector = embed(text(input), facts.embeddingDimensions);
     return { index, object: "embedding", embedding: body["encoding_format"] === "base64" ? toBase64(vector) : vector };
   });
-  const usage = { prompt_tokens: tokens, total_tokens: tokens, completion_tokens: 0, prompt_tokens_details: null };
-  return { id: `embd-${id}`, object: "list", created: 0, model: facts.model, data, usage };
+  return dialect.embeddings(data, tokens, { id, model: facts.model, body });
 }
 
-/** `dimensions` cuts the full vector, which is then brought to length 1 again, as Matryoshka models do. */
-export function embed(input: string, fullDimensions: number, dimensions = fullDimensions): number[] {
+/** Of length 1. */
+export function embed(input: string, dimensions: number): number[] {
   const random = createRandom(hash("sha256", input, "buffer").readUInt32LE());
-  const vector = Array.from({ length: Math.min(dimensions, fullDimensions) }, () => random.next() * 2 - 1);
+  const vector = Array.from({ length: dimensions }, () => random.next() * 2 - 1);
   const norm = Math.hypot(...vector);
   return vector.map((value) => Math.fround(value / norm));
 }

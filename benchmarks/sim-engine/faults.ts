@@ -17,8 +17,11 @@ const kinds = [
   "html",
   "empty",
   "wrong-length",
+  // what would be refused with a status is refused by the first event of a stream
+  "late-refusal",
   // the stream, at a token
   "cut",
+  "cut-chunk",
   "reset",
   "invalid-utf8",
   "split",
@@ -99,8 +102,6 @@ function isOfRequest({ kind, at }: Fault, length: number): boolean {
   return (
     typeof at === "number" &&
     at < length &&
-    kind !== "never-ready" &&
-    kind !== "ignore-sigterm" &&
-    kind !== "stays-awake"
+    !["never-ready", "ignore-sigterm", "stays-awake", "late-refusal"].includes(kind)
   );
 }

@@ -65,8 +65,15 @@ export class Generation implements Work, Job {
   }
 
   begin(): void {
+    if (this.#answer.request.stream) this.#sayReading();
     this.#dueMs = this.#host.wheel.nowMs + this.#pace.ttftMs;
     this.#host.wheel.add(this.#dueMs, this);
+  }
+
+  #sayReading(): void {
+    const said = this.#form.reading?.() ?? [];
+    if (said.length > 0) this.#sink.open();
+    for (const data of said) this.#sink.event(data);
   }
 
   due(nowMs: number): void {
@@ -156,6 +163,7 @@ export class Generation implements Work, Job {
   #streamGoesWrong(kind: FaultKind): boolean {
     const sink = this.#sink;
     if (kind === "reset") sink.reset();
+    else if (kind === "cut-chunk") sink.cutChunk();
     else if (kind === "cut" || kind === "error-event" || kind === "usage-only") {
       sink.open();
       if (kind === "error-event") sink.event(this.#host.errorEvent());
@@ -183,7 +191,7 @@ export class Generation implements Work, Job {
 
   #bodyGoesWrong(kind: FaultKind): boolean {
     const sink = this.#sink;
-    if (kind === "cut" || kind === "reset") sink.reset();
+    if (kind === "cut" || kind === "cut-chunk" || kind === "reset") sink.reset();
     else if (kind === "error-event") sink.body(500, this.#host.internalError().body);
     else if (kind === "not-json") sink.body(200, '{"choices":[{"index":0,');
     else if (kind === "invalid-utf8") sink.body(200, Buffer.from(delta("\xff"), "latin1"));

@@ -41,6 +41,8 @@ export class Ledger {
   readonly #keepBodies: boolean;
   readonly #journal: (line: JournalLine) => void;
   readonly #entries = new Set<LedgerEntry>();
+  /** Calls that moved its memory, with their bodies, oldest first. */
+  readonly moves: string[] = [];
 
   constructor(clock: Clock, keepBodies = false, journal: (line: JournalLine) => void = () => {}) {
     this.#clock = clock;

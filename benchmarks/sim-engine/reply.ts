@@ -1,8 +1,9 @@
 /** Answers that are one body, right and wrong. */
 import type { ServerResponse } from "node:http";
-import type { RefusalKind, SimDialect } from "./answer.ts";
+import type { Refusal, RefusalKind, SimDialect } from "./answer.ts";
 import type { Fault, FaultKind } from "./faults.ts";
 import type { EngineParts } from "./parts.ts";
+import { Sink } from "./sink.ts";
 
 export function reply(response: ServerResponse, status: number, body: unknown, type = "application/json"): void {
   if (response.headersSent) return;
@@ -17,6 +18,15 @@ export function refuse(
 ): void {
   const { status, body } = dialect.refusal(...what);
   reply(response, status, body);
+}
+
+/** With the first event of a stream that began well. */
+export function refuseLate(response: ServerResponse, dialect: SimDialect, refusal: Refusal): void {
+  const sink = new Sink(response);
+  sink.open();
+  sink.event(dialect.eventOf(refusal));
+  if (dialect.terminatesErrors) sink.terminator();
+  sink.end();
 }
 
 const refusals: Partial<Record<FaultKind, RefusalKind>> = {

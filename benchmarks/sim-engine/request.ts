@@ -55,6 +55,8 @@ export interface ScriptDefaults {
   readonly tokens: number;
   readonly reasoningTokens: number;
   readonly contextTokens: number;
+  /** A function that is demanded by its name is taken for "auto". */
+  readonly ignoresNamedTool: boolean;
   /** Says nonsense, as weights that were not reloaded do. */
   readonly gibberish: boolean;
 }
@@ -154,9 +156,10 @@ function read(
 
 function chatPieces(body: Body, steering: Steering, defaults: ScriptDefaults): Pieces {
   const reasoning = thinks(body) ? (steering.reasoning ?? defaults.reasoningTokens) : 0;
-  const tools = steering.text ? [] : chosenTools(body, steering.calls ?? 1);
+  const { ignoresNamedTool } = defaults;
+  const tools = steering.text ? [] : chosenTools(body, steering.calls ?? 1, ignoresNamedTool);
   if (tools.length > 0) {
-    const named = typeof body["tool_choice"] === "object" && body["tool_choice"] !== null;
+    const named = !ignoresNamedTool && typeof body["tool_choice"] === "object" && body["tool_choice"] !== null;
     return callPieces(tools, reasoning, named ? "stop" : "tool_calls");
   }
   const format = body["response_format"];
@@ -235,12 +238,12 @@ function thinks(body: Body): boolean {
 }
 
 /** The functions that are called: the named one, else the first ones; none after a tool has answered. */
-function chosenTools(body: Body, calls: number): Body[] {
+function chosenTools(body: Body, calls: number, ignoresNamed: boolean): Body[] {
   const tools = asArray(body["tools"]).map((tool) => field(tool, "function") as Body);
   if (tools.length === 0 || body["tool_choice"] === "none") return [];
   if (field(asArray(body["messages"]).at(-1), "role") === "tool") return [];
   const name = field(field(body["tool_choice"], "function"), "name");
-  if (name !== undefined) return tools.filter((tool) => tool["name"] === name).slice(0, 1);
+  if (name !== undefined && !ignoresNamed) return tools.filter((tool) => tool["name"] === name).slice(0, 1);
   return Array.from({ length: calls }, (_, at) => tools[at % tools.length]!);
 }
 

@@ -10,6 +10,7 @@ export class EngineRoutes {
   readonly #parts: EngineParts;
   readonly #chats: Chats;
   #unnamed = 0;
+  #served = 0;
 
   constructor(parts: EngineParts) {
     this.#parts = parts;
@@ -32,10 +33,11 @@ export class EngineRoutes {
     const { dialect, loaded } = this.#parts;
     const url = new URL(request.url ?? "/", "http://engine");
     if (url.pathname.startsWith("/sim/")) return this.#checkers(`${request.method} ${url.pathname}`, bytes, response);
+    this.#served++;
     if (!loaded()) return refuse(response, dialect, "unavailable");
     if (request.method === "GET") return this.#get(url.pathname, response);
     if (request.method !== "POST") return refuse(response, dialect, "not-found");
-    if (dialect.canSleep && movesMemory.has(url.pathname)) return this.#moveMemory(url, response);
+    if (dialect.canSleep && movesMemory.has(url.pathname)) return this.#moveMemory(url, bytes, response);
     const body = parse(bytes);
     if (!body) return refuse(response, dialect, "bad-json");
     const id = String(request.headers["x-request-id"] ?? `sim-${++this.#unnamed}`);
@@ -47,19 +49,19 @@ export class EngineRoutes {
     switch (path) {
       case "/health":
         return reply(response, 200, dialect.healthBody);
-      case "/v1/models":
-        return reply(response, 200, dialect.models(facts.model, facts.contextTokens));
-      case "/version":
-        return reply(response, 200, { version: "0.27.0" });
-      case "/metrics":
+      case "/metrics": {
         this.#chats.resultSeen();
-        return reply(response, 200, dialect.metrics(facts.model, this.#chats.figures()), "text/plain; version=0.0.4");
+        const figures = { ...this.#chats.figures(), served: this.#served };
+        return reply(response, 200, dialect.metrics(facts.model, figures), "text/plain; version=0.0.4");
+      }
       case "/is_sleeping":
         if (dialect.canSleep) return reply(response, 200, { is_sleeping: core.sleeping });
         break;
       default:
     }
-    refuse(response, dialect, "not-found");
+    const page = dialect.page(path, facts);
+    if (page === undefined) refuse(response, dialect, "not-found");
+    else reply(response, 200, page);
   }
 
   #post(path: string, id: string, body: Body, response: ServerResponse): void {
@@ -70,17 +72,14 @@ export class EngineRoutes {
         return this.#chats.serve(readCompletion(id, body, this.#defaults()), response);
       case "/v1/embeddings":
         return serveEmbeddings(this.#parts, id, body, response);
-      case "/tokenize":
-        return reply(response, 200, this.#tokenize(body));
-      case "/v1/chat/completions/input_tokens":
-        return reply(response, 200, { input_tokens: countChatTokens(body), object: "response.input_tokens" });
       default:
-        return refuse(response, this.#parts.dialect, "not-found");
+        return this.#count(path, body, response);
     }
   }
 
-  async #moveMemory(url: URL, response: ServerResponse): Promise<void> {
+  async #moveMemory(url: URL, bytes: string, response: ServerResponse): Promise<void> {
     const { core, crash, dialect, facts, faults, ledger } = this.#parts;
+    ledger.moves.push(`${url.pathname}${url.search}${bytes === "" ? "" : ` ${bytes}`}`);
     const place = url.pathname === "/sleep" ? "sleep" : url.pathname === "/wake_up" ? "wake" : undefined;
     const fault = place && faults.take(place);
     if (fault?.kind === "crash") return crash();
@@ -97,8 +96,12 @@ export class EngineRoutes {
       await core.wake(url.searchParams.getAll("tags"), facts.wakeMs);
       if (!core.sleeping) ledger.note("awake");
     }
-    if (url.pathname === "/collective_rpc") core.reloadWeights();
-    reply(response, 200, "");
+    if (url.pathname !== "/collective_rpc") return reply(response, 200, "");
+    const method = parse(bytes)?.["method"];
+    if (method === undefined) return reply(response, 400, { detail: "Missing 'method' in request body" });
+    if (method !== "reload_weights") return refuse(response, dialect, "internal");
+    core.reloadWeights();
+    reply(response, 200, { results: [null] });
   }
 
   #checkers(path: string, bytes: string, response: ServerResponse): void {
@@ -109,6 +112,8 @@ export class EngineRoutes {
       case "DELETE /sim/requests":
         ledger.clear();
         return reply(response, 200, "");
+      case "GET /sim/moves":
+        return reply(response, 200, ledger.moves);
       case "GET /sim/state":
         return reply(response, 200, { loaded: loaded(), ...core.state() });
       case "PUT /sim/faults":
@@ -119,15 +124,18 @@ export class EngineRoutes {
     }
   }
 
-  #tokenize(body: Body): unknown {
+  #count(path: string, body: Body, response: ServerResponse): void {
+    const { dialect, facts } = this.#parts;
     const given = body["prompt"] ?? body["content"];
     const count = typeof given === "string" ? countTokens(given) : countChatTokens(body);
-    const tokens = Array.from({ length: count }, (_, index) => index);
-    return { count, max_model_len: this.#parts.facts.contextTokens, tokens };
+    const counted = dialect.counted(path, count, facts.contextTokens);
+    if (counted === undefined) refuse(response, dialect, "not-found");
+    else reply(response, 200, counted);
   }
 
   #defaults(): ScriptDefaults {
-    return { ...this.#parts.facts, gibberish: this.#parts.core.gibberish };
+    const { core, dialect, facts } = this.#parts;
+    return { ...facts, ignoresNamedTool: dialect.ignoresNamedTool, gibberish: core.gibberish };
   }
 }
 

@@ -291,7 +291,7 @@ describe("the count of what was made", () => {
   });
 });
 
-it("gives the same text the same vector of length 1, cut and brought to length 1 again", async () => {
+it("gives the same text the same vector of length 1", async () => {
   const origin = await start({ embeddingDimensions: 64 });
   const vectors = async (more = {}) => {
     const heard = await ask(origin, "/v1/embeddings", { input: ["a", "b", "a"], ...more });
@@ -301,9 +301,7 @@ it("gives the same text the same vector of length 1, cut and brought to length 1
   expect(again).toEqual(a);
   expect(b).not.toEqual(a);
   expect(a).toHaveLength(64);
-  const [cut] = await vectors({ dimensions: 8 });
-  for (const vector of [a!, cut!]) expect(Math.hypot(...vector)).toBeCloseTo(1, 5);
-  expect(cut![0]! / cut![1]!).toBeCloseTo(a![0]! / a![1]!, 4);
-  const [packed] = (await vectors({ encoding_format: "base64", dimensions: 8 })) as unknown as string[];
-  expect(new Float32Array(new Uint8Array(Buffer.from(packed!, "base64")).buffer)).toEqual(new Float32Array(cut!));
+  expect(Math.hypot(...a!)).toBeCloseTo(1, 5);
+  const [packed] = (await vectors({ encoding_format: "base64" })) as unknown as string[];
+  expect(new Float32Array(new Uint8Array(Buffer.from(packed!, "base64")).buffer)).toEqual(new Float32Array(a!));
 });

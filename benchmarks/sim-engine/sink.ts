@@ -29,6 +29,13 @@ export class Sink {
     this.#response.write(bytes);
   }
 
+  /** Announces a piece of 1,024 bytes and goes in the midst of it. */
+  cutChunk(): void {
+    this.open();
+    const { socket } = this.#response;
+    socket?.write("400\r\ndata: {", () => socket.destroySoon());
+  }
+
   terminator(): void {
     this.#response.write("data: [DONE]\n\n");
   }

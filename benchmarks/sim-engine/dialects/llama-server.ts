@@ -10,7 +10,7 @@ import {
   type Refusal,
   type SimDialect,
 } from "../answer.ts";
-import { asNumber, type FinishReason, type SimRequest } from "../request.ts";
+import { asNumber, type Body, type FinishReason, type SimRequest } from "../request.ts";
 
 export const llamaServer: SimDialect = {
   listensWhileLoading: true,
@@ -18,6 +18,7 @@ export const llamaServer: SimDialect = {
   terminatesErrors: false,
   noticesLeaversLate: true,
   canSleep: false,
+  ignoresNamedTool: true,
   healthBody: '{"status":"ok"}',
   check,
   refusal(kind, details = {}) {
@@ -49,29 +50,80 @@ export const llamaServer: SimDialect = {
     }
   },
   form,
-  errorEvent: () => failed(500, "server_error", "Compute error.").body,
-  models: (model, contextTokens) => ({
-    models: [{ name: model, model, type: "model", capabilities: ["completion"] }],
-    object: "list",
-    data: [
-      {
-        id: model,
-        aliases: [model],
-        object: "model",
-        created: 0,
-        owned_by: "llamacpp",
-        meta: { n_ctx_train: contextTokens },
-      },
-    ],
+  eventOf: ({ body }) => body,
+  checkInputs,
+  // `dimensions` and the model's name are not looked at
+  embeddings: (data, tokens, { body }) => ({
+    ...{ model: body["model"], object: "list", usage: { prompt_tokens: tokens, total_tokens: tokens } },
+    data,
   }),
+  page(path, { model, contextTokens, maxRunning }) {
+    const slot = { n_ctx: contextTokens, speculative: false, is_processing: false };
+    switch (path) {
+      case "/v1/models":
+        return models(model, contextTokens);
+      case "/props":
+        return {
+          default_generation_settings: { params: { temperature: 0.8, top_k: 40, min_p: 0.05 }, n_ctx: contextTokens },
+          ...{ total_slots: maxRunning, model_alias: model, is_sleeping: false },
+        };
+      case "/slots":
+        return Array.from({ length: maxRunning }, (_, id) => ({ id, ...slot }));
+      default:
+        return undefined;
+    }
+  },
+  counted(path, count) {
+    if (path === "/tokenize") return { tokens: Array.from({ length: count }, (_, index) => index) };
+    const isChat = path === "/v1/chat/completions/input_tokens";
+    return isChat ? { input_tokens: count, object: "response.input_tokens" } : undefined;
+  },
   metrics,
 };
+
+/** What it was trained for says nothing of what it was started with. */
+function models(model: string, contextTokens: number): unknown {
+  const meta = { n_ctx: contextTokens, n_ctx_train: contextTokens * 2 };
+  const entry = { id: model, aliases: [model], tags: [], object: "model", created: 0, owned_by: "llamacpp", meta };
+  return {
+    models: [{ name: model, model, type: "model", capabilities: ["completion"] }],
+    ...{ object: "list", data: [entry] },
+  };
+}
+
+function checkInputs({ encoding_format: format }: Body, tokens: readonly number[], batch: number): Refusal | undefined {
+  const longest = Math.max(...tokens);
+  if (format !== undefined && format !== "float" && format !== "base64")
+    return failed(
+      ...[400, "invalid_request_error" as const],
+      "The format to return the embeddings in. Can be either float or base64",
+    );
+  if (tokens.length === 0) return failed(500, "server_error", '"prompt" must not be empty');
+  if (longest <= batch) return undefined;
+  return failed(
+    500,
+    "server_error",
+    `input (${longest} tokens) is too large to process. increase the physical batch size (current batch size: ${batch})`,
+  );
+}
 
 function failed(status: number, type: string, message: string): Refusal {
   return { status, body: JSON.stringify({ error: { code: status, message, type } }) };
 }
 
-function check({ body, promptTokens }: SimRequest, _model: string, contextTokens: number): Refusal | undefined {
+function check(
+  { body, promptTokens }: SimRequest,
+  _model: string,
+  contextTokens: number,
+  maxRunning: number,
+): Refusal | undefined {
+  const choices = asNumber(body["n"]) ?? 1;
+  if (choices < 1 || choices > maxRunning)
+    return failed(
+      400,
+      "invalid_request_error",
+      `Field 'n': Value must be between 1 <= value <= ${maxRunning}, but got ${choices}`,
+    );
   const limit = asNumber(body["max_tokens"]);
   if (limit !== undefined && limit < -1)
     return failed(
@@ -93,8 +145,13 @@ function form(answer: Answer): AnswerForm {
   const end = tail(true);
   const timings = (made: number) =>
     `,"timings":{"cache_n":0,"prompt_n":${request.promptTokens},"prompt_ms":1,"predicted_n":${made},"predicted_ms":1}`;
+  const progress = (processed: number) =>
+    `,"prompt_progress":{"total":${request.promptTokens},"cache":0,"processed":${processed},"time_ms":0}`;
+  /** Timings are told with each token where that was asked for, and unasked in the last chunk. */
   const event = (index: number, inner: string, finish?: FinishReason, made?: number) => {
-    const figures = made !== undefined && request.body["timings_per_token"] === true ? timings(made) : "";
+    const isLast = finish !== undefined && !(request.includeUsage && choices === 1);
+    const timed = made !== undefined && (isLast || request.body["timings_per_token"] === true);
+    const figures = timed ? timings(made) : "";
     return `{"choices":[{"finish_reason":${finish ? `"${finish}"` : "null"},"index":${index},${inner}}${end}${figures}}`;
   };
   const usageChunk = (made: number) => {
@@ -103,6 +160,13 @@ function form(answer: Answer): AnswerForm {
   };
   const closings: string[] = [];
   return {
+    // the role chunk comes again and again, until there is something to say
+    reading() {
+      const role = event(0, '"delta":{"role":"assistant","content":null}').slice(0, -1);
+      return chat && request.body["return_progress"] === true
+        ? [0, request.promptTokens].map((processed) => `${role}${timings(0)}${progress(processed)}}`)
+        : [];
+    },
     opening: () =>
       chat ? eachChoice(answer).map((index) => event(index, '"delta":{"role":"assistant","content":null}')) : [],
     token(index, at, finish) {
@@ -124,6 +188,7 @@ function form(answer: Answer): AnswerForm {
         index,
         chat ? '"delta":{}' : '"text":"","logprobs":null',
         finish === "stop" && kind === "arguments" ? "tool_calls" : finish,
+        made,
       );
       if (request.includeUsage && choices > 1) return [...events, last, usageChunk(made)];
       return [...events, last];
@@ -166,6 +231,7 @@ function metrics(_model: string, figures: EngineFigures): string {
     line("prompt_tokens_total", "counter", figures.promptTokens) +
     line("prompt_tokens_cached_total", "counter", 0) +
     line("tokens_predicted_total", "counter", figures.endedTokens) +
+    line("n_decode_total", "counter", figures.generatedTokens) +
     line("requests_processing", "gauge", figures.running) +
     line("requests_deferred", "gauge", figures.waiting)
   );

@@ -1,7 +1,9 @@
 /** An engine that follows the convention in its own way, worded as SGLang does. */
 import {
   eachChoice,
+  frontMetrics,
   textOf,
+  tokenized,
   usageText,
   type Answer,
   type AnswerForm,
@@ -17,6 +19,7 @@ export const openai: SimDialect = {
   terminatesErrors: true,
   noticesLeaversLate: false,
   canSleep: false,
+  ignoresNamedTool: false,
   healthBody: "",
   check,
   refusal(kind, details = {}) {
@@ -43,11 +46,27 @@ export const openai: SimDialect = {
     }
   },
   form,
-  errorEvent: () => `{"error":${failed(500, "InternalServerError", "Internal server error").body}}`,
-  models: (model, contextTokens) => ({
-    object: "list",
-    data: [{ id: model, object: "model", created: 0, owned_by: "sglang", root: model, max_model_len: contextTokens }],
+  eventOf: ({ body }) => `{"error":${body}}`,
+  checkInputs(body, tokens, contextTokens) {
+    if (body["dimensions"] !== undefined && body["dimensions"] !== null)
+      return failed(
+        400,
+        "BadRequest",
+        "Model 'x' does not support matryoshka representation, but dimensions was given.",
+      );
+    const longest = Math.max(...tokens);
+    return longest > contextTokens ? openai.refusal("overflow", { promptTokens: longest, contextTokens }) : undefined;
+  },
+  embeddings: (data, tokens, { model }) => ({
+    ...{ object: "list", data, model },
+    usage: { prompt_tokens: tokens, total_tokens: tokens, completion_tokens: 0, prompt_tokens_details: null },
   }),
+  page(path, { model, contextTokens }) {
+    if (path === "/model_info") return { model_path: model, is_generation: true };
+    const entry = { id: model, object: "model", created: 0, owned_by: "sglang", root: model };
+    return path === "/v1/models" ? { object: "list", data: [{ ...entry, max_model_len: contextTokens }] } : undefined;
+  },
+  counted: (path, count, contextTokens) => (path === "/tokenize" ? tokenized(count, contextTokens) : undefined),
   metrics,
 };
 
@@ -143,6 +162,7 @@ function metrics(model: string, figures: EngineFigures): string {
   const line = (name: string, type: string, value: number) =>
     `# TYPE sglang:${name} ${type}\nsglang:${name}{model_name="${model}"} ${value}\n`;
   return (
+    frontMetrics(figures) +
     line("num_running_reqs", "gauge", figures.running) +
     line("num_queue_reqs", "gauge", figures.waiting) +
     line("token_usage", "gauge", Math.min(1, figures.running / figures.maxRunning)) +

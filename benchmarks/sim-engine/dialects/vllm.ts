@@ -1,8 +1,10 @@
 /** vLLM's OpenAI server, as its version 0.22 to 0.29 talks. */
 import {
   eachChoice,
+  frontMetrics,
   logprobsText,
   textOf,
+  tokenized,
   usageText,
   type Answer,
   type AnswerForm,
@@ -18,6 +20,7 @@ export const vllm: SimDialect = {
   terminatesErrors: true,
   noticesLeaversLate: false,
   canSleep: true,
+  ignoresNamedTool: false,
   healthBody: "",
   check,
   refusal(kind, details = {}) {
@@ -43,26 +46,32 @@ export const vllm: SimDialect = {
     }
   },
   form: (answer) => (answer.request.kind === "chat" ? chatForm(answer) : completionForm(answer)),
-  errorEvent: () =>
-    failed(500, "InternalServerError", "EngineCore encountered an issue. See stack trace (above) for the root cause.")
-      .body,
-  models: (model, contextTokens) => ({
-    object: "list",
-    data: [
-      {
-        id: model,
-        object: "model",
-        created: 0,
-        owned_by: "vllm",
-        root: model,
-        parent: null,
-        max_model_len: contextTokens,
-        permission: [],
-      },
-    ],
+  eventOf: ({ body }) => body,
+  checkInputs(body, tokens, contextTokens) {
+    const { dimensions } = body;
+    if (dimensions !== undefined && dimensions !== null)
+      return bad(
+        `Model 'x' does not support Matryoshka embeddings; dimensions must be unset (received dimensions=${text(dimensions)}).`,
+        "dimensions",
+      );
+    const longest = Math.max(...tokens);
+    return longest > contextTokens ? overflow(longest, 0, contextTokens) : undefined;
+  },
+  embeddings: (data, tokens, { id, model }) => ({
+    ...{ id: `embd-${id}`, object: "list", created: 0, model, data },
+    usage: { prompt_tokens: tokens, total_tokens: tokens, completion_tokens: 0, prompt_tokens_details: null },
   }),
+  page: (path, { model, contextTokens }) => (path === "/v1/models" ? models(model, contextTokens) : pages[path]),
+  counted: (path, count, contextTokens) => (path === "/tokenize" ? tokenized(count, contextTokens) : undefined),
   metrics,
 };
+
+const pages: Readonly<Record<string, unknown>> = { "/version": { version: "0.27.0" } };
+
+function models(model: string, contextTokens: number): unknown {
+  const entry = { id: model, object: "model", created: 0, owned_by: "vllm", root: model, parent: null };
+  return { object: "list", data: [{ ...entry, max_model_len: contextTokens, permission: [] }] };
+}
 
 function failed(status: number, type: string, message: string, param: string | null = null): Refusal {
   return { status, body: JSON.stringify({ error: { message, type, param, code: status } }) };
@@ -234,6 +243,7 @@ function metrics(model: string, figures: EngineFigures): string {
     `# TYPE vllm:${name} ${type}\nvllm:${name}{${labels}${more}} ${value}\n`;
   const states = ["awake", "weights_offloaded", "discard_all"] as const;
   return (
+    frontMetrics(figures) +
     line("num_requests_running", "gauge", figures.running) +
     line("num_requests_waiting", "gauge", figures.waiting) +
     line("kv_cache_usage_perc", "gauge", Math.min(1, figures.running / figures.maxRunning)) +
