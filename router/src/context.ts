@@ -9,6 +9,7 @@ import { createLog, type Log } from "@weiche/shared/log.ts";
 import { openOpsServer } from "@weiche/shared/ops-server.ts";
 import { openTlsFiles } from "@weiche/shared/tls-files.ts";
 import { createKeyCache } from "./access/key-cache.ts";
+import { createSessions } from "./access/sessions.ts";
 import { keepAuditFor } from "./accounts/audit-retention.ts";
 import { createAccounts } from "./accounts/accounts.ts";
 import { createAdminApi } from "./admin/admin-api.ts";
@@ -86,6 +87,7 @@ export async function createRouter(config: RouterConfig): Promise<Router> {
   wishes.onChange((node) => nodes.desiredStateChanged(node));
 
   const refusals = opened.use(openRefusals(database.pool, clock, databaseEvents, { keepDays: config.usageDays }));
+  const models = () => [...catalogue.keys()];
   const apiEvents = createApiEvents(log, metrics, refusals);
   const apiTls = config.tls && opened.use(openTlsFiles(config.tls, clock, nodeEvents));
   const api = createApiServer({
@@ -109,8 +111,9 @@ export async function createRouter(config: RouterConfig): Promise<Router> {
       apiUrl,
       ...(apiTls ? { tls: apiTls } : {}),
       limits: config.limits,
-      sessions: { find: () => Promise.resolve(undefined) },
-      handlers: () => createHandlers({ database, apiUrl }),
+      sessions: createSessions(database, clock),
+      handlers: (portalUrl) =>
+        createHandlers({ database, clock, apiUrl, accounts: createAccounts({ database, clock, portalUrl }), models }),
       clock,
       events: apiEvents,
     }),
@@ -123,7 +126,6 @@ export async function createRouter(config: RouterConfig): Promise<Router> {
     }),
   );
   opened.use(keepAuditFor(config.auditDays, database, clock, routerId, databaseEvents));
-  const models = () => [...catalogue.keys()];
   const placeAlone = (model: ModelId) =>
     place({ model }, registry.view(clock.monotonicMs()), clock.monotonicMs(), Math.random);
   const details = () => registry.details(clock.monotonicMs());

@@ -1,18 +1,25 @@
-/** The real portal over a real database, with people of two accounts who are signed in. Every answer is held against the contract. */
+/**
+ * The real portal over a real database, with signed-in people of two accounts. Every answer is held against the contract,
+ * and every bug of the portal fails the test.
+ */
 import { Compile } from "typebox/compile";
-import { systemClock } from "@weiche/shared/clock.ts";
-import { asId, type UserId } from "@weiche/shared/ids.ts";
-import type { Session, Sessions } from "../src/access/session.ts";
+import { systemClock, type Clock } from "@weiche/shared/clock.ts";
+import { asId, type AccountId, type UserId } from "@weiche/shared/ids.ts";
+import { createSessions } from "../src/access/sessions.ts";
 import { createAccounts, type Accounts } from "../src/accounts/accounts.ts";
 import type { Database } from "../src/db/database.ts";
-import { createHandlers } from "../src/portal/handlers.ts";
+import type { Role } from "../src/db/schema.ts";
+import { cookieName } from "../src/portal/api-request.ts";
 import { contract } from "../src/portal/contract.ts";
 import type { Route } from "../src/portal/contract/route.ts";
+import { createHandlers } from "../src/portal/handlers.ts";
 import { openPortal, type PortalDeps } from "../src/portal/portal-server.ts";
 import { startDatabaseServer } from "./database-fixture.ts";
 
 export interface Person {
   readonly id: UserId;
+  readonly accountId: AccountId;
+  readonly email: string;
   readonly cookie: string;
 }
 
@@ -28,10 +35,13 @@ export interface PortalRig extends AsyncDisposable {
   readonly database: Database;
   readonly accounts: Accounts;
   readonly port: number;
-  /** The Owner of ACME. */
-  readonly ada: Person;
-  /** Errors that are bugs. */
-  readonly failures: unknown[];
+  readonly origin: string;
+  /** An account of its own and its Owner, signed in. */
+  newAccount(name: string, more?: { readonly package?: string }): Promise<Person>;
+  /** Somebody else of the same account, signed in. */
+  newUser(of: Person, role: Role): Promise<Person>;
+  /** Another session of the same person. */
+  signIn(person: Pick<Person, "id" | "accountId" | "email">): Promise<Person>;
   /** Below `/api`. */
   get(path: string, who?: Person): Promise<Answer>;
   /** A change from the portal's own page. */
@@ -39,14 +49,18 @@ export interface PortalRig extends AsyncDisposable {
   fetch(path: string, init?: RequestInit): Promise<Answer>;
 }
 
-export async function startPortal(more: Partial<PortalDeps> = {}): Promise<PortalRig> {
+export const models = ["small-24b", "general-4-31b", "coder-next"];
+
+export async function startPortal({
+  clock = systemClock,
+  ...more
+}: Partial<PortalDeps> & { readonly clock?: Clock } = {}): Promise<PortalRig> {
   await using opened = new AsyncDisposableStack();
   const server = opened.use(await startDatabaseServer());
   const database = await server.newDatabase();
-  const clock = systemClock;
   const accounts = createAccounts({ database, clock, portalUrl: "https://portal.example" });
+  const sessions = createSessions(database, clock);
   const failures: unknown[] = [];
-  const sessions = new SimSessions(database);
   const apiUrl = "https://api.example/<x>";
   const portal = opened.use(
     await openPortal({
@@ -54,30 +68,43 @@ export async function startPortal(more: Partial<PortalDeps> = {}): Promise<Porta
       apiUrl,
       limits: { perIpPerSecond: 0, perIpBurst: 20, trustedProxies: [] },
       sessions,
-      handlers: () => createHandlers({ database, apiUrl }),
+      handlers: () => createHandlers({ database, clock, apiUrl, accounts, models: () => models }),
       clock,
       events: { requestFailed: (_id, error) => void failures.push(error) },
       ...more,
     }),
   );
-  const acme = await accounts.create({ name: "ACME", ownerEmail: "ada@example.com", package: "Pro" });
   const origin = `http://127.0.0.1:${portal.address.port}`;
-  const request = async (path: string, init: RequestInit = {}): Promise<Answer> => {
+  const cookie = (who?: Person) => (who ? { cookie: who.cookie } : {});
+  let count = 0;
+  const signIn: PortalRig["signIn"] = async ({ id, accountId, email }) => {
+    const { token } = await sessions.start(id, { source: "127.0.0.1", agent: "test" });
+    return { id, accountId, email, cookie: `${cookieName}=${token}` };
+  };
+  async function request(path: string, init: RequestInit = {}): Promise<Answer> {
     const response = await fetch(origin + path, init);
     const text = await response.text();
+    if (failures.length > 0) throw failures[0];
     const answer = { status: response.status, headers: response.headers, text, json: tryParse(text) };
     checkReply(init.method ?? "GET", path, answer);
     return answer;
-  };
-  const cookie = (who?: Person) => (who ? { cookie: who.cookie } : {});
+  }
   const closing = opened.move();
   return {
     database,
     accounts,
     port: portal.address.port,
-    ada: sessions.signIn(asId(acme.ownerUserId)),
-    failures,
-    fetch: request,
+    origin,
+    async newAccount(name, { package: wanted } = {}) {
+      const email = `owner${++count}@example.com`;
+      const account = await accounts.create({ name, ownerEmail: email, ...(wanted ? { package: wanted } : {}) });
+      return signIn({ id: asId(account.ownerUserId), accountId: account.id, email });
+    },
+    async newUser({ accountId }, role) {
+      const { id, email } = await accounts.users.create({ accountId, email: `${role}${++count}@example.com`, role });
+      return signIn({ id, accountId, email });
+    },
+    signIn,
     get: (path, who) => request(`/api${path}`, { headers: cookie(who) }),
     send: (method, path, body, who) =>
       request(`/api${path}`, {
@@ -85,26 +112,9 @@ export async function startPortal(more: Partial<PortalDeps> = {}): Promise<Porta
         headers: { origin, "content-type": "application/json", ...cookie(who) },
         body: JSON.stringify(body),
       }),
+    fetch: request,
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };
-}
-
-class SimSessions implements Pick<Sessions, "find"> {
-  readonly #users = new Map<string, UserId>();
-  readonly #database: Database;
-  constructor(database: Database) {
-    this.#database = database;
-  }
-  signIn(id: UserId): Person {
-    this.#users.set(id, id);
-    return { id, cookie: `__Host-weiche=${id}` };
-  }
-  async find(token: string): Promise<Session | undefined> {
-    const id = this.#users.get(token);
-    if (!id) return undefined;
-    const user = await this.#database.kysely.selectFrom("users").selectAll().where("id", "=", id).executeTakeFirst();
-    return user && { id, user: { ...user, language: null, theme: null }, expiresAtMs: Infinity };
-  }
 }
 
 const routes = Object.values(contract as Record<string, Route>).map((route) => ({

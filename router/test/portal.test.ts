@@ -1,10 +1,12 @@
 /** The portal's listener and the frame around every route of its API. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startPortal, type PortalRig } from "./portal-rig.ts";
+import { startPortal, type Person, type PortalRig } from "./portal-rig.ts";
 
 let portal: PortalRig;
+let ada: Person;
 beforeAll(async () => {
   portal = await startPortal();
+  ada = await portal.newAccount("ACME", { package: "Pro" });
 });
 afterAll(() => portal[Symbol.asyncDispose]());
 
@@ -26,7 +28,7 @@ test("the front page tells where the API is, both APIs are described for tools, 
 
 describe("a session", () => {
   test("says who is signed in and what they may do", async () => {
-    const answer = await portal.get("/session", portal.ada);
+    const answer = await portal.get("/session", ada);
     expect(answer).toMatchObject({ status: 200, json: { user: { role: "owner" }, account: { name: "ACME" } } });
     expect(answer.json.actions).toContain("session");
     expect(answer.headers.get("cache-control")).toBe("no-store");

@@ -12,11 +12,10 @@ import { instantText } from "../db/database.ts";
 import type { Schema } from "../db/schema.ts";
 import type { AccountsContext } from "./accounts-context.ts";
 import { audited, type Deed } from "./audit-log.ts";
+import type { KeyState } from "./key-state.ts";
 import { found, Refused } from "./refused.ts";
 import { mayChangeKey, mayRevokeKey, requireRight } from "./rights.ts";
 import { restrictionColumns, viewRestrictions, type Restrictions } from "./users.ts";
-
-export type KeyState = "active" | "expired" | "revoked" | "blocked-by-limit" | "user-blocked";
 
 export interface KeyView {
   readonly id: KeyId;

@@ -67,8 +67,10 @@ export const instant = Type.String({
   maxLength: 40,
   pattern: "^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,9})?)?(Z|[+-]\\d{2}:\\d{2})$",
 });
-/** A decimal number with up to three places; the portal always writes three. */
-export const credits = Type.String({ pattern: "^\\d{1,12}(\\.\\d{1,3})?$" });
+/** A decimal number with three places. */
+export const credits = Type.String({ pattern: "^\\d+\\.\\d{3}$" });
+/** What people set: below a thousand million. */
+export const creditLimit = Type.String({ pattern: "^\\d{1,9}(\\.\\d{1,3})?$" });
 export const cents = Type.Integer();
 export const count = Type.Integer({ minimum: 0 });
 /** Catalogue ids; null: every model. */
@@ -80,18 +82,15 @@ export const role = Type.Enum(["owner", "admin", "member"]);
 const pageSizeDefault = 50;
 const pageSizeMax = 200;
 
-/** A page of a list that the server filters and sorts. The names to sort by; the first is the default. */
-export function pageQuery<const S extends readonly [string, ...string[]], P extends Record<string, TSchema>>(
-  sorts: S,
-  more: P,
-) {
+/** A page of a list that the server filters and sorts. `sort`: the enum of what it can be sorted by. */
+export function pageQuery<S extends TSchema, P extends Record<string, TSchema>>(sort: S, more: P) {
   return object({
     page: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000, description: "From 1." })),
     pageSize: Type.Optional(
       Type.Integer({ minimum: 1, maximum: pageSizeMax, description: `${pageSizeDefault} unless given.` }),
     ),
     search: Type.Optional(Type.String({ maxLength: 200 })),
-    sort: Type.Optional(Type.Enum([...sorts] as [...S])),
+    sort: Type.Optional(sort),
     order: Type.Optional(Type.Enum(["asc", "desc"])),
     ...more,
   });

@@ -1,0 +1,188 @@
+/**
+ * Keys as people look for them: a page of those that match, each with what it used in this billing period, why it is not
+ * usable if it is not, and the limit that stops it first: its own, its user's or the package's.
+ */
+import { sql } from "kysely";
+import { formatCredits, millicredits, type Millicredits } from "@weiche/shared/credits.ts";
+import type { AccountId, KeyId, UserId } from "@weiche/shared/ids.ts";
+import { instantText, type Database } from "../db/database.ts";
+import { keyStates, type KeyState } from "./key-state.ts";
+import { packageUse, type PackageUse } from "./package-use.ts";
+
+export const keySorts = ["name", "user", "state", "used", "lastUsed", "created", "expires"] as const;
+
+/** Why a key is not usable. The last two concern every key of the account. */
+export type KeyReason =
+  | "revoked"
+  | "regenerated"
+  | "expired"
+  | "user-blocked"
+  | "user-limit"
+  | "key-limit"
+  | "no-package"
+  | "quota-exhausted";
+
+/** A limit and what is used of it in this period, in credits with three places. */
+export interface Limit {
+  readonly by: "key" | "user" | "package";
+  readonly used: string;
+  readonly limit: string;
+  readonly left: string;
+}
+
+export interface ListedKey {
+  readonly id: KeyId;
+  readonly name: string;
+  readonly userId: UserId;
+  readonly userEmail: string;
+  readonly state: KeyState;
+  /** null: it can be used. */
+  readonly reason: KeyReason | null;
+  readonly lastFour: string;
+  readonly allowedModels: readonly string[] | null;
+  /** What is left of them with the user's own restriction. */
+  readonly usableModels: readonly string[] | null;
+  readonly creditLimit: string | null;
+  readonly creditsUsed: string;
+  /** The one of which the least is left; null without a package. */
+  readonly binding: Limit | null;
+  readonly expiresAt: string | null;
+  readonly lastUsedAt: string | null;
+  readonly createdAt: string;
+}
+
+export interface KeyFilter {
+  /** Only this one. */
+  readonly id?: KeyId;
+  readonly userId?: UserId;
+  readonly state?: KeyState;
+  /** In the name, the user's address or the last four characters. */
+  readonly search?: string;
+}
+
+export interface Page<Sort extends string> {
+  readonly limit: number;
+  readonly offset: number;
+  readonly sort: Sort;
+  readonly order: "asc" | "desc";
+}
+
+const orders: Readonly<Record<(typeof keySorts)[number], string>> = {
+  name: "lower(name)",
+  user: "email",
+  state: `array_position(array['${keyStates.join("','")}'], state)`,
+  used: "used",
+  lastUsed: "last_used_at",
+  created: "created_at",
+  expires: "expires_at",
+};
+
+export async function listKeys(
+  database: Database,
+  accountId: AccountId,
+  filter: KeyFilter,
+  page: Page<(typeof keySorts)[number]>,
+  nowMs: number,
+): Promise<{ readonly items: readonly ListedKey[]; readonly total: number }> {
+  const use = await packageUse(database, accountId, nowMs);
+  const now = sql`${instantText(nowMs)}::timestamptz`;
+  const used = (scope: "key" | "user", subject: string) => sql`
+    coalesce((select t.credits from usage_totals t where t.account_id = k.account_id
+      and t.period_start = ${use.periodStart}::timestamptz and t.scope = ${scope} and t.subject = ${sql.ref(subject)}::text), 0)`;
+  const { rows } = await sql<Row>`
+    with keys as (
+      select k.*, u.email, u.allowed_models as user_models, u.credit_limit as user_limit, l.last_used_at,
+        ${used("key", "k.id")} as used, ${used("user", "u.id")} as user_used,
+        u.limit_reached_until > ${now} as user_stopped,
+        case when k.revoked_at is not null then 'revoked' when k.expires_at <= ${now} then 'expired'
+          when u.blocked then 'user-blocked'
+          when k.limit_reached_until > ${now} or u.limit_reached_until > ${now} then 'blocked-by-limit'
+          else 'active' end as state
+      from api_keys k join users u on u.id = k.user_id left join key_uses l on l.key_id = k.id
+      where k.account_id = ${accountId} and (${filter.userId ?? null}::uuid is null or k.user_id = ${filter.userId ?? null})
+        and (${filter.id ?? null}::uuid is null or k.id = ${filter.id ?? null})
+        and ${containing(filter.search, "k.name || ' ' || u.email || ' ' || k.last_four")}
+    ), matching as materialized (
+      select * from keys where ${filter.state ?? null}::text is null or state = ${filter.state ?? null}
+    )
+    select c.total, p.* from (select count(*)::integer as total from matching) c left join (
+      select * from matching
+      order by ${sql.raw(orders[page.sort])} ${sql.raw(page.order)} nulls last, id
+      limit ${page.limit} offset ${page.offset}
+    ) p on true
+    order by ${sql.raw(orders[page.sort])} ${sql.raw(page.order)} nulls last, id`.execute(database.kysely);
+  return { total: rows[0]!.total, items: rows.filter(({ id }) => id !== null).map((row) => viewListed(row, use)) };
+}
+
+/** Whether an SQL text holds what was searched, in any case. */
+export function containing(search: string | undefined, text: string) {
+  if (search === undefined || search.trim() === "") return sql<boolean>`true`;
+  return sql<boolean>`position(lower(${search.trim()}) in lower(${sql.raw(text)})) > 0`;
+}
+
+interface Row {
+  readonly total: number;
+  readonly id: KeyId;
+  readonly name: string;
+  readonly userId: UserId;
+  readonly email: string;
+  readonly state: KeyState;
+  readonly lastFour: string;
+  readonly allowedModels: string[] | null;
+  readonly userModels: string[] | null;
+  readonly creditLimit: Millicredits | null;
+  readonly userLimit: Millicredits | null;
+  readonly used: Millicredits;
+  readonly userUsed: Millicredits;
+  readonly userStopped: boolean | null;
+  readonly regeneratedAs: KeyId | null;
+  readonly expiresAt: Temporal.Instant | null;
+  readonly lastUsedAt: Temporal.Instant | null;
+  readonly createdAt: Temporal.Instant;
+}
+
+function viewListed(row: Row, use: PackageUse): ListedKey {
+  const { id, name, userId, email, state, lastFour, allowedModels, userModels, creditLimit, used } = row;
+  return {
+    id,
+    name,
+    userId,
+    userEmail: email,
+    state,
+    reason: reasonOf(row, use),
+    lastFour,
+    allowedModels,
+    usableModels:
+      userModels && (allowedModels ? allowedModels.filter((model) => userModels.includes(model)) : userModels),
+    creditLimit: creditLimit === null ? null : formatCredits(creditLimit),
+    creditsUsed: formatCredits(used),
+    binding: bindingOf(row, use),
+    expiresAt: row.expiresAt?.toString() ?? null,
+    lastUsedAt: row.lastUsedAt?.toString() ?? null,
+    createdAt: row.createdAt.toString(),
+  };
+}
+
+function reasonOf({ state, regeneratedAs, userStopped }: Row, use: PackageUse): KeyReason | null {
+  if (state === "revoked") return regeneratedAs === null ? "revoked" : "regenerated";
+  if (state === "blocked-by-limit") return userStopped ? "user-limit" : "key-limit";
+  if (state !== "active") return state;
+  if (use.quota === null) return "no-package";
+  return use.isExhausted ? "quota-exhausted" : null;
+}
+
+function bindingOf({ creditLimit, userLimit, used, userUsed }: Row, use: PackageUse): Limit | null {
+  if (use.quota === null) return null;
+  const limits = [
+    ...(creditLimit === null ? [] : [{ by: "key", used, limit: creditLimit } as const]),
+    ...(userLimit === null ? [] : [{ by: "user", used: userUsed, limit: userLimit } as const]),
+    { by: "package", used: use.used, limit: use.quota } as const,
+  ];
+  const [least] = limits.toSorted((a, b) => Number(a.limit - a.used - (b.limit - b.used)));
+  return viewLimit(least!);
+}
+
+function viewLimit({ by, used, limit }: { by: Limit["by"]; used: Millicredits; limit: Millicredits }): Limit {
+  const left = millicredits(limit > used ? limit - used : 0n);
+  return { by, used: formatCredits(used), limit: formatCredits(limit), left: formatCredits(left) };
+}

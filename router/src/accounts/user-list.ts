@@ -1,0 +1,120 @@
+/** The people of an account as they are looked for: a page of those that match, with what they used and how they stand. */
+import { sql } from "kysely";
+import { formatCredits, type Millicredits } from "@weiche/shared/credits.ts";
+import type { AccountId, UserId } from "@weiche/shared/ids.ts";
+import { instantText, type Database } from "../db/database.ts";
+import type { Role } from "../db/schema.ts";
+import { containing, type Page } from "./key-list.ts";
+import { packageUse } from "./package-use.ts";
+
+export const userSorts = ["email", "role", "state", "used", "keys", "lastLogin", "created"] as const;
+
+/** `invited`: has not joined yet. `uninvited`: cannot either, since the invitation expired or was withdrawn. */
+export const userStates = ["active", "invited", "uninvited", "blocked"] as const;
+export type UserState = (typeof userStates)[number];
+
+export interface ListedUser {
+  readonly id: UserId;
+  readonly email: string;
+  readonly role: Role;
+  readonly state: UserState;
+  readonly invitedUntil: string | null;
+  readonly allowedModels: readonly string[] | null;
+  readonly creditLimit: string | null;
+  /** In this billing period. */
+  readonly creditsUsed: string;
+  readonly limitReached: boolean;
+  /** Neither revoked nor expired. */
+  readonly keys: number;
+  readonly lastLoginAt: string | null;
+  readonly createdAt: string;
+}
+
+export interface UserFilter {
+  /** Only this one. */
+  readonly id?: UserId;
+  readonly role?: Role;
+  readonly state?: UserState;
+  /** In the address. */
+  readonly search?: string;
+}
+
+const orders: Readonly<Record<(typeof userSorts)[number], string>> = {
+  email: "email",
+  role: "array_position(array['owner','admin','member'], role)",
+  state: `array_position(array['${userStates.join("','")}'], state)`,
+  used: "used",
+  keys: "keys",
+  lastLogin: "last_login_at",
+  created: "created_at",
+};
+
+export async function listUsers(
+  database: Database,
+  accountId: AccountId,
+  filter: UserFilter,
+  page: Page<(typeof userSorts)[number]>,
+  nowMs: number,
+): Promise<{ readonly items: readonly ListedUser[]; readonly total: number }> {
+  const { periodStart } = await packageUse(database, accountId, nowMs);
+  const now = sql`${instantText(nowMs)}::timestamptz`;
+  const order = sql.raw(`${orders[page.sort]} ${page.order} nulls last, id`);
+  const { rows } = await sql<Row>`
+    with people as (
+      select u.*, c.last_login_at,
+        case when c.password is null and i.withdrawn_at is null and i.used_at is null then i.expires_at end as invited_until,
+        coalesce((select t.credits from usage_totals t where t.account_id = u.account_id
+          and t.period_start = ${periodStart}::timestamptz and t.scope = 'user' and t.subject = u.id::text), 0) as used,
+        (select count(*)::integer from api_keys k where k.user_id = u.id and k.revoked_at is null
+          and (k.expires_at is null or k.expires_at > ${now})) as keys,
+        case when u.blocked then 'blocked' when c.password is not null then 'active'
+          when i.expires_at > ${now} and i.withdrawn_at is null and i.used_at is null then 'invited'
+          else 'uninvited' end as state
+      from users u left join credentials c on c.user_id = u.id left join invitations i on i.user_id = u.id
+      where u.account_id = ${accountId} and u.deleted_at is null
+        and (${filter.id ?? null}::uuid is null or u.id = ${filter.id ?? null})
+        and (${filter.role ?? null}::text is null or u.role = ${filter.role ?? null})
+        and ${containing(filter.search, "u.email")}
+    ), matching as materialized (
+      select * from people where ${filter.state ?? null}::text is null or state = ${filter.state ?? null}
+    )
+    select c.total, p.* from (select count(*)::integer as total from matching) c left join (
+      select * from matching order by ${order} limit ${page.limit} offset ${page.offset}
+    ) p on true
+    order by ${order}`.execute(database.kysely);
+  return { total: rows[0]!.total, items: rows.filter(({ id }) => id !== null).map((row) => viewListed(row, nowMs)) };
+}
+
+interface Row {
+  readonly total: number;
+  readonly id: UserId;
+  readonly email: string;
+  readonly role: Role;
+  readonly state: UserState;
+  readonly invitedUntil: Temporal.Instant | null;
+  readonly allowedModels: string[] | null;
+  readonly creditLimit: Millicredits | null;
+  readonly limitReachedUntil: Temporal.Instant | null;
+  readonly used: Millicredits;
+  readonly keys: number;
+  readonly lastLoginAt: Temporal.Instant | null;
+  readonly createdAt: Temporal.Instant;
+}
+
+function viewListed(row: Row, nowMs: number): ListedUser {
+  const { id, email, role, state, allowedModels, creditLimit, keys } = row;
+  return {
+    id,
+    email,
+    role,
+    state,
+    invitedUntil: row.invitedUntil?.toString() ?? null,
+    allowedModels,
+    creditLimit: creditLimit === null ? null : formatCredits(creditLimit),
+    creditsUsed: formatCredits(row.used),
+    limitReached: (row.limitReachedUntil?.epochMilliseconds ?? 0) > nowMs,
+    keys,
+    lastLoginAt: row.lastLoginAt?.toString() ?? null,
+    createdAt: row.createdAt.toString(),
+  };
+}

@@ -1,0 +1,105 @@
+/** API keys: members see and change their own, Admins see and revoke all, Owners do everything. */
+import { Type } from "typebox";
+import {
+  byId,
+  creditLimit,
+  credits,
+  everybody,
+  id,
+  instant,
+  modelList,
+  name,
+  object,
+  orNull,
+  pageOf,
+  pageQuery,
+  type Routes,
+} from "./route.ts";
+
+const state = Type.Enum(["active", "blocked-by-limit", "user-blocked", "expired", "revoked"]);
+
+const key = object({
+  id,
+  name: Type.String(),
+  userId: id,
+  userEmail: Type.String(),
+  state,
+  reason: orNull(
+    Type.Enum(
+      ["revoked", "regenerated", "expired", "user-blocked", "user-limit", "key-limit", "no-package", "quota-exhausted"],
+      { description: "Why it cannot be used; the last two concern every key of the account. null: it can." },
+    ),
+  ),
+  lastFour: Type.String(),
+  allowedModels: modelList,
+  usableModels: orNull(Type.Array(Type.String(), { description: "What the user's own restriction leaves of them." })),
+  creditLimit: orNull(credits),
+  creditsUsed: credits,
+  binding: orNull(
+    object(
+      { by: Type.Enum(["key", "user", "package"]), used: credits, limit: credits, left: credits },
+      { description: "The limit of which the least is left. null: no package." },
+    ),
+  ),
+  expiresAt: orNull(instant),
+  lastUsedAt: orNull(instant),
+  createdAt: instant,
+});
+
+const settings = {
+  allowedModels: Type.Optional(modelList),
+  creditLimit: Type.Optional(orNull(creditLimit)),
+  expiresAt: Type.Optional(orNull(instant)),
+};
+
+const newKey = object({ key, value: Type.String({ description: "The key itself: shown here and never again." }) });
+
+export const keysContract = {
+  listKeys: {
+    method: "GET",
+    path: "/keys",
+    summary: "Keys with their state, its reason, what they used in this billing period and the limit that binds",
+    roles: everybody,
+    query: pageQuery(Type.Enum(["name", "user", "state", "used", "lastUsed", "created", "expires"]), {
+      state: Type.Optional(state),
+      userId: Type.Optional(id),
+    }),
+    reply: pageOf(key),
+  },
+  showKey: { method: "GET", path: "/keys/:id", summary: "One key", roles: everybody, params: byId, reply: key },
+  createKey: {
+    method: "POST",
+    path: "/keys",
+    summary: "A new key, at most 25 active ones per user. An Owner may make one for another user",
+    roles: everybody,
+    body: object({ name, userId: Type.Optional(id), ...settings }),
+    reply: newKey,
+    status: 201,
+  },
+  updateKey: {
+    method: "PATCH",
+    path: "/keys/:id",
+    summary: "Name, models, credit limit, expiry",
+    roles: everybody,
+    params: byId,
+    body: object({ name: Type.Optional(name), ...settings }, { minProperties: 1 }),
+    reply: key,
+  },
+  regenerateKey: {
+    method: "POST",
+    path: "/keys/:id/regenerate",
+    summary: "A new key with the same settings; the old one stops at once",
+    roles: everybody,
+    params: byId,
+    reply: newKey,
+    status: 201,
+  },
+  revokeKey: {
+    method: "POST",
+    path: "/keys/:id/revoke",
+    summary: "Stops it at once and for good",
+    roles: everybody,
+    params: byId,
+    reply: key,
+  },
+} as const satisfies Routes;

@@ -1,0 +1,106 @@
+/** The people of an account. */
+import { Type } from "typebox";
+import {
+  administrators,
+  byId,
+  count,
+  creditLimit,
+  credits,
+  email,
+  id,
+  instant,
+  modelList,
+  object,
+  orNull,
+  pageOf,
+  pageQuery,
+  role,
+  type Routes,
+} from "./route.ts";
+
+const state = Type.Enum(["active", "invited", "uninvited", "blocked"], {
+  description: "invited: has not joined yet; uninvited: nor can, since the invitation expired or was withdrawn.",
+});
+
+const user = object({
+  id,
+  email: Type.String(),
+  role,
+  state,
+  invitedUntil: orNull(instant),
+  allowedModels: modelList,
+  creditLimit: orNull(credits),
+  creditsUsed: credits,
+  limitReached: Type.Boolean(),
+  keys: count,
+  lastLoginAt: orNull(instant),
+  createdAt: instant,
+});
+
+const restrictions = {
+  allowedModels: Type.Optional(modelList),
+  creditLimit: Type.Optional(orNull(creditLimit)),
+};
+
+export const usersContract = {
+  listUsers: {
+    method: "GET",
+    path: "/users",
+    summary: "Users of the account: role, state, limits, what they used in this billing period, number of usable keys",
+    roles: administrators,
+    query: pageQuery(Type.Enum(["email", "role", "state", "used", "keys", "lastLogin", "created"]), {
+      role: Type.Optional(role),
+      state: Type.Optional(state),
+    }),
+    reply: pageOf(user),
+  },
+  showUser: {
+    method: "GET",
+    path: "/users/:id",
+    summary: "One user",
+    roles: administrators,
+    params: byId,
+    reply: user,
+  },
+  createUser: {
+    method: "POST",
+    path: "/users",
+    summary: "Invites somebody. The link is shown to whoever asks, once",
+    roles: administrators,
+    body: object({ email, role, ...restrictions }),
+    reply: object({ user, invitationUrl: Type.String() }),
+    status: 201,
+  },
+  updateUser: {
+    method: "PATCH",
+    path: "/users/:id",
+    summary: "Role, allowed models, credit limit. Only Owners change Owners or make them; the last Owner stays",
+    roles: administrators,
+    params: byId,
+    body: object({ role: Type.Optional(role), ...restrictions }, { minProperties: 1 }),
+    reply: user,
+  },
+  blockUser: {
+    method: "POST",
+    path: "/users/:id/block",
+    summary: "All keys and sessions of the user stop at once",
+    roles: administrators,
+    params: byId,
+    reply: user,
+  },
+  unblockUser: {
+    method: "POST",
+    path: "/users/:id/unblock",
+    summary: "The user's keys work again",
+    roles: administrators,
+    params: byId,
+    reply: user,
+  },
+  deleteUser: {
+    method: "DELETE",
+    path: "/users/:id",
+    summary: "For good: keys are revoked, the address is free again; what was used and done stays on record",
+    roles: administrators,
+    params: byId,
+  },
+} as const satisfies Routes;
