@@ -101,7 +101,7 @@ export function createAudit({ kysely }: Pick<Database, "kysely">): Audit {
   };
 }
 
-function viewEntry(entry: Selectable<Schema["auditLog"]>): AuditView {
+export function viewEntry(entry: Selectable<Schema["auditLog"]>): AuditView {
   const { number, at, actor, source, action, object, result, details } = entry;
   return {
     number: Number(number),

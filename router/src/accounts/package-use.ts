@@ -3,6 +3,7 @@ import { sql } from "kysely";
 import { millicredits, type Millicredits } from "@weiche/shared/credits.ts";
 import type { AccountId } from "@weiche/shared/ids.ts";
 import { instantText, type Database } from "../db/database.ts";
+import { packageChoices, type PackageChoices } from "./package-choices.ts";
 import { packages } from "./packages.ts";
 import { found } from "./refused.ts";
 import { periodOf, toTerm, viewSubscription, type SubscriptionView } from "./subscription.ts";
@@ -16,7 +17,7 @@ export interface PackageUse {
   readonly used: Millicredits;
   /** Requests are refused until the period ends. */
   readonly isExhausted: boolean;
-  readonly hadTrial: boolean;
+  readonly choices: PackageChoices;
 }
 
 export async function packageUse({ kysely }: Database, accountId: AccountId, nowMs: number): Promise<PackageUse> {
@@ -38,6 +39,6 @@ export async function packageUse({ kysely }: Database, accountId: AccountId, now
     quota: period ? millicredits(packages[period.term.package].creditsPerMonth * 1000n) : null,
     used: millicredits((await totals.executeTakeFirst())?.credits ?? 0n),
     isExhausted: (account.exhaustedUntil?.epochMilliseconds ?? 0) > nowMs,
-    hadTrial: terms.some(({ state }) => state === "trial"),
+    choices: packageChoices(terms, nowMs),
   };
 }

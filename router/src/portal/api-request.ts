@@ -55,3 +55,12 @@ export function readQuery(schema: TObject | undefined, query: Readonly<Record<st
     }),
   );
 }
+
+/** Milliseconds of a well-formed instant that the calendar has, too. */
+export function readInstant(text: string, param: string): number {
+  try {
+    return Temporal.Instant.from(text).epochMilliseconds;
+  } catch {
+    throw new PortalError("invalid", `Not accepted: ${param}.`, { details: [{ param, code: "malformed" }] });
+  }
+}

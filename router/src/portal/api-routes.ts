@@ -93,6 +93,7 @@ function addRoute(app: FastifyInstance, route: Route, handler: Handler, deps: Ro
   app.route({
     method: route.method,
     url: route.path,
+    ...(route.bodyBytesMax === undefined ? {} : { bodyLimit: route.bodyBytesMax }),
     schema: {
       ...(route.params ? { params: route.params } : {}),
       querystring: route.query ?? { type: "object", additionalProperties: false },

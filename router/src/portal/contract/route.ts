@@ -14,6 +14,8 @@ export interface Route {
   readonly params?: TObject;
   readonly query?: TObject;
   readonly body?: TObject;
+  /** Absent: 64 KB. */
+  readonly bodyBytesMax?: number;
   /** Absent: an empty answer with status 204, or the stream. */
   readonly reply?: TSchema;
   /** Of a reply. Absent: 200. */

@@ -7,7 +7,7 @@ import { listKeys } from "../../accounts/key-list.ts";
 import type { KeyWish } from "../../accounts/keys.ts";
 import { found } from "../../accounts/refused.ts";
 import type { Database } from "../../db/database.ts";
-import { PortalError } from "../api-error.ts";
+import { readInstant } from "../api-request.ts";
 import type { Handlers } from "../api-routes.ts";
 import type { keysContract } from "../contract/keys.ts";
 import { pageWindow } from "../contract/route.ts";
@@ -30,7 +30,9 @@ export function keysHandlers({ accounts, database, clock, models }: KeyRouteDeps
   };
   const wishOf = (body: { readonly expiresAt?: string | null } & Parameters<typeof readRestrictions>[0]): KeyWish => ({
     ...readRestrictions(body, models()),
-    ...(body.expiresAt === undefined ? {} : { expiresMs: body.expiresAt === null ? null : instantOf(body.expiresAt) }),
+    ...(body.expiresAt === undefined
+      ? {}
+      : { expiresMs: body.expiresAt === null ? null : readInstant(body.expiresAt, "expiresAt") }),
   });
   return {
     async listKeys({ session, query }) {
@@ -74,14 +76,4 @@ export function keysHandlers({ accounts, database, clock, models }: KeyRouteDeps
 /** To a member the keys of others do not exist. */
 function visibleTo({ role, id }: Session["user"]): { readonly userId?: UserId } {
   return role === "member" ? { userId: id } : {};
-}
-
-function instantOf(text: string): number {
-  try {
-    return Temporal.Instant.from(text).epochMilliseconds;
-  } catch {
-    throw new PortalError("invalid", "Not accepted: expiresAt.", {
-      details: [{ param: "expiresAt", code: "malformed" }],
-    });
-  }
 }

@@ -1,0 +1,91 @@
+/** The package of the account: what is booked, what a change would cost, and the change itself. Amounts are net, in cents. */
+import { Type } from "typebox";
+import { cents, count, credits, everybody, instant, object, orNull, type Routes } from "./route.ts";
+
+const packageName = Type.Enum(["Starter", "Pro", "Business", "Business Plus"]);
+
+const action = Type.Enum(["trial", "order", "upgrade", "downgrade", "cancel", "withdraw"]);
+
+const pending = orNull(
+  object(
+    { change: Type.Enum(["cancellation", "downgrade"]), package: orNull(packageName), at: instant },
+    { description: "What happens at the end of the period unless it is withdrawn." },
+  ),
+);
+
+const subscription = object({
+  package: orNull(packageName),
+  state: Type.Enum(["no package", "trial", "active"]),
+  periodStart: orNull(instant),
+  periodEnd: orNull(instant),
+  pending,
+});
+
+const invoiceLine = object({
+  reason: Type.Enum(["package", "upgrade"]),
+  package: packageName,
+  periodStart: instant,
+  periodEnd: instant,
+  days: count,
+  periodDays: count,
+  amountCents: cents,
+});
+
+const wish = object({ action, package: Type.Optional(packageName) });
+
+export const packageContract = {
+  showPackage: {
+    method: "GET",
+    path: "/package",
+    summary: "The current package, what is pending, what is used of the quota, and all packages that there are",
+    roles: everybody,
+    reply: object({
+      subscription,
+      quota: orNull(object({ credits, used: credits, left: credits, exhausted: Type.Boolean() })),
+      packages: Type.Array(
+        object({
+          name: packageName,
+          priceCents: cents,
+          creditsPerMonth: credits,
+          requestsPerMinute: count,
+          parallelRequests: count,
+          actions: Type.Array(action, { description: "What an Owner could do to get this package." }),
+        }),
+      ),
+      actions: Type.Array(action, { description: "What an Owner could do besides." }),
+    }),
+  },
+  quotePackage: {
+    method: "POST",
+    path: "/package/quotes",
+    summary: "What a change costs now and when it happens. Changes nothing",
+    roles: ["owner"],
+    body: wish,
+    reply: object({
+      quoteId: Type.String(),
+      action,
+      dueCents: cents,
+      charges: Type.Array(invoiceLine),
+      thenCents: orNull(Type.Integer({ description: "Per month, from the next period on." })),
+      withdraws: pending,
+      after: subscription,
+    }),
+    status: 201,
+  },
+  changePackage: {
+    method: "POST",
+    path: "/package/changes",
+    summary:
+      "Charges exactly what the quote says, once however often it is sent; 409 price_changed if that has changed",
+    roles: ["owner"],
+    body: object({ ...wish.properties, quoteId: Type.String({ minLength: 16, maxLength: 100 }) }),
+    reply: subscription,
+  },
+  listInvoiceLines: {
+    method: "GET",
+    path: "/package/invoice-lines",
+    summary: "Everything that was charged, oldest first",
+    roles: everybody,
+    reply: object({ items: Type.Array(invoiceLine), total: count, totalCents: cents }),
+  },
+} as const satisfies Routes;

@@ -1,0 +1,65 @@
+/** The audit log of the session's account. */
+import type { Clock } from "@weiche/shared/clock.ts";
+import type { AccountId } from "@weiche/shared/ids.ts";
+import { germanDay } from "../../accounts/billing-period.ts";
+import { auditPage, type AuditFilter, type NamedEntry } from "../../accounts/audit-page.ts";
+import { csvLine } from "../../credits/usage-csv.ts";
+import type { Database } from "../../db/database.ts";
+import { sendCsv } from "../api-csv.ts";
+import { readInstant } from "../api-request.ts";
+import type { Handlers } from "../api-routes.ts";
+import type { auditContract } from "../contract/audit.ts";
+
+export interface AuditRouteDeps {
+  readonly database: Database;
+  readonly clock: Clock;
+}
+
+const exportPage = 500;
+
+export function auditHandlers({ database, clock }: AuditRouteDeps): Handlers<typeof auditContract> {
+  return {
+    async listAudit({ session, query }) {
+      const { before, pageSize: limit = 50, ...filter } = query;
+      const page = { limit, ...(before === undefined ? {} : { before }) };
+      const { items, total } = await auditPage(database, session.user.accountId, checked(filter), page);
+      const last = items.length === limit ? items.at(-1)! : undefined;
+      return { items, total, nextBefore: last && last.number > 1 ? last.number : null };
+    },
+    exportAudit: (call) => {
+      const lines = auditLines(database, call.session.user.accountId, checked(call.query));
+      return sendCsv(call, `audit-${germanDay(clock.now())}.csv`, lines);
+    },
+  };
+}
+
+function checked(filter: AuditFilter): AuditFilter {
+  for (const name of ["from", "to"] as const) if (filter[name] !== undefined) readInstant(filter[name], name);
+  return filter;
+}
+
+const columns: Readonly<Record<string, (entry: NamedEntry) => string | number | null>> = {
+  number: ({ number }) => number,
+  at: ({ at }) => at,
+  actor: ({ actor }) => actor,
+  actorName: ({ actorName }) => actorName,
+  source: ({ source }) => source,
+  action: ({ action }) => action,
+  objectKind: ({ object }) => object.kind,
+  objectId: ({ object }) => object.id,
+  objectName: ({ object }) => object.name,
+  result: ({ result }) => result,
+  details: ({ details }) => JSON.stringify(details),
+};
+
+async function* auditLines(database: Database, accountId: AccountId, filter: AuditFilter) {
+  yield csvLine(Object.keys(columns));
+  let before: number | undefined;
+  for (;;) {
+    const page = { limit: exportPage, ...(before === undefined ? {} : { before }) };
+    const { items } = await auditPage(database, accountId, filter, page);
+    yield items.map((entry) => csvLine(Object.values(columns).map((cell) => cell(entry)))).join("");
+    if (items.length < exportPage) return;
+    before = items.at(-1)!.number;
+  }
+}
