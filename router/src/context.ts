@@ -89,12 +89,13 @@ export async function createRouter(config: RouterConfig): Promise<Router> {
   const refusals = opened.use(openRefusals(database.pool, clock, databaseEvents, { keepDays: config.usageDays }));
   const models = () => [...catalogue.keys()];
   const apiEvents = createApiEvents(log, metrics, refusals);
+  const limiter = new MemoryLimiter(clock);
   const apiTls = config.tls && opened.use(openTlsFiles(config.tls, clock, nodeEvents));
   const api = createApiServer({
     ...(apiTls ? { tls: apiTls } : {}),
     config,
     keys,
-    limiter: new MemoryLimiter(clock),
+    limiter,
     catalogue: () => catalogue,
     place: (request, exclude) =>
       place(request, registry.view(clock.monotonicMs()), clock.monotonicMs(), Math.random, exclude),
@@ -113,7 +114,17 @@ export async function createRouter(config: RouterConfig): Promise<Router> {
       limits: config.limits,
       sessions: createSessions(database, clock),
       handlers: (portalUrl) =>
-        createHandlers({ database, clock, apiUrl, accounts: createAccounts({ database, clock, portalUrl }), models }),
+        createHandlers({
+          database,
+          clock,
+          apiUrl,
+          accounts: createAccounts({ database, clock, portalUrl }),
+          models,
+          catalogue: () => catalogue,
+          limiter,
+          nodes: () => registry.view(clock.monotonicMs()),
+          chat: (chat) => api.chat(chat),
+        }),
       clock,
       events: apiEvents,
     }),

@@ -12,8 +12,10 @@ import type { Role } from "../src/db/schema.ts";
 import { cookieName } from "../src/portal/api-request.ts";
 import { contract } from "../src/portal/contract.ts";
 import type { Route } from "../src/portal/contract/route.ts";
-import { createHandlers } from "../src/portal/handlers.ts";
+import { createHandlers, type HandlerDeps } from "../src/portal/handlers.ts";
 import { openPortal, type PortalDeps } from "../src/portal/portal-server.ts";
+import { MemoryLimiter } from "../src/limits/memory.ts";
+import { catalogue } from "./api-harness.ts";
 import { startDatabaseServer } from "./database-fixture.ts";
 
 export interface Person {
@@ -49,12 +51,19 @@ export interface PortalRig extends AsyncDisposable {
   fetch(path: string, init?: RequestInit): Promise<Answer>;
 }
 
+export interface PortalParts {
+  readonly clock?: Clock;
+  /** Of the router, behind the portal; absent ones are there and do nothing. */
+  readonly parts?: (database: Database) => Partial<HandlerDeps>;
+}
+
 export const models = ["small-24b", "general-4-31b", "coder-next"];
 
 export async function startPortal({
   clock = systemClock,
+  parts = () => ({}),
   ...more
-}: Partial<PortalDeps> & { readonly clock?: Clock } = {}): Promise<PortalRig> {
+}: Partial<PortalDeps> & PortalParts = {}): Promise<PortalRig> {
   await using opened = new AsyncDisposableStack();
   const server = opened.use(await startDatabaseServer());
   const database = await server.newDatabase();
@@ -68,7 +77,19 @@ export async function startPortal({
       apiUrl,
       limits: { perIpPerSecond: 0, perIpBurst: 20, trustedProxies: [] },
       sessions,
-      handlers: () => createHandlers({ database, clock, apiUrl, accounts, models: () => models }),
+      handlers: () =>
+        createHandlers({
+          database,
+          clock,
+          apiUrl,
+          accounts,
+          models: () => models,
+          catalogue: () => catalogue,
+          limiter: new MemoryLimiter(clock),
+          nodes: () => [],
+          chat: () => Promise.reject(new Error("no API behind this portal")),
+          ...parts(database),
+        }),
       clock,
       events: { requestFailed: (_id, error) => void failures.push(error) },
       ...more,

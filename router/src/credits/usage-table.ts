@@ -30,7 +30,8 @@ export interface UsageTableWish {
   readonly to?: string;
   readonly model?: string;
   readonly keyId?: KeyId;
-  readonly userId?: UserId;
+  /** Of these alone. */
+  readonly userIds?: readonly UserId[];
   /** Part of a model's, key's or user's name. */
   readonly search?: string;
   /** By default days in their order, anything else by credits, the most first. */
@@ -111,12 +112,12 @@ export async function usageQuery(
 ): Promise<UsageQuery> {
   const nowMs = clock.now();
   const { from, to, period } = await spanOf(database, accountId, wish, nowMs);
-  const { model = null, keyId = null, userId = null, search = null } = wish;
+  const { model = null, keyId = null, userIds = null, search = null } = wish;
   const periodStart = period ? instantText(period.startMs) : null;
   return {
     text: namedSql(wish.by),
     order: orderOf(wish),
-    values: [accountId, from, to, periodStart, model, keyId, userId, search],
+    values: [accountId, from, to, periodStart, model, keyId, userIds, search],
     span: { from, to, periodStart, periodEnd: period ? instantText(period.endMs) : null, asOf: instantText(nowMs) },
   };
 }
@@ -139,7 +140,7 @@ function namedSql(by: readonly UsagePart[]): string {
         sum(completion_tokens)::bigint as completion, sum(credits)::bigint as credits
       from usage_days
       where account_id = $1 and day between $2 and $3 and ($4::timestamptz is null or period_start = $4)
-        and ($5::text is null or model = $5) and ($6::uuid is null or key_id = $6) and ($7::uuid is null or user_id = $7)
+        and ($5::text is null or model = $5) and ($6::uuid is null or key_id = $6) and ($7::uuid[] is null or user_id = any($7))
       group by ${columns.join(", ")}
     ), named as (
       select s.day::text as day, s.model, s.key_id::text as "keyId", s.user_id::text as "userId", k.name as "keyName",

@@ -1,0 +1,60 @@
+/** Notices: an event and its facts each; the sentences are the page's. Members see those about themselves and the account. */
+import { Type, type TSchema } from "typebox";
+import { count, credits, everybody, id, instant, object, orNull, type Routes } from "./route.ts";
+
+const status = orNull(Type.Enum(["Beta", "Verfügbar", "Auslaufend", "Demnächst"]));
+
+function notice<const K extends readonly [string, ...string[]], F extends Record<string, TSchema>>(kinds: K, facts: F) {
+  return object({
+    id,
+    kind: Type.Enum([...kinds] as [...K]),
+    at: instant,
+    read: Type.Boolean(),
+    user: orNull(object({ id, email: Type.String() })),
+    key: orNull(object({ id, name: Type.String(), lastFour: Type.String() })),
+    facts: object(facts),
+  });
+}
+
+const notices = [
+  notice(["quota-75", "quota-90", "quota-100"], { package: Type.String(), quota: credits, periodEnd: instant }),
+  notice(["key-limit", "user-limit"], { limit: credits, periodEnd: instant }),
+  notice(["key-expiring"], { expiresAt: instant }),
+  notice(["trial-ending"], { endsAt: instant }),
+  notice(["model-status"], { model: Type.String(), from: status, to: status }),
+  notice(["model-factor"], {
+    model: Type.String(),
+    from: credits,
+    to: credits,
+    coming: Type.Array(object({ validFrom: instant, factor: credits })),
+  }),
+];
+
+export const noticesContract = {
+  listNotices: {
+    method: "GET",
+    path: "/notices",
+    summary: "Notices, the youngest first, and how many are unread",
+    roles: everybody,
+    query: object({
+      page: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000 })),
+      pageSize: Type.Optional(Type.Integer({ minimum: 1, maximum: 200 })),
+      unread: Type.Optional(Type.Boolean()),
+    }),
+    reply: object({
+      items: Type.Array(Type.Union(notices)),
+      total: count,
+      page: count,
+      pageSize: count,
+      unread: count,
+    }),
+  },
+  readNotices: {
+    method: "POST",
+    path: "/notices/read",
+    summary: "Marks notices as read by this user: those named, or all",
+    roles: everybody,
+    body: object({ ids: Type.Optional(Type.Array(id, { maxItems: 200 })) }),
+    reply: object({ unread: count }),
+  },
+} as const satisfies Routes;

@@ -1,0 +1,139 @@
+/** How an account stands, what used its credits, and what was refused. Members see their own. */
+import { Type } from "typebox";
+import { count, credits, day, everybody, id, instant, object, orNull, pageQuery, type Routes } from "./route.ts";
+
+const sums = { requests: count, promptTokens: count, completionTokens: count, totalTokens: count, credits };
+
+const filters = {
+  from: Type.Optional(day),
+  to: Type.Optional(day),
+  by: Type.Optional(
+    Type.String({
+      pattern: "^(day|model|key|user)(,(day|model|key|user)){0,3}$",
+      description: "What a row is about: any of day, model, key and user, separated by commas. Otherwise day.",
+    }),
+  ),
+  model: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+  keyId: Type.Optional(id),
+  userId: Type.Optional(id),
+};
+const sort = Type.Enum([
+  "credits",
+  "requests",
+  "promptTokens",
+  "completionTokens",
+  "totalTokens",
+  "day",
+  "model",
+  "key",
+  "user",
+]);
+
+const row = object({
+  day: Type.Optional(day),
+  model: Type.Optional(Type.String()),
+  key: Type.Optional(
+    object({
+      id,
+      kind: Type.Enum(["api", "test-chat"]),
+      name: orNull(Type.String()),
+      lastFour: orNull(Type.String()),
+      userEmail: orNull(Type.String()),
+    }),
+  ),
+  user: Type.Optional(object({ id, email: orNull(Type.String()) })),
+  ...sums,
+});
+
+export const usageContract = {
+  showCredits: {
+    method: "GET",
+    path: "/credits",
+    summary:
+      "Quota, what is left of it and for how long, requests of the last minute and at the moment, one's own limit",
+    roles: everybody,
+    reply: object({
+      asOf: instant,
+      package: orNull(Type.Enum(["Starter", "Pro", "Business", "Business Plus"])),
+      periodStart: orNull(instant),
+      periodEnd: orNull(instant),
+      quota: orNull(credits),
+      used: orNull(credits),
+      remaining: orNull(Type.String({ description: "Below zero where single requests passed beyond the quota." })),
+      exhaustedUntil: orNull(instant),
+      forecast: orNull(
+        object(
+          {
+            perDay: credits,
+            until: orNull(instant),
+          },
+          {
+            description:
+              "At the pace of the last 7 days. `until` null: the quota lasts to the end of the period. null: not known.",
+          },
+        ),
+      ),
+      rate: object({ lastMinute: count, perMinute: orNull(count), parallel: count, parallelMax: orNull(count) }),
+      own: object({
+        used: orNull(credits),
+        limit: orNull(credits),
+        remaining: orNull(Type.String()),
+        reachedUntil: orNull(instant),
+      }),
+    }),
+  },
+  showUsage: {
+    method: "GET",
+    path: "/usage",
+    summary: "Requests, tokens and credits of German days or of the billing period, by any of day, model, key and user",
+    roles: everybody,
+    query: pageQuery(sort, filters),
+    reply: object({
+      by: Type.Array(Type.Enum(["day", "model", "key", "user"])),
+      from: day,
+      to: day,
+      periodStart: orNull(instant),
+      periodEnd: orNull(instant),
+      asOf: instant,
+      totals: object(sums, { description: "Of all rows that the filters let through, on every page." }),
+      items: Type.Array(row),
+      total: count,
+      page: count,
+      pageSize: count,
+    }),
+  },
+  exportUsage: {
+    method: "GET",
+    path: "/usage.csv",
+    summary: "The same rows, all of them, as CSV",
+    roles: everybody,
+    query: object({
+      search: Type.Optional(Type.String({ maxLength: 200 })),
+      sort: Type.Optional(sort),
+      order: Type.Optional(Type.Enum(["asc", "desc"])),
+      ...filters,
+    }),
+    stream: "text/csv",
+  },
+  showRefusals: {
+    method: "GET",
+    path: "/refusals",
+    summary: "Refused requests of the last 24 hours, or of German days, by code, with what helps",
+    roles: everybody,
+    query: object({ from: Type.Optional(day), to: Type.Optional(day) }),
+    reply: object({
+      since: instant,
+      asOf: instant,
+      total: count,
+      codes: Type.Array(
+        object({
+          code: Type.String(),
+          status: count,
+          advice: Type.String({ description: "A word for what helps; the sentence is the page's." }),
+          count,
+          keys: Type.Array(object({ keyId: id, count })),
+        }),
+      ),
+    }),
+  },
+} as const satisfies Routes;

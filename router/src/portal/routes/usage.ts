@@ -1,0 +1,93 @@
+/** How an account stands, its usage as rows and as CSV, and its refusals. */
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { Clock } from "@weiche/shared/clock.ts";
+import { asId, type KeyId, type UserId } from "@weiche/shared/ids.ts";
+import type { Session } from "../../access/session.ts";
+import { viewCredits } from "../../credits/credits-view.ts";
+import { reportRefusals } from "../../credits/refusal-report.ts";
+import { createUsageExport } from "../../credits/usage-csv.ts";
+import type { UsagePart } from "../../credits/usage-parts.ts";
+import { readUsageTable, type UsageTableWish } from "../../credits/usage-table.ts";
+import type { Database } from "../../db/database.ts";
+import type { Limiter } from "../../limits/limiter.ts";
+import { PortalError } from "../api-error.ts";
+import type { Handlers } from "../api-routes.ts";
+import { pageWindow, type Part } from "../contract/route.ts";
+import type { usageContract } from "../contract/usage.ts";
+
+export interface UsageRouteDeps {
+  readonly database: Database;
+  readonly limiter: Pick<Limiter, "use">;
+  readonly clock: Clock;
+}
+
+export function usageHandlers({ database, limiter, clock }: UsageRouteDeps): Handlers<typeof usageContract> {
+  const usageExport = createUsageExport(database, clock);
+  return {
+    showCredits: ({ session: { user } }) => viewCredits(database, limiter, clock, user.accountId, user.id),
+
+    async showUsage({ session, query }) {
+      const { page, pageSize, ...window } = pageWindow(query);
+      const { rows, ...table } = await readUsageTable(
+        database,
+        clock,
+        session.user.accountId,
+        wishOf(session, query),
+        window,
+      );
+      return { ...table, items: rows, page, pageSize };
+    },
+
+    async exportUsage({ session, query, takeOver }) {
+      const { fileName, lines } = await usageExport.open(session.user.accountId, wishOf(session, query));
+      const head = await lines.next(); // what is refused is refused with a status
+      const { response } = takeOver();
+      response.writeHead(200, {
+        "content-type": "text/csv; charset=utf-8",
+        "content-disposition": `attachment; filename="${fileName}"`,
+      });
+      response.write(head.value!);
+      await pipeline(Readable.from(lines), response);
+    },
+
+    showRefusals({ session: { user }, query }) {
+      checkDays(query);
+      const own = user.role === "member" ? { userId: user.id } : {};
+      return reportRefusals(database.pool, clock, user.accountId, { ...query, ...own });
+    },
+  };
+}
+
+/** To a member the usage of others does not exist. */
+function wishOf({ user }: Session, query: Part<(typeof usageContract)["exportUsage"], "query">): UsageTableWish {
+  checkDays(query);
+  const { by = "day", keyId, userId, ...more } = query;
+  const asked = userId === undefined ? undefined : [asId<UserId>(userId)];
+  const seen = user.role === "member" ? (asked ?? [user.id]).filter((id) => id === user.id) : asked;
+  const { page: _page, pageSize: _size, ...filters } = more as typeof more & { page?: number; pageSize?: number };
+  return {
+    ...filters,
+    by: [...new Set(by.split(",") as UsagePart[])],
+    ...(keyId === undefined ? {} : { keyId: asId<KeyId>(keyId) }),
+    ...(seen === undefined ? {} : { userIds: seen }),
+  };
+}
+
+function checkDays({ from, to }: { readonly from?: string; readonly to?: string }): void {
+  for (const [param, text] of Object.entries({ from, to })) if (text !== undefined && !isDay(text)) throw wrong(param);
+  if (from !== undefined && to !== undefined && from > to) throw wrong("to", "too_small");
+}
+
+function isDay(text: string): boolean {
+  try {
+    Temporal.PlainDate.from(text, { overflow: "reject" });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function wrong(param: string, code = "malformed"): PortalError {
+  return new PortalError("invalid", `Not accepted: ${param}.`, { details: [{ param, code }] });
+}
