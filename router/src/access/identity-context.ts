@@ -1,13 +1,13 @@
 /** What the parts of signing in are made from. */
 import type { AccountsContext } from "../accounts/accounts-context.ts";
-import type { Mail, MailEvents } from "../mail/mail.ts";
+import type { Mail } from "../mail/mail.ts";
 import type { LoginThrottle } from "./login-throttle.ts";
 import type { PasswordHashing } from "./password-hashing.ts";
 
 export interface IdentityContext extends AccountsContext {
   readonly hashing: PasswordHashing;
   readonly throttle: LoginThrottle;
-  readonly events: IdentityEvents;
+  readonly events: Pick<IdentityEvents, "loginFinished">;
   /** Absent: links are shown to whoever makes them, and nobody gets one by mail. */
   readonly mail?: Pick<Mail, "send">;
   /** Whether anybody may open an account. */
@@ -23,7 +23,7 @@ export type LoginOutcome =
   | "throttled"
   | "overloaded";
 
-export interface IdentityEvents extends MailEvents {
+export interface IdentityEvents {
   /** Somebody proved to be who they are, or did not. */
   loginFinished(outcome: LoginOutcome): void;
   /** What is over could not be deleted; it opens no door all the same. */

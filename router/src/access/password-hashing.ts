@@ -4,6 +4,7 @@
  */
 import { argon2, randomBytes, timingSafeEqual } from "node:crypto";
 import { ApiError } from "@weiche/shared/errors.ts";
+import { fewAtOnce } from "./few-at-once.ts";
 
 export interface HashCost {
   readonly memoryKib: number;
@@ -27,7 +28,10 @@ const parallelism = 1;
 const pattern = /^\$argon2id\$v=19\$m=(\d{1,8}),t=(\d{1,3}),p=1\$([A-Za-z0-9+/]{22,86})\$([A-Za-z0-9+/]{43,86})$/;
 
 export function createPasswordHashing(cost: HashCost = today): PasswordHashing {
-  const slots = createSlots();
+  const slots = fewAtOnce(atOnceMax, waitingMax, () => {
+    const message = "Too many people are signing in at the same time.";
+    return new ApiError("overloaded", message, { retryAfterSeconds: 5 });
+  });
   const prefix = `$argon2id$v=19$m=${cost.memoryKib},t=${cost.passes},p=${parallelism}$`;
   /** Of no password. */
   const decoy = `${prefix}${unpadded(randomBytes(saltBytes))}$${unpadded(randomBytes(tagBytes))}`;
@@ -67,25 +71,4 @@ function derive(password: string, nonce: Buffer, tagLength: number, { memoryKib,
 
 function unpadded(bytes: Buffer): string {
   return bytes.toString("base64").replace(/=+$/, "");
-}
-
-/** Few at once, some in line, the rest refused. */
-function createSlots() {
-  const waiting: (() => void)[] = [];
-  let running = 0;
-  return {
-    async run<T>(work: () => Promise<T>): Promise<T> {
-      if (running < atOnceMax) running++;
-      else if (waiting.length < waitingMax) await new Promise<void>((resolve) => waiting.push(resolve));
-      else
-        throw new ApiError("overloaded", "Too many people are signing in at the same time.", { retryAfterSeconds: 5 });
-      try {
-        return await work();
-      } finally {
-        const next = waiting.shift();
-        if (next) next();
-        else running--;
-      }
-    },
-  };
 }

@@ -1,0 +1,74 @@
+import { argon2Sync } from "node:crypto";
+import { expect, test } from "vitest";
+import { createPasswordHashing } from "./password-hashing.ts";
+import { goodPassword, normalPassword } from "./password-rules.ts";
+
+const cheap = { memoryKib: 8, passes: 1 };
+const hashing = createPasswordHashing(cheap);
+
+test("today's hashes are argon2id with 64 MiB, three passes and one lane", async () => {
+  const stored = await createPasswordHashing().hash("correct horse battery");
+  const [, name, version, cost, salt, tag] = stored.split("$");
+  expect([name, version, cost]).toEqual(["argon2id", "v=19", "m=65536,t=3,p=1"]);
+  const nonce = Buffer.from(salt!, "base64");
+  const parameters = { nonce, parallelism: 1, tagLength: 32, memory: 65536, passes: 3 };
+  const again = argon2Sync("argon2id", { message: "correct horse battery", ...parameters });
+  expect(tag).toBe(again.toString("base64").replace(/=+$/, ""));
+});
+
+test("a password is right against its own hash alone, and each hash has its own salt", async () => {
+  const stored = await hashing.hash("correct horse battery");
+  expect(await hashing.hash("correct horse battery")).not.toBe(stored);
+  expect(await hashing.verify(stored, "correct horse battery")).toBe(true);
+  expect(await hashing.verify(stored, "correct horse batterz")).toBe(false);
+  expect(await hashing.verify(undefined, "correct horse battery")).toBe(false);
+});
+
+test("a hash of another cost is still read, and known as outdated", async () => {
+  const stored = await createPasswordHashing({ memoryKib: 16, passes: 2 }).hash("correct horse battery");
+  expect(await hashing.verify(stored, "correct horse battery")).toBe(true);
+  expect(hashing.isOutdated(stored)).toBe(true);
+  expect(hashing.isOutdated(await hashing.hash("correct horse battery"))).toBe(false);
+});
+
+test.each(["", "$argon2id$v=19$m=8,t=1,p=1$c2FsdA$", "plain", "$argon2i$v=19$m=8,t=1,p=1$AAAA$AAAA"])(
+  "a stored hash like %j is a bug, not a password",
+  async (stored) => {
+    await expect(hashing.verify(stored, "x")).rejects.toThrow("unreadable");
+  },
+);
+
+test("four at once, some wait, the rest are refused; afterwards everybody is served again", async () => {
+  const slow = createPasswordHashing({ memoryKib: 1024, passes: 1 });
+  const outcomes = await Promise.allSettled(Array.from({ length: 50 }, () => slow.hash("correct horse battery")));
+  const refused = outcomes.filter((outcome) => outcome.status === "rejected");
+  expect(refused.length).toBe(50 - 4 - 32);
+  for (const { reason } of refused) expect(reason).toMatchObject({ kind: "overloaded", retryAfterSeconds: 5 });
+  await expect(slow.hash("correct horse battery")).resolves.toMatch(/^\$argon2id/);
+});
+
+test("the same letters are the same password, however they are composed", () => {
+  expect(normalPassword("u\u0308ber")).toBe("\u00fcber");
+});
+
+const outcomeOf = (password: string) => {
+  try {
+    return goodPassword(password) === password ? "taken" : "changed";
+  } catch (error) {
+    return (error as Error).message;
+  }
+};
+
+test.each([
+  ["elevenchars", "at least 12 characters"],
+  ["twelve chars", "taken"],
+  ["😀".repeat(11), "at least 12 characters"],
+  ["😀".repeat(12), "taken"],
+  ["e\u0301".repeat(11), "at least 12 characters"],
+  ["e\u0301".repeat(12), "changed"],
+  ["x".repeat(1024), "taken"],
+  ["x".repeat(1025), "at most 1024 bytes"],
+  ["ß".repeat(513), "at most 1024 bytes"],
+])("%j as a password: %s", (password, outcome) => {
+  expect(outcomeOf(password)).toContain(outcome);
+});

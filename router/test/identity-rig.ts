@@ -1,0 +1,94 @@
+/** Signing in on a database of its own, on virtual time, with cheap hashes and a mailbox in place of the SMTP server. */
+import type { PoolClient } from "pg";
+import { type AccountId, type UserId } from "@weiche/shared/ids.ts";
+import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
+import { createIdentity, type Identity } from "../src/access/identity.ts";
+import type { IdentityContext, LoginOutcome } from "../src/access/identity-context.ts";
+import { createLoginThrottle } from "../src/access/login-throttle.ts";
+import { createPasswordHashing, type HashCost } from "../src/access/password-hashing.ts";
+import { createAccounts, type Accounts } from "../src/accounts/accounts.ts";
+import type { Database } from "../src/db/database.ts";
+import type { Letter } from "../src/mail/letters.ts";
+
+export const startMs = Date.parse("2026-11-14T10:30:00Z");
+export const password = "correct horse battery";
+export const here = { source: "192.0.2.7", agent: "a browser" };
+export const elsewhere = { source: "198.51.100.9", agent: "another browser" };
+
+export interface IdentityRig {
+  readonly clock: VirtualClock;
+  readonly database: Database;
+  readonly accounts: Accounts;
+  readonly context: IdentityContext;
+  readonly identity: Identity;
+  readonly logins: LoginOutcome[];
+  readonly letters: ({ readonly to: string } & Letter)[];
+  /** Hashes and statements since they were last looked at. */
+  spent(): { readonly hashes: number; readonly statements: number };
+  /** An account whose Owner has joined. */
+  newAccount(email: string): Promise<{ readonly accountId: AccountId; readonly userId: UserId }>;
+  /** A member of it who has joined. */
+  newUser(accountId: AccountId, email: string, role?: "admin" | "member"): Promise<UserId>;
+}
+
+export interface RigOptions {
+  readonly cost?: HashCost;
+  readonly mail?: boolean;
+  readonly registration?: "open" | "closed";
+}
+
+export function openIdentityRig(database: Database, options: RigOptions = {}): IdentityRig {
+  const clock = new VirtualClock(startMs);
+  const count = { hashes: 0, statements: 0 };
+  const connection = (client: PoolClient) => {
+    const query = client.query.bind(client) as (...args: unknown[]) => unknown;
+    Object.assign(client, { query: (...args: unknown[]) => (count.statements++, query(...args)) });
+  };
+  database.pool.on("connect", connection);
+  const real = createPasswordHashing(options.cost ?? { memoryKib: 8, passes: 1 });
+  const logins: LoginOutcome[] = [];
+  const letters: ({ to: string } & Letter)[] = [];
+  const context: IdentityContext = {
+    database,
+    clock,
+    portalUrl: "https://portal.example",
+    registration: options.registration ?? "closed",
+    hashing: {
+      hash: (text) => (count.hashes++, real.hash(text)),
+      verify: (stored, text) => (count.hashes++, real.verify(stored, text)),
+      isOutdated: real.isOutdated,
+    },
+    throttle: createLoginThrottle(database, clock),
+    events: { loginFinished: (outcome) => void logins.push(outcome) },
+    ...(options.mail ? { mail: { send: (to, letter) => Promise.resolve(letters.push({ to, ...letter }) > 0) } } : {}),
+  };
+  const accounts = createAccounts(context);
+  const identity = createIdentity(context);
+  const join = async (url: string) =>
+    (await identity.invitations.accept({ token: tokenOf(url), password }, here)).session.user;
+  return {
+    clock,
+    database,
+    accounts,
+    context,
+    identity,
+    logins,
+    letters,
+    spent() {
+      const spent = { ...count };
+      Object.assign(count, { hashes: 0, statements: 0 });
+      return spent;
+    },
+    async newAccount(email) {
+      const { id, invitationUrl } = await accounts.create({ name: "ACME", ownerEmail: email });
+      return { accountId: id, userId: (await join(invitationUrl)).id };
+    },
+    async newUser(accountId, email, role = "member") {
+      return (await join((await accounts.users.create({ accountId, email, role })).invitationUrl)).id;
+    },
+  };
+}
+
+export function tokenOf(url: string | null): string {
+  return new URL(url!).hash.slice(1);
+}
