@@ -5,7 +5,7 @@ import type { EngineLife } from "./engines/engine-life.ts";
 import type { DialectLifecycles, EngineMetrics } from "./engines/dialect-lifecycle.ts";
 import type { Metrics } from "./metrics.ts";
 import type { GpuReader, GpuReading } from "./report/gpu.ts";
-import { readHost, type HostReading } from "./report/host.ts";
+import { HostReader, type HostReading } from "./report/host.ts";
 import type { RouterState } from "./report/router-links.ts";
 import type { AwakeEngine, SlotView } from "./slots/slot-view.ts";
 import type { Outbox } from "./usage/outbox.ts";
@@ -35,6 +35,7 @@ export class Telemetry implements Disposable {
   gpus: readonly GpuReading[] | undefined;
   engines: ReadonlyMap<SlotName, EngineMetrics> = new Map();
   readonly #parts: TelemetryParts;
+  readonly #hostReader = new HostReader();
   readonly #timers: readonly Timer[];
 
   constructor(parts: TelemetryParts) {
@@ -51,8 +52,8 @@ export class Telemetry implements Disposable {
   }
 
   async #measure(): Promise<void> {
-    const [host, gpus, engines] = await Promise.all([readHost(), this.#parts.gpuReader.readGpus(), this.#engines()]);
-    this.host = host;
+    this.host = this.#hostReader.read();
+    const [gpus, engines] = await Promise.all([this.#parts.gpuReader.readGpus(), this.#engines()]);
     this.gpus = gpus;
     this.engines = engines;
   }

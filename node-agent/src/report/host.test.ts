@@ -1,11 +1,21 @@
 import { totalmem } from "node:os";
 import { expect, test } from "vitest";
-import { readHost } from "./host.ts";
+import { HostReader } from "./host.ts";
 
-test("the host tells its use of processors as a share, and its memory in bytes", async () => {
-  const reading = await readHost();
-  expect(reading.cpuUse).toBeGreaterThanOrEqual(0);
-  expect(reading.cpuUse).toBeLessThanOrEqual(1);
-  expect(reading.memoryTotalBytes).toBe(totalmem());
-  expect(reading.memoryAvailableBytes).toBeLessThan(totalmem());
+test("the host tells its use of processors as a share, and its memory in bytes", () => {
+  const reader = new HostReader();
+  reader.read();
+  const startedMs = performance.now();
+  while (performance.now() - startedMs < 50);
+  const { cpuUse, memoryTotalBytes, memoryAvailableBytes } = reader.read();
+  expect(cpuUse).toBeGreaterThan(0);
+  expect(cpuUse).toBeLessThanOrEqual(1);
+  expect(memoryTotalBytes).toBe(totalmem());
+  expect(memoryAvailableBytes).toBeGreaterThan(0);
+  expect(memoryAvailableBytes).toBeLessThan(totalmem());
+});
+
+test("between two readings of one moment the use is unknown", () => {
+  const reader = new HostReader();
+  expect(Array.from({ length: 20 }, () => reader.read().cpuUse)).toContain(undefined);
 });

@@ -1,5 +1,5 @@
 /** What the host measures of itself. What cannot be read is absent, never 0. */
-import { currentLoad, mem } from "systeminformation";
+import { cpus, freemem, totalmem } from "node:os";
 
 export interface HostReading {
   /** 0 to 1, over all cores, since the reading before. */
@@ -9,11 +9,33 @@ export interface HostReading {
   readonly memoryAvailableBytes?: number;
 }
 
-export async function readHost(): Promise<HostReading> {
-  const [load, memory] = await Promise.all([currentLoad().catch(() => undefined), mem().catch(() => undefined)]);
-  return {
-    cpuUse: load && Number.isFinite(load.currentLoad) ? load.currentLoad / 100 : undefined,
-    memoryTotalBytes: memory?.total || undefined,
-    memoryAvailableBytes: memory?.available || undefined,
-  };
+/** Milliseconds since the host started, over all cores. */
+interface CpuTimes {
+  readonly busy: number;
+  readonly all: number;
+}
+
+export class HostReader {
+  #before: CpuTimes = { busy: 0, all: 0 };
+
+  read(): HostReading {
+    const now = cpuTimes();
+    const { busy, all } = this.#before;
+    this.#before = now;
+    return {
+      ...(now.all > all ? { cpuUse: (now.busy - busy) / (now.all - all) } : {}),
+      memoryTotalBytes: totalmem(),
+      memoryAvailableBytes: freemem(),
+    };
+  }
+}
+
+function cpuTimes(): CpuTimes {
+  const times = { busy: 0, all: 0 };
+  for (const { times: of } of cpus()) {
+    const busy = of.user + of.nice + of.sys + of.irq;
+    times.busy += busy;
+    times.all += busy + of.idle;
+  }
+  return times;
 }
