@@ -1,6 +1,6 @@
 /** Both ends of the data connections in one process, and what tests do with them. */
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import type { ServerHttp2Stream } from "node:http2";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -175,6 +175,25 @@ export class Certificates implements Disposable {
 
   node(name: string, env: Readonly<Record<string, string>> = {}): TlsPaths {
     this.make(["node", name], env);
+    return this.paths(`node-${name}`);
+  }
+
+  /** Writes a node's certificate anew, with an end to the second: the script counts in days. */
+  endAt(name: string, until: Date): TlsPaths {
+    const { cert, key } = this.paths(`node-${name}`);
+    const file = (end: string) => join(this.directory, `short-lived${end}`);
+    const stamp = until.toISOString().replace(/\.\d+/, "").replace(/[-:T]/g, "");
+    writeFileSync(file(".txt"), "");
+    writeFileSync(
+      file(".cnf"),
+      `[ca]\ndefault_ca = ours\n[ours]\ndatabase = ${file(".txt")}\nnew_certs_dir = ${this.directory}\nrand_serial = yes\n` +
+        `default_md = sha256\npolicy = any\nx509_extensions = node\n[any]\ncommonName = supplied\n[node]\nsubjectAltName = DNS:${name}\n`,
+    );
+    const openssl = (...args: readonly string[]) => execFileSync("openssl", args, { stdio: "pipe" });
+    openssl("req", "-new", "-key", key, "-subj", `/CN=${name}`, "-out", file(".csr"));
+    const [ca, caKey] = ["pem", "key"].map((end) => join(this.directory, `ca.${end}`));
+    const signed = ["-cert", ca!, "-keyfile", caKey!, "-in", file(".csr"), "-out", cert];
+    openssl("ca", "-batch", "-notext", "-config", file(".cnf"), "-enddate", stamp, ...signed);
     return this.paths(`node-${name}`);
   }
 

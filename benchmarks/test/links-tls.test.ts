@@ -5,6 +5,7 @@ import { connect } from "node:tls";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { StreamHandler } from "@weiche/node-agent/src/report/data-link.ts";
 import { StartError } from "@weiche/shared/directory-lock.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { openTlsFiles, type TlsFiles, type TlsFilesEvents, type TlsPaths } from "@weiche/shared/tls-files.ts";
@@ -109,12 +110,7 @@ test("a new certificate of the node moves its sessions, and what runs on the old
   await using agent = openWholeAgent([addressOf(router)], {
     tls,
     node: "renewed",
-    handle: (stream) => {
-      streams.push(stream);
-      stream.respond({ ":status": 200 }, { waitForTrailers: true });
-      stream.on("wantTrailers", () => stream.sendTrailers({ "x-weiche-end": "complete" }));
-      stream.write("begun ");
-    },
+    handle: beginning(streams),
   });
   await reachable(router);
   const send = () => router.data.send("renewed" as typeof node, requestOf(), new AbortController().signal);
@@ -131,6 +127,63 @@ test("a new certificate of the node moves its sessions, and what runs on the old
   expect(await text(next.body)).toBe("begun done");
   expect([answer.ending(), next.ending()]).toEqual(["complete", "complete"]);
   await expect.poll(() => agent.links.states()[0]!.dataSessions).toBe(1);
+});
+
+describe("a certificate that expires while answers run", () => {
+  const lifeMs = 6_000;
+  const renewed = "renewed-in-time" as typeof node;
+  const forgotten = "forgotten" as typeof node;
+
+  test("ends none of them; the node that has a new one is linked anew before, the other one gets nothing new", async () => {
+    const clock = new VirtualClock();
+    const endsMs = Date.now() + lifeMs;
+    for (const name of [renewed, forgotten]) ours.node(name);
+    const [paths] = [renewed, forgotten].map((name) => ours.endAt(name, new Date(endsMs)));
+    using tls = openTlsFiles(paths!, clock, recorder<TlsFilesEvents>().events);
+    await using router = await openWholeRouter({ tls: routerTls });
+    const streams: ServerHttp2Stream[] = [];
+    const handle = beginning(streams);
+    await using agent = openWholeAgent([addressOf(router)], { tls, node: renewed, handle });
+    const late = openWholeAgent([addressOf(router)], {
+      tls: ours.open(ours.paths(`node-${forgotten}`)),
+      node: forgotten,
+      handle,
+    });
+    await using _late = late;
+    const isReachable = (name: string) =>
+      router.registry.view(performance.now()).some((one) => one.node === name && one.reachable);
+    const told = (name: string) => router.told.filter(([, of]) => of === name).map(([event]) => event);
+    const send = (name: typeof node) => router.data.send(name, requestOf(), new AbortController().signal);
+    for (const name of [renewed, forgotten]) await expect.poll(() => isReachable(name), { timeout: lifeMs }).toBe(true);
+    const [outlived, lost] = await Promise.all([send(renewed), send(forgotten)]);
+
+    let unreachable = 0;
+    const watch = setInterval(() => (unreachable += isReachable(renewed) ? 0 : 1), 1);
+    ours.node(renewed);
+    await clock.advanceAsync(5_000);
+    await expect.poll(() => told(renewed), { timeout: 10_000 }).toContain("nodeUnlinked");
+    clearInterval(watch);
+    expect(unreachable).toBe(0);
+    expect(router.told).toContainEqual(["nodeUnlinked", renewed, "replaced"]);
+    expect(told(renewed).filter((event) => event === "nodeLinked")).toHaveLength(2);
+    expect(agent.told.map(([event]) => event)).not.toContain("routerLinkDown");
+    expect([...agent.channels.keys()]).toEqual(["router-1"]);
+
+    await expect.poll(() => Date.now() > endsMs + 1_000, { timeout: lifeMs + 5_000, interval: 100 }).toBe(true);
+    expect(streams.map(({ closed }) => closed)).toEqual([false, false]);
+    await late.links.close();
+    expect(lost.ending()).not.toBe("complete");
+    await using gone = openWholeAgent([addressOf(router)], {
+      tls: ours.open(ours.paths(`node-${forgotten}`)),
+      node: forgotten,
+    });
+    await expect.poll(() => gone.told.flat().join(" "), { timeout: 10_000 }).toMatch(/routerLinkFailed/);
+    await expect.poll(() => router.told).toContainEqual(["nodeRefused", "tls", "CERT_HAS_EXPIRED"]);
+    expect(isReachable(renewed)).toBe(true);
+    for (const stream of streams) stream.end("done");
+    expect(await text(outlived.body)).toBe("begun done");
+    expect(outlived.ending()).toBe("complete");
+  });
 });
 
 test("a new certificate of the router is shown to new connections, on both ports, while old ones go on", async () => {
@@ -178,6 +231,16 @@ describe("certificate files", () => {
     expect(() => open(good)).toThrow(/anyone on this host may read the key/);
   });
 });
+
+/** Answers with a first chunk, and leaves the end to the test. */
+function beginning(streams: ServerHttp2Stream[]): StreamHandler {
+  return (stream) => {
+    streams.push(stream);
+    stream.respond({ ":status": 200 }, { waitForTrailers: true });
+    stream.on("wantTrailers", () => stream.sendTrailers({ "x-weiche-end": "complete" }));
+    stream.write("begun ");
+  };
+}
 
 /** Certificate and key of the one, trusting the authority of the other. */
 function mixed(paths: TlsPaths, trusted: Certificates): TlsFiles {

@@ -8,15 +8,23 @@ const answerMsMax = 2_800;
 /** If it was this process that stood still, the answer is waiting to be read: it gets a turn of the event loop. */
 const graceMs = 200;
 
-/** Pings until the session closes; calls `lost` at most once. The caller then destroys session and socket. */
+/**
+ * For the socket's TCP keep-alive. Node.js sends no pings on a session that is closing, and what runs on it may take ten
+ * minutes to end: until then the kernel asks, each second after this, and gives up after ten.
+ */
+export const keepAliveDelayMs = 1_000;
+
+/** Pings until the session closes or takes no more streams; calls `lost` at most once. The caller destroys the socket. */
 export function watchPulse(session: Http2Session, clock: Clock, lost: () => void): void {
   let timer = clock.after(pingEveryMs, beat);
   session.once("close", () => timer.cancel());
 
   function beat(): void {
-    if (session.destroyed) return;
+    if (session.closed || session.destroyed) return;
     timer = clock.after(answerMsMax, () => {
-      timer = clock.after(graceMs, lost);
+      timer = clock.after(graceMs, () => {
+        if (!session.closed) lost();
+      });
     });
     session.ping((error) => {
       if (error || session.destroyed) return;

@@ -6,7 +6,7 @@ import { connect as connectTls } from "node:tls";
 import type { Clock } from "@weiche/shared/clock.ts";
 import type { ListenAddress } from "@weiche/shared/listen.ts";
 import { agentWindowBytes, identityPath, sessionWindowBytes, type NodeIdentity } from "@weiche/shared/node-protocol.ts";
-import { watchPulse } from "@weiche/shared/session-pulse.ts";
+import { keepAliveDelayMs, watchPulse } from "@weiche/shared/session-pulse.ts";
 import type { TlsFiles } from "@weiche/shared/tls-files.ts";
 import type { DataSession, StreamHandler } from "./data-link.ts";
 
@@ -37,6 +37,7 @@ export async function dialDataSession(address: ListenAddress, options: DialOptio
   try {
     await once(socket, tls ? "secureConnect" : "connect");
     socket.setNoDelay(true);
+    socket.setKeepAlive(true, keepAliveDelayMs);
     const session = new DialledSession(socket, options);
     await session.taken;
     return session;

@@ -62,7 +62,9 @@ export async function lookupAll(name: string): Promise<readonly string[]> {
 interface Dialled {
   readonly address: RouterAddress;
   readonly backoff: Backoff;
-  link?: RouterLink;
+  /** Those that are not over: two while a new certificate takes the place of an old one. */
+  readonly links: Set<RouterLink>;
+  newest?: RouterLink;
   /** The router that was found there last. */
   routerId?: string;
   failure?: string;
@@ -80,6 +82,7 @@ export class RouterLinks {
   readonly #stop = new AbortController();
   readonly #loops = new Set<Promise<void>>();
   readonly #unresolved = new Set<string>();
+  readonly #ignoreTls: (() => void) | undefined;
   #resolveTimer: Timer | undefined;
   #resolving: Promise<void> | undefined;
   #reportTimer: Timer | undefined;
@@ -90,6 +93,7 @@ export class RouterLinks {
   constructor(options: RouterLinksOptions) {
     this.#options = options;
     this.#routers = options.routers.map((router) => parseListen(router, "routers"));
+    this.#ignoreTls = options.tls?.onChange(() => this.#renewAll());
     void this.#resolve();
   }
 
@@ -121,10 +125,11 @@ export class RouterLinks {
   /** Ends everything. */
   async close(): Promise<void> {
     this.#stop.abort(new Error("the agent stops"));
+    this.#ignoreTls?.();
     this.#resolveTimer?.cancel();
     this.#reportTimer?.cancel();
     await this.drain(0);
-    const links = [...this.#dialled.values()].flatMap(({ link }) => link ?? []);
+    const links = [...this.#dialled.values()].flatMap((dialled) => [...dialled.links]);
     await Promise.all(links.map((link) => link.close(closeMsMax)));
     await Promise.all(this.#loops);
   }
@@ -166,7 +171,7 @@ export class RouterLinks {
 
   #begin(key: string, address: RouterAddress): void {
     const { clock, random } = this.#options;
-    const dialled: Dialled = { address, backoff: new Backoff(clock, random), isGone: false };
+    const dialled: Dialled = { address, backoff: new Backoff(clock, random), links: new Set(), isGone: false };
     this.#dialled.set(key, dialled);
     const loop = this.#keepLinked(dialled)
       .catch((error) => {
@@ -183,20 +188,40 @@ export class RouterLinks {
     while (!dialled.isGone && !this.#stop.signal.aborted) {
       const isLinkedElsewhere = dialled.routerId !== undefined && this.#live.has(dialled.routerId);
       if (!isLinkedElsewhere) {
-        const link = new RouterLink(dialled.address, this.#options, (message) => this.#take(message, link, dialled));
-        dialled.link = link;
-        this.#ended(link, dialled, await link.ended);
+        this.#dial(dialled);
+        while (dialled.links.size > 0) await Promise.race([...dialled.links].map(({ ended }) => ended));
         void this.#resolve();
       }
       await sleep(this.#options.clock, dialled.backoff.nextMs(), this.#stop.signal);
     }
   }
 
+  #dial(dialled: Dialled): void {
+    const link = new RouterLink(dialled.address, this.#options, (message) => this.#take(message, link, dialled));
+    dialled.newest = link;
+    dialled.links.add(link);
+    void link.ended.then((reason) => this.#ended(link, dialled, reason));
+  }
+
+  /** The certificate has changed: a link that shows the new one is welcomed before the old one ends. */
+  #renewAll(): void {
+    for (const dialled of this.#dialled.values()) if (dialled.links.size > 0) this.#dial(dialled);
+  }
+
+  /** The new certificate was not taken: the link with the old one goes on, and the new one is tried again. */
+  async #renewLater(dialled: Dialled): Promise<void> {
+    const { newest } = dialled;
+    await sleep(this.#options.clock, dialled.backoff.nextMs(), this.#stop.signal);
+    if (dialled.newest === newest && dialled.links.size > 0) this.#dial(dialled);
+  }
+
   #ended(link: RouterLink, dialled: Dialled, reason: string): void {
-    delete dialled.link;
+    dialled.links.delete(link);
+    if (link === dialled.newest && dialled.links.size > 0) void this.#renewLater(dialled).catch(() => {});
     if (link.welcome) {
       this.#down(link);
-      this.#options.events.routerLinkDown(describe(dialled.address), link.routerId, reason);
+      if (!this.#live.has(link.routerId))
+        this.#options.events.routerLinkDown(describe(dialled.address), link.routerId, reason);
     } else if (dialled.failure !== reason) {
       dialled.failure = reason;
       this.#options.events.routerLinkFailed(describe(dialled.address), reason);

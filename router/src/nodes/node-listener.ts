@@ -6,6 +6,7 @@ import type { X509Certificate } from "node:crypto";
 import type { Clock } from "@weiche/shared/clock.ts";
 import type { ListenAddress } from "@weiche/shared/listen.ts";
 import { listenOn } from "@weiche/shared/ops-server.ts";
+import { keepAliveDelayMs } from "@weiche/shared/session-pulse.ts";
 import type { TlsFiles } from "@weiche/shared/tls-files.ts";
 
 export interface NodeListenerOptions {
@@ -26,16 +27,20 @@ export interface NodeListener {
 }
 
 const handshakeMsMax = 10_000;
+const socketOptions = { noDelay: true, keepAlive: true, keepAliveInitialDelay: keepAliveDelayMs };
 
 export async function openNodeListener(options: NodeListenerOptions): Promise<NodeListener> {
   const { listen, what, tls, clock, accept, onTlsRefused } = options;
-  const server = tls ? createSecureServer(tls, accept) : createServer({ noDelay: true }, accept);
+  const server = tls ? createSecureServer(tls, accept) : createServer(socketOptions, accept);
   const sockets = new Set<Socket>();
   server.on("connection", (socket: Socket) => {
     sockets.add(socket);
     socket.once("close", () => sockets.delete(socket));
   });
-  server.on("tlsClientError", (error: Error) => onTlsRefused(error.message));
+  // Of a certificate that was not taken the error itself says no more than that the connection is gone.
+  server.on("tlsClientError", (error: Error, { authorizationError }: TLSSocket) =>
+    onTlsRefused(authorizationError ? String(authorizationError) : error.message),
+  );
   const port = await listenOn(server, listen, what);
   return {
     address: { host: listen.host, port },
@@ -61,7 +66,7 @@ function createSecureServer(tls: TlsFiles, accept: (socket: Socket) => void) {
       rejectUnauthorized: true,
       ALPNProtocols: ["h2"],
       handshakeTimeout: handshakeMsMax,
-      noDelay: true,
+      ...socketOptions,
     },
     accept,
   );

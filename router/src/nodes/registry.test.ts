@@ -40,6 +40,15 @@ describe("a node is reachable", () => {
     expect(look(0).reachable).toBe(false);
   });
 
+  test("without a gap when its agent comes over another link, and not before its first report when the agent is another", () => {
+    registry.linkUp(hello).report(report(), 0);
+    registry.sessionUp(node);
+    registry.linkUp(hello);
+    expect(look(1)).toMatchObject({ reachable: true, slots: [{ name: slot }] });
+    registry.linkUp({ ...hello, bootId: "2" });
+    expect(look(2)).toMatchObject({ reachable: false, slots: [] });
+  });
+
   test("until it has been silent for 3 s, and again with its next report", () => {
     const link = registry.linkUp(hello);
     registry.sessionUp(node);

@@ -89,7 +89,7 @@ export class NodeRegistry {
     this.#isMaintained = isMaintained;
   }
 
-  /** A node has said hello; its link of before, if any, counts no longer. */
+  /** A node has said hello; its link of before counts no longer. What it said last does, unless it has started again. */
   linkUp(hello: NodeHello): NodeLinkEntry {
     const entry = this.#entry(hello.node);
     const link = {
@@ -102,11 +102,9 @@ export class NodeRegistry {
         entry.lostAtMs = nowMs;
       },
     };
+    if (entry.hello?.bootId !== hello.bootId) entry.forget();
     entry.hello = hello;
     entry.link = link;
-    entry.report = undefined;
-    entry.slots = [];
-    entry.reportedAtMs = -Infinity;
     return link;
   }
 
@@ -191,6 +189,12 @@ class NodeEntry implements NodeView {
   look(nowMs: number): NodeView {
     this.reachable = this.link !== undefined && this.dataSessions > 0 && nowMs - this.reportedAtMs <= silentMsMax;
     return this;
+  }
+
+  forget(): void {
+    this.report = undefined;
+    this.slots = [];
+    this.reportedAtMs = -Infinity;
   }
 
   take(report: NodeReport, nowMs: number): void {
