@@ -56,4 +56,252 @@ describe("keys", () => {
     const revoked = await portal.send("POST", `/keys/${fresh.json.key.id}/revoke`, {}, ben);
     expect(revoked.json).toMatchObject({ state: "revoked", reason: "revoked" });
   });
+
+  test("of others: a member sees and changes none, an Admin sees and revokes all, an Owner does everything", async () => {
+    const key = await newKey(ben, "ci");
+    const dan = await portal.newUser(ada, "member");
+    expect((await portal.get("/keys", dan)).json.total).toBe(0);
+    expect((await portal.get(`/keys?userId=${ben.id}`, dan)).json.total).toBe(0);
+    for (const [method, path] of [
+      ["GET", ""],
+      ["PATCH", ""],
+      ["POST", "/regenerate"],
+      ["POST", "/revoke"],
+    ] as const) {
+      const body = method === "PATCH" ? { name: "mine" } : {};
+      const answer =
+        method === "GET"
+          ? await portal.get(`/keys/${key.id}${path}`, dan)
+          : await portal.send(method, `/keys/${key.id}${path}`, body, dan);
+      expect([method, path, answer.status]).toEqual([method, path, 404]);
+    }
+    expect((await portal.send("POST", "/keys", { name: "for ben", userId: ben.id }, dan)).status).toBe(403);
+    expect((await portal.send("POST", "/keys", { name: "for ben", userId: ben.id }, cleo)).status).toBe(403);
+    expect((await portal.send("POST", "/keys", { name: "for ben", userId: ben.id }, ada)).status).toBe(201);
+    expect((await portal.get("/keys", cleo)).json.total).toBe(2);
+    expect((await portal.send("PATCH", `/keys/${key.id}`, { name: "x" }, cleo)).status).toBe(403);
+    expect((await portal.send("POST", `/keys/${key.id}/regenerate`, {}, cleo)).status).toBe(403);
+    expect((await portal.send("POST", `/keys/${key.id}/revoke`, {}, cleo)).status).toBe(200);
+    expect((await portal.send("POST", `/keys/${key.id}/regenerate`, {}, ada)).status).toBe(409);
+  });
+
+  test("are found, sorted and counted by the server", async () => {
+    const names = Array.from({ length: 25 }, (_, n) => `key ${String(n).padStart(2, "0")}`);
+    for (const name of names) await newKey(ben, name);
+    await newKey(cleo, "100%_\\");
+    const page = async (query: string) => {
+      const { json } = await portal.get(`/keys?${query}`, ada);
+      return [json.total, json.items.map(({ name }: { name: string }) => name)];
+    };
+    expect(await page("pageSize=10&page=3&search=KEY")).toEqual([25, names.slice(20)]);
+    expect(await page("pageSize=10&page=4&search=KEY")).toEqual([25, []]);
+    expect(await page("sort=name&order=desc&pageSize=2")).toEqual([26, ["key 24", "key 23"]]);
+    expect(await page(`search=${encodeURIComponent("%_\\")}`)).toEqual([1, ["100%_\\"]]);
+    expect(await page(`userId=${cleo.id}`)).toEqual([1, ["100%_\\"]]);
+    expect(await page(`search=${cleo.email}`)).toEqual([1, ["100%_\\"]]);
+    await portal.accounts.users.setBlocked(cleo.id, true);
+    expect(await page("state=user-blocked")).toEqual([1, ["100%_\\"]]);
+    expect(await page("state=user-blocked&search=key")).toEqual([0, []]);
+    expect((await page("sort=state&order=desc&pageSize=1"))[1]).toEqual(["100%_\\"]);
+  });
+
+  test("made 200 times at once are 25 in the end", async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 200 }, (_, n) => portal.send("POST", "/keys", { name: `key ${n}` }, ben)),
+    );
+    const statuses = Object.entries(Object.groupBy(answers, ({ status }) => status));
+    expect(statuses.map(([status, of]) => [status, of!.length])).toEqual([
+      ["201", 25],
+      ["409", 175],
+    ]);
+    expect((await portal.get("/keys", ben)).json.total).toBe(25);
+  });
+
+  test("say which limit binds, and why they cannot be used", async () => {
+    const key = await newKey(ben, "ci", { creditLimit: "2000" });
+    const look = async () => {
+      const { json } = await portal.get(`/keys/${key.id}`, ben);
+      return [json.state, json.reason, json.creditsUsed, json.binding?.by, json.binding?.left];
+    };
+    expect(await look()).toEqual(["active", null, "0.000", "key", "2000.000"]);
+    await portal.send("PATCH", `/users/${ben.id}`, { creditLimit: "1500" }, ada);
+    expect(await look()).toEqual(["active", null, "0.000", "user", "1500.000"]);
+    await use({ key: key.id, user: ben.id, account: ada.accountId }, 4_999_000n);
+    expect(await look()).toEqual(["active", null, "4999000.000", "user", "0.000"]);
+    await portal.send("PATCH", `/users/${ben.id}`, { creditLimit: null }, ada);
+    await portal.send("PATCH", `/keys/${key.id}`, { creditLimit: null }, ben);
+    expect(await look()).toEqual(["active", null, "4999000.000", "package", "1000.000"]);
+    const later = "2099-01-01T00:00:00Z";
+    await portal.database.pool.query("update api_keys set limit_reached_until = $2 where id = $1", [key.id, later]);
+    expect((await look()).slice(0, 2)).toEqual(["blocked-by-limit", "key-limit"]);
+    await portal.database.pool.query("update users set limit_reached_until = $2 where id = $1", [ben.id, later]);
+    expect((await look()).slice(0, 2)).toEqual(["blocked-by-limit", "user-limit"]);
+    await portal.database.pool.query("update users set limit_reached_until = null where id = $1", [ben.id]);
+    await portal.database.pool.query("update api_keys set limit_reached_until = null where id = $1", [key.id]);
+    await portal.database.pool.query("update accounts set exhausted_until = $2 where id = $1", [ada.accountId, later]);
+    expect((await look()).slice(0, 2)).toEqual(["active", "quota-exhausted"]);
+    await portal.database.pool.query("delete from subscriptions where account_id = $1", [ada.accountId]);
+    expect(await look()).toEqual(["active", "no-package", "0.000", undefined, undefined]);
+  });
+
+  test("show when they were used last, and the models that the user's restriction leaves", async () => {
+    const key = await newKey(ben, "ci", { allowedModels: ["small-24b", "coder-next"] });
+    expect(key).toMatchObject({ lastUsedAt: null, usableModels: ["small-24b", "coder-next"] });
+    await portal.send("PATCH", `/users/${ben.id}`, { allowedModels: ["coder-next"] }, cleo);
+    await portal.database.pool.query("insert into key_uses values ($1, '2026-11-21T12:00:00Z')", [key.id]);
+    expect((await portal.get("/keys?sort=lastUsed", ben)).json.items).toMatchObject([
+      { lastUsedAt: "2026-11-21T12:00:00Z", usableModels: ["coder-next"], allowedModels: ["small-24b", "coder-next"] },
+    ]);
+  });
+
+  test("have the state that the public API sees, whatever happened to them and their users", async () => {
+    const past = "2026-01-01T00:00:00Z";
+    const future = "2099-01-01T00:00:00Z";
+    const times = [null, past, future];
+    const states: string[] = [];
+    for (const revoked of [null, past])
+      for (const expires of times)
+        for (const blocked of [false, true])
+          for (const limit of times) {
+            const key = await portal.accounts.keys.create(cleo.id, { name: "x" });
+            await portal.database.pool.query(
+              "update api_keys set revoked_at = $2, expires_at = $3, limit_reached_until = $4 where id = $1",
+              [key.id, revoked, expires, limit],
+            );
+            await portal.database.pool.query("update users set blocked = $2 where id = $1", [cleo.id, blocked]);
+            const [domain] = (await portal.accounts.keys.list(cleo.id)).filter(({ id }) => id === key.id);
+            const { json } = await portal.get(`/keys/${key.id}`, ada);
+            expect([revoked, expires, blocked, limit, json.state]).toEqual([
+              revoked,
+              expires,
+              blocked,
+              limit,
+              domain!.state,
+            ]);
+            states.push(json.state);
+            await portal.database.pool.query("delete from api_keys where id = $1", [key.id]);
+          }
+    expect(new Set(states).size).toBe(5);
+  });
+});
+
+async function use(of: { key: string; user: string; account: string }, credits: bigint): Promise<void> {
+  const { rows } = await portal.database.pool.query("select started_at from subscriptions where account_id = $1", [
+    of.account,
+  ]);
+  for (const [scope, subject] of [
+    ["account", ""],
+    ["user", of.user],
+    ["key", of.key],
+  ])
+    await portal.database.pool.query("insert into usage_totals values ($1, $2, $3, $4, 1, 0, 0, $5)", [
+      of.account,
+      rows[0].started_at.toString(),
+      scope,
+      subject,
+      credits * 1000n,
+    ]);
+}
+
+describe("users", () => {
+  const list = async (query = "") => (await portal.get(`/users?${query}`, ada)).json;
+
+  test("are listed with role, state, use and keys, found and sorted", async () => {
+    await newKey(ben, "a");
+    await newKey(ben, "b");
+    await use({ key: ben.id, user: ben.id, account: ada.accountId }, 12n);
+    await portal.accounts.users.setBlocked(cleo.id, true);
+    expect(await list("sort=used&order=desc&pageSize=1")).toMatchObject({
+      total: 3,
+      items: [
+        { email: ben.email, role: "member", creditsUsed: "12.000", keys: 2, state: "invited", lastLoginAt: null },
+      ],
+    });
+    expect(await list("state=blocked")).toMatchObject({ total: 1, items: [{ email: cleo.email }] });
+    expect(await list("role=owner")).toMatchObject({ total: 1, items: [{ email: ada.email }] });
+    expect(await list(`search=${ben.email.slice(0, 8).toUpperCase()}`)).toMatchObject({ total: 1 });
+    expect((await list("sort=role")).items.map(({ role }: { role: string }) => role)).toEqual([
+      "owner",
+      "admin",
+      "member",
+    ]);
+  });
+
+  test("are invited with a link for whoever invites them", async () => {
+    const body = { email: "New@Example.com", role: "member", creditLimit: "10", allowedModels: ["small-24b"] };
+    const made = await portal.send("POST", "/users", { ...body, email: `new${ben.id}@example.com` }, cleo);
+    expect(made).toMatchObject({
+      status: 201,
+      json: { user: { role: "member", state: "invited", creditLimit: "10.000" } },
+    });
+    expect(made.json.invitationUrl).toMatch(/^https:\/\/portal\.example\/.*#/);
+    expect((await portal.send("POST", "/users", { ...body, email: ben.email }, cleo)).status).toBe(409);
+  });
+
+  test("stop at once when they are blocked, keys and sessions, and their sessions do not come back", async () => {
+    const key = await newKey(ben, "ci");
+    expect((await portal.send("POST", `/users/${ben.id}/block`, {}, cleo)).json).toMatchObject({ state: "blocked" });
+    expect((await portal.get("/session", ben)).status).toBe(401);
+    expect((await portal.get(`/keys/${key.id}`, ada)).json).toMatchObject({
+      state: "user-blocked",
+      reason: "user-blocked",
+    });
+    await portal.send("POST", `/users/${ben.id}/unblock`, {}, cleo);
+    expect((await portal.get("/session", ben)).status).toBe(401);
+    expect((await portal.get(`/keys/${key.id}`, ada)).json).toMatchObject({ state: "active", reason: null });
+    expect((await portal.get("/session", await portal.signIn(ben))).status).toBe(200);
+  });
+
+  test("who are deleted are gone: keys revoked, address free, and nobody can touch them", async () => {
+    const key = await newKey(ben, "ci");
+    expect((await portal.send("DELETE", `/users/${ben.id}`, {}, cleo)).status).toBe(204);
+    expect((await portal.get("/session", ben)).status).toBe(401);
+    expect((await list()).total).toBe(2);
+    expect((await portal.get(`/keys/${key.id}`, ada)).json).toMatchObject({ state: "revoked" });
+    for (const [path, body] of [
+      ["block", {}],
+      ["unblock", {}],
+    ] as const)
+      expect((await portal.send("POST", `/users/${ben.id}/${path}`, body, ada)).status).toBe(404);
+    expect((await portal.send("POST", "/keys", { name: "x", userId: ben.id }, ada)).status).toBe(404);
+    expect((await portal.send("POST", "/users", { email: ben.email, role: "member" }, ada)).status).toBe(201);
+  });
+
+  test("whose role changes sign in again", async () => {
+    expect((await portal.send("PATCH", `/users/${ben.id}`, { role: "admin" }, ada)).json).toMatchObject({
+      role: "admin",
+    });
+    expect((await portal.get("/session", ben)).status).toBe(401);
+    expect((await portal.get("/session", await portal.signIn(ben))).json.user.role).toBe("admin");
+  });
+
+  test("who are Owners are changed by Owners only, and no role grows by its own request", async () => {
+    const refused = async (who: Person, id: string, body: object) =>
+      (await portal.send("PATCH", `/users/${id}`, body, who)).status;
+    expect(await refused(cleo, ada.id, { creditLimit: "1" })).toBe(403);
+    expect(await refused(cleo, ada.id, { role: "member" })).toBe(403);
+    expect(await refused(cleo, cleo.id, { role: "owner" })).toBe(403);
+    expect(await refused(cleo, ben.id, { role: "owner" })).toBe(403);
+    expect(await refused(ben, ben.id, { role: "admin" })).toBe(403);
+    expect((await portal.send("POST", "/users", { email: "evil@example.com", role: "owner" }, cleo)).status).toBe(403);
+    for (const [method, path] of [
+      ["POST", "/block"],
+      ["DELETE", ""],
+    ] as const) {
+      expect((await portal.send(method, `/users/${ada.id}${path}`, {}, cleo)).status).toBe(403);
+      expect((await portal.send(method, `/users/${cleo.id}${path}`, {}, cleo)).status).toBe(409);
+    }
+  });
+
+  test("always have an Owner among them, also when two Owners unseat each other at once", async () => {
+    expect((await portal.send("PATCH", `/users/${ada.id}`, { role: "member" }, ada)).status).toBe(409);
+    expect((await portal.send("PATCH", `/users/${cleo.id}`, { role: "owner" }, ada)).status).toBe(200);
+    const other = await portal.signIn(cleo);
+    const statuses = await Promise.all([
+      portal.send("PATCH", `/users/${ada.id}`, { role: "admin" }, other),
+      portal.send("PATCH", `/users/${cleo.id}`, { role: "admin" }, ada),
+    ]);
+    expect(statuses.filter(({ status }) => status === 200).length).toBe(1);
+    expect((await portal.accounts.show(ada.accountId)).users.filter(({ role }) => role === "owner").length).toBe(1);
+  });
 });

@@ -153,7 +153,9 @@ function viewListed(row: Row, use: PackageUse): ListedKey {
     lastFour,
     allowedModels,
     usableModels:
-      userModels && (allowedModels ? allowedModels.filter((model) => userModels.includes(model)) : userModels),
+      allowedModels && userModels
+        ? allowedModels.filter((model) => userModels.includes(model))
+        : (allowedModels ?? userModels),
     creditLimit: creditLimit === null ? null : formatCredits(creditLimit),
     creditsUsed: formatCredits(used),
     binding: bindingOf(row, use),
