@@ -23,6 +23,8 @@ export interface LoneAgentOptions {
   readonly slots: readonly object[];
   readonly models: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
+  /** More keys of `agent.yaml`. */
+  readonly more?: object;
 }
 
 export interface LoneAnswer {
@@ -31,6 +33,7 @@ export interface LoneAnswer {
   readonly ending: string | undefined;
 }
 
+const streamed = { stream: true, stream_options: { include_usage: true } };
 const node = asId<NodeId>("node-1");
 
 export class LoneAgent implements AsyncDisposable {
@@ -44,7 +47,7 @@ export class LoneAgent implements AsyncDisposable {
 
   private constructor() {}
 
-  static async start({ slots, models, environment = {} }: LoneAgentOptions): Promise<LoneAgent> {
+  static async start({ slots, models, environment = {}, more = {} }: LoneAgentOptions): Promise<LoneAgent> {
     const lone = new LoneAgent();
     const events = new Proxy({}, { get: () => () => {} }) as never;
     const shared = { routerId: uuidv7(clock), clock, events, listen: { host: "127.0.0.1", port: 0 } };
@@ -60,7 +63,7 @@ export class LoneAgent implements AsyncDisposable {
       onBoot: () => {},
     });
     const file = join(lone.directory, "agent.yaml");
-    writeFileSync(file, stringify({ node, routers: [lone.router], shutdownSeconds: 5, slots }));
+    writeFileSync(file, stringify({ node, routers: [lone.router], shutdownSeconds: 5, slots, ...more }));
     lone.program = await RunningProgram.start("node-agent/src/main.ts", [], {
       WEICHE_DATA_DIR: lone.directory,
       WEICHE_AGENT_CONFIG: file,
@@ -76,11 +79,11 @@ export class LoneAgent implements AsyncDisposable {
     return `127.0.0.1:${this.#link.address.port}`;
   }
 
-  /** A streamed chat; rejects if `signal` aborts or the agent goes. `onBegun`: it answers. */
+  /** A chat, streamed unless told otherwise; rejects if `signal` aborts or the agent goes. `onBegun`: it answers. */
   async chat(
     model: string,
     content: string,
-    { signal = new AbortController().signal, remainingMs = 600_000, onBegun = () => {} } = {},
+    { signal = new AbortController().signal, remainingMs = 600_000, stream = true, onBegun = () => {} } = {},
   ): Promise<LoneAnswer> {
     const who = asId<never>(uuidv7(clock));
     const messages = [{ role: "user", content }];
@@ -90,7 +93,7 @@ export class LoneAgent implements AsyncDisposable {
         ...{ path: nodePaths.chat, requestId: asId<RequestId>(uuidv7(clock)), attempt: 1, remainingMs },
         model: asId<ModelId>(model),
         billing: { accountId: who, userId: who, keyId: who, factor: millicredits(1_000n) },
-        body: Buffer.from(JSON.stringify({ model, stream: true, stream_options: { include_usage: true }, messages })),
+        body: Buffer.from(JSON.stringify({ model, messages, ...(stream && streamed) })),
       },
       signal,
     );
