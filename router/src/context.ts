@@ -8,7 +8,11 @@ import { formatListen } from "@weiche/shared/listen.ts";
 import { createLog, type Log } from "@weiche/shared/log.ts";
 import { openOpsServer } from "@weiche/shared/ops-server.ts";
 import { openTlsFiles } from "@weiche/shared/tls-files.ts";
+import { createIdentity } from "./access/identity.ts";
+import { sweepIdentity } from "./access/identity-sweep.ts";
 import { createKeyCache } from "./access/key-cache.ts";
+import { createLoginThrottle } from "./access/login-throttle.ts";
+import { createPasswordHashing } from "./access/password-hashing.ts";
 import { createSessions } from "./access/sessions.ts";
 import { keepAuditFor } from "./accounts/audit-retention.ts";
 import { createAccounts } from "./accounts/accounts.ts";
@@ -23,8 +27,15 @@ import { createUsageLedger } from "./credits/usage-ledger.ts";
 import { reportUsage } from "./credits/usage-report.ts";
 import { openDatabase } from "./db/database.ts";
 import { joinRouters } from "./db/live-routers.ts";
-import { createAdminEvents, createApiEvents, createDatabaseEvents, createNodeEvents } from "./events.ts";
+import {
+  createAdminEvents,
+  createApiEvents,
+  createDatabaseEvents,
+  createIdentityEvents,
+  createNodeEvents,
+} from "./events.ts";
 import { MemoryLimiter } from "./limits/memory.ts";
+import { createMail } from "./mail/mail.ts";
 import { createMetrics } from "./metrics.ts";
 import { openDataConnections } from "./nodes/data-connections.ts";
 import { openNodeLink } from "./nodes/node-link.ts";
@@ -54,6 +65,7 @@ export async function createRouter(config: RouterConfig): Promise<Router> {
   const log = createLog("router", config.logLevel);
   const metrics = createMetrics();
   const nodeEvents = createNodeEvents(log, metrics);
+  const identityEvents = createIdentityEvents(log, metrics);
   const databaseEvents = createDatabaseEvents(log, metrics);
   let catalogue: Catalogue = loadCatalogue(config.catalogueFile);
   let ready = false;
@@ -105,6 +117,21 @@ export async function createRouter(config: RouterConfig): Promise<Router> {
   });
   const apiAddress = await api.listen();
   const apiUrl = config.publicApi ?? `http${apiTls ? "s" : ""}://${formatListen(apiAddress)}`;
+  const mail = config.smtp && opened.use(createMail(config.smtp, clock, identityEvents));
+  const hashing = createPasswordHashing();
+  const throttle = createLoginThrottle(database, clock);
+  const identityAt = (portalUrl: string) =>
+    createIdentity({
+      database,
+      clock,
+      portalUrl,
+      hashing,
+      throttle,
+      registration: config.registration,
+      ...(mail ? { mail } : {}),
+      events: identityEvents,
+    });
+  opened.use(sweepIdentity(database, clock, identityEvents));
   const portal = opened.use(
     await openPortal({
       listen: config.listen.portal,
@@ -119,6 +146,7 @@ export async function createRouter(config: RouterConfig): Promise<Router> {
           clock,
           apiUrl,
           accounts: createAccounts({ database, clock, portalUrl }),
+          identity: identityAt(portalUrl),
           models,
           catalogue: () => catalogue,
           limiter,

@@ -1,6 +1,7 @@
 /** What happens in the router: one function per event writes the log line and moves the metric together. */
 import { describeError, type Log } from "@weiche/shared/log.ts";
 import type { TlsFilesEvents } from "@weiche/shared/tls-files.ts";
+import type { IdentityEvents } from "./access/identity-context.ts";
 import type { KeyCacheEvents } from "./access/key-cache.ts";
 import type { AuditRetentionEvents } from "./accounts/audit-retention.ts";
 import type { AdminEvents } from "./admin/admin-api.ts";
@@ -10,6 +11,7 @@ import type { Refusals, RefusalsEvents } from "./credits/refusals.ts";
 import type { UsageLedgerEvents } from "./credits/usage-ledger.ts";
 import type { DatabaseEvents } from "./db/database.ts";
 import type { LiveRouterEvents } from "./db/live-routers.ts";
+import type { MailEvents } from "./mail/mail.ts";
 import type { Metrics } from "./metrics.ts";
 import type { DataConnectionsEvents } from "./nodes/data-connections.ts";
 import type { NodeLinkEvents } from "./nodes/node-link-session.ts";
@@ -107,6 +109,27 @@ export function createAdminEvents(log: Log): AdminEvents {
     adminFailed(error) {
       const stack = error instanceof Error ? error.stack : undefined;
       log.error({ ...describeError(error), stack }, "an operator's command failed");
+    },
+  };
+}
+
+export function createIdentityEvents(log: Log, metrics: Metrics): IdentityEvents & MailEvents {
+  return {
+    loginFinished(outcome) {
+      metrics.logins.inc({ outcome });
+      log.debug({ outcome }, "login");
+    },
+    identitySweepFailed(error) {
+      metrics.databaseErrors.inc({ what: "identity-sweep" });
+      log.warn(describeError(error), "sessions and links that are over could not be deleted; they open no door");
+    },
+    mailSent(kind, durationMs) {
+      metrics.mails.inc({ kind, result: "sent" });
+      log.debug({ kind, durationMs }, "mail sent");
+    },
+    mailFailed(kind, code) {
+      metrics.mails.inc({ kind, result: "failed" });
+      log.warn({ kind, code }, "mail not sent");
     },
   };
 }

@@ -34,6 +34,8 @@ export function createMetrics() {
     nodesRefused: counter("weiche_router_nodes_refused_total", "Links and data sessions that were refused", ["reason"]),
     usageRecords: counter("weiche_router_usage_records_total", "Usage records by what became of them", ["result"]),
     usageCommits: histogram("weiche_router_usage_commit_seconds", "Duration of a commit of usage records"),
+    logins: counter("weiche_router_logins_total", "Proofs of identity by how they ended", ["outcome"]),
+    mails: counter("weiche_router_mails_total", "Mails by kind and whether the server took them", ["kind", "result"]),
     databaseErrors: counter("weiche_router_database_errors_total", "Failed uses of the database", ["what"]),
   };
 }

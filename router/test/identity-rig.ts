@@ -56,7 +56,7 @@ export function openIdentityRig(database: Database, options: RigOptions = {}): I
     hashing: {
       hash: (text) => (count.hashes++, real.hash(text)),
       verify: (stored, text) => (count.hashes++, real.verify(stored, text)),
-      isOutdated: real.isOutdated,
+      isOutdated: (stored) => real.isOutdated(stored),
     },
     throttle: createLoginThrottle(database, clock),
     events: { loginFinished: (outcome) => void logins.push(outcome) },

@@ -5,6 +5,9 @@
 import { Compile } from "typebox/compile";
 import { systemClock, type Clock } from "@weiche/shared/clock.ts";
 import { asId, type AccountId, type UserId } from "@weiche/shared/ids.ts";
+import { createIdentity } from "../src/access/identity.ts";
+import { createLoginThrottle } from "../src/access/login-throttle.ts";
+import { createPasswordHashing } from "../src/access/password-hashing.ts";
 import { createSessions } from "../src/access/sessions.ts";
 import { createAccounts, type Accounts } from "../src/accounts/accounts.ts";
 import type { Database } from "../src/db/database.ts";
@@ -83,6 +86,15 @@ export async function startPortal({
           clock,
           apiUrl,
           accounts,
+          identity: createIdentity({
+            database,
+            clock,
+            portalUrl: "https://portal.example",
+            hashing: createPasswordHashing({ memoryKib: 8, passes: 1 }),
+            throttle: createLoginThrottle(database, clock),
+            registration: "closed",
+            events: { loginFinished() {} },
+          }),
           models: () => models,
           catalogue: () => catalogue,
           limiter: new MemoryLimiter(clock),

@@ -4,6 +4,7 @@
  */
 import { auditContract } from "./contract/audit.ts";
 import { chatContract } from "./contract/chat.ts";
+import { identityContract } from "./contract/identity.ts";
 import { keysContract } from "./contract/keys.ts";
 import { packageContract } from "./contract/package.ts";
 import { modelsContract } from "./contract/models.ts";
@@ -14,6 +15,7 @@ import { usersContract } from "./contract/users.ts";
 
 export const contract = {
   ...sessionContract,
+  ...identityContract,
   ...usersContract,
   ...keysContract,
   ...usageContract,

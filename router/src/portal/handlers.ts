@@ -3,6 +3,7 @@ import type { Handlers } from "./api-routes.ts";
 import { contract, type Contract } from "./contract.ts";
 import { auditHandlers, type AuditRouteDeps } from "./routes/audit.ts";
 import { chatHandlers, type ChatRouteDeps } from "./routes/chat.ts";
+import { identityHandlers, type IdentityRouteDeps } from "./routes/identity.ts";
 import { keysHandlers, type KeyRouteDeps } from "./routes/keys.ts";
 import { modelsHandlers, type ModelRouteDeps } from "./routes/models.ts";
 import { noticesHandlers, type NoticeRouteDeps } from "./routes/notices.ts";
@@ -12,6 +13,7 @@ import { usageHandlers, type UsageRouteDeps } from "./routes/usage.ts";
 import { usersHandlers, type UserRouteDeps } from "./routes/users.ts";
 
 export type HandlerDeps = Omit<SessionRouteDeps, "routes"> &
+  IdentityRouteDeps &
   UserRouteDeps &
   KeyRouteDeps &
   PackageRouteDeps &
@@ -24,6 +26,7 @@ export type HandlerDeps = Omit<SessionRouteDeps, "routes"> &
 export function createHandlers(deps: HandlerDeps): Handlers<Contract> {
   return {
     ...sessionHandlers({ ...deps, routes: contract }),
+    ...identityHandlers(deps),
     ...usersHandlers(deps),
     ...keysHandlers(deps),
     ...packageHandlers(deps),

@@ -68,7 +68,11 @@ export const usersContract = {
     summary: "Invites somebody. The link is shown to whoever asks, once",
     roles: administrators,
     body: object({ email, role, ...restrictions }),
-    reply: object({ user, invitationUrl: Type.String() }),
+    reply: object({
+      user,
+      invitationUrl: Type.String(),
+      mailed: orNull(Type.Boolean({ description: "null: no mail is sent here." })),
+    }),
     status: 201,
   },
   updateUser: {

@@ -2,6 +2,7 @@
 import { parseFactor } from "@weiche/shared/credits.ts";
 import type { Clock } from "@weiche/shared/clock.ts";
 import { asId, type AccountId, type UserId } from "@weiche/shared/ids.ts";
+import type { Identity } from "../../access/identity.ts";
 import type { Accounts } from "../../accounts/accounts.ts";
 import { found } from "../../accounts/refused.ts";
 import { listUsers } from "../../accounts/user-list.ts";
@@ -14,13 +15,20 @@ import type { usersContract } from "../contract/users.ts";
 
 export interface UserRouteDeps {
   readonly accounts: Accounts;
+  readonly identity: Pick<Identity, "invitations">;
   readonly database: Database;
   readonly clock: Clock;
   /** Models that there are. */
   readonly models: () => Iterable<string>;
 }
 
-export function usersHandlers({ accounts, database, clock, models }: UserRouteDeps): Handlers<typeof usersContract> {
+export function usersHandlers({
+  accounts,
+  identity,
+  database,
+  clock,
+  models,
+}: UserRouteDeps): Handlers<typeof usersContract> {
   const one = async (accountId: AccountId, id: string) => {
     const page = { limit: 1, offset: 0, sort: "email", order: "asc" } as const;
     const { items } = await listUsers(database, accountId, { id: asId<UserId>(id) }, page, clock.now());
@@ -49,7 +57,8 @@ export function usersHandlers({ accounts, database, clock, models }: UserRouteDe
       const { accountId } = session.user;
       const wish = { accountId, email: body.email, role: body.role, ...readRestrictions(body, models()) };
       const { id, invitationUrl } = await accounts.as(origin).users.create(wish);
-      return { user: await one(accountId, id), invitationUrl };
+      const mailed = await identity.invitations.send(id, invitationUrl);
+      return { user: await one(accountId, id), invitationUrl, mailed };
     },
     async updateUser({ session, params, body, origin }) {
       const wish = { ...(body.role && { role: body.role }), ...readRestrictions(body, models()) };
