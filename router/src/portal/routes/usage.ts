@@ -1,6 +1,4 @@
 /** How an account stands, its usage as rows and as CSV, and its refusals. */
-import { Readable } from "node:stream";
-import { pipeline } from "node:stream/promises";
 import type { Clock } from "@weiche/shared/clock.ts";
 import { asId, type KeyId, type UserId } from "@weiche/shared/ids.ts";
 import type { Session } from "../../access/session.ts";
@@ -11,6 +9,7 @@ import type { UsagePart } from "../../credits/usage-parts.ts";
 import { readUsageTable, type UsageTableWish } from "../../credits/usage-table.ts";
 import type { Database } from "../../db/database.ts";
 import type { Limiter } from "../../limits/limiter.ts";
+import { sendCsv } from "../api-csv.ts";
 import { PortalError } from "../api-error.ts";
 import type { Handlers } from "../api-routes.ts";
 import { pageWindow, type Part } from "../contract/route.ts";
@@ -39,16 +38,10 @@ export function usageHandlers({ database, limiter, clock }: UsageRouteDeps): Han
       return { ...table, items: rows, page, pageSize };
     },
 
-    async exportUsage({ session, query, takeOver }) {
+    async exportUsage(call) {
+      const { session, query } = call;
       const { fileName, lines } = await usageExport.open(session.user.accountId, wishOf(session, query));
-      const head = await lines.next(); // what is refused is refused with a status
-      const { response } = takeOver();
-      response.writeHead(200, {
-        "content-type": "text/csv; charset=utf-8",
-        "content-disposition": `attachment; filename="${fileName}"`,
-      });
-      response.write(head.value!);
-      await pipeline(Readable.from(lines), response);
+      await sendCsv(call, fileName, lines);
     },
 
     showRefusals({ session: { user }, query }) {
