@@ -123,6 +123,48 @@ export function describeOpenAi(service: () => Service, subjects: readonly Subjec
   describe("the openai package", () => {
     const { model } = simulated;
 
+    test("answers in the convention's shape", async () => {
+      const before = Math.floor(Date.now() / 1_000);
+      const answer = await clientOf(service()).chat.completions.create({ model, messages: user("sim:tokens=2"), n: 2 });
+      expect(answer).toMatchObject({ id: expect.stringMatching(/^chatcmpl-/), object: "chat.completion", model });
+      expect(answer.created).toBeGreaterThanOrEqual(before - 1);
+      expect(answer.created).toBeLessThanOrEqual(Date.now() / 1_000 + 1);
+      const choice = (index: number) => ({
+        index,
+        finish_reason: "stop",
+        message: { role: "assistant", content: "t0 t1 " },
+      });
+      expect(answer.choices).toMatchObject([choice(0), choice(1)]);
+    });
+
+    test("keeps nothing between requests: the history and the tools of each count as its input", async () => {
+      const tokens = async (more: object) => {
+        const request = { ...{ model, messages: user("Hello"), max_tokens: 1 }, ...more };
+        return (await clientOf(service()).chat.completions.create(request)).usage!.prompt_tokens;
+      };
+      const history = [...user("Hello"), { role: "assistant", content: "x".repeat(400) }, ...user("Hello")];
+      const tool = { type: "function", function: { name: "f", description: "x".repeat(400) } };
+      const alone = await tokens({});
+      expect(await tokens({ messages: history })).toBeGreaterThanOrEqual(alone + 100);
+      expect(await tokens({ tools: [tool] })).toBeGreaterThanOrEqual(alone + 100);
+      expect(await tokens({})).toBe(alone);
+    });
+
+    test("has no reasoning where it is switched off or the model has none", async () => {
+      const thoughts = async (named: string, more: object = {}) => {
+        const request = { model: named, messages: user("sim:tokens=2,reasoning=3"), ...more };
+        const { message } = (await clientOf(service()).chat.completions.create(request)).choices[0]!;
+        return (message as Thoughtful).reasoning_content ?? "none";
+      };
+      const kwargs = (enable_thinking: boolean) => ({ chat_template_kwargs: { enable_thinking } });
+      expect(await thoughts("general-3.8-27b", { reasoning_effort: "none" })).toBe("none");
+      expect(await thoughts("general-3.8-27b", kwargs(false))).toBe("none");
+      expect(await thoughts("general-4-31b")).toBe("none");
+      expect(await thoughts("small-24b", { reasoning_effort: "high" })).toBe("none");
+      expect(await thoughts("general-4-31b", { reasoning_effort: "low" })).toBe("r0 r1 r2 ");
+      expect(await thoughts("general-4-31b", kwargs(true))).toBe("r0 r1 r2 ");
+    });
+
     test("runs several tool calls of one answer", async () => {
       const seen: string[] = [];
       const tools = ["get_weather", "get_time"].map((name) => {

@@ -24,7 +24,7 @@ describe("embeddings", () => {
   ])("accept: %s", async (_sentence, more) => {
     expect((await api.post("/v1/embeddings", embed(more))).status).toBe(200);
   });
-  test.each([
+  test.each<[sentence: string, more: object, param: string, message?: RegExp]>([
     ["model is required", { model: undefined }, "model"],
     ["an unknown model", { model: "nope" }, "model"],
     ["a language model does not embed", { model: "small-24b" }, "model"],
@@ -32,6 +32,8 @@ describe("embeddings", () => {
     ["input is not null", { input: null }, "input"],
     ["input is text", { input: 5 }, "input"],
     ["input is not an empty list", { input: [] }, "input"],
+    ["input is not an empty text", { input: "" }, "input", /must not be empty/],
+    ["no text of a list is empty", { input: ["a", ""] }, "input[1]", /must not be empty/],
     ["input is a list of strings, not of tokens", { input: [1, 2] }, "input[0]"],
     ["more than 2,048 texts", { input: Array.from({ length: 2_049 }, () => "t") }, "input"],
     ["dimensions below 64", { dimensions: 63 }, "dimensions"],
@@ -39,9 +41,10 @@ describe("embeddings", () => {
     ["dimensions is an integer", { dimensions: 64.5 }, "dimensions"],
     ["encoding_format is float or base64", { encoding_format: "int8" }, "encoding_format"],
     ["instruction is a string", { instruction: 5 }, "instruction"],
-  ])("refuse with 400 and name it: %s", async (_sentence, more, param) => {
+  ])("refuse with 400 and name it: %s", async (_sentence, more, param, message = /./) => {
     const { status, json } = await api.post("/v1/embeddings", embed(more));
     expect([status, json.error.type, json.error.param]).toEqual([400, "invalid_request_error", param]);
+    expect(json.error.message).toMatch(message);
   });
 });
 

@@ -225,3 +225,40 @@ test("of 500 requests at once against a parallel limit of 10 exactly 10 are let 
     await until(() => ten.finished.length === 500 * round);
   }
 });
+
+test("a request that was accepted runs to its end, whatever becomes of its key", async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const whole = [event, "data: [DONE]\n\n"];
+  for (const change of [
+    { refused: "insufficient_quota", caller: caller() },
+    { refused: "invalid_api_key", why: "revoked" },
+    { refused: "no_package" },
+  ] as const) {
+    api.keys.set("sk-two", caller({ accountId: asId<AccountId>("two") }));
+    api.nodes.script = () => ({ headers: sse, chunks: [whole[0]!, promise, whole[1]!] });
+    const client = send(request.replace("sk-one", "sk-two"));
+    await firstByte(client);
+    api.keys.set("sk-two", change);
+    expect((await api.post(path, chat(), { authorization: "Bearer sk-two" })).status).toBeGreaterThanOrEqual(401);
+    resolve();
+    await until(() => client.received.endsWith("0\r\n\r\n"));
+    expect(client.received).toContain("data: [DONE]");
+    client.socket.destroy();
+  }
+});
+
+test("all keys of an account share its limits", async () => {
+  await using two = await startApi();
+  const limits = { parallelRequests: 3, requestsPerMinute: 4 };
+  for (const key of ["sk-first", "sk-second"]) two.keys.set(key, caller(limits));
+  const { promise, resolve } = Promise.withResolvers<void>();
+  two.nodes.script = () => ({ held: promise, chunks: ["{}"] });
+  const ask = (key: string) => two.post(path, chat(), { authorization: `Bearer ${key}` });
+  const running = [ask("sk-first"), ask("sk-second"), ask("sk-first")];
+  await until(() => two.nodes.open === 3);
+  expect((await ask("sk-second")).json.error.message).toMatch(/parallel requests/);
+  resolve();
+  await Promise.all(running);
+  expect((await ask("sk-second")).status).toBe(200);
+  expect((await ask("sk-first")).json.error.message).toMatch(/per minute/);
+});

@@ -75,6 +75,7 @@ function explain(error: SchemaError | undefined, at: string): [param: string, wh
   if (keyword === "required") return [join(param, `/${params.requiredProperties?.[0] ?? ""}`), "is required"];
   if (keyword === "enum") return [param, `must be one of ${(params.allowedValues ?? []).join(", ")}`];
   if (keyword === "const") return [param, `must be ${String(params.allowedValue)}`];
+  if (keyword === "minLength") return [param, "must not be empty"];
   return [param, message];
 }
 
