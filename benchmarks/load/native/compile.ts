@@ -31,7 +31,8 @@ function build(target: string): void {
     const args = ["-O2", "-Wall", "-Wextra", "-std=gnu11", "-o", join(fresh, program), ...sources];
     const { error, status, stderr } = spawnSync("cc", args, { cwd: directory, encoding: "utf8" });
     if (error || status !== 0) rmSync(fresh, { recursive: true, force: true });
-    if (error) throw new Error("no C compiler `cc` found: the load client is a C program (Debian: apt-get install gcc)");
+    if (error)
+      throw new Error("no C compiler `cc` found: the load client is a C program (Debian: apt-get install gcc)");
     if (status !== 0) throw new Error(`cc could not compile ${program}:\n${stderr}`);
   }
   try {

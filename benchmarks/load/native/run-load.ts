@@ -93,11 +93,21 @@ export async function runLoad(
   core: number | undefined,
   load: Load,
   moments: LoadMoments = {},
+  /** Ends it at once, without a result. */
+  leave?: AbortSignal,
 ): Promise<LoadResult> {
   const args = Object.entries(load).flatMap(([name, value]) => [`--${name}`, String(Number(value) || value)]);
-  const child = spawn(...onCore(core, natives.client, args.map((arg) => (arg === "true" ? "1" : arg))), {
-    stdio: ["ignore", "pipe", "pipe"],
-  });
+  const child = spawn(
+    ...onCore(
+      core,
+      natives.client,
+      args.map((arg) => (arg === "true" ? "1" : arg)),
+    ),
+    {
+      stdio: ["ignore", "pipe", "pipe"],
+    },
+  );
+  leave?.addEventListener("abort", () => void child.kill(), { once: true });
   const complaints: string[] = [];
   child.stderr.on("data", (bytes: Buffer) => complaints.push(bytes.toString()));
   let result: LoadResult | undefined;

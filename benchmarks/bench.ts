@@ -1,0 +1,63 @@
+/**
+ * `npm run bench`: router, agent and both together against other proxies, on this machine. Writes a report, all numbers
+ * and pictures to `benchmarks/results/<date>-<machine>/`, and the table of the project's README to `results/latest.md`.
+ *
+ *   --quick                 the most telling scenarios, two rounds, under three minutes; writes into a folder of its own
+ *   --rounds N --seed N     five, and by the clock
+ *   --only A,B              scenarios by name
+ *   --programs A,B          programs by name
+ *   --scale                 instead: many streams for long, through two agents [--streams 10000 --minutes 10]
+ */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { chartsOf, readmeTable, reportPage, type BenchResult } from "./load/report.ts";
+import { checkNames, runBench } from "./load/run-bench.ts";
+import { runScale } from "./load/scale.ts";
+
+const { values } = parseArgs({
+  options: {
+    quick: { type: "boolean", default: false },
+    rounds: { type: "string" },
+    seed: { type: "string" },
+    only: { type: "string", default: "" },
+    programs: { type: "string", default: "" },
+    scale: { type: "boolean", default: false },
+    streams: { type: "string", default: "10000" },
+    minutes: { type: "string", default: "10" },
+  },
+});
+const names = (list: string) => list.split(",").filter((name) => name !== "");
+const say = (line: string) => console.log(line);
+
+try {
+  if (values.scale) await runScale({ streams: Number(values.streams), minutes: Number(values.minutes) }, say);
+  else {
+    const options = {
+      quick: values.quick,
+      rounds: Number(values.rounds ?? (values.quick ? 2 : 5)),
+      seed: Number(values.seed ?? Date.now() % 1_000_000),
+      scenarios: names(values.only),
+      programs: names(values.programs),
+    };
+    checkNames(options);
+    write(await runBench(options, say), options.quick || options.scenarios.length + options.programs.length > 0);
+  }
+} catch (error) {
+  console.error((error as Error).message);
+  process.exitCode = 1;
+}
+
+/** A part of a bench never takes the place of a whole one. */
+function write(result: BenchResult, isPart: boolean): void {
+  const results = join(import.meta.dirname, "results");
+  const directory = join(results, `${result.date}-${hostname()}${isPart ? "/raw" : ""}`);
+  mkdirSync(directory, { recursive: true });
+  const page = reportPage(result);
+  writeFileSync(join(directory, "report.md"), page);
+  writeFileSync(join(directory, "results.json"), `${JSON.stringify(result, null, 1)}\n`);
+  for (const [file, svg] of chartsOf(result)) writeFileSync(join(directory, file), svg);
+  if (!isPart) writeFileSync(join(results, "latest.md"), readmeTable(result));
+  console.log(`\n${page}\n${directory}`);
+}

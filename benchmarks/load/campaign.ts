@@ -1,0 +1,135 @@
+/**
+ * The rounds: every program is started once and stays warm; in each round, for each scenario, they take their turns in
+ * random order, so that what the machine does meets all of them. Who waits is moved off the core of who works.
+ */
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Program, RunningProgram } from "../peers/program.ts";
+import { measure, valuesOf, type Bench } from "./measure.ts";
+import { pin } from "./processes.ts";
+import { quickLoad, type Scenario } from "./scenarios.ts";
+import { shuffled, type Buckets } from "./statistics.ts";
+
+export interface Sample {
+  readonly scenario: string;
+  readonly program: string;
+  readonly round: number;
+  readonly values: Readonly<Record<string, number>>;
+  readonly delays?: Buckets;
+}
+
+export interface Started {
+  readonly program: Program;
+  readonly running: RunningProgram;
+}
+
+export interface Campaign {
+  readonly bench: Bench;
+  readonly directory: string;
+  readonly rounds: number;
+  readonly quick: boolean;
+  readonly random: () => number;
+  readonly say: (line: string) => void;
+}
+
+/** The engine itself, asked directly: what client and engine do alone. */
+export const direct = "direct";
+
+/** Starts what can be started, parked on the core of the load; what fails is told and left out. */
+export async function startPrograms(
+  { bench, directory, say }: Campaign,
+  programs: readonly Program[],
+  opened: AsyncDisposableStack,
+): Promise<readonly Started[]> {
+  const started: Started[] = [];
+  for (const program of programs) {
+    const running = await startProgram(bench, program, directory).catch((error: Error) =>
+      say(`${program.name}: ${error.message}`),
+    );
+    if (!running) continue;
+    opened.use(running);
+    started.push({ program, running });
+  }
+  return started;
+}
+
+export async function startProgram(bench: Bench, program: Program, directory: string): Promise<RunningProgram> {
+  const own = join(directory, `${program.name}-${process.hrtime.bigint()}`);
+  mkdirSync(own, { recursive: true, mode: 0o755 });
+  const running = await program.start({ port: bench.engine.port, model: "load", directory: own });
+  pin(running.processes, bench.cores.load);
+  return running;
+}
+
+export async function runRounds(
+  campaign: Campaign,
+  scenarios: readonly Scenario[],
+  started: readonly Started[],
+): Promise<Sample[]> {
+  const { bench, rounds, quick, random, say } = campaign;
+  const samples: Sample[] = [];
+  const engine: RunningProgram = { ...nothing, port: bench.engine.port };
+  const all = [
+    { name: direct, running: engine },
+    ...started.map(({ program, running }) => ({ name: program.name, running })),
+  ];
+  await warm(campaign, started);
+  for (let round = 1; round <= rounds; round++) {
+    for (const { name: scenario, load, without = [] } of shuffled(scenarios, random)) {
+      for (const { name, running } of shuffled(all, random)) {
+        if (without.includes(name)) continue;
+        const sample = await onCoreOfItsOwn(bench, running, async () => {
+          const measured = await measure(bench, running, quick ? quickLoad(load) : load);
+          return {
+            scenario,
+            program: name,
+            round,
+            values: valuesOf(measured),
+            delays: measured.result.delayUs.buckets,
+          };
+        });
+        samples.push(sample);
+        say(`round ${round} ${scenario} ${name}: ${brief(sample)}`);
+      }
+    }
+  }
+  return samples;
+}
+
+/** Programs above the engine only: `direct` has no processes of its own. */
+export async function onCoreOfItsOwn<T>(bench: Bench, running: RunningProgram, work: () => Promise<T>): Promise<T> {
+  pin(running.processes, bench.cores.test);
+  try {
+    return await work();
+  } finally {
+    pin(running.processes, bench.cores.load);
+  }
+}
+
+/** Code is compiled, connections are open, and every key has been read from the database once. */
+async function warm({ bench, quick, say }: Campaign, started: readonly Started[]): Promise<void> {
+  for (const { program, running } of started) {
+    const seconds = quick ? 1.5 : 4;
+    await onCoreOfItsOwn(bench, running, async () => {
+      await measure(bench, running, { connections: 64, tokens: 8, seconds });
+      await measure(bench, running, { connections: 64, stream: true, tokens: 100, itl: 5_000, seconds });
+    });
+    say(`${program.name} ${running.version} is warm`);
+  }
+}
+
+const nothing = { processes: {}, version: "", [Symbol.asyncDispose]: async () => {} };
+
+function brief({ values }: Sample): string {
+  const shown = [
+    "cpuMicrosPerRequest",
+    "cpuMicrosPerChunk",
+    "requestsPerSecond",
+    "chunksPerSecond",
+    "firstByteP50Us",
+    "gapP99Us",
+    "lost",
+    "foreignCores",
+  ];
+  return shown.flatMap((name) => (values[name] === undefined ? [] : [`${name} ${values[name].toFixed(1)}`])).join(", ");
+}

@@ -1,0 +1,122 @@
+/**
+ * Costs of single steps of the hot path, in one process: `node benchmarks/load/micro.ts` prints one line of JSON with
+ * microseconds of processor time per step. The best of several runs: what disturbs only ever adds.
+ */
+import { judge, type CachedKey } from "@weiche/router/src/access/cached-key.ts";
+import { hashApiKey, makeApiKey } from "@weiche/router/src/access/api-key.ts";
+import { UnfinishedEvent } from "@weiche/router/src/api/withheld.ts";
+import { MemoryLimiter } from "@weiche/router/src/limits/memory.ts";
+import { place } from "@weiche/router/src/nodes/placement.ts";
+import type { NodeView } from "@weiche/router/src/nodes/node-view.ts";
+import { systemClock as clock } from "@weiche/shared/clock.ts";
+import { asId, uuidv7, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
+import { SseParser } from "@weiche/shared/sse.ts";
+import { createRandom } from "@weiche/shared/testing/random.ts";
+
+const runs = 7;
+const keysCount = 10_000;
+const random = createRandom(1);
+
+/** Per step; `work` does so many. */
+function cost(steps: number, work: (steps: number) => void): number {
+  work(steps); // compiled
+  const times = Array.from({ length: runs }, () => {
+    const before = process.cpuUsage();
+    work(steps);
+    const { user, system } = process.cpuUsage(before);
+    return (user + system) / steps;
+  });
+  return Math.round(Math.min(...times) * 1_000) / 1_000;
+}
+
+const keys = Array.from({ length: keysCount }, () => makeApiKey());
+const known = new Map(keys.map((key) => [hashApiKey(key), cachedKey()] as const));
+
+function cachedKey(): CachedKey {
+  const id = () => asId<never>(uuidv7(clock));
+  const identity = { accountId: id(), userId: id(), keyId: id() };
+  const caller = { ...identity, allowedModels: undefined, requestsPerMinute: 1e9, parallelRequests: 20 };
+  return {
+    ...{
+      ...identity,
+      revoked: false,
+      expiresMs: Infinity,
+      userBlocked: false,
+      limitReachedUntilMs: 0,
+      exhaustedUntilMs: 0,
+    },
+    terms: [{ startMs: 0, endMs: Infinity, caller }],
+  };
+}
+
+/** Hash, look-up, judgement, both limits in and out. */
+function authenticate(steps: number): void {
+  const limiter = new MemoryLimiter(clock);
+  for (let n = 0; n < steps; n++) {
+    const caller = judge(known.get(hashApiKey(keys[n % keysCount]!))!, clock.now());
+    if ("refused" in caller) throw new Error("refused");
+    const request = asId<never>(String(n));
+    limiter.enter(caller.accountId, request, {
+      perMinute: caller.requestsPerMinute,
+      parallel: caller.parallelRequests,
+    });
+    limiter.leave(caller.accountId, request);
+  }
+}
+
+const chunk = Buffer.from(
+  `data: {"id":"chatcmpl-0190","object":"chat.completion.chunk","created":1760000000,"model":"load","choices":[{"index":0,"delta":{"content":" token"},"logprobs":null,"finish_reason":null}]}\n\n`,
+);
+
+/** What the router does with each chunk: nothing unfinished is passed on. */
+function withhold(steps: number): void {
+  const unfinished = new UnfinishedEvent();
+  for (let n = 0; n < steps; n++) unfinished.push(chunk);
+}
+
+/** What the agent does with each chunk first: finds its event and parses it. */
+function parse(steps: number): void {
+  const parser = new SseParser();
+  for (let n = 0; n < steps; n++)
+    for (const event of parser.push(chunk)) if (event.kind === "data") JSON.parse(event.data);
+}
+
+const model = asId<ModelId>("load");
+
+const view: NodeView[] = Array.from({ length: 16 }, (_, n) => ({
+  ...{ node: asId<NodeId>(`node-${n}`), reachable: true, reportedAtMs: 0, admitting: true, maintenance: false },
+  slots: [
+    {
+      ...{ name: asId<SlotName>("a"), models: [model], kind: "active" as const, active: model, maxConcurrent: 256 },
+      ...{
+        running: n % 7,
+        runningOfRouter: n % 5,
+        inFlight: n % 6,
+        waiting: 0,
+        waitingByModel: new Map(),
+        stateAgeMs: 0,
+      },
+    },
+  ],
+}));
+
+function placeAmong(steps: number): void {
+  for (let n = 0; n < steps; n++) {
+    const placed = place({ model, affinityKey: `account load ${n % 100}` }, view, 100, () => random.next());
+    if ("refused" in placed) throw new Error("not placed");
+  }
+}
+
+function makeIds(steps: number): void {
+  for (let n = 0; n < steps; n++) uuidv7(clock);
+}
+
+console.log(
+  JSON.stringify({
+    "key, look-up, limits": cost(200_000, authenticate),
+    "request id": cost(200_000, makeIds),
+    "chunk at the router: whole events only": cost(200_000, withhold),
+    "chunk at the agent: event and JSON": cost(200_000, parse),
+    "placement among 16 nodes": cost(20_000, placeAmong),
+  }),
+);

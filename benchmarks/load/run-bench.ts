@@ -1,0 +1,165 @@
+/** A whole bench, from compiling to results; what is written where is the caller's. */
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createRandom } from "@weiche/shared/testing/random.ts";
+import { describeMachine } from "../cluster/result.ts";
+import { programs as allPrograms } from "../peers/all.ts";
+import { installPeers } from "../peers/install.ts";
+import { runRounds, startPrograms, type Campaign, type Sample, type Started } from "./campaign.ts";
+import { judgeGoals } from "./goals.ts";
+import { compileNatives } from "./native/compile.ts";
+import { startEngine } from "./native/run-load.ts";
+import { chooseCores, raiseDescriptors } from "./processes.ts";
+import type { BenchResult } from "./report.ts";
+import { scenarios as allScenarios } from "./scenarios.ts";
+import { jsonBeside, memoryPerStream, mostStreams } from "./special.ts";
+import { subBenches } from "./sub-benches.ts";
+
+export interface BenchOptions {
+  readonly quick: boolean;
+  readonly rounds: number;
+  readonly seed: number;
+  /** Names; empty: all. */
+  readonly scenarios: readonly string[];
+  readonly programs: readonly string[];
+}
+
+/** What `--quick` has time for. */
+const quickPrograms = ["weiche", "weiche-plain", "bare-router", "nginx", "portkey", "undici", "hops-h2", "hops-h1-tls"];
+
+/** Those whose memory and most streams are looked at. */
+const peersForStreams = ["weiche", "nginx", "haproxy", "portkey", "undici", "litellm"];
+
+const specials = [
+  { name: "most-streams", what: "the most streams, a token each 20 ms, before the p99 gap passes 40 ms" },
+  ...[1_000, 5_000, 10_000].map((streams) => ({
+    name: `memory-${streams}`,
+    what: `memory of ${streams} open streams that say nothing`,
+  })),
+  { name: "json-beside-0", what: "JSON answers, 16 connections" },
+  { name: "json-beside-6000", what: "the same beside 6,000 open streams" },
+  { name: "micro", what: "single steps of the hot path" },
+  { name: "usage", what: "usage records into the embedded PostgreSQL" },
+  { name: "switch", what: "our own share of a switch" },
+];
+
+/** Throws for names that there are none of. */
+export function checkNames({ scenarios, programs }: BenchOptions): void {
+  const known = {
+    scenario: [...allScenarios, ...specials].map(({ name }) => name),
+    program: allPrograms.map(({ name }) => name),
+  };
+  for (const [kind, asked] of [
+    ["scenario", scenarios],
+    ["program", programs],
+  ] as const)
+    for (const name of asked)
+      if (!known[kind].includes(name)) throw new Error(`no ${kind} "${name}"; there are: ${known[kind].join(", ")}`);
+}
+
+export async function runBench(options: BenchOptions, say: (line: string) => void): Promise<BenchResult> {
+  const machine = describeMachine();
+  const natives = compileNatives();
+  const cores = chooseCores();
+  const descriptors = raiseDescriptors();
+  const problem = installPeers();
+  if (problem) say(problem);
+  const wanted = allPrograms.filter(({ name }) =>
+    asked(options.programs, name, !options.quick || quickPrograms.includes(name)),
+  );
+  const missing = wanted.flatMap((program) => {
+    const why = program.missing();
+    return why === undefined ? [] : [{ name: program.name, why }];
+  });
+  const here = wanted.filter((program) => program.missing() === undefined);
+  const isAsked = (name: string, otherwise = true) => asked(options.scenarios, name, otherwise);
+  const directory = mkdtempSync(join(tmpdir(), "weiche-bench-"));
+  chmodSync(directory, 0o711);
+  const random = createRandom(options.seed);
+  try {
+    await using opened = new AsyncDisposableStack();
+    const engine = opened.use(await startEngine(natives, cores.load));
+    const bench = { natives, cores, engine };
+    const campaign: Campaign = { ...options, bench, directory, say, random: () => random.next() };
+    const loads = allScenarios.filter(({ name, quick }) => isAsked(name, !options.quick || quick === true));
+    const needsStarted =
+      loads.length > 0 || ["most-streams", "json-beside-6000"].some((name) => isAsked(name, !options.quick));
+    const started = needsStarted ? await startPrograms(campaign, here, opened) : [];
+    const samples = loads.length > 0 ? await runRounds(campaign, loads, started) : [];
+    if (isAsked("most-streams", !options.quick)) samples.push(...(await mostStreamsOf(campaign, started)));
+    if (isAsked("json-beside-6000", !options.quick)) samples.push(...(await besideOf(campaign, started, descriptors)));
+    for (const { running } of started) await running[Symbol.asyncDispose]();
+    for (const streams of [1_000, 5_000, 10_000])
+      if (isAsked(`memory-${streams}`, !options.quick))
+        samples.push(...(await memoryOf(campaign, here, streams, descriptors)));
+    const { micro, samples: more } = await subBenches(
+      (name) => isAsked(name, !options.quick || name === "micro"),
+      cores,
+      say,
+    );
+    samples.push(...more);
+    const { quick, rounds, seed } = options;
+    return {
+      ...{ date: Temporal.Now.plainDateISO().toString(), machine, cores, missing, samples },
+      options: { quick, rounds, seed },
+      programs: started.map(({ program: { name, what }, running: { version } }) => ({ name, what, version })),
+      scenarios: [...allScenarios, ...specials].map(({ name, what }) => ({ name, what })),
+      goals: judgeGoals(samples),
+      ...(micro && { micro }),
+    };
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+function asked(names: readonly string[], name: string, otherwise: boolean): boolean {
+  return names.length > 0 ? names.includes(name) : otherwise;
+}
+
+/** A search takes half a minute: three rounds are enough for a figure that is coarse anyway. */
+async function mostStreamsOf(campaign: Campaign, started: readonly Started[]): Promise<Sample[]> {
+  const samples: Sample[] = [];
+  const chosen = started.filter(({ program }) => peersForStreams.includes(program.name));
+  for (let round = 1; round <= Math.min(3, campaign.rounds); round++)
+    for (const one of chosen) samples.push(await mostStreams(campaign, one, round));
+  return samples;
+}
+
+async function besideOf(campaign: Campaign, started: readonly Started[], descriptors: number): Promise<Sample[]> {
+  const samples: Sample[] = [];
+  if (!enough(campaign, 6_000, descriptors)) return samples;
+  const chosen = started.filter(({ program }) => ["weiche", "nginx", "undici"].includes(program.name));
+  for (let round = 1; round <= Math.min(3, campaign.rounds); round++)
+    for (const one of chosen) samples.push(...(await jsonBeside(campaign, one, 6_000, round)));
+  return samples;
+}
+
+async function memoryOf(
+  campaign: Campaign,
+  programs: readonly (typeof allPrograms)[number][],
+  streams: number,
+  descriptors: number,
+): Promise<Sample[]> {
+  const samples: Sample[] = [];
+  if (!enough(campaign, streams, descriptors)) return samples;
+  for (const program of programs.filter(({ name }) => peersForStreams.includes(name))) {
+    const rounds = streams === 5_000 ? Math.min(3, campaign.rounds) : 1;
+    for (let round = 1; round <= rounds; round++)
+      await memoryPerStream(campaign, program, streams, round).then(
+        (sample) => samples.push(sample),
+        (error: Error) => campaign.say(`${program.name}: ${error.message}`),
+      );
+  }
+  return samples;
+}
+
+/** A proxy holds two descriptors for each stream. */
+function enough({ say }: Campaign, streams: number, descriptors: number): boolean {
+  const isEnough = descriptors >= 2 * streams + 500;
+  if (!isEnough)
+    say(
+      `${streams} streams are left out: ${descriptors} file descriptors per process (ulimit -n), ${2 * streams + 500} are needed`,
+    );
+  return isEnough;
+}

@@ -1,0 +1,137 @@
+/** Scenarios that are more than one load: a search, memory of idle streams, and requests beside many open ones. */
+import type { Program } from "../peers/program.ts";
+import { onCoreOfItsOwn, startProgram, type Campaign, type Sample, type Started } from "./campaign.ts";
+import { measure, valuesOf, type Bench } from "./measure.ts";
+import { runLoad } from "./native/run-load.ts";
+import { memoryBytesOf, pin } from "./processes.ts";
+import type { RunningProgram } from "../peers/program.ts";
+
+export const gapMsMax = 40;
+const pacingUs = 20_000;
+/** A stream that gives its first token and then nothing for as long as it is looked at. */
+const idle = { stream: true, tokens: 2, itl: 600_000_000 } as const;
+
+/** The most streams at 20 ms of pacing whose gaps stay below 40 ms at p99, none of them lost. */
+export async function mostStreams(campaign: Campaign, { program, running }: Started, round: number): Promise<Sample> {
+  const { bench, say, quick } = campaign;
+  let routerShare = 1;
+  const holds = async (connections: number) => {
+    const wish = {
+      stream: true,
+      connections,
+      itl: pacingUs,
+      ramp: 1,
+      warmup: 1,
+      seconds: quick ? 2 : 4,
+      tokens: 1_000,
+    };
+    const values = valuesOf(await measure(bench, running, wish));
+    const isEnough = (values["chunksPerSecond"] ?? 0) > 0.95 * ((connections * 1e6) / pacingUs);
+    say(
+      `${program.name}: ${connections} streams, p99 gap ${(values["gapP99Us"] ?? 0) / 1_000} ms, lost ${values["lost"]}`,
+    );
+    const isGood = isEnough && values["gapP99Us"]! < gapMsMax * 1_000 && values["lost"] === 0;
+    if (isGood) routerShare = shareOfRouter(values);
+    return isGood;
+  };
+  const streams = await onCoreOfItsOwn(bench, running, () => search(holds, 50, 8_000));
+  const values = { streams, streamsPerRouterCore: streams / routerShare };
+  return { scenario: "most-streams", program: program.name, round, values };
+}
+
+/** Of the processor time of router, database and agent, the part without the agent; 1 for programs that have none. */
+function shareOfRouter(values: Readonly<Record<string, number>>): number {
+  const all = values["cpuMicrosPerChunk"]!;
+  return (all - (values["cpuMicrosPerChunk agent"] ?? 0)) / all;
+}
+
+/** The highest number that holds, to within a tenth, on the way up in steps of a half. 0: not even the lowest. */
+export async function search(holds: (count: number) => Promise<boolean>, from: number, max: number): Promise<number> {
+  let good = 0;
+  let bad = max;
+  for (let count = from; count < max; count = Math.ceil(count * 1.5)) {
+    if (!(await holds(count))) {
+      bad = count;
+      break;
+    }
+    good = count;
+  }
+  while (good > 0 && bad - good > good / 10) {
+    const middle = (good + bad) >> 1;
+    if (await holds(middle)) good = middle;
+    else bad = middle;
+  }
+  return good;
+}
+
+/** Memory of a program that has just been started, with nothing and with so many streams open that say nothing. */
+export async function memoryPerStream(
+  campaign: Campaign,
+  program: Program,
+  streams: number,
+  round: number,
+): Promise<Sample> {
+  const { bench, directory, say } = campaign;
+  await using running = await startProgram(bench, program, directory);
+  return await onCoreOfItsOwn(bench, running, async () => {
+    await measure(bench, running, { connections: 64, tokens: 8, seconds: 3 });
+    await measure(bench, running, { connections: 64, stream: true, tokens: 50, seconds: 2 });
+    const before = memoryBytesOf(running.processes);
+    const { open, found: after } = await besideOpen(bench, running, streams, async () =>
+      memoryBytesOf(running.processes),
+    );
+    const each = (role: string) => (after[role]! - before[role]!) / streams / 1_024;
+    const roles = Object.keys(after).map((role) => [`kilobytesPerStream ${role}`, each(role)] as const);
+    const sum = roles.reduce((total, [, kilobytes]) => total + kilobytes, 0);
+    say(`${program.name}: ${sum.toFixed(1)} KB per stream at ${streams}`);
+    const values = { kilobytesPerStream: sum, ...Object.fromEntries(roles), lost: streams - open };
+    return { scenario: `memory-${streams}`, program: program.name, round, values };
+  });
+}
+
+/** JSON requests beside 6,000 silent streams, and without them. */
+export async function jsonBeside(
+  campaign: Campaign,
+  { program, running }: Started,
+  streams: number,
+  round: number,
+): Promise<Sample[]> {
+  const { bench, say } = campaign;
+  const ask = async () =>
+    valuesOf(await measure(bench, running, { connections: 16, tokens: 8, warmup: 1, seconds: 4 }));
+  return await onCoreOfItsOwn(bench, running, async () => {
+    const alone = await ask();
+    const { open, found } = await besideOpen(bench, running, streams, ask);
+    say(
+      `${program.name}: JSON ${alone["cpuMicrosPerRequest"]?.toFixed(0)} µs alone, ${found["cpuMicrosPerRequest"]?.toFixed(0)} µs beside ${open}`,
+    );
+    const of = { program: program.name, round };
+    return [
+      { ...of, scenario: "json-beside-0", values: alone },
+      { ...of, scenario: `json-beside-${streams}`, values: { ...found, missing: streams - open } },
+    ];
+  });
+}
+
+/** Opens streams, does the work while they are open, and leaves them: ended by their client. */
+async function besideOpen<T>(bench: Bench, program: RunningProgram, streams: number, work: () => Promise<T>) {
+  const { port, keys, headers, path } = program;
+  const target = { port, ...(path && { path }), ...(keys && { keys }), ...(headers && { headers }) };
+  const opened = Promise.withResolvers<number>();
+  const done = new AbortController();
+  const holding = runLoad(
+    bench.natives,
+    bench.cores.load,
+    { ...idle, ...target, connections: streams, ramp: streams / 1_000, warmup: 3, seconds: 3_600, stall: 3_600 },
+    { measuring: opened.resolve },
+    done.signal,
+  );
+  try {
+    const open = await Promise.race([opened.promise, holding.then(() => 0)]);
+    return { open, found: await work() };
+  } finally {
+    done.abort();
+    await holding.catch(() => {});
+    pin(program.processes, bench.cores.test);
+  }
+}

@@ -1,0 +1,61 @@
+/** Medians, ratios and distributions of what the rounds of a bench measured. Pure. */
+
+export interface Spread {
+  readonly median: number;
+  readonly min: number;
+  readonly max: number;
+  readonly rounds: number;
+}
+
+/** Undefined without values. */
+export function spreadOf(values: readonly number[]): Spread | undefined {
+  const sorted = values.filter(Number.isFinite).toSorted((a, b) => a - b);
+  if (sorted.length === 0) return undefined;
+  const middle = (sorted[(sorted.length - 1) >> 1]! + sorted[sorted.length >> 1]!) / 2;
+  return { median: middle, min: sorted[0]!, max: sorted.at(-1)!, rounds: sorted.length };
+}
+
+/** One value of one program in one round. */
+export interface Value {
+  readonly round: number;
+  readonly value: number;
+}
+
+/** Of each round that has both: what the machine did to a round, it did to both of its values. */
+export function pairRatios(values: readonly Value[], against: readonly Value[]): Spread | undefined {
+  const other = new Map(against.map(({ round, value }) => [round, value]));
+  return spreadOf(values.flatMap(({ round, value }) => (other.has(round) ? [value / other.get(round)!] : [])));
+}
+
+/** Lower bounds and counts, ascending. */
+export type Buckets = readonly (readonly [from: number, count: number])[];
+
+export function mergeBuckets(all: readonly Buckets[]): Buckets {
+  const merged = new Map<number, number>();
+  for (const buckets of all) for (const [from, count] of buckets) merged.set(from, (merged.get(from) ?? 0) + count);
+  return [...merged].toSorted(([a], [b]) => a - b);
+}
+
+/** The lower bound of the bucket that holds the quantile; undefined without values. */
+export function quantileOf(buckets: Buckets, share: number): number | undefined {
+  let left = share * buckets.reduce((sum, [, count]) => sum + count, 0);
+  for (const [from, count] of buckets) if ((left -= count) < 0) return from;
+  return buckets.at(-1)?.[0];
+}
+
+/** Three significant digits. */
+export function short(value: number): string {
+  if (value === 0) return "0";
+  const digits = Math.max(0, 2 - Math.floor(Math.log10(Math.abs(value))));
+  return value.toFixed(Math.min(digits, 3)).replace(/\B(?=(\d{3})+(?!\d))/g, digits === 0 ? "," : "");
+}
+
+/** In the order that the seed gives: Fisher and Yates. */
+export function shuffled<T>(items: readonly T[], random: () => number): T[] {
+  const result = [...items];
+  for (let at = result.length - 1; at > 0; at--) {
+    const other = Math.floor(random() * (at + 1));
+    [result[at], result[other]] = [result[other]!, result[at]!];
+  }
+  return result;
+}

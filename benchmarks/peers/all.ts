@@ -1,0 +1,26 @@
+/** Every program that the bench knows, Weiche first. Another peer is one more file here: see README.md. */
+import { bareRouter } from "./bare-router.ts";
+import { haproxy } from "./haproxy.ts";
+import { litellm } from "./litellm.ts";
+import { llamaSwap } from "./llama-swap.ts";
+import { nginx } from "./nginx.ts";
+import { hops, replyFrom, undici } from "./node-programs.ts";
+import { portkey } from "./portkey.ts";
+import type { Program } from "./program.ts";
+import { weiche } from "./weiche.ts";
+
+export const programs: readonly Program[] = [
+  weiche("weiche", "router and agent as in production: keys, limits, metering, mutual TLS between them", { tls: true }),
+  weiche("weiche-plain", "the same without TLS between router and agent", { tls: false }),
+  bareRouter,
+  nginx,
+  haproxy,
+  portkey,
+  undici,
+  replyFrom,
+  litellm,
+  llamaSwap,
+  hops("h2"),
+  hops("h2-tls"),
+  hops("h1-tls"),
+];

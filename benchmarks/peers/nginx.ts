@@ -1,0 +1,50 @@
+/** nginx as a reverse proxy: one worker, kept connections to the engine, no buffering, no access log. */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { findProgram, freePort, startChild, versionOf } from "./child.ts";
+import type { Program } from "./program.ts";
+
+export const nginx: Program = {
+  name: "nginx",
+  what: "reverse proxy in C, one worker: what a proxy must cost",
+  missing: () => (findProgram("nginx") ? undefined : "not installed (apt-get install nginx-light)"),
+  async start({ port: engine, directory }) {
+    const program = findProgram("nginx")!;
+    const port = await freePort();
+    const home = join(directory, "nginx");
+    mkdirSync(home, { recursive: true });
+    writeFileSync(join(home, "nginx.conf"), configuration(home, port, engine));
+    const child = await startChild(
+      program,
+      ["-c", join(home, "nginx.conf"), "-e", join(home, "error.log")],
+      port,
+      home,
+    );
+    return {
+      ...{ port, processes: { proxy: child.pid }, version: versionOf(program, "-v") },
+      [Symbol.asyncDispose]: () => child[Symbol.asyncDispose](),
+    };
+  },
+};
+
+function configuration(home: string, port: number, engine: number): string {
+  const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
+    (what) => `${what}_temp_path ${home}/${what};`,
+  );
+  return `daemon off; worker_processes 1; pid ${home}/pid; error_log ${home}/error.log;
+worker_rlimit_nofile 65536;
+events { worker_connections 32768; }
+http {
+  access_log off; ${temporary.join(" ")}
+  client_max_body_size 64m; client_body_buffer_size 32m; keepalive_requests 1000000000;
+  upstream engine { server 127.0.0.1:${engine}; keepalive 1024; keepalive_requests 1000000000; }
+  server {
+    listen 127.0.0.1:${port} backlog=4096;
+    location / {
+      proxy_pass http://engine; proxy_http_version 1.1; proxy_set_header Connection "";
+      proxy_buffering off; proxy_request_buffering off; proxy_read_timeout 3600s;
+    }
+  }
+}
+`;
+}
