@@ -5,7 +5,13 @@
  */
 import type { Timer } from "@weiche/shared/clock.ts";
 import type { ModelId } from "@weiche/shared/ids.ts";
-import type { EngineEndpoint, ExitReport, SlotEngines, SwitchPhase } from "@weiche/node-agent/src/engines/engine.ts";
+import type {
+  EngineEndpoint,
+  ExitReport,
+  Sleeper,
+  SlotEngines,
+  SwitchPhase,
+} from "@weiche/node-agent/src/engines/engine.ts";
 import type { SimEngine, SimulatedHost } from "./sim-host.ts";
 
 /** What the agent asks of its engines, told before it is done. */
@@ -151,9 +157,9 @@ export class SimulatedEngines implements SlotEngines {
     return Promise.resolve();
   }
 
-  sleepers(): readonly ModelId[] {
-    const asleep: ModelId[] = [];
-    for (const engine of this.#host.engines.values()) if (engine.state === "asleep") asleep.push(engine.model);
+  sleepers(): readonly Sleeper[] {
+    const asleep: Sleeper[] = [];
+    for (const { state, model } of this.#host.engines.values()) if (state === "asleep") asleep.push({ model });
     return asleep;
   }
 

@@ -74,7 +74,8 @@ export async function createAgent(config: AgentConfig, environment: NodeJS.Proce
   const gpuReader = createGpuReader({ clock });
   const host = opened.use(createEngineHost(config.stateDir, environment, clock, { ...engineEvents, ...usageEvents }));
   await stopForgottenEngines(config.slots, host, engineEvents);
-  const engineParts = { host, gpuReader, events: engineEvents };
+  const specs = config.slots.flatMap(({ engines }) => engines);
+  const engineParts = { host, gpuReader, events: engineEvents, specs };
   const memories: SlotMemory[] = [];
   const slots = createSlots({
     slots: config.slots,

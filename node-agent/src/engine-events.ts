@@ -3,7 +3,7 @@ import type { Log } from "@weiche/shared/log.ts";
 import type { EngineRestarts, RestartReason } from "./engine-restarts.ts";
 import type { EngineWindowEvents } from "./engines/engine-windows.ts";
 import type { HandleStoreEvents } from "./engines/handle-store.ts";
-import type { SlotEngineEvents } from "./engines/slot-engines.ts";
+import type { SlotEngineEvents } from "./engines/slot-engine-events.ts";
 import type { SlotMemoryEvents } from "./engines/slot-memory.ts";
 import type { Metrics } from "./metrics.ts";
 import type { SlotEvents } from "./slots/slot-events.ts";

@@ -79,6 +79,10 @@ export function createMetrics() {
       "GPU processes seen that are no engine of this node",
       ["slot"],
     ),
+    sleeperMemory: gauge("weiche_agent_sleeper_gpu_memory_bytes", "GPU memory that a sleeping engine keeps", [
+      "slot",
+      "model",
+    ]),
     gpuMemoryUsed: gauge("weiche_agent_gpu_memory_used_bytes", "GPU memory in use", ["gpu"]),
     gpuMemoryTotal: gauge("weiche_agent_gpu_memory_total_bytes", "GPU memory", ["gpu"]),
     gpuUtilisation: gauge("weiche_agent_gpu_utilisation_ratio", "GPU utilisation, 0 to 1", ["gpu"]),

@@ -76,14 +76,16 @@ export class Telemetry implements Disposable {
   async publish(): Promise<void> {
     const { metrics, outbox, slots, routers } = this.#parts;
     const oldestMs = await outbox.oldestMs().catch(() => undefined);
-    for (const { name, running, waiting } of slots()) {
-      metrics.running.set({ slot: name }, running);
-      metrics.waiting.set({ slot: name }, waiting);
-    }
     // What is no longer there, or no longer measured, has no value any more.
     for (const gauge of [metrics.routerLink, metrics.dataSessions, ...gpuGauges(metrics)]) gauge.reset();
+    for (const { name: slot, running, waiting, sleepers } of slots()) {
+      metrics.running.set({ slot }, running);
+      metrics.waiting.set({ slot }, waiting);
+      for (const { model, keptBytes } of sleepers)
+        if (keptBytes !== undefined) metrics.sleeperMemory.set({ slot, model }, keptBytes);
+    }
     for (const { address, state, dataSessions } of routers()) {
-      metrics.routerLink.set({ router: address }, state === "linked" ? 1 : 0);
+      metrics.routerLink.set({ router: address }, state === "connecting" ? 0 : 1);
       metrics.dataSessions.set({ router: address }, dataSessions);
     }
     metrics.outboxRecords.set(outbox.depth);
@@ -94,8 +96,8 @@ export class Telemetry implements Disposable {
 }
 
 function gpuGauges(metrics: Metrics) {
-  const { gpuMemoryUsed, gpuMemoryTotal, gpuUtilisation, gpuTemperature, gpuPower } = metrics;
-  return [gpuMemoryUsed, gpuMemoryTotal, gpuUtilisation, gpuTemperature, gpuPower];
+  const { sleeperMemory, gpuMemoryUsed, gpuMemoryTotal, gpuUtilisation, gpuTemperature, gpuPower } = metrics;
+  return [sleeperMemory, gpuMemoryUsed, gpuMemoryTotal, gpuUtilisation, gpuTemperature, gpuPower];
 }
 
 function publishGpu(metrics: Metrics, gpu: GpuReading): void {

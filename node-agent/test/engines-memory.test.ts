@@ -132,7 +132,7 @@ test("a foreign process that leaves no room fails the start with that reason, an
   await gpu.set(50_000, [[process.pid, 50_000]]);
   const { engines, memory } = open(faultEngine(modelA, [], big));
   await expect(engines.activate(modelA, never, quiet)).rejects.toThrow(
-    new RegExp(`processes that are no engines of this node hold them \\(pid ${process.pid}\\)`),
+    new RegExp(`processes that are no engines of this node hold 48.8 GiB \\(pid ${process.pid}\\)`),
   );
   expect(host.told.filter(([event]) => event === "foreignGpuProcess")).toEqual([
     ["foreignGpuProcess", "a", process.pid, 50_000 * (1 << 20)],

@@ -71,6 +71,9 @@ const faultLifecycle: DialectLifecycle = {
     const { is_sleeping } = (await ask(endpoint, "GET /is_sleeping", signal)) as { is_sleeping: boolean };
     if (!is_sleeping) throw new Error("it says that it is awake");
   },
+  async isSleeping(endpoint, signal) {
+    return ((await ask(endpoint, "GET /is_sleeping", signal)) as { is_sleeping: boolean }).is_sleeping;
+  },
   async wake(endpoint, _level, signal) {
     await ask(endpoint, "POST /wake_up", signal);
   },
@@ -126,6 +129,7 @@ export function openHost(stateDir: string, options: HostOptions) {
       },
       gpuReader: createGpuReader({ clock, program: options.nvidiaSmi ?? join(stateDir, "no-nvidia-smi") }),
       events,
+      specs: options.engines,
     },
   );
   const close = () => {

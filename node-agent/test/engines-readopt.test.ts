@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { asId, type SlotName } from "@weiche/shared/ids.ts";
 import type { EngineSpec } from "../src/engines/engine.ts";
 import { stopForgottenEngines } from "../src/engines/node-engines.ts";
@@ -90,19 +90,74 @@ test("a sleeping engine is found asleep and wakes without a start", async () => 
   const pid = await pidAfter((host) => host.engines.retire(modelA, quiet));
   const { engines, handles } = open(faultEngine(modelA, [], { sleepLevel: 1 }));
   expect(await engines.readopt()).toBeUndefined();
-  expect(engines.sleepers()).toEqual([modelA]);
+  expect(engines.sleepers()).toEqual([{ model: modelA }]);
   await engines.activate(modelA, never, quiet);
   expect((await handles.read())[0]!.pid).toBe(pid);
 });
 
-test("an engine that fell asleep unrecorded fails its probe and is stopped", async () => {
-  const pid = await pidAfter(async (host) => {
+describe("an engine whose agent was killed while it", () => {
+  const sleeper = faultEngine(modelA, [], { sleepLevel: 1 });
+  const told = (heading: "asleep" | "awake") => async (host: Host) => {
+    const [handle] = await host.handles.read();
+    await host.handles.write({ ...handle!, asleep: false, heading });
+  };
+  const asleep = async (host: Host) => {
     await ask((await host.handles.read())[0]!.endpoint, "POST /sleep");
+  };
+
+  test.each([
+    ["was to fall asleep", [told("asleep")]],
+    ["had just fallen asleep", [asleep, told("asleep")]],
+  ])("%s sleeps, and wakes without a start", async (_, steps) => {
+    const pid = await pidAfter(...steps);
+    const { engines, handles } = open(sleeper);
+    expect(await engines.readopt()).toBeUndefined();
+    await until("it sleeps", () => engines.sleepers().length === 1);
+    const [handle] = await handles.read();
+    expect([handle, await ask(handle!.endpoint, "GET /is_sleeping")]).toMatchObject([
+      { pid, asleep: true },
+      { is_sleeping: true },
+    ]);
+    expect(handle).not.toHaveProperty("heading");
+    await engines.activate(modelA, never, quiet);
+    expect((await handles.read())[0]!.pid).toBe(pid);
   });
-  const { engines, handles } = open(faultEngine(modelA, [], { sleepLevel: 1 }));
-  expect(await engines.readopt()).toBeUndefined();
-  expect(await isAlive(pid)).toBe(false);
-  expect(await handles.read()).toEqual([]);
+
+  test.each([
+    ["was being woken", [asleep, told("awake")]],
+    ["had just been woken", [told("awake")]],
+    ["fell asleep and nobody wrote that down", [asleep]],
+  ])("%s is woken and taken over", async (_, steps) => {
+    const pid = await pidAfter(...steps);
+    const { engines, handles } = open(sleeper);
+    expect((await engines.readopt())?.model).toBe(modelA);
+    const [handle] = await handles.read();
+    expect([handle, await ask(handle!.endpoint, "GET /is_sleeping")]).toMatchObject([
+      { pid, asleep: false },
+      { is_sleeping: false },
+    ]);
+    expect(handle).not.toHaveProperty("heading");
+  });
+
+  test("was to fall asleep, and does not, is stopped", async () => {
+    const stays = faultEngine(modelA, ["--stay-awake"], { sleepLevel: 1 });
+    const before = open(stays);
+    await before.engines.activate(modelA, never, quiet);
+    await told("asleep")(before);
+    before.close();
+    const pid = await endpointPid(before, modelA);
+    const { engines, handles } = open(stays);
+    expect(await engines.readopt()).toBeUndefined();
+    await until("it is gone", async () => !(await isAlive(pid)) && (await handles.read()).length === 0);
+  });
+
+  test("was to fall asleep is not taken for the one that is awake", async () => {
+    await pidAfter(told("asleep"));
+    const host = open(sleeper, faultEngine(modelB));
+    await host.handles.write(await host.launchers.process.start(faultEngine(modelB), "a" as never));
+    expect((await host.engines.readopt())?.model).toBe(modelB);
+    await until("the other sleeps", () => host.engines.sleepers().length === 1);
+  });
 });
 
 test("an engine whose configuration has changed is stopped, not adopted", async () => {

@@ -126,7 +126,7 @@ describe("retire", () => {
     const endpoint = await engines.activate(modelA, never, quiet);
     await engines.retire(modelA, quiet);
     expect(await ask(endpoint, "GET /is_sleeping")).toEqual({ is_sleeping: true });
-    expect(engines.sleepers()).toEqual([modelA]);
+    expect(engines.sleepers()).toEqual([{ model: modelA }]);
     expect(await handles.read()).toMatchObject([{ asleep: true }]);
     const phases: SwitchPhase[] = [];
     expect(await engines.activate(modelA, never, (phase) => phases.push(phase))).toEqual(endpoint);

@@ -11,7 +11,7 @@ export interface AgentStatus {
   readonly slots: readonly SlotStatus[];
   readonly routers: readonly {
     readonly address: string;
-    readonly state: "linked" | "connecting";
+    readonly state: "linked" | "leaving" | "connecting";
     readonly dataSessions: number;
   }[];
   /** Usage records that no router has committed yet. */
@@ -34,6 +34,8 @@ export interface SlotStatus {
   /** A start or stop in progress; `usualSeconds` is the moving average, absent before the first. */
   readonly switching?: { readonly seconds: number; readonly phase?: string; readonly usualSeconds?: number };
   readonly sleepers: readonly string[];
+  /** GPU memory that they keep, as far as it was measured. */
+  readonly sleeperMemoryBytes: Readonly<Record<string, number>>;
 }
 
 export function slotStatus(view: SlotView): SlotStatus {
@@ -49,7 +51,10 @@ export function slotStatus(view: SlotView): SlotStatus {
     stateAgeSeconds: seconds(view.stateAgeMs),
     ...(view.retryInMs === undefined ? {} : { retryInSeconds: seconds(view.retryInMs) }),
     ...(view.switching === undefined ? {} : { switching: switchStatus(view.switching) }),
-    sleepers: view.sleepers,
+    sleepers: view.sleepers.map(({ model }) => model),
+    sleeperMemoryBytes: Object.fromEntries(
+      view.sleepers.flatMap(({ model, keptBytes }) => (keptBytes === undefined ? [] : [[model, keptBytes]])),
+    ),
   };
 }
 
@@ -95,8 +100,13 @@ function note(slot: SlotStatus): string | undefined {
   if (slot.switching) return progress(slot.switching);
   if (slot.closesInSeconds !== undefined) return `drain closes in ${slot.closesInSeconds.toFixed(1)} s`;
   if (slot.retryInSeconds !== undefined) return `tried again in ${slot.retryInSeconds.toFixed(1)} s`;
-  if (slot.sleepers.length > 0) return `asleep: ${slot.sleepers.join(", ")}`;
+  if (slot.sleepers.length > 0) return `asleep: ${slot.sleepers.map((model) => sleeper(model, slot)).join(", ")}`;
   return undefined;
+}
+
+function sleeper(model: string, { sleeperMemoryBytes }: SlotStatus): string {
+  const bytes = sleeperMemoryBytes[model];
+  return bytes === undefined ? model : `${model} (keeps ${gibibytes(bytes)})`;
 }
 
 const barWidth = 20;
@@ -111,7 +121,7 @@ function progress({ seconds: spent, phase, usualSeconds: usual }: NonNullable<Sl
 
 function gpuLines(gpus: readonly GpuReading[] | undefined): string[] {
   if (!gpus) return [];
-  const gib = (bytes: number | undefined) => (bytes === undefined ? undefined : `${(bytes / 2 ** 30).toFixed(1)} GiB`);
+  const gib = (bytes: number | undefined) => (bytes === undefined ? undefined : gibibytes(bytes));
   const rows = gpus.map((gpu) => [
     gpu.index,
     gib(gpu.memoryUsedBytes),
@@ -121,4 +131,8 @@ function gpuLines(gpus: readonly GpuReading[] | undefined): string[] {
     gpu.powerWatts === undefined ? undefined : `${Math.round(gpu.powerWatts)} W`,
   ]);
   return ["", formatTable(["GPU", "USED", "MEMORY", "LOAD", "TEMPERATURE", "POWER"], rows)];
+}
+
+function gibibytes(bytes: number): string {
+  return `${(bytes / 2 ** 30).toFixed(1)} GiB`;
 }

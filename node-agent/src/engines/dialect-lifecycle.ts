@@ -14,6 +14,8 @@ export interface DialectLifecycle {
    * dialect cannot sleep.
    */
   sleep?(endpoint: EngineEndpoint, level: 1 | 2, signal: AbortSignal): Promise<void>;
+  /** Whether the engine says that it sleeps: also while it falls asleep or is being woken. With `sleep`. */
+  isSleeping?(endpoint: EngineEndpoint, signal: AbortSignal): Promise<boolean>;
   /** Resolves when the engine says that it is awake; level 2 includes bringing the weights back. No probe. */
   wake?(endpoint: EngineEndpoint, level: 1 | 2, signal: AbortSignal): Promise<void>;
   /** What the engine measures of itself. Absent, or a field of it absent: not known, never 0. */

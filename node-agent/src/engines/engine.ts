@@ -52,7 +52,12 @@ export interface EngineHandle {
   /** SHA-256 of the command line and environment of the spec: a changed configuration is another engine. */
   readonly commandHash?: string;
   readonly unit?: string;
+  /** Certain: neither falling asleep nor being woken. */
   readonly asleep: boolean;
+  /** What it was told last, until it is seen to have done it. */
+  readonly heading?: "asleep" | "awake";
+  /** GPU memory that it held when it was awake, if that was measured. */
+  readonly usedBytes?: number;
 }
 
 /** How an engine comes to life and ends. Few verbs; none of them waits for readiness. */
@@ -120,8 +125,14 @@ export interface SlotEngines {
   onExit(callback: (model: ModelId, report: ExitReport) => void): void;
   /** Stops every engine of the slot, asleep or awake. */
   stopAll(): Promise<void>;
-  /** Models whose engine sleeps. */
-  sleepers(): readonly ModelId[];
+  /** Engines that sleep; the one that has slept longest comes first. */
+  sleepers(): readonly Sleeper[];
+}
+
+export interface Sleeper {
+  readonly model: ModelId;
+  /** GPU memory that it keeps. Absent: not measured. */
+  readonly keptBytes?: number;
 }
 
 export type SwitchPhase = "drain" | "stop" | "memory" | "start" | "probe";

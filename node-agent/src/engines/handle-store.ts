@@ -32,6 +32,8 @@ const handleSchema = Type.Object({
   commandHash: Type.Optional(Type.String()),
   unit: Type.Optional(Type.String()),
   asleep: Type.Boolean(),
+  heading: Type.Optional(Type.Enum(["asleep", "awake"])),
+  usedBytes: Type.Optional(Type.Integer({ minimum: 0 })),
 });
 
 export function createHandleStore(directory: string, events: HandleStoreEvents): HandleStore {

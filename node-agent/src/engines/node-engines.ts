@@ -1,14 +1,20 @@
 /** What concerns all engines of the node, and how those of one slot are put together. */
 import type { SlotConfig } from "../config.ts";
 import type { GpuReader } from "../report/gpu.ts";
+import { refuseEngine, type RecoveryEvents } from "./engine-recovery.ts";
+import type { EngineSpec } from "./engine.ts";
+import { processesBehind } from "./launchers/processes-behind.ts";
 import type { EngineHost } from "./running-engine.ts";
-import { LocalSlotEngines, type SlotEngineEvents } from "./slot-engines.ts";
+import type { SlotEngineEvents } from "./slot-engine-events.ts";
+import { LocalSlotEngines } from "./slot-engines.ts";
 import { SlotMemory, type SlotMemoryEvents } from "./slot-memory.ts";
 
 export interface NodeEngineParts {
   readonly host: EngineHost;
   readonly gpuReader: GpuReader;
   readonly events: SlotEngineEvents & SlotMemoryEvents;
+  /** Of all slots: slots may share a GPU. */
+  readonly specs: readonly EngineSpec[];
 }
 
 export function createSlotEngines(
@@ -16,8 +22,6 @@ export function createSlotEngines(
   parts: NodeEngineParts,
 ): { readonly engines: LocalSlotEngines; readonly memory: SlotMemory } {
   const { host, events } = parts;
-  // Which processes belong to an external engine cannot be told: beside one, nothing is called foreign.
-  const hasExternal = slot.engines.some((engine) => engine.launcher.kind === "external");
   const memory = new SlotMemory({
     ...{
       slot: slot.name,
@@ -27,33 +31,27 @@ export function createSlotEngines(
       limits: slot.memory,
       events,
     },
-    engineProcesses: () => (hasExternal ? Promise.resolve(undefined) : engineProcesses(host)),
+    engineProcesses: () => engineProcesses(parts),
   });
   return { engines: new LocalSlotEngines({ slot: slot.name, engines: slot.engines, host, memory, events }), memory };
 }
 
-/** Of all slots: slots may share a GPU. */
-async function engineProcesses({ handles, launchers }: EngineHost): Promise<ReadonlySet<number>> {
+/** Of all slots. Undefined: of an external engine it cannot be told which ones are its own. */
+async function engineProcesses({ host, specs }: NodeEngineParts): Promise<ReadonlySet<number> | undefined> {
+  const { handles, launchers } = host;
   const stored = await handles.read();
-  return new Set((await Promise.all(stored.map((handle) => launchers[handle.launcher].processes(handle)))).flat());
+  const own = await Promise.all(stored.map((handle) => launchers[handle.launcher].processes(handle)));
+  const urls = specs.flatMap(({ launcher }) => (launcher.kind === "external" ? [launcher.url] : []));
+  const others = await Promise.all(urls.map((url) => processesBehind(url)));
+  return others.includes(undefined) ? undefined : new Set([...own.flat(), ...others.flatMap((pids) => [...pids!])]);
 }
 
 /** Stops engines of slots that are no longer configured: nobody else would, and they hold GPU memory. */
 export async function stopForgottenEngines(
   slots: readonly Pick<SlotConfig, "name">[],
-  { handles, launchers }: EngineHost,
-  events: Pick<SlotEngineEvents, "engineNotAdopted" | "engineSurprised">,
+  host: Pick<EngineHost, "handles" | "launchers">,
+  events: RecoveryEvents,
 ): Promise<void> {
-  const forgotten = (await handles.read()).filter((handle) => slots.every(({ name }) => name !== handle.slot));
-  await Promise.all(
-    forgotten.map(async (handle) => {
-      events.engineNotAdopted(handle.slot, handle.model, "its slot is no longer configured");
-      try {
-        await launchers[handle.launcher].stop(handle);
-        await handles.remove(handle.slot, handle.model);
-      } catch (error) {
-        events.engineSurprised(handle.slot, handle.model, "stop", (error as Error).message);
-      }
-    }),
-  );
+  const forgotten = (await host.handles.read()).filter((handle) => slots.every(({ name }) => name !== handle.slot));
+  await Promise.all(forgotten.map((handle) => refuseEngine(handle, "its slot is no longer configured", host, events)));
 }

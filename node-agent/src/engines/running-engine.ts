@@ -2,7 +2,8 @@
  * One engine that exists on this host: watched from its first moment, proven, put to sleep, woken and stopped.
  *
  * On disk its handle says `asleep` only while that is certain: written after it fell asleep, taken back before it is
- * woken. So an agent that dies in between leaves an engine that fails its probe, never a second one awake.
+ * woken; in between it says which of the two it was told. So an agent that dies then leaves an engine that the next one
+ * brings where it was to go, and never a second one awake.
  */
 import type { Clock } from "@weiche/shared/clock.ts";
 import type { DialectLifecycle, DialectLifecycles } from "./dialect-lifecycle.ts";
@@ -40,8 +41,10 @@ export type EngineState = "changing" | "awake" | "asleep";
 
 export class RunningEngine {
   readonly spec: EngineSpec;
-  /** GPU memory that was free before it started, if it was started by this agent and measured. */
-  readonly freeBeforeStart: number | undefined;
+  /** GPU memory that would be free without it, as measured before it started or woke. */
+  freeWithout: number | undefined;
+  /** GPU memory that it keeps asleep, as measured. */
+  keptBytes: number | undefined;
   readonly #host: EngineHost;
   readonly #gone = new AbortController();
   readonly #unwatch: () => void;
@@ -56,11 +59,11 @@ export class RunningEngine {
     spec: EngineSpec,
     handle: EngineHandle,
     onExit: (engine: RunningEngine, was: EngineState, report: ExitReport) => void,
-    freeBeforeStart?: number,
+    freeWithout?: number,
   ) {
     this.#host = host;
     this.spec = spec;
-    this.freeBeforeStart = freeBeforeStart;
+    this.freeWithout = freeWithout;
     this.#handle = handle;
     this.#endpoint = handle.endpoint;
     this.#sinceMs = host.clock.monotonicMs();
@@ -104,6 +107,7 @@ export class RunningEngine {
     const facts = await untilReady(this.#host.clock, this.#host.limits.probeMsMax, either, (limit) =>
       this.#dialect.readiness(this.#handle.endpoint, this.spec.model, limit, onLoaded),
     );
+    if (this.#handle.heading) await this.remember(false);
     either.throwIfAborted();
     this.#endpoint = { ...this.#handle.endpoint, ...facts };
   }
@@ -118,24 +122,44 @@ export class RunningEngine {
     return this.spec.sleepLevel !== undefined && this.#dialect.sleep !== undefined;
   }
 
+  /** Harmless when it sleeps already. */
   async sleep(): Promise<void> {
+    await this.remember(false, "asleep");
     using limit = deadline(this.#host.clock, this.#host.limits.sleepMsMax, "falling asleep", this.#gone.signal);
     await this.#dialect.sleep!(this.#handle.endpoint, this.spec.sleepLevel!, limit.signal);
     limit.signal.throwIfAborted();
   }
 
+  /** Harmless when it is awake already. */
   async wake(signal: AbortSignal): Promise<void> {
     if (!this.#dialect.wake || this.spec.sleepLevel === undefined) throw new Error("it sleeps, but is not set up to");
     using limit = deadline(this.#host.clock, this.#host.limits.wakeMsMax, "waking", signal, this.#gone.signal);
-    await this.remember(false);
+    await this.remember(false, "awake");
     await this.#dialect.wake(this.#handle.endpoint, this.spec.sleepLevel, limit.signal);
     limit.signal.throwIfAborted();
   }
 
+  /** Wakes it if it was on its way to be awake, or says that it sleeps. For an engine that an earlier agent left. */
+  async wakeIfAsleep(signal: AbortSignal): Promise<void> {
+    if (this.#handle.heading === "awake" || (await this.#isSleeping(signal))) await this.wake(signal);
+  }
+
+  async #isSleeping(signal: AbortSignal): Promise<boolean> {
+    if (this.spec.sleepLevel === undefined || !this.#dialect.isSleeping) return false;
+    using limit = deadline(this.#host.clock, this.#host.limits.warmMsMax, "the engine's answer", signal);
+    return this.#dialect.isSleeping(this.#handle.endpoint, limit.signal);
+  }
+
   /** Writes its handle to disk. */
-  async remember(asleep: boolean): Promise<void> {
-    this.#handle = { ...this.#handle, asleep };
+  async remember(asleep: boolean, heading?: "asleep" | "awake"): Promise<void> {
+    const { heading: _, ...handle } = this.#handle;
+    this.#handle = { ...handle, asleep, ...(heading ? { heading } : {}) };
     await this.#host.handles.write(this.#handle);
+  }
+
+  /** What it held awake; goes to disk with the next change. */
+  used(bytes: number): void {
+    this.#handle = { ...this.#handle, usedBytes: Math.round(bytes) };
   }
 
   /** Resolves when it is gone, with all of its group, and forgotten on disk. */

@@ -10,26 +10,19 @@
 import { assert } from "@weiche/shared/assert.ts";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import { EngineStartError } from "./engine.ts";
-import type { EngineEndpoint, EngineHandle, EngineSpec, ExitReport, SlotEngines, SwitchPhase } from "./engine.ts";
+import type {
+  EngineEndpoint,
+  EngineHandle,
+  EngineSpec,
+  ExitReport,
+  Sleeper,
+  SlotEngines,
+  SwitchPhase,
+} from "./engine.ts";
+import { recoverEngines } from "./engine-recovery.ts";
 import { RunningEngine, type EngineHost, type EngineState } from "./running-engine.ts";
-import type { SlotMemory } from "./slot-memory.ts";
-
-export interface SlotEngineEvents {
-  /** It answers: `how` says whether it was started, woken, found again or only probed. */
-  engineReady(slot: SlotName, model: ModelId, how: "started" | "woken" | "adopted" | "probed", tookMs: number): void;
-  engineAsleep(slot: SlotName, model: ModelId, tookMs: number): void;
-  engineStopped(slot: SlotName, model: ModelId): void;
-  /** A sleep, wake, probe or stop went wrong; after all but the last the engine is stopped. */
-  engineSurprised(slot: SlotName, model: ModelId, what: "sleep" | "wake" | "probe" | "stop", reason: string): void;
-  /** What an engine said last before its start failed: for the log only. */
-  engineSaid(slot: SlotName, model: ModelId, lastLines: readonly string[]): void;
-  /** An engine ended in its sleep. Of the awake one the slot tells. */
-  sleeperExited(slot: SlotName, model: ModelId, report: ExitReport): void;
-  /** An engine of an earlier agent is not taken over; it is stopped if it lives. */
-  engineNotAdopted(slot: SlotName, model: ModelId, reason: string): void;
-  /** A sleeping engine is stopped because another one needs its memory. */
-  sleeperEvicted(slot: SlotName, model: ModelId): void;
-}
+import type { SlotEngineEvents } from "./slot-engine-events.ts";
+import { missesMemory, type MemoryBefore, type SlotMemory } from "./slot-memory.ts";
 
 export interface SlotEnginesOptions {
   readonly slot: SlotName;
@@ -91,10 +84,10 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     });
   }
 
-  /** The one that has slept longest comes first. */
-  sleepers(): readonly ModelId[] {
+  sleepers(): readonly Sleeper[] {
     const asleep = [...this.#engines.values()].filter((engine) => engine.state === "asleep");
-    return asleep.sort((a, b) => b.inStateMs - a.inStateMs).map((engine) => engine.spec.model);
+    asleep.sort((a, b) => b.inStateMs - a.inStateMs);
+    return asleep.map(({ spec, keptBytes }) => ({ model: spec.model, keptBytes }));
   }
 
   /** The agent goes, its engines stay: they are no longer watched. */
@@ -122,6 +115,7 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     try {
       if (wasAsleep) {
         onPhase("start");
+        engine.freeWithout = await this.#freeWithout(engine.spec, engine.keptBytes);
         await engine.wake(signal);
       }
       onPhase("probe");
@@ -136,16 +130,30 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     }
   }
 
+  /** What it says itself of missing memory counts, too: more may be in its way than was known. */
   async #startCold(spec: EngineSpec, signal: AbortSignal, onPhase: OnPhase): Promise<EngineEndpoint> {
-    const { host, slot, memory } = this.#options;
-    await this.#waitForRoom(spec, signal, onPhase);
+    for (;;) {
+      await this.#waitForRoom(spec, signal, onPhase);
+      try {
+        return await this.#startOnce(spec, signal, onPhase);
+      } catch (error) {
+        if (signal.aborted || !(error instanceof EngineStartError) || !missesMemory(error.lastLines)) throw error;
+        if (await this.#evictSleeper(spec.model)) continue;
+        const holders = await this.#options.memory.foreignHolders();
+        throw holders ? new EngineStartError(`${error.message}; ${holders}`, error.lastLines) : error;
+      }
+    }
+  }
+
+  async #startOnce(spec: EngineSpec, signal: AbortSignal, onPhase: OnPhase): Promise<EngineEndpoint> {
+    const { host, slot } = this.#options;
+    const isThere = spec.launcher.kind === "external";
     onPhase("start");
-    const freeBeforeStart = await memory.freeBytes(freeBeforeAgeMsMax);
-    const engine = this.#watch(spec, await host.launchers[spec.launcher.kind].start(spec, slot), freeBeforeStart);
+    const freeWithout = await this.#freeWithout(spec);
+    const engine = this.#watch(spec, await host.launchers[spec.launcher.kind].start(spec, slot), freeWithout);
     try {
       await engine.remember(false);
       const onLoaded = () => onPhase("probe");
-      const isThere = spec.launcher.kind === "external";
       await (isThere ? engine.answer(signal, onLoaded) : engine.becomeReady(signal, onLoaded));
       this.#ready(engine, "started");
       return engine.endpoint;
@@ -157,45 +165,67 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     }
   }
 
+  /** What somebody else runs may hold its memory already: that is not known. */
+  async #freeWithout({ launcher }: EngineSpec, keptBytes = 0): Promise<number | undefined> {
+    const free = launcher.kind === "external" ? undefined : await this.#options.memory.freeBytes(freeBeforeAgeMsMax);
+    return free === undefined ? undefined : free + keptBytes;
+  }
+
   async #retire(engine: RunningEngine, onPhase: OnPhase, forGood = false): Promise<void> {
-    const { memory, events, slot } = this.#options;
+    const { memory } = this.#options;
     const { model, launcher } = engine.spec;
     const [wasAwake, awakeForMs] = [engine.state === "awake", engine.inStateMs];
     engine.enter("changing");
     onPhase("stop");
-    const before = await memory.beforeLeaving(() => engine.processes(), awakeForMs, engine.freeBeforeStart);
-    if (wasAwake && engine.canSleep && !forGood) {
-      try {
-        await engine.sleep();
-        onPhase("memory");
-        if (!(await memory.hasReturned(model, before))) throw new Error("its GPU memory did not come back");
-        await engine.remember(true);
-        engine.throwIfGone();
-        events.engineAsleep(slot, model, engine.inStateMs);
-        return engine.enter("asleep");
-      } catch (error) {
-        this.#surprised(engine, "sleep", error);
-      }
-    }
+    const before = await memory.beforeLeaving(() => engine.processes(), awakeForMs, engine.freeWithout);
+    if (wasAwake && before) engine.used(memory.learn(model, before.heldBytes));
+    if (wasAwake && engine.canSleep && !forGood && (await this.#fallAsleep(engine, before, onPhase))) return;
     await this.#stop(engine);
     onPhase("memory");
     if (launcher.kind !== "external") await memory.hasReturned(model, before);
   }
 
+  /** Resolves with whether it sleeps, its memory seen to be free. */
+  async #fallAsleep(engine: RunningEngine, before: MemoryBefore | undefined, onPhase: OnPhase): Promise<boolean> {
+    const { memory, events, slot } = this.#options;
+    const { model } = engine.spec;
+    try {
+      await engine.sleep();
+      onPhase("memory");
+      if (!(await memory.hasReturned(model, before))) throw new Error("its GPU memory did not come back");
+      await engine.remember(true);
+      engine.throwIfGone();
+      events.engineAsleep(slot, model, engine.inStateMs);
+      this.#asleep(engine, before);
+      return true;
+    } catch (error) {
+      this.#surprised(engine, "sleep", error);
+      return false;
+    }
+  }
+
+  /** What it keeps is measured in the background: no switch waits for that. */
+  #asleep(engine: RunningEngine, before: MemoryBefore | undefined): void {
+    engine.enter("asleep");
+    const measured = this.#options.memory.keptBytes(() => engine.processes(), before);
+    measured.then(
+      (bytes) => engine.state === "asleep" && (engine.keptBytes = bytes),
+      () => {},
+    );
+  }
+
   async #readopt(): Promise<{ readonly model: ModelId; readonly endpoint: EngineEndpoint } | undefined> {
-    const { host, slot } = this.#options;
+    const { host, slot, engines, memory, events } = this.#options;
     this[Symbol.dispose]();
     this.#engines.clear();
-    const stored = (await host.handles.read()).filter((handle) => handle.slot === slot);
-    const running = await Promise.all(
-      Object.values(host.launchers).map((launcher) => launcher.running?.(slot) ?? Promise.resolve([])),
-    );
-    const strays = running.flat().filter((stray) => !stored.some((handle) => handle.pid === stray.pid));
-    await Promise.all([
-      ...strays.map((stray) => this.#refuse(stray, "it has no handle on disk")),
-      ...stored.map((handle) => this.#recover(handle)),
-    ]);
-    const awake = [...this.#engines.values()].filter((engine) => engine.state === "changing");
+    const awake: RunningEngine[] = [];
+    for (const { spec, handle } of await recoverEngines(slot, engines, host, events)) {
+      const engine = this.#watch(spec, handle);
+      if (handle.usedBytes !== undefined) memory.learn(spec.model, handle.usedBytes);
+      if (handle.asleep) this.#asleep(engine, undefined);
+      else if (handle.heading === "asleep") void this.#inTurn(() => this.#putToSleep(engine)).catch(() => {});
+      else awake.push(engine);
+    }
     if (awake.length === 1 && (await this.#proveAdopted(awake[0]!))) {
       return { model: awake[0]!.spec.model, endpoint: awake[0]!.endpoint };
     }
@@ -203,20 +233,14 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     return undefined;
   }
 
-  async #recover(handle: EngineHandle): Promise<void> {
-    const { host, engines } = this.#options;
-    const spec = engines.find(({ model, launcher }) => model === handle.model && launcher.kind === handle.launcher);
-    if (!spec) return this.#refuse(handle, "it is no longer configured");
-    if (handle.asleep && spec.sleepLevel === undefined) return this.#refuse(handle, "it sleeps, but is not set up to");
-    if (!(await host.launchers[handle.launcher].recover(handle, spec))) {
-      return this.#refuse(handle, "it is gone, or was started from another configuration");
-    }
-    const engine = this.#watch(spec, handle);
-    if (handle.asleep) engine.enter("asleep");
+  /** The earlier agent had told it to sleep. Nobody waits for it: what comes next takes its turn. */
+  async #putToSleep(engine: RunningEngine): Promise<void> {
+    if (!(await this.#fallAsleep(engine, undefined, () => {}))) await this.#stop(engine);
   }
 
   async #proveAdopted(engine: RunningEngine): Promise<boolean> {
     try {
+      await engine.wakeIfAsleep(neverAborts);
       await engine.answer(neverAborts);
       this.#ready(engine, "adopted");
       return true;
@@ -226,37 +250,27 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     }
   }
 
-  async #refuse(handle: EngineHandle, reason: string): Promise<void> {
-    const { host, slot, events } = this.#options;
-    events.engineNotAdopted(slot, handle.model, reason);
-    try {
-      await host.launchers[handle.launcher].stop(handle);
-      await host.handles.remove(slot, handle.model);
-    } catch (error) {
-      events.engineSurprised(slot, handle.model, "stop", messageOf(error));
-    }
-  }
-
   async #waitForRoom(spec: EngineSpec, signal: AbortSignal, onPhase: OnPhase, sleeper?: RunningEngine): Promise<void> {
-    const { model, memoryBytes: neededBytes } = spec;
-    if (neededBytes === undefined) return;
+    const { memory } = this.#options;
+    const need = memory.needOf(spec);
+    if (!need) return;
     onPhase("memory");
-    const own = async () => (await sleeper?.processes()) ?? [];
-    await this.#options.memory.waitForRoom({ model, neededBytes, own }, () => this.#evictSleeper(model), signal);
+    const ownBytes = async () => sleeper && ((await memory.heldBy(await sleeper.processes())) ?? sleeper.keptBytes);
+    await memory.waitForRoom({ ...need, ownBytes }, () => this.#evictSleeper(spec.model), signal);
   }
 
   /** A sleeper keeps some memory: the one that has slept longest makes room for an engine that is wanted now. */
   async #evictSleeper(wanted: ModelId): Promise<boolean> {
-    const model = this.sleepers().find((sleeper) => sleeper !== wanted);
-    if (model === undefined) return false;
-    this.#options.events.sleeperEvicted(this.#options.slot, model);
-    await this.#stop(this.#engines.get(model)!);
+    const sleeper = this.sleepers().find(({ model, keptBytes }) => model !== wanted && keptBytes !== 0);
+    if (!sleeper) return false;
+    this.#options.events.sleeperEvicted(this.#options.slot, sleeper.model);
+    await this.#stop(this.#engines.get(sleeper.model)!);
     return true;
   }
 
-  #watch(spec: EngineSpec, handle: EngineHandle, freeBeforeStart?: number): RunningEngine {
+  #watch(spec: EngineSpec, handle: EngineHandle, freeWithout?: number): RunningEngine {
     const exited = (of: RunningEngine, was: EngineState, report: ExitReport) => this.#exited(of, was, report);
-    const engine = new RunningEngine(this.#options.host, spec, handle, exited, freeBeforeStart);
+    const engine = new RunningEngine(this.#options.host, spec, handle, exited, freeWithout);
     this.#engines.set(spec.model, engine);
     return engine;
   }

@@ -4,6 +4,7 @@
  */
 import { sleep, type Clock } from "@weiche/shared/clock.ts";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
+import type { EngineSpec } from "./engine.ts";
 import type { GpuProcess, GpuReader, GpuReading } from "../report/gpu.ts";
 
 export interface SlotMemoryEvents {
@@ -38,8 +39,10 @@ export interface MemoryLimits {
 export interface WantedRoom {
   readonly model: ModelId;
   readonly neededBytes: number;
-  /** Processes of the engine itself: what it holds asleep counts as free for it. */
-  readonly own: () => Promise<readonly number[]>;
+  /** Not configured, it is what the engine held the last time, which may be more than it needs. */
+  readonly isConfigured: boolean;
+  /** What the engine itself holds asleep counts as free for it. */
+  readonly ownBytes: () => Promise<number | undefined>;
 }
 
 /** What was free, and what one engine held, before it went away. */
@@ -53,9 +56,13 @@ const pollMs = 100;
 const steadyMs = 10_000;
 /** Of what an engine held, the part that must come back: a sleeper keeps some, and other readings wobble. */
 const returnShare = 0.75;
+/** Of what an engine held the last time, the part that must be free for it now: readings wobble. */
+const knownShare = 0.95;
 
 export class SlotMemory {
   readonly #options: SlotMemoryOptions;
+  /** What engines held when they were awake last. */
+  readonly #usedBytes = new Map<ModelId, number>();
   #told = new Set<number>();
 
   constructor(options: SlotMemoryOptions) {
@@ -67,28 +74,43 @@ export class SlotMemory {
     return sumOf(await this.#gpus(ageMsMax), (gpu) => gpu.memoryFreeBytes);
   }
 
+  /** An engine of the model was seen to hold so much while it was awake. */
+  learn(model: ModelId, heldBytes: number): number {
+    this.#usedBytes.set(model, heldBytes);
+    return heldBytes;
+  }
+
+  /** As configured, else as learned. Undefined: nothing is known. */
+  needOf({ model, memoryBytes }: EngineSpec): Omit<WantedRoom, "ownBytes"> | undefined {
+    const neededBytes = memoryBytes ?? this.#usedBytes.get(model);
+    return neededBytes === undefined ? undefined : { model, neededBytes, isConfigured: memoryBytes !== undefined };
+  }
+
   /**
    * Resolves when so much is free, or nothing is measured. `makeRoom` stops something that can be spared and resolves
-   * with whether there was any. Rejects with the reason when there is no room, or with that of the signal.
+   * with whether there was any. Rejects with the reason when there is no room, or with that of the signal. A need that is
+   * only known from the last time is no reason by itself: the engine is tried, unless it is known who is in its way.
    */
   async waitForRoom(wanted: WantedRoom, makeRoom: () => Promise<boolean>, signal: AbortSignal): Promise<void> {
     const { clock, events, limits, slot } = this.#options;
-    await this.#requireFit(wanted.neededBytes);
+    const { isConfigured } = wanted;
+    const neededBytes = isConfigured ? wanted.neededBytes : wanted.neededBytes * knownShare;
+    if (isConfigured) await this.#requireFit(neededBytes);
     let sinceMs = clock.monotonicMs();
     for (let first = true; ; first = false) {
       signal.throwIfAborted();
       const free = await this.freeBytes(first ? pollMs : 0);
-      if (free === undefined || free >= wanted.neededBytes) return;
-      const missing = wanted.neededBytes - free - ((await this.#heldBy(await wanted.own(), 0)) ?? 0);
+      if (free === undefined || free >= neededBytes) return;
+      const missing = neededBytes - free - ((await wanted.ownBytes()) ?? 0);
       if (missing <= 0) return;
       if (first) events.memoryAwaited(slot, wanted.model, missing);
       const waitedMs = clock.monotonicMs() - sinceMs;
       if (waitedMs >= limits.makeRoomAfterMs) {
         const shortage = `${gibibytes(missing)} of GPU memory are missing`;
-        const holders = await this.#foreignInTheWay(wanted.neededBytes);
-        if (holders)
-          throw new Error(`${shortage}: processes that are no engines of this node hold them (pid ${holders})`);
+        const holders = await this.foreignHolders(neededBytes);
+        if (holders !== undefined) throw new Error(`${shortage}: ${holders}`);
         if (await makeRoom()) sinceMs = clock.monotonicMs();
+        else if (!isConfigured) return;
         else if (waitedMs >= limits.roomMsMax) throw new Error(`${shortage}, also after ${waitedMs / 1000} s`);
       }
       await sleep(clock, pollMs, signal);
@@ -104,18 +126,18 @@ export class SlotMemory {
 
   /**
    * To be asked before an engine with these processes goes away. Its memory is steady since `steadyForMs`; what was free
-   * before it started serves where nvidia-smi knows no pids.
+   * before it came serves where nvidia-smi knows no pids.
    */
   async beforeLeaving(
     processes: () => Promise<readonly number[]>,
     steadyForMs: number,
-    freeBeforeStart: number | undefined,
+    freeWithout: number | undefined,
   ): Promise<MemoryBefore | undefined> {
     const ageMsMax = Math.min(steadyForMs, steadyMs);
     const freeBytes = await this.freeBytes(ageMsMax);
     if (freeBytes === undefined) return undefined;
-    const held = await this.#heldBy(await processes(), ageMsMax);
-    const heldBytes = held ?? (freeBeforeStart === undefined ? undefined : freeBeforeStart - freeBytes);
+    const held = await this.heldBy(await processes(), ageMsMax);
+    const heldBytes = held ?? (freeWithout === undefined ? undefined : Math.max(0, freeWithout - freeBytes));
     return heldBytes === undefined ? undefined : { freeBytes, heldBytes };
   }
 
@@ -134,10 +156,23 @@ export class SlotMemory {
     return false;
   }
 
+  /** What an engine keeps that has just fallen asleep. Undefined: not measured. */
+  async keptBytes(
+    processes: () => Promise<readonly number[]>,
+    before: MemoryBefore | undefined,
+  ): Promise<number | undefined> {
+    // Taken at once: soon the next engine holds some of what is free now.
+    const free = before && (await this.freeBytes(steadyMs));
+    const held = await this.heldBy(await processes());
+    if (held !== undefined || before === undefined || free === undefined) return held;
+    return Math.max(0, before.heldBytes - (free - before.freeBytes));
+  }
+
   /** Processes on the slot's GPUs that are no engines of this node. They are reported, never touched. */
   async foreignProcesses(): Promise<readonly GpuProcess[]> {
-    const [processes, engines] = await Promise.all([this.#processes(0), this.#options.engineProcesses()]);
-    const foreign = engines ? (processes ?? []).filter((process) => !engines.has(process.pid)) : [];
+    const processes = (await this.#processes(0)) ?? [];
+    const engines = processes.length > 0 ? await this.#options.engineProcesses() : undefined;
+    const foreign = engines ? processes.filter((process) => !engines.has(process.pid)) : [];
     for (const { pid, memoryUsedBytes } of foreign) {
       if (!this.#told.has(pid)) this.#options.events.foreignGpuProcess(this.#options.slot, pid, memoryUsedBytes);
     }
@@ -146,19 +181,20 @@ export class SlotMemory {
   }
 
   /** GPU memory of these processes. Undefined: nvidia-smi does not know them, as in some containers. */
-  async #heldBy(pids: readonly number[], ageMsMax: number): Promise<number | undefined> {
+  async heldBy(pids: readonly number[], ageMsMax = 0): Promise<number | undefined> {
     if (pids.length === 0) return undefined;
     const known = (await this.#processes(ageMsMax))?.filter((process) => pids.includes(process.pid));
     return known?.length ? sumOf(known, (process) => process.memoryUsedBytes) : undefined;
   }
 
-  /** Their pids, if what they hold alone leaves too little. */
-  async #foreignInTheWay(neededBytes: number): Promise<string | undefined> {
+  /** Who they are, if there are any; with a need: if what they hold alone leaves too little for it. */
+  async foreignHolders(neededBytes = Infinity): Promise<string | undefined> {
     const [foreign, gpus] = await Promise.all([this.foreignProcesses(), this.#gpus(steadyMs)]);
     const total = sumOf(gpus, (gpu) => gpu.memoryTotalBytes);
     const taken = foreign.reduce((sum, process) => sum + (process.memoryUsedBytes ?? 0), 0);
-    const inTheWay = total !== undefined && taken > 0 && total - taken < neededBytes;
-    return inTheWay ? foreign.map((process) => process.pid).join(", ") : undefined;
+    if (total === undefined || taken === 0 || total - taken >= neededBytes) return undefined;
+    const pids = foreign.map((process) => process.pid).join(", ");
+    return `processes that are no engines of this node hold ${gibibytes(taken)} (pid ${pids})`;
   }
 
   async #gpus(ageMsMax: number): Promise<readonly GpuReading[] | undefined> {
@@ -175,6 +211,11 @@ export class SlotMemory {
       uuids.includes(process.gpuUuid),
     );
   }
+}
+
+/** Whether an engine's last words are that GPU memory was missing: those of vLLM, llama.cpp, SGLang, PyTorch. */
+export function missesMemory(lastLines: readonly string[]): boolean {
+  return lastLines.some((line) => /out of memory|(free|available|enough) memory|unable to allocate/i.test(line));
 }
 
 /** Undefined if there is nothing to add up, or one value is missing. */

@@ -1,7 +1,7 @@
 /** How a slot looks from outside: what load reports, metrics and the choice among slots are made of. */
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import { unreachable } from "@weiche/shared/assert.ts";
-import type { EngineEndpoint, EngineSpec, SwitchPhase } from "../engines/engine.ts";
+import type { EngineEndpoint, EngineSpec, Sleeper, SwitchPhase } from "../engines/engine.ts";
 import { awakeEngine, type Slot, type SlotState } from "./slot-state.ts";
 
 export type SlotKind = "empty" | "starting" | "active" | "draining-open" | "draining-closed" | "stopping" | "failed";
@@ -25,7 +25,7 @@ export interface SlotView {
   readonly switching?: { readonly ageMs: number; readonly phase?: SwitchPhase; readonly usualMs?: number };
   readonly maxConcurrent?: number;
   readonly retryInMs?: number;
-  readonly sleepers: readonly ModelId[];
+  readonly sleepers: readonly Sleeper[];
 }
 
 /** An engine that answers, for whoever measures it. */
@@ -38,7 +38,7 @@ export interface AwakeEngine {
 export function viewOf(
   slot: Slot,
   name: SlotName,
-  sleepers: readonly ModelId[],
+  sleepers: readonly Sleeper[],
   nowMs: number,
   phase?: SwitchPhase,
 ): SlotView {

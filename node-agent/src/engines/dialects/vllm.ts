@@ -18,6 +18,7 @@ export const vllm: Dialect = {
   countRequests,
   readiness: (endpoint, model, signal, onLoaded) => proveReady(endpoint, model, { onLoaded }, signal),
   sleep,
+  isSleeping,
   wake,
   metrics: readMetrics,
 };
@@ -60,8 +61,13 @@ async function wake(endpoint: EngineEndpoint, level: 1 | 2, signal: AbortSignal)
   await requireSleeping(endpoint, false, signal);
 }
 
-async function requireSleeping(endpoint: EngineEndpoint, expected: boolean, signal: AbortSignal): Promise<void> {
+async function isSleeping(endpoint: EngineEndpoint, signal: AbortSignal): Promise<boolean> {
   const answer = await askEngine(endpoint, { method: "GET", path: "/is_sleeping" }, signal);
   const sleeping = isObject(answer) ? answer["is_sleeping"] : undefined;
-  if (sleeping !== expected) throw new Error(`/is_sleeping says ${sleeping === !expected ? sleeping : "nothing"}`);
+  if (typeof sleeping !== "boolean") throw new Error("/is_sleeping says nothing");
+  return sleeping;
+}
+
+async function requireSleeping(endpoint: EngineEndpoint, expected: boolean, signal: AbortSignal): Promise<void> {
+  if ((await isSleeping(endpoint, signal)) !== expected) throw new Error(`/is_sleeping says ${!expected}`);
 }

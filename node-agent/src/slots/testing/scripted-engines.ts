@@ -1,6 +1,6 @@
 /** Engines of a slot that do what a test tells them, when it tells them. */
 import type { ModelId } from "@weiche/shared/ids.ts";
-import type { EngineEndpoint, ExitReport, SlotEngines, SwitchPhase } from "../../engines/engine.ts";
+import type { EngineEndpoint, ExitReport, Sleeper, SlotEngines, SwitchPhase } from "../../engines/engine.ts";
 
 type Found = { readonly model: ModelId; readonly endpoint: EngineEndpoint } | undefined;
 type Call<T> = PromiseWithResolvers<T> & { readonly onPhase: (phase: SwitchPhase) => void };
@@ -43,7 +43,7 @@ export class ScriptedEngines implements SlotEngines {
     return Promise.resolve();
   }
 
-  sleepers(): readonly ModelId[] {
+  sleepers(): readonly Sleeper[] {
     return [];
   }
 }

@@ -1,0 +1,74 @@
+/**
+ * Which processes may belong to an engine that somebody else runs: whoever listens at its URL, with its group and all that
+ * it started. Where its listener is not ours to look into, it is every process of the same user. Linux only.
+ */
+import { readdir, readFile, readlink, stat } from "node:fs/promises";
+import { join } from "node:path";
+
+interface Listener {
+  readonly uid: number;
+  readonly inode: string;
+}
+
+interface Known {
+  readonly pid: number;
+  readonly parent: number;
+  readonly group: number;
+}
+
+/** Undefined: cannot be told, since nobody is seen to listen there, as with a container's own network. */
+export async function processesBehind(url: string, proc = "/proc"): Promise<ReadonlySet<number> | undefined> {
+  const { protocol, port } = new URL(url);
+  const listener = await listenerAt(Number(port || (protocol === "https:" ? 443 : 80)), proc);
+  if (!listener) return undefined;
+  const pids = (await readdir(proc)).filter((name) => /^\d+$/.test(name));
+  const holders = await filterAsync(pids, (pid) => holds(join(proc, pid, "fd"), `socket:[${listener.inode}]`));
+  if (holders.length > 0) return family(holders.map(Number), await Promise.all(pids.map((pid) => known(pid, proc))));
+  const ofUser = await filterAsync(pids, async (pid) => (await stat(join(proc, pid))).uid === listener.uid);
+  return ofUser.length > 0 ? new Set(ofUser.map(Number)) : undefined;
+}
+
+const listening = "0A";
+
+/** Columns: number, local address, remote address, state, queues, timer, retransmissions, user, timeout, inode. */
+async function listenerAt(port: number, proc: string): Promise<Listener | undefined> {
+  const suffix = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
+  const tables = await Promise.all(
+    ["tcp", "tcp6"].map((name) => readFile(join(proc, "net", name), "utf8").catch(() => "")),
+  );
+  for (const line of tables.flatMap((table) => table.split("\n"))) {
+    const [, local, , state, , , , uid, , inode] = line.trim().split(/\s+/);
+    if (state === listening && local?.endsWith(suffix)) return { uid: Number(uid), inode: inode! };
+  }
+  return undefined;
+}
+
+async function holds(directory: string, socket: string): Promise<boolean> {
+  for (const name of await readdir(directory)) if ((await readlink(join(directory, name))) === socket) return true;
+  return false;
+}
+
+/** The command's name, field 2, may hold spaces and brackets: fields are counted from its last bracket. */
+async function known(pid: string, proc: string): Promise<Known | undefined> {
+  const text = await readFile(join(proc, pid, "stat"), "utf8").catch(() => undefined);
+  const [, parent, group] = text?.slice(text.lastIndexOf(")") + 2).split(" ") ?? [];
+  return text === undefined ? undefined : { pid: Number(pid), parent: Number(parent), group: Number(group) };
+}
+
+/** The holders, their groups, and whatever descends from one of these. */
+function family(holders: readonly number[], all: readonly (Known | undefined)[]): ReadonlySet<number> {
+  const living = all.filter((one) => one !== undefined);
+  const groups = new Set(living.filter(({ pid }) => holders.includes(pid)).map(({ group }) => group));
+  const members = new Set([...holders, ...living.filter(({ group }) => groups.has(group)).map(({ pid }) => pid)]);
+  for (let before = -1; before !== members.size;) {
+    before = members.size;
+    for (const { pid, parent } of living) if (members.has(parent)) members.add(pid);
+  }
+  return members;
+}
+
+/** Those that cannot be asked do not count: processes come and go. */
+async function filterAsync<T>(items: readonly T[], holdsFor: (item: T) => Promise<boolean>): Promise<readonly T[]> {
+  const kept = await Promise.all(items.map((item) => holdsFor(item).catch(() => false)));
+  return items.filter((_, index) => kept[index]);
+}
