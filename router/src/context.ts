@@ -17,6 +17,7 @@ import { createSessions } from "./access/sessions.ts";
 import { keepAuditFor } from "./accounts/audit-retention.ts";
 import { createAccounts } from "./accounts/accounts.ts";
 import { createAdminApi } from "./admin/admin-api.ts";
+import { addIdentityRoutes } from "./admin/identity-routes.ts";
 import { addBusinessRoutes } from "./admin/business-routes.ts";
 import { addNodeRoutes } from "./admin/node-routes.ts";
 import { modelsForOperators, nodesForOperators } from "./admin/node-views.ts";
@@ -185,6 +186,7 @@ export async function createRouter(config: RouterConfig): Promise<Router> {
         more(app) {
           addNodeRoutes(app, { wishes, nodes: details, models, place: placeAlone, clock });
           addBusinessRoutes(app, { evaluator, audit: accounts.audit });
+          addIdentityRoutes(app, identityAt(portal.url));
         },
       },
       createAdminEvents(log),
@@ -213,8 +215,8 @@ export async function createRouter(config: RouterConfig): Promise<Router> {
     },
     async close() {
       ready = false;
-      await api.close(config.shutdownMsMax);
       nodes.goodbye();
+      await api.close(config.shutdownMsMax);
       await closing.disposeAsync();
     },
   };

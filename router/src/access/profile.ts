@@ -1,5 +1,6 @@
 /** What a person sees and sets of themselves. */
 import type { UserId } from "@weiche/shared/ids.ts";
+import { found } from "../accounts/refused.ts";
 import type { Database } from "../db/database.ts";
 import type { Role } from "../db/schema.ts";
 import type { Language, Theme } from "./session.ts";
@@ -24,7 +25,7 @@ export interface Profile {
 
 export function createProfile({ kysely }: Pick<Database, "kysely">): Profile {
   async function show(userId: UserId): Promise<ProfileView> {
-    const row = await kysely
+    const shown = await kysely
       .selectFrom("users as u")
       .leftJoin("credentials as c", "c.userId", "u.id")
       .select(["u.email", "u.role", "u.language", "u.theme", "c.totpSince", "c.passwordSetAt", "c.lastLoginAt"])
@@ -36,8 +37,8 @@ export function createProfile({ kysely }: Pick<Database, "kysely">): Profile {
           .as("left"),
       )
       .where("u.id", "=", userId)
-      .executeTakeFirstOrThrow();
-    const { email, role, language, theme } = row;
+      .executeTakeFirst();
+    const { email, role, language, theme, ...row } = found(shown, "user", userId);
     return {
       email,
       role,

@@ -7,6 +7,7 @@ import { usageParts } from "../credits/usage-parts.ts";
 import type { UsageReport } from "../credits/usage-report.ts";
 import { itemText, listText, type Item } from "./cli-text.ts";
 import { addBusinessCommands } from "./business-commands.ts";
+import { addIdentityCommands } from "./identity-commands.ts";
 import { addSubscriptionCommands } from "./subscription-commands.ts";
 import { addNodeCommands } from "./node-commands.ts";
 import { modelsText, nodesText } from "./node-tables.ts";
@@ -47,7 +48,9 @@ export async function runCli(args: readonly string[], env: NodeJS.ProcessEnv, de
 
   const actions: Actions = { act, ask, list, print };
   addAccountCommands(program.command("account").description("customer accounts"), actions);
-  addUserCommands(program.command("user").description("the people of an account"), { act });
+  const user = program.command("user").description("the people of an account");
+  addUserCommands(user, { act });
+  addIdentityCommands(user, { act });
   addKeyCommands(program.command("key").description("API keys"), { act, list });
   addSubscriptionCommands(program.command("subscription").description("the package of an account"), actions);
   addBusinessCommands(program, actions);
