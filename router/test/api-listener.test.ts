@@ -1,13 +1,11 @@
 /** The listener itself: how it stops, how many requests an address may send, and TLS. */
-import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { request as httpsRequest } from "node:https";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { TLSSocket } from "node:tls";
 import { expect, test } from "vitest";
 import type { TlsMaterial } from "@weiche/shared/tls-files.ts";
 import { chat, rawPost, RawClient, sse, startApi, until } from "./api-harness.ts";
+import { askTls, certificate } from "./certificate.ts";
 
 const path = "/v1/chat/completions";
 const request = rawPost(path, JSON.stringify(chat({ stream: true })));
@@ -109,38 +107,10 @@ test("a new certificate is used from the next connection on", async () => {
     let change: (material: TlsMaterial) => void = () => {};
     const tls = { current: first, onChange: (callback: typeof change) => ((change = callback), () => {}) };
     await using api = await startApi({ tls });
-    expect(await ask(api.port)).toEqual(["first", 200]);
+    expect(await askTls(api.port, "/v1/models", { authorization: "Bearer sk-good" })).toEqual(["first", 200]);
     change((tls.current = second));
-    expect(await ask(api.port)).toEqual(["second", 200]);
+    expect(await askTls(api.port, "/v1/models", { authorization: "Bearer sk-good" })).toEqual(["second", 200]);
   } finally {
     rmSync(folder, { recursive: true });
   }
 });
-
-function certificate(folder: string, name: string): TlsMaterial {
-  const [key, cert] = [join(folder, `${name}.key`), join(folder, `${name}.pem`)];
-  const what = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-days", "2", "-subj", `/CN=${name}`];
-  execFileSync("openssl", ["req", "-x509", "-nodes", ...what, "-keyout", key, "-out", cert], { stdio: "ignore" });
-  return { cert: readFileSync(cert), key: readFileSync(key), ca: readFileSync(cert), minVersion: "TLSv1.3" };
-}
-
-/** Name in the server's certificate, and the status of its answer. */
-function ask(port: number): Promise<[name: string, status: number]> {
-  return new Promise((resolve, reject) => {
-    const headers = { authorization: "Bearer sk-good" };
-    const options = {
-      port,
-      host: "127.0.0.1",
-      path: "/v1/models",
-      rejectUnauthorized: false,
-      agent: false as const,
-      headers,
-    };
-    httpsRequest(options, (response) => {
-      const name = String((response.socket as TLSSocket).getPeerCertificate().subject.CN);
-      response.resume().once("end", () => resolve([name, response.statusCode!]));
-    })
-      .once("error", reject)
-      .end();
-  });
-}

@@ -13,7 +13,8 @@ import { createAccounts, type Accounts } from "../src/accounts/accounts.ts";
 import type { Database } from "../src/db/database.ts";
 import type { Role } from "../src/db/schema.ts";
 import { cookieName } from "../src/portal/api-request.ts";
-import { contract } from "../src/portal/contract.ts";
+import type { Handlers } from "../src/portal/api-routes.ts";
+import { contract, type Contract } from "../src/portal/contract.ts";
 import type { Route } from "../src/portal/contract/route.ts";
 import { createHandlers, type HandlerDeps } from "../src/portal/handlers.ts";
 import { openPortal, type PortalDeps } from "../src/portal/portal-server.ts";
@@ -41,6 +42,7 @@ export interface PortalRig extends AsyncDisposable {
   readonly accounts: Accounts;
   readonly port: number;
   readonly origin: string;
+  readonly handlers: Handlers<Contract>;
   /** An account of its own and its Owner, signed in. */
   newAccount(name: string, more?: { readonly package?: string }): Promise<Person>;
   /** Somebody else of the same account, signed in. */
@@ -56,6 +58,8 @@ export interface PortalRig extends AsyncDisposable {
 
 export interface PortalParts {
   readonly clock?: Clock;
+  /** Absent: one of its own. */
+  readonly database?: Database;
   /** Of the router, behind the portal; absent ones are there and do nothing. */
   readonly parts?: (database: Database) => Partial<HandlerDeps>;
 }
@@ -64,44 +68,44 @@ export const models = ["small-24b", "general-4-31b", "coder-next"];
 
 export async function startPortal({
   clock = systemClock,
+  database: given,
   parts = () => ({}),
   ...more
 }: Partial<PortalDeps> & PortalParts = {}): Promise<PortalRig> {
   await using opened = new AsyncDisposableStack();
-  const server = opened.use(await startDatabaseServer());
-  const database = await server.newDatabase();
+  const database = given ?? (await opened.use(await startDatabaseServer()).newDatabase());
   const accounts = createAccounts({ database, clock, portalUrl: "https://portal.example" });
   const sessions = createSessions(database, clock);
   const failures: unknown[] = [];
   const apiUrl = "https://api.example/<x>";
+  const handlers = createHandlers({
+    database,
+    clock,
+    apiUrl,
+    accounts,
+    identity: createIdentity({
+      database,
+      clock,
+      portalUrl: "https://portal.example",
+      hashing: createPasswordHashing({ memoryKib: 8, passes: 1 }),
+      throttle: createLoginThrottle(database, clock),
+      registration: "closed",
+      events: { loginFinished() {} },
+    }),
+    models: () => models,
+    catalogue: () => catalogue,
+    limiter: new MemoryLimiter(clock),
+    nodes: () => [],
+    chat: () => Promise.reject(new Error("no API behind this portal")),
+    ...parts(database),
+  });
   const portal = opened.use(
     await openPortal({
       listen: { host: "127.0.0.1", port: 0 },
       apiUrl,
       limits: { perIpPerSecond: 0, perIpBurst: 20, trustedProxies: [] },
       sessions,
-      handlers: () =>
-        createHandlers({
-          database,
-          clock,
-          apiUrl,
-          accounts,
-          identity: createIdentity({
-            database,
-            clock,
-            portalUrl: "https://portal.example",
-            hashing: createPasswordHashing({ memoryKib: 8, passes: 1 }),
-            throttle: createLoginThrottle(database, clock),
-            registration: "closed",
-            events: { loginFinished() {} },
-          }),
-          models: () => models,
-          catalogue: () => catalogue,
-          limiter: new MemoryLimiter(clock),
-          nodes: () => [],
-          chat: () => Promise.reject(new Error("no API behind this portal")),
-          ...parts(database),
-        }),
+      handlers: () => handlers,
       clock,
       events: { requestFailed: (_id, error) => void failures.push(error) },
       ...more,
@@ -128,13 +132,18 @@ export async function startPortal({
     accounts,
     port: portal.address.port,
     origin,
+    handlers,
     async newAccount(name, { package: wanted } = {}) {
-      const email = `owner${++count}@example.com`;
+      const email = `owner${++count}.${portal.address.port}@example.com`;
       const account = await accounts.create({ name, ownerEmail: email, ...(wanted ? { package: wanted } : {}) });
       return signIn({ id: asId(account.ownerUserId), accountId: account.id, email });
     },
     async newUser({ accountId }, role) {
-      const { id, email } = await accounts.users.create({ accountId, email: `${role}${++count}@example.com`, role });
+      const { id, email } = await accounts.users.create({
+        accountId,
+        email: `${role}${++count}.${portal.address.port}@example.com`,
+        role,
+      });
       return signIn({ id, accountId, email });
     },
     signIn,

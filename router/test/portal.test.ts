@@ -1,5 +1,16 @@
 /** The portal's listener and the frame around every route of its API. */
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { stringify } from "yaml";
+import type { TlsMaterial } from "@weiche/shared/tls-files.ts";
+import { portalOpenApi } from "../src/portal/api-openapi.ts";
+import { sessionCookie } from "../src/portal/api-request.ts";
+import { contract } from "../src/portal/contract.ts";
+import { askTls, certificate } from "./certificate.ts";
 import { startPortal, type Person, type PortalRig } from "./portal-rig.ts";
 
 let portal: PortalRig;
@@ -26,15 +37,225 @@ test("the front page tells where the API is, both APIs are described for tools, 
   expect((await portal.fetch("/", { method: "POST" })).status).toBe(404);
 });
 
-describe("a session", () => {
-  test("says who is signed in and what they may do", async () => {
-    const answer = await portal.get("/session", ada);
-    expect(answer).toMatchObject({ status: 200, json: { user: { role: "owner" }, account: { name: "ACME" } } });
-    expect(answer.json.actions).toContain("session");
-    expect(answer.headers.get("cache-control")).toBe("no-store");
+test("whoever is signed in hears what they may do", async () => {
+  const answer = await portal.get("/session", ada);
+  expect(answer).toMatchObject({
+    status: 200,
+    json: { user: { role: "owner", email: ada.email }, account: { name: "ACME" }, apiUrl: "https://api.example/<x>" },
+  });
+  expect(answer.json.actions).toEqual(expect.arrayContaining(["session", "changePackage", "revokeKey"]));
+  expect(answer.json.actions).not.toContain("signIn");
+  const member = (await portal.get("/session", await portal.newUser(ada, "member"))).json.actions;
+  expect(member).toContain("createKey");
+  for (const action of ["changePackage", "listUsers", "listAudit"]) expect(member).not.toContain(action);
+});
+
+test("every answer is nobody else's to keep, frame or guess at", async () => {
+  const answers = [
+    await portal.get("/session", ada),
+    await portal.get("/session"),
+    await portal.get("/nothing", ada),
+    await portal.send("POST", "/keys", {}, ada),
+  ];
+  expect(answers.map(({ status }) => status)).toEqual([200, 401, 404, 400]);
+  for (const { headers } of answers) {
+    expect(headers.get("cache-control")).toBe("no-store");
+    expect(headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
+    expect(headers.get("content-security-policy")).toContain("require-trusted-types-for 'script'");
+    expect(headers.get("referrer-policy")).toBe("no-referrer");
+    expect(headers.get("x-content-type-options")).toBe("nosniff");
+    expect(headers.get("content-type")).toBe("application/json; charset=utf-8");
+  }
+});
+
+describe("a request that is not well-formed", () => {
+  const keys = (body: unknown) => portal.send("POST", "/keys", body, ada);
+  const detailsOf = ({ json }: { json: any }) =>
+    json.error.details.map(({ param, code }: { param: string; code: string }) => `${param} ${code}`);
+
+  test("is told everything that is wrong with it, by name", async () => {
+    const answer = await keys({ allowedModels: ["a", 7], creditLimit: "1,5", expiresAt: "soon", colour: "red" });
+    expect(answer.json.error).toMatchObject({ type: "invalid_request_error", code: "400", param: expect.any(String) });
+    expect(detailsOf(answer).toSorted()).toEqual([
+      "allowedModels.1 wrong_type",
+      "colour unknown",
+      "creditLimit malformed",
+      "expiresAt malformed",
+      "name missing",
+    ]);
+    expect(detailsOf(await keys({ name: "x".repeat(201) }))).toEqual(["name too_long"]);
+    expect(detailsOf(await keys({ name: "x", allowedModels: ["gpt-9"] }))).toEqual(["allowedModels.0 not_allowed"]);
+    expect(detailsOf(await keys({ name: "x", expiresAt: "2026-02-30T00:00:00Z" }))).toEqual(["expiresAt malformed"]);
+    expect(detailsOf(await portal.get("/keys?page=x&sort=hash&foo=1", ada)).toSorted()).toEqual([
+      "foo unknown",
+      "page wrong_type",
+      "sort not_allowed",
+    ]);
+    expect(detailsOf(await portal.get("/keys/1", ada))).toEqual(["id malformed"]);
   });
 
-  test("is needed", async () => {
-    expect(await portal.get("/session")).toMatchObject({ status: 401, json: { error: { code: "login_required" } } });
+  test.each([
+    ["page=1&page=2", 400],
+    ["page=0", 400],
+    ["page=1e3", 400],
+    ["page=2", 200],
+    ["pageSize=201", 400],
+    ["search=", 200],
+  ])("has numbers in its query as they are written: %s is %i", async (query, status) => {
+    expect((await portal.get(`/keys?${query}`, ada)).status).toBe(status);
   });
+
+  test.each([
+    ["a member twice", '{"name":"a","name":"b"}', 400],
+    ["__proto__", '{"name":"a","__proto__":{}}', 400],
+    ["no JSON", "{name}", 400],
+    ["a number for a name", '{"name":7}', 400],
+    ["no object", "[]", 400],
+    ["nothing", "", 400],
+    ["more than 64 KB", JSON.stringify({ name: "x".repeat(70_000) }), 413],
+  ])("is refused: %s", async (_name, body, status) => {
+    const headers = { cookie: ada.cookie, origin: portal.origin, "content-type": "application/json" };
+    expect((await portal.fetch("/api/keys", { method: "POST", headers, body })).status).toBe(status);
+  });
+});
+
+describe("a change that another site asks for", () => {
+  const headers = (more: Record<string, string>) => ({
+    "content-type": "application/json",
+    cookie: ada.cookie,
+    ...more,
+  });
+  const rename = (more: Record<string, string>, at = portal) =>
+    at.fetch("/api/keys", { method: "POST", headers: headers(more), body: JSON.stringify({ name: "x" }) });
+
+  test.each<[string, Record<string, string>, number]>([
+    ["its own origin", { origin: "own" }, 201],
+    ["the same site, by the browser's word", { "sec-fetch-site": "same-origin" }, 201],
+    ["neither", {}, 403],
+    ["another origin", { origin: "https://evil.example" }, 403],
+    ["no origin at all", { origin: "null" }, 403],
+    ["another port", { origin: "http://127.0.0.1:1" }, 403],
+    ["another scheme", { origin: "https" }, 403],
+    ["a sibling of the same site", { "sec-fetch-site": "same-site" }, 403],
+    ["a link", { "sec-fetch-site": "none" }, 403],
+    ["an origin that the browser contradicts", { origin: "own", "sec-fetch-site": "cross-site" }, 403],
+    ["another origin that pretends", { origin: "https://evil.example", "sec-fetch-site": "same-origin" }, 403],
+  ])("is told apart by where its page came from: %s", async (_name, more, status) => {
+    const origin = { own: portal.origin, https: portal.origin.replace("http", "https") }[more["origin"] ?? ""];
+    const answer = await rename(origin ? { ...more, origin } : more);
+    expect(answer.status).toBe(status);
+    if (status === 403) expect(answer.json.error.code).toBe("wrong_origin");
+  });
+
+  test("cannot be a form: only JSON is taken", async () => {
+    for (const type of ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"])
+      expect((await rename({ origin: portal.origin, "content-type": type })).status).toBe(415);
+    const chunked = { method: "POST", headers: { cookie: ada.cookie, origin: portal.origin } };
+    expect((await portal.fetch("/api/sign-out", chunked)).status).toBe(415);
+  });
+
+  test("is measured by the operator's address where there is one, whatever host is named", async () => {
+    await using own = await startPortal({ database: portal.database, publicUrl: "https://portal.example/" });
+    const eve = await own.newAccount("E");
+    const ask = async (origin: string) =>
+      (
+        await own.fetch("/api/keys", {
+          method: "POST",
+          headers: headers({ origin, cookie: eve.cookie }),
+          body: '{"name":"x"}',
+        })
+      ).status;
+    expect([await ask("https://portal.example"), await ask(own.origin)]).toEqual([201, 403]);
+  });
+});
+
+describe("credentials", () => {
+  const ask = async (headers: Record<string, string>) => (await portal.fetch("/api/session", { headers })).status;
+
+  test("are one: two different ones are refused, and an API key is none", async () => {
+    const other = await portal.newAccount("Other");
+    expect(await ask({ cookie: `a=b; ${ada.cookie}; c=d` })).toBe(200);
+    expect(await ask({ cookie: `${ada.cookie}; ${other.cookie}` })).toBe(400);
+    expect(await ask({ cookie: ada.cookie, authorization: "Bearer sk-weiche-1" })).toBe(400);
+    expect(await ask({ authorization: "Bearer sk-weiche-1" })).toBe(401);
+    expect(await ask({ cookie: ada.cookie.replace("__Host-", "") })).toBe(401);
+    expect(await ask({ cookie: `${ada.cookie}x` })).toBe(401);
+    expect(await ask({ cookie: "__Host-weiche=" })).toBe(401);
+  });
+
+  test("are looked at before a body is read", async () => {
+    const client = connect(portal.port, "127.0.0.1");
+    client.write(
+      `POST /api/keys HTTP/1.1\r\nhost: 127.0.0.1:${portal.port}\r\norigin: ${portal.origin}\r\n` +
+        "content-type: application/json\r\ncontent-length: 60000\r\n\r\n",
+    );
+    const [answer] = (await once(client, "data")) as [Buffer];
+    client.destroy();
+    expect(answer.toString()).toMatch(/^HTTP\/1.1 401 /);
+  });
+
+  test("come in a cookie that no script and no other site gets", () => {
+    expect(sessionCookie("token", 60.5)).toBe(
+      "__Host-weiche=token; Path=/; Max-Age=60; HttpOnly; Secure; SameSite=Lax",
+    );
+  });
+});
+
+test("an address has a burst, then gets 503 as JSON, and the front page stays", async () => {
+  await using slow = await startPortal({
+    database: portal.database,
+    limits: { perIpPerSecond: 0.001, perIpBurst: 3, trustedProxies: [] },
+  });
+  const answers = [];
+  for (let n = 0; n < 4; n++) answers.push(await slow.get("/session"));
+  expect(answers.map(({ status }) => status)).toEqual([401, 401, 401, 503]);
+  expect(answers[3]!.headers.get("retry-after")).toBe("1");
+  expect(answers[3]!.json.error.code).toBe("too_many_requests");
+  expect((await slow.fetch("/")).status).toBe(200);
+});
+
+test("a route without a handler, or a handler without a route, does not start", async () => {
+  const { handlers } = portal;
+  const { session: _gone, ...fewer } = handlers;
+  await expect(startPortal({ database: portal.database, handlers: () => fewer as typeof handlers })).rejects.toThrow(
+    "session is not both",
+  );
+  const more = { ...handlers, surprise: () => {} };
+  await expect(startPortal({ database: portal.database, handlers: () => more })).rejects.toThrow(
+    "surprise is not both",
+  );
+});
+
+test("a bug is answered with 500 that tells nothing, and is told to the operator", async () => {
+  const { handlers } = portal;
+  const failures: unknown[] = [];
+  await using broken = await startPortal({
+    database: portal.database,
+    handlers: () => ({ ...handlers, showPackage: () => Promise.reject(new Error("secret detail")) }),
+    events: { requestFailed: (_id, error) => void failures.push(error) },
+  });
+  const answer = await broken.get("/package", await broken.newAccount("B"));
+  expect([answer.status, answer.json.error.code, answer.text.includes("secret")]).toEqual([500, "500", false]);
+  expect(String(failures)).toContain("secret detail");
+});
+
+test("a new certificate is used from the next connection on, and browsers are told to stay with TLS", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "weiche-tls-"));
+  try {
+    const [first, second] = [certificate(folder, "first"), certificate(folder, "second")];
+    let change: (material: TlsMaterial) => void = () => {};
+    const tls = { current: first, onChange: (callback: typeof change) => ((change = callback), () => {}) };
+    await using secure = await startPortal({ database: portal.database, tls });
+    expect(await askTls(secure.port, "/api/session")).toEqual(["first", 401]);
+    change((tls.current = second));
+    expect(await askTls(secure.port, "/")).toEqual(["second", 200]);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test("the document that is checked in is the one that the contract makes", async () => {
+  const file = join(import.meta.dirname, "../../deploy/portal-openapi.yaml");
+  const document = portalOpenApi(contract, "https://portal.example");
+  await expect(stringify(document, { aliasDuplicateObjects: false })).toMatchFileSnapshot(file);
 });

@@ -66,6 +66,8 @@ export function toRefusal(error: unknown): PortalRefusal | undefined {
   };
 }
 
+const detailsMax = 100;
+
 interface ValidationError {
   readonly keyword: string;
   readonly instancePath: string;
@@ -79,18 +81,22 @@ function fromFramework(error: unknown): PortalError | undefined {
     readonly code?: string;
     readonly statusCode?: number;
   };
-  if (validation) return invalid(validation.map(toDetail));
+  if (validation) return invalid(validation.slice(0, detailsMax).map(toDetail));
   if (code === "FST_ERR_CTP_BODY_TOO_LARGE") return new PortalError("too_large", "The body is too large.");
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500)
     return new PortalError("invalid", "The request is not well-formed.");
   return undefined;
 }
 
-/** A schema of several kinds fails in each of them: one word per parameter is enough. */
-function invalid(details: readonly ErrorDetail[]): PortalError {
-  const first = [...Map.groupBy(details, ({ param }) => param).values()].map((same) => same[0]!);
-  const names = first.map(({ param }) => param || "the body").join(", ");
-  return new PortalError("invalid", `Not accepted: ${names}.`, { details: first });
+/** A schema of several kinds fails in each of them: one word per parameter is enough, said where it is most precise. */
+function invalid(all: readonly ErrorDetail[]): PortalError {
+  const details = all.filter(
+    ({ param }, index) =>
+      !all.some((other) => other.param.startsWith(`${param}.`)) &&
+      all.findIndex((other) => other.param === param) === index,
+  );
+  const names = details.map(({ param }) => param || "the body").join(", ");
+  return new PortalError("invalid", `Not accepted: ${names}.`, { details });
 }
 
 const words: Readonly<Record<string, string>> = {

@@ -72,7 +72,10 @@ export async function openPortal(deps: PortalDeps): Promise<PortalServer> {
     frameworkErrors: (_error, _request, reply: FastifyReply) => sendNotFound(reply),
   });
   app.server.requestTimeout = requestMsMax;
+  await using opened = new AsyncDisposableStack();
+  opened.defer(() => app.close());
   const port = await listenOn(app.server, listen, "portal");
+  opened.defer(() => closeServer(app.server));
   const address = { host: listen.host, port };
   const url = (publicUrl ?? `http${tls ? "s" : ""}://${formatListen(address)}`).replace(/\/$/, "");
 
@@ -96,17 +99,11 @@ export async function openPortal(deps: PortalDeps): Promise<PortalServer> {
     isTls: tls !== undefined,
     events: deps.events,
   };
-  await app.register((api) => addRoutes(api, contract, deps.handlers(url), routeDeps), { prefix: "/api" });
+  await app.register(async (api) => addRoutes(api, contract, deps.handlers(url), routeDeps), { prefix: "/api" });
   await app.ready();
   complete.resolve();
-  return {
-    address,
-    url,
-    async [Symbol.asyncDispose]() {
-      await closeServer(app.server);
-      await app.close();
-    },
-  };
+  const closing = opened.move();
+  return { address, url, [Symbol.asyncDispose]: () => closing.disposeAsync() };
 }
 
 const pageHeaders = {
