@@ -1,4 +1,4 @@
-/** An agent that is stopped on its own: what runs finishes, its engine stays, and the next agent takes it over. */
+/** Either end stopped on its own: what runs finishes; an engine stays and is taken over, usage is not left behind. */
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Cluster, isAlive, until } from "../cluster/cluster.ts";
@@ -38,4 +38,17 @@ test("SIGTERM makes the agent unready, running streams finish, the engine stays 
   await cluster.linked();
   expect(await askStream({ ...question, text: "sim:tokens=3" })).toMatchObject({ ending: "whole" });
   expect(engine.pid).toBe(pid);
+});
+
+test("the only router, stopped, lets answers end and takes their usage before it goes", async () => {
+  const agent = cluster.agents.get("node-1")!;
+  const begun = Promise.withResolvers<void>();
+  const question = { baseUrl: cluster.baseUrl, apiKey, model: "model-a" };
+  const running = askStream({ ...question, text: "sim:tokens=200", onPiece: () => begun.resolve() });
+  await begun.promise;
+  cluster.router.kill("SIGTERM");
+  expect(await running).toMatchObject({ ending: "whole", completionTokens: 200 });
+  expect(await cluster.router.exited()).toBe(0);
+  const metrics = await (await fetch(`http://${agent.listen["ops"]}/metrics`)).text();
+  expect(metrics).toMatch(/^weiche_agent_outbox_records 0$/m);
 });

@@ -6,6 +6,7 @@ import { startEmbeddedServer } from "@weiche/router/src/db/embedded-server.ts";
 import { systemClock } from "@weiche/shared/clock.ts";
 import { Cluster, RunningProgram, reachableDirectory, until } from "../cluster/cluster.ts";
 import { catalogueOf, simEngine } from "../cluster/sim-node.ts";
+import { parseMetrics, samplesOf, seriesOf } from "../cluster/metrics-text.ts";
 import { askStream } from "../cluster/stream-client.ts";
 
 const opened = new AsyncDisposableStack();
@@ -92,12 +93,44 @@ test("what an operator tells one of them the other one knows", async () => {
   await until("the second to know", async () => (await firstNode(secondDataDir))?.state === "live", 5_000);
 });
 
-test("both warn that limits hold per router, until one is gone", async () => {
+/** Of a router's metrics. */
+async function committed({ listen }: RunningProgram): Promise<number> {
+  const samples = samplesOf(parseMetrics(await (await fetch(`http://${listen["ops"]}/metrics`)).text()));
+  return samples.get(seriesOf("weiche_router_usage_records_total", { result: "committed" })) ?? 0;
+}
+
+test("one that is stopped lets its answers end, and its node's usage goes to the other one meanwhile", async () => {
   const says = (program: RunningProgram, text: string) => program.output.some((line) => line.includes(text));
-  const warning = "limits hold per router";
-  await until("both to warn", () => says(cluster.router, warning) && says(second, warning));
-  await second.stop();
+  const routers = [cluster.router, second];
+  await until("both to warn", () => routers.every((router) => says(router, "limits hold per router")));
+  const ask = (router: RunningProgram, text: string, onPiece = () => {}) =>
+    askStream({
+      baseUrl: `http://${router.listen["api"]}/v1`,
+      apiKey: account.apiKey,
+      model: "model-a",
+      text,
+      onPiece,
+    });
+
+  // The one that the node sends its usage to is the one to stop.
+  const before = await Promise.all(routers.map(committed));
+  await ask(second, "sim:tokens=1");
+  const moved = async () => (await Promise.all(routers.map(committed))).findIndex((now, index) => now > before[index]!);
+  await until("a commit", async () => (await moved()) >= 0);
+  const [leaving, staying] = (await moved()) === 0 ? [cluster.router, second] : [second, cluster.router];
+  const committedBefore = await committed(staying!);
+
+  const begun = Promise.withResolvers<void>();
+  const running = ask(leaving!, "sim:tokens=400", begun.resolve);
+  await begun.promise;
+  leaving!.kill("SIGTERM");
+  await until("it to stop", async () => (await fetch(`http://${leaving!.listen["ops"]}/readyz`)).status === 503, 5_000);
+  expect(await ask(staying!, "sim:tokens=2")).toMatchObject({ ending: "whole" });
+  await until("its usage to be committed", async () => (await committed(staying!)) === committedBefore + 1);
+  expect(await running).toMatchObject({ ending: "whole", completionTokens: 400 });
+  expect(await leaving!.exited()).toBe(0);
+  await until("the other usage, too", async () => (await committed(staying!)) === committedBefore + 2);
   const alone = "no other router uses this database any more";
-  await until("the first to say that it is alone", () => says(cluster.router, alone));
-  expect(says(second, alone)).toBe(false);
+  await until("the other one to say that it is alone", () => says(staying!, alone));
+  expect(says(leaving!, alone)).toBe(false);
 });

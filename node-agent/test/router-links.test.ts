@@ -158,18 +158,19 @@ test("of what several routers want, the highest generation holds, and nothing is
   expect(generations).not.toContain(5n);
 });
 
-test("a router that says goodbye gets no more rig.usage, and may still acknowledge", async () => {
+test("a router that says goodbye is known to leave, stays linked for what runs, and may still acknowledge", async () => {
   const router = await rig.openRouter();
-  rig.openLinks(at(router));
+  const links = rig.openLinks(at(router));
   await expect.poll(() => rig.channels.length).toBe(1);
+  expect([rig.channels[0]!.isLeaving, links.states()[0]!.state]).toEqual([false, "linked"]);
   router.say({ goodbye: {} });
   router.say({ usage_ack: { batch_id: 1 } });
   await expect
     .poll(() => rig.usage)
     .toEqual([
       ["up", "router-1"],
-      ["down", "router-1"],
       ["ack", "router-1", 1n],
     ]);
+  expect([rig.channels[0]!.isLeaving, links.states()[0]!.state]).toEqual([true, "leaving"]);
   expect(router.links.size).toBe(1);
 });

@@ -60,6 +60,7 @@ export class RouterLink implements UsageChannel {
   readonly #welcomeTimer: Timer;
   #reportTimer: Timer | undefined;
   #welcome: Welcome | undefined;
+  #isLeaving = false;
   #sequence = 0n;
 
   constructor(address: RouterAddress, parts: RouterLinkParts, take: (message: Downlink, link: RouterLink) => void) {
@@ -100,6 +101,11 @@ export class RouterLink implements UsageChannel {
     return this.#welcome?.routerId ?? "";
   }
 
+  /** The router has said goodbye: it lets what runs end. */
+  get isLeaving(): boolean {
+    return this.#isLeaving;
+  }
+
   report(): void {
     if (!this.#welcome || this.#call.writableLength > unsentMax) return;
     const report = loadReport(this.#parts.load(), this.routerId);
@@ -126,7 +132,10 @@ export class RouterLink implements UsageChannel {
       take(message, this);
       this.report();
       this.#reportTimer = every(this.#parts.clock, reportEveryMs, () => this.report());
-    } else if (this.#welcome) take(message, this);
+    } else if (this.#welcome) {
+      this.#isLeaving ||= message.kind === "goodbye";
+      take(message, this);
+    }
   }
 
   #say(message: Uplink): void {

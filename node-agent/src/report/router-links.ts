@@ -42,7 +42,8 @@ export interface RouterLinksOptions extends RouterLinkParts {
 
 export interface RouterState {
   readonly address: string;
-  readonly state: "linked" | "connecting";
+  /** `leaving`: the router stops, and lets what runs end. */
+  readonly state: "linked" | "leaving" | "connecting";
   readonly dataSessions: number;
 }
 
@@ -111,7 +112,7 @@ export class RouterLinks {
   states(): readonly RouterState[] {
     return [...this.#dialled.values()].map(({ address, routerId = "" }) => ({
       address: describe(address),
-      state: this.#live.has(routerId) ? "linked" : "connecting",
+      state: stateOf(this.#live.get(routerId)),
       dataSessions: this.#dataLinks.get(routerId)?.sessions ?? 0,
     }));
   }
@@ -238,8 +239,7 @@ export class RouterLinks {
         return this.#options.usage.acknowledged(link.routerId, message.batchId);
       case "desired":
         return this.#desire(message.desired);
-      case "goodbye":
-        return this.#down(link);
+      case "goodbye": // the link knows, and usage goes elsewhere if it can; what runs needs reports and data sessions
       case "unknown":
         return;
     }
@@ -304,6 +304,11 @@ export class RouterLinks {
       void dataLink.close(0);
     }
   }
+}
+
+function stateOf(link: RouterLink | undefined): RouterState["state"] {
+  if (!link) return "connecting";
+  return link.isLeaving ? "leaving" : "linked";
 }
 
 function describe({ host, ip, port }: RouterAddress): string {

@@ -25,6 +25,7 @@ class Database {
 /** A router at the other end of a link. `answer` decides what becomes of a batch; by default it is committed at once. */
 class SimulatedRouter implements UsageChannel {
   readonly routerId: string;
+  isLeaving = false;
   readonly batches: { readonly batchId: bigint; readonly numbers: readonly number[]; readonly atMs: number }[] = [];
   readonly #database: Database;
   readonly #clock: VirtualClock;
@@ -173,7 +174,24 @@ describe("with one router", () => {
     expect(database.arrivals).toEqual(range(0, 5));
   });
 
-  it("understands acknowledgements that follow a goodbye", async () => {
+  it("sends to a router that stops only as long as there is no other", async () => {
+    a.isLeaving = true;
+    delivery.linkUp(a);
+    await append(0, 5);
+    await clock.advanceAsync(100);
+    expect(database.arrivals).toEqual(range(0, 5));
+    delivery.linkUp(b);
+    await append(5, 10);
+    await clock.advanceAsync(100);
+    expect([a.batches, b.batches].map((batches) => batches.length)).toEqual([1, 1]);
+    delivery.linkDown("b");
+    await append(10, 15);
+    await clock.advanceAsync(100);
+    expect(database.arrivals).toEqual(range(0, 15));
+    expect(a.batches).toHaveLength(2);
+  });
+
+  it("understands acknowledgements that follow the end of a link", async () => {
     a.answer = () => {};
     delivery.linkUp(a);
     await append(0, 5);

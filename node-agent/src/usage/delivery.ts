@@ -35,7 +35,7 @@ export class UsageDelivery implements UsageLinks, Disposable {
   readonly #outbox: Outbox;
   readonly #clock: Clock;
   readonly #events: DeliveryEvents;
-  /** Live links; the first is the one in use. */
+  /** Live links; the first whose router does not stop is the one in use. */
   #links: UsageChannel[] = [];
   readonly #sent = new Map<bigint, Sent>();
   #lastBatchId = 0n;
@@ -105,7 +105,7 @@ export class UsageDelivery implements UsageLinks, Disposable {
     try {
       const { start, records, end } = await this.#outbox.read(batchRecordsMax);
       this.#reading = false;
-      const [link] = this.#links;
+      const link = this.#links.find(({ isLeaving }) => !isLeaving) ?? this.#links[0];
       if (this.#closed || this.#awaited || !link) return;
       if (start !== this.#outbox.cursor) return this.#soon(0);
       if (records.length === 0) return void this.#outbox.acknowledge(end);

@@ -68,6 +68,7 @@ export class NodeLinkSession {
   #hello: NodeHello | undefined;
   #entry: NodeLinkEntry | undefined;
   #batches = 0;
+  #usageAtMs = -Infinity;
   #rulesSent = "";
   #isOver = false;
 
@@ -104,6 +105,11 @@ export class NodeLinkSession {
     }
     if (error) this.#call.emit("error", error); // grpc-js makes the status of it
     else this.#call.end();
+  }
+
+  /** Since when no usage has come or waits for the database, in monotonic ms; undefined: some does. */
+  get usageQuietSinceMs(): number | undefined {
+    return this.#batches > 0 ? undefined : this.#usageAtMs;
   }
 
   goodbye(): void {
@@ -172,6 +178,7 @@ export class NodeLinkSession {
       this.#parts.events.usageNotRecorded(node, records.length, error);
     } finally {
       this.#batches--;
+      this.#usageAtMs = this.#parts.clock.monotonicMs();
     }
   }
 

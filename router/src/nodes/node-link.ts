@@ -5,6 +5,7 @@
 import { Server, ServerCredentials, type ServerOptions } from "@grpc/grpc-js";
 import { ReflectionService } from "@grpc/reflection";
 import { HealthImplementation } from "grpc-health-check";
+import { sleep, type Clock } from "@weiche/shared/clock.ts";
 import type { NodeId } from "@weiche/shared/ids.ts";
 import type { ListenAddress } from "@weiche/shared/listen.ts";
 import type { TlsFiles } from "@weiche/shared/tls-files.ts";
@@ -24,9 +25,9 @@ export interface NodeLink {
   /** The catalogue is another one: nodes whose models it concerns are told. */
   rulesChanged(): void;
   desiredStateChanged(node: NodeId): void;
-  /** The router is stopping: agents send their usage elsewhere; links stay, none is added. */
+  /** The router is stopping: agents send their usage to another one if they can; links stay, none is added. */
   goodbye(): void;
-  /** Ends every link; what has not gone after `deadlineMs` is cut. */
+  /** Takes the usage of the last answers, then ends every link; what has not gone after `deadlineMs` is cut. */
   close(deadlineMs: number): Promise<void>;
 }
 
@@ -77,9 +78,24 @@ export async function openNodeLink(options: NodeLinkOptions): Promise<NodeLink> 
     async close(deadlineMs) {
       isStopping = true;
       const closed = listener.close(deadlineMs);
+      await quiet(sessions, options.clock, deadlineMs);
       for (const session of sessions) session.end("stopped");
       injector.destroy(); // in order: sends what is to be sent
       await closed;
     },
   };
+}
+
+/** An agent sends the record of an answer within some 20 ms of its end. */
+const usageComesMs = 200;
+
+/** Resolves when no agent has sent usage for a moment, or after `deadlineMs`. What is not taken, another router will. */
+async function quiet(sessions: ReadonlySet<NodeLinkSession>, clock: Clock, deadlineMs: number): Promise<void> {
+  const beganMs = clock.monotonicMs();
+  const isQuiet = (nowMs: number) =>
+    [...sessions].every(
+      ({ usageQuietSinceMs: since }) => since !== undefined && nowMs - Math.max(since, beganMs) >= usageComesMs,
+    );
+  for (let nowMs = beganMs; nowMs - beganMs < deadlineMs && !isQuiet(nowMs); nowMs = clock.monotonicMs())
+    await sleep(clock, 20);
 }
