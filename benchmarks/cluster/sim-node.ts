@@ -57,8 +57,16 @@ export class SimNodeEngine {
   }
 
   get origin(): string {
-    const file = join(this.#dataDir, "agent/engines", `${this.#name}.json`);
-    return (JSON.parse(readFileSync(file, "utf8")) as { endpoint: { origin: string } }).endpoint.origin;
+    return this.#handle.endpoint.origin;
+  }
+
+  /** Where the agent is bringing it. */
+  get heading(): "asleep" | "awake" | undefined {
+    return this.#handle.heading;
+  }
+
+  get #handle(): { readonly endpoint: { readonly origin: string }; readonly heading?: "asleep" | "awake" } {
+    return JSON.parse(readFileSync(join(this.#dataDir, "agent/engines", `${this.#name}.json`), "utf8"));
   }
 
   async #ask<Answer>(method: string, path: string, body?: unknown): Promise<Answer> {

@@ -1,5 +1,4 @@
 /** `kill -9` of an agent in every state of its slot: an engine that was awake is found again and never restarted. */
-import { setTimeout as sleep } from "node:timers/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Cluster, isAlive, until } from "../cluster/cluster.ts";
@@ -103,18 +102,21 @@ test("an engine that sleeps and one that is awake are both found again", async (
 });
 
 test.each([
-  ["stopping, while the old engine falls asleep", 350],
-  ["starting, while the new engine wakes", 1_100],
-])("%s: never two engines awake, and both models are served", async (_, afterMs) => {
+  ["stopping, while the old engine falls asleep", () => a().heading === "asleep", {}],
+  ["starting, while the new engine wakes", () => b().heading === "awake", { state: "active", active: "model-b" }],
+])("%s: no engine is restarted, never two are awake, and both models are served", async (_, isThere, found) => {
   await ask("model-a");
+  const pids = [a().pid, b().pid];
   const waiting = ask("model-b");
-  await sleep(afterMs);
+  await until("the moment", isThere);
   await restartAgent();
   await waiting;
-  const states = await Promise.all([a(), b()].filter(({ pid }) => pid !== undefined).map((engine) => engine.state()));
+  expect(await slot()).toMatchObject(found);
+  const states = await Promise.all([a().state(), b().state()]);
   expect(states.filter(({ sleeping }) => !sleeping).length).toBeLessThanOrEqual(1);
   expect(await ask("model-b")).toMatchObject({ ending: "whole" });
   expect(await ask("model-a")).toMatchObject({ ending: "whole" });
+  expect([a().pid, b().pid]).toEqual(pids);
 });
 
 test("starting cold: the engine that comes up is found again", async () => {
