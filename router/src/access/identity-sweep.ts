@@ -13,7 +13,9 @@ export function sweepIdentity(
   clock: Clock,
   events: Pick<IdentityEvents, "identitySweepFailed">,
 ): Disposable {
-  const timer = every(clock, everyMs, () => sweepOnce(database, clock.now()).catch(events.identitySweepFailed));
+  const timer = every(clock, everyMs, () =>
+    sweepOnce(database, clock.now()).catch((error: unknown) => events.identitySweepFailed(error)),
+  );
   return { [Symbol.dispose]: () => timer.cancel() };
 }
 
