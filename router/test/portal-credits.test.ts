@@ -8,12 +8,14 @@ import { openRefusals } from "../src/credits/refusals.ts";
 import { commitUsage } from "../src/credits/usage-commit.ts";
 import { makeUsageDays } from "../src/credits/usage-days.ts";
 import { MemoryLimiter } from "../src/limits/memory.ts";
+import type { NodeView } from "../src/nodes/node-view.ts";
 import { startPortal, type Person, type PortalRig } from "./portal-rig.ts";
 import { makeRecord } from "./usage-records.ts";
 
 const dayMs = 86_400_000;
 let clock: VirtualClock;
 let limiter: MemoryLimiter;
+let nodes: readonly NodeView[] = [];
 let portal: PortalRig;
 let ada: Person;
 let ben: Person;
@@ -22,7 +24,7 @@ let bensKey: KeyId;
 beforeAll(async () => {
   clock = new VirtualClock(Date.parse("2026-11-14T09:00:00+01:00"));
   limiter = new MemoryLimiter(clock);
-  portal = await startPortal({ clock, parts: () => ({ limiter }) });
+  portal = await startPortal({ clock, parts: () => ({ limiter, nodes: () => nodes }) });
 });
 afterAll(() => portal[Symbol.asyncDispose]());
 beforeEach(async () => {
@@ -75,6 +77,65 @@ describe("credits", () => {
     expect(json).toMatchObject({ package: null, quota: null, used: null, remaining: null, forecast: null });
     expect(json.rate).toMatchObject({ perMinute: null, parallelMax: null });
     expect((await portal.get("/credits", ada)).json.forecast).toBeNull();
+  });
+});
+
+describe("models", () => {
+  const list = async (who: Person) => (await portal.get("/models", who)).json.items;
+
+  test("are shown with what they can do and cost", async () => {
+    expect(await list(ada)).toMatchObject([
+      { id: "small-24b", factor: "2.000", tools: "enforced", images: null, reasoning: { mode: "unavailable" } },
+      {
+        id: "general-3.8-27b",
+        reasoning: { mode: "default-on", efforts: ["none", "low", "medium", "xhigh"], default: "xhigh" },
+      },
+      { id: "general-4-31b", tools: "auto", images: { max: 4 }, reasoning: { mode: "optional" } },
+      { id: "coder-next", category: "coding", factor: "1.000", comingFactors: [] },
+      { id: "vl-embedding-2b", tools: null, embeddings: { minDimensions: 64, maxDimensions: 2048, inputTokens: 8192 } },
+    ]);
+  });
+
+  test("say why this user cannot use them, in the order of the API's refusals", async () => {
+    const reasons = async (who: Person) =>
+      Object.fromEntries((await list(who)).map(({ id, unusable }: any) => [id, unusable])) as Record<string, string>;
+    nodes = [nodeOf("small-24b"), { ...nodeOf("coder-next"), maintenance: true }];
+    const { pool } = portal.database;
+    await pool.query("update users set allowed_models = '{small-24b,coder-next,vl-embedding-2b}' where id = $1", [
+      ben.id,
+    ]);
+    expect(await reasons(ben)).toEqual({
+      "small-24b": null,
+      "general-3.8-27b": "not-allowed",
+      "general-4-31b": "not-allowed",
+      "coder-next": "maintenance",
+      "vl-embedding-2b": "no-node",
+    });
+    expect(new Set(Object.values(await reasons(await portal.newAccount("No package"))))).toEqual(
+      new Set(["no-package"]),
+    );
+    nodes = [];
+  });
+
+  const nodeOf = (model: string): NodeView => ({
+    node: asId(model),
+    reachable: true,
+    reportedAtMs: 0,
+    admitting: true,
+    maintenance: false,
+    slots: [
+      {
+        name: asId("a"),
+        models: [asId(model)],
+        kind: "empty",
+        running: 0,
+        runningOfRouter: 0,
+        inFlight: 0,
+        waiting: 0,
+        waitingByModel: new Map(),
+        stateAgeMs: 0,
+      },
+    ],
   });
 });
 
