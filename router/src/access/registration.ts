@@ -1,10 +1,10 @@
 /** Opening an account by oneself: whoever does is its Owner and signed in. */
-import { asId, uuidv7, type AccountId } from "@weiche/shared/ids.ts";
+import { asId, uuidv7, type AccountId, type UserId } from "@weiche/shared/ids.ts";
 import { insertAccount } from "../accounts/accounts.ts";
 import { audited } from "../accounts/audit-log.ts";
 import { Refused } from "../accounts/refused.ts";
 import { insertUser } from "../accounts/users.ts";
-import type { IdentityContext } from "./identity-context.ts";
+import { asThemselves, type IdentityContext } from "./identity-context.ts";
 import { goodPassword } from "./password-rules.ts";
 import { setPassword } from "./passwords.ts";
 import type { Language, Session } from "./session.ts";
@@ -33,15 +33,15 @@ export async function register(
   if (waitMs > 0) return { kind: "throttled", waitMs };
   const hashed = await hashing.hash(normal);
   const accountId = asId<AccountId>(uuidv7(clock));
-  const themselves = { ...context, origin: { actor: "nobody", source: from.source } };
+  const id = asId<UserId>(uuidv7(clock));
   const deed = { action: "account.create", on: { kind: "account", id: accountId } } as const;
-  const started = await audited(themselves, deed, async (transaction) => {
+  const started = await audited(asThemselves(context, id, from.source), deed, async (transaction) => {
     const nowMs = clock.now();
     await insertAccount(transaction, accountId, accountName, nowMs);
-    const owner = await insertUser(context, transaction, { accountId, email, role: "owner" });
-    if (language) await transaction.updateTable("users").set({ language }).where("id", "=", owner.id).execute();
-    await setPassword(transaction, owner.id, hashed, nowMs);
-    return startSession(transaction, clock, owner.id, from);
+    await insertUser(context, transaction, { id, accountId, email, role: "owner" });
+    if (language) await transaction.updateTable("users").set({ language }).where("id", "=", id).execute();
+    await setPassword(transaction, id, hashed, nowMs);
+    return startSession(transaction, clock, id, from);
   });
   return { kind: "registered", ...started };
 }

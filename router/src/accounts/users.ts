@@ -30,6 +30,8 @@ export interface Restrictions {
 }
 
 export interface NewUser extends Restrictions {
+  /** Absent: a new one. */
+  readonly id?: UserId;
   readonly accountId: AccountId;
   readonly email: string;
   readonly role: Role;
@@ -164,7 +166,7 @@ export async function insertUser(
   const user = await transaction
     .insertInto("users")
     .values({
-      id: asId<UserId>(uuidv7(clock)),
+      id: wish.id ?? asId<UserId>(uuidv7(clock)),
       accountId: wish.accountId,
       email: wish.email.trim().toLowerCase(),
       role: wish.role,
