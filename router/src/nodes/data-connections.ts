@@ -226,7 +226,7 @@ function answerOf(stream: ClientHttp2Stream, node: NodeId, signal: AbortSignal):
     });
     stream.once("close", () => {
       signal.removeEventListener("abort", onAbort);
-      reject(new NodeLost(`${node} was lost before it answered`));
+      if (!body) reject(new NodeLost(`${node} was lost before it answered`));
     });
   });
 }
