@@ -74,6 +74,9 @@ export async function startPortal({
 }: Partial<PortalDeps> & PortalParts = {}): Promise<PortalRig> {
   await using opened = new AsyncDisposableStack();
   const database = given ?? (await opened.use(await startDatabaseServer()).newDatabase());
+  // Nobody cuts the power here, and hundreds of changes need not wait for the disk.
+  await database.pool.query("alter system set synchronous_commit = off");
+  await database.pool.query("select pg_reload_conf()");
   const accounts = createAccounts({ database, clock, portalUrl: "https://portal.example" });
   const sessions = createSessions(database, clock);
   const failures: unknown[] = [];

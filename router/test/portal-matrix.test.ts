@@ -1,0 +1,147 @@
+/** Every route × every principal × ids of the own and of the other account, made from the contract. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { contract } from "../src/portal/contract.ts";
+import type { Route } from "../src/portal/contract/route.ts";
+import { expectations, type Expected, type Ids } from "./portal-matrix.ts";
+import { startPortal, type Person, type PortalRig } from "./portal-rig.ts";
+
+const routes: Readonly<Record<string, Route>> = contract;
+const names = Object.keys(contract) as (keyof typeof contract)[];
+
+let portal: PortalRig;
+let acme: Readonly<Record<"owner" | "admin" | "member", Person>>;
+let globex: Readonly<Record<"owner" | "admin" | "member", Person>>;
+beforeAll(async () => {
+  portal = await startPortal({
+    parts: () => ({
+      async chat({ response }) {
+        response.writeHead(200, { "content-type": "text/event-stream" });
+        response.end();
+      },
+    }),
+  });
+  acme = await people("ACME");
+  globex = await people("Globex");
+});
+afterAll(() => portal[Symbol.asyncDispose]());
+
+async function people(name: string) {
+  const owner = await portal.newAccount(name, { package: "Pro" });
+  // Addresses tell the accounts apart wherever one of them appears.
+  await portal.database.pool.query("update users set email = $2 where id = $1", [
+    owner.id,
+    `owner@${name}.example`.toLowerCase(),
+  ]);
+  return { owner, admin: await portal.newUser(owner, "admin"), member: await portal.newUser(owner, "member") };
+}
+
+const none: Ids = { user: "", key: "", notice: "", session: "" };
+
+/** Something to ask about; the key is the asker's own where that is possible. */
+async function idsOf(of: typeof acme, asker: Person): Promise<Ids> {
+  const name = of === acme ? "acme" : "globex";
+  const { accountId } = of.owner;
+  const holder = asker.accountId === accountId ? asker.id : null;
+  const { rows } = await portal.database.pool.query<Ids>(
+    `with person as (
+       insert into users (id, account_id, email, role, created_at)
+       values (gen_random_uuid(), $1, gen_random_uuid() || $2, 'member', now()) returning id
+     ), invited as (
+       insert into invitations (token_hash, user_id, created_at, expires_at)
+       select encode(sha256(id::text::bytea), 'hex'), id, now(), now() + interval '1 hour' from person
+     ), held as (
+       insert into api_keys (id, account_id, user_id, hash, last_four, name, created_at)
+       select gen_random_uuid(), $1, coalesce($3, id), encode(sha256(id::text::bytea), 'hex'), '0000', $4, now() from person
+       returning id
+     ), told as (
+       insert into notices (account_id, kind, event, facts, created_at)
+       select $1, 'trial-ending', id, '{"endsAt":"2026-12-14T23:00:00Z"}', now() from person returning id
+     ), open as (
+       insert into sessions (id, token_hash, user_id, role, source, agent, created_at, seen_at, expires_at)
+       select gen_random_uuid(), encode(sha256(id::text::bytea), 'hex'), coalesce($3, id), 'member', '::1', $4, now(), now(),
+         now() + interval '1 hour' from person returning id
+     )
+     select person.id as "user", held.id as key, told.id as notice, open.id as session from person, held, told, open`,
+    [accountId, `@${name}.example`, holder, `${name}'s`],
+  );
+  return rows[0]!;
+}
+
+/** What came of it: the status, and the code of a refusal. */
+async function ask(name: string, ids: Ids, who?: Person): Promise<{ outcome: string; text: string }> {
+  const { method, path } = routes[name]!;
+  const { id = "", query = "", body = {} } = (expectations as Record<string, Expected>)[name]!.ask?.(ids) ?? {};
+  const target = path.replace(":id", id) + (query && `?${query}`);
+  const answer = method === "GET" ? await portal.get(target, who) : await portal.send(method, target, body, who);
+  if (who) await portal.database.pool.query("delete from api_keys where user_id = $1", [who.id]);
+  const code = answer.status < 400 ? "" : ` ${answer.json.error.code}`;
+  return { outcome: `${answer.status}${code}`, text: answer.text };
+}
+
+test("the table and the contract have the same routes", () => {
+  expect(Object.keys(expectations).toSorted()).toEqual([...names].toSorted());
+});
+
+const principals = ["nobody", "expired", "blocked", "member", "admin", "owner"] as const;
+
+async function principal(name: (typeof principals)[number]): Promise<Person | undefined> {
+  if (name === "nobody") return undefined;
+  const person = await portal.signIn(acme[name === "expired" || name === "blocked" ? "owner" : name]);
+  if (name === "expired")
+    await portal.database.pool.query(
+      "update sessions set created_at = '2020-01-01', seen_at = '2020-01-01', expires_at = '2020-01-02' where user_id = $1",
+      [person.id],
+    );
+  if (name === "blocked")
+    await portal.database.pool.query("update users set blocked = true where id = $1", [person.id]);
+  return person;
+}
+
+const letters: Readonly<Record<string, string>> = { owner: "O", admin: "A", member: "M" };
+
+describe.each(names)("%s", (name) => {
+  const { may, own, foreign } = expectations[name];
+
+  test.each(principals)("by %s", async (role) => {
+    const who = await principal(role);
+    const ids = expectations[name].ask ? await idsOf(acme, who ?? acme.owner) : none;
+    const { outcome, text } = await ask(name, ids, who);
+    await portal.database.pool.query("update users set blocked = false where id = $1", [acme.owner.id]);
+    const allowed = may === "N" || may.includes(letters[role] ?? "-");
+    if (allowed) expect(typeof own === "string" ? [own] : own).toContain(outcome);
+    else expect(outcome).toBe(role in letters ? "403 403" : "401 login_required");
+    expect(text.toLowerCase()).not.toContain("globex");
+  });
+
+  test.runIf(foreign !== undefined)("with ids of the other account changes and shows nothing of it", async () => {
+    for (const [askers, other] of [
+      [acme, globex],
+      [globex, acme],
+    ] as const)
+      for (const role of ["owner", "admin", "member"] as const) {
+        const who = await portal.signIn(askers[role]);
+        const ids = await idsOf(other, who);
+        const before = await rowsOf(other);
+        const { outcome, text } = await ask(name, ids, who);
+        expect(outcome).toBe(may.includes(letters[role]!) ? foreign : "403 403");
+        expect(text.toLowerCase()).not.toContain(other === acme ? "acme" : "globex");
+        expect(await rowsOf(other)).toBe(before);
+      }
+  });
+});
+
+/** Everything that the database has of an account. */
+async function rowsOf(of: typeof acme): Promise<string> {
+  const ofAccount = ["users", "api_keys", "subscriptions", "invoice_lines", "ordered_quotes", "audit_log", "notices"];
+  const ofUsers = ["credentials", "sessions", "invitations", "password_resets", "recovery_codes", "notice_reads"];
+  const parts = [
+    "select 'accounts', to_jsonb(t)::text from accounts t where id = $1",
+    ...ofAccount.map((table) => `select '${table}', to_jsonb(t)::text from ${table} t where account_id = $1`),
+    ...ofUsers.map(
+      (table) =>
+        `select '${table}', to_jsonb(t)::text from ${table} t where user_id in (select id from users where account_id = $1)`,
+    ),
+  ];
+  const { rows } = await portal.database.pool.query(`${parts.join(" union all ")} order by 1, 2`, [of.owner.accountId]);
+  return JSON.stringify(rows);
+}
