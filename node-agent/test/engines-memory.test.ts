@@ -1,9 +1,12 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { EngineSpec } from "../src/engines/engine.ts";
+import { procTable } from "../src/engines/launchers/process-table.ts";
 import {
+  ask,
   endpointPid,
   faultEngine,
   isAlive,
+  kill,
   modelA,
   modelB,
   openHost,
@@ -138,6 +141,48 @@ test("a foreign process that leaves no room fails the start with that reason, an
     ["foreignGpuProcess", "a", process.pid, 50_000 * (1 << 20)],
   ]);
   expect(await memory.foreignProcesses()).toMatchObject([{ pid: process.pid }]);
+});
+
+test("without a configured need, a foreign process is in the way of what the engine held the last time", async () => {
+  const { engines, memory } = open(faultEngine(modelA));
+  await gpu.set(50_000, [[process.pid, 50_000]]);
+  await engines.activate(modelA, never, quiet);
+  expect(await memory.foreignProcesses(), "it is told").toMatchObject([{ pid: process.pid }]);
+  await engines.stopAll();
+  await setSeen(0);
+  await engines.activate(modelA, never, quiet);
+  const pid = await endpointPid(host, modelA);
+  await setSeen(70_000, [[pid, 70_000]]);
+  const retired = watch(engines.retire(modelA, quiet));
+  await until("the engine is gone", async () => !(await isAlive(pid)));
+  await gpu.set(0);
+  await retired.outcome;
+  await setSeen(50_000, [[process.pid, 50_000]]);
+  await expect(engines.activate(modelA, never, quiet)).rejects.toThrow(
+    new RegExp(`are missing: processes that are no engines of this node hold 48\\.8 GiB \\(pid ${process.pid}\\)`),
+  );
+});
+
+test("beside an engine that somebody else runs, its own processes are not foreign, and others are", async () => {
+  const starter = openHost(state.directory, { engines: [] });
+  const { pid, endpoint } = await starter.launchers.process.start(faultEngine(modelA, ["--child"]), "other" as never);
+  await until("it listens", () =>
+    ask(endpoint, "GET /health")
+      .then(() => true)
+      .catch(() => false),
+  );
+  const child = (await procTable.group(pid!)).find((one) => one !== pid)!;
+  const { memory } = open({ ...faultEngine(modelA), launcher: { kind: "external", url: endpoint.origin } });
+  await gpu.set(60_000, [
+    [pid!, 10_000],
+    [child, 10_000],
+    [process.pid, 40_000],
+  ]);
+  expect(await memory.foreignProcesses()).toMatchObject([{ pid: process.pid }]);
+  kill(-pid!, "SIGKILL");
+  await until("it is gone", async () => !(await isAlive(pid!)));
+  expect(await memory.foreignProcesses(), "nobody listens: it cannot be told").toEqual([]);
+  starter.close();
 });
 
 test("what the slot's GPUs could never hold fails at once, and nothing makes room for it", async () => {
