@@ -6,6 +6,7 @@ import { EngineLife } from "./engines/engine-life.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
 import type { GpuReading } from "./report/gpu.ts";
 import type { RouterState } from "./report/router-links.ts";
+import type { SlotView } from "./slots/slot-view.ts";
 import { Telemetry, type TelemetryParts } from "./telemetry.ts";
 
 const slot = asId<SlotName>("a");
@@ -16,6 +17,7 @@ let gpus: readonly GpuReading[] | undefined;
 let routers: RouterState[];
 let engineMetrics: () => Promise<EngineMetrics>;
 let looked: number;
+let slots: SlotView[];
 let telemetry: Telemetry;
 
 beforeEach(() => {
@@ -25,6 +27,7 @@ beforeEach(() => {
   routers = [{ address: "r:1", state: "linked", dataSessions: 2 }];
   engineMetrics = () => Promise.resolve({ running: 3 });
   looked = 0;
+  slots = [];
   const lifecycle = { metrics: () => engineMetrics() };
   const endpoint = { origin: "http://127.0.0.1:1" };
   const spec = {
@@ -44,7 +47,7 @@ beforeEach(() => {
     } as unknown as TelemetryParts["dialects"],
     life: new EngineLife(clock),
     outbox: { depth: 4, admitting: true, oldestMs: () => Promise.resolve(1_500) } as TelemetryParts["outbox"],
-    slots: () => [],
+    slots: () => slots,
     routers: () => routers,
     awake: () => [{ slot, spec, endpoint }],
     lookForForeignProcesses: () => {
@@ -84,6 +87,16 @@ test("a GPU that is no longer measured leaves no series behind, and neither does
   await telemetry.publish();
   expect(await samples("gpu")).toEqual([]);
   expect([...(await samples("router_link")), ...(await samples("data_sessions"))]).toEqual([]);
+});
+
+test("what a sleeper keeps is shown as long as it sleeps, and only if it was measured", async () => {
+  const view = { name: slot, running: 0, waiting: 0 } as SlotView;
+  slots = [{ ...view, sleepers: [{ model, keptBytes: 7 }, { model: asId<ModelId>("n") }] }];
+  await telemetry.publish();
+  expect(await samples("sleeper")).toEqual(['weiche_agent_sleeper_gpu_memory_bytes{slot="a",model="m"} 7']);
+  slots = [{ ...view, sleepers: [] }];
+  await telemetry.publish();
+  expect(await samples("sleeper")).toEqual([]);
 });
 
 test("what a scrape says of links and outbox is true now, without a measurement in between", async () => {
