@@ -20,24 +20,32 @@ export async function commitUsage(pool: Pool, batch: readonly NodeRecord[]): Pro
   const sorted = batch.toSorted(({ record: a }, { record: b }) =>
     a.requestId < b.requestId ? -1 : a.requestId > b.requestId ? 1 : a.attempt - b.attempt,
   );
-  const values = columns.map(({ value }) => arrayText(sorted.map((entry) => value(entry, periods))));
+  const values = columns.map((column) => arrayText(column, sorted, periods));
   const { rows } = await pool.query<{ inserted: number }>({ name: "commit-usage", text: commitSql, values });
   return rows[0]!.inserted;
 }
 
 type Value = string | number | bigint | undefined;
 
-/** An array as PostgreSQL reads it. The driver's own way takes four times as long and would hold up the event loop. */
-function arrayText(values: readonly Value[]): string {
-  const texts = values.map((value) =>
-    value === undefined ? "null" : typeof value === "string" ? JSON.stringify(value) : value,
-  );
-  return `{${texts.join(",")}}`;
+/**
+ * An array as PostgreSQL reads it. The driver's own way takes sixteen times as long, an array joined in the end still four
+ * times, and both would hold up the event loop.
+ */
+function arrayText({ value, quoted }: Column, entries: readonly NodeRecord[], periods: Periods): string {
+  let text = "{";
+  for (const entry of entries) {
+    const one = value(entry, periods);
+    if (text.length > 1) text += ",";
+    text += quoted ? JSON.stringify(one) : (one ?? "null");
+  }
+  return `${text}}`;
 }
 
 interface Column {
   readonly name: string;
   readonly type: string;
+  /** Its texts may hold anything; those of the others nothing that an array gives a meaning. */
+  readonly quoted?: true;
   readonly value: (entry: NodeRecord, periods: Periods) => Value;
 }
 
@@ -47,8 +55,8 @@ const columns: readonly Column[] = [
   { name: "account_id", type: "uuid", value: ({ record }) => record.accountId },
   { name: "user_id", type: "uuid", value: ({ record }) => record.userId },
   { name: "key_id", type: "uuid", value: ({ record }) => record.keyId },
-  { name: "model", type: "text", value: ({ record }) => record.model },
-  { name: "node", type: "text", value: ({ node }) => node },
+  { name: "model", type: "text", quoted: true, value: ({ record }) => record.model },
+  { name: "node", type: "text", quoted: true, value: ({ node }) => node },
   { name: "period_start", type: "timestamptz", value: ({ record }, periods) => periods.startOf(record) },
   { name: "day", type: "date", value: ({ record }, periods) => periods.dayOf(record) },
   { name: "prompt_tokens", type: "integer", value: ({ record }) => record.promptTokens },

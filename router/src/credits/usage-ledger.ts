@@ -1,5 +1,5 @@
 /**
- * Where usage records become money. Callers' records are gathered into batches (up to 1,000, or what came within 20 ms),
+ * Where usage records become money. Callers' records are gathered into batches (up to 500, or what came within 20 ms),
  * one commit at a time; a caller hears of its records only after the commit.
  */
 import { every, type Clock, type Timer } from "@weiche/shared/clock.ts";
@@ -32,7 +32,8 @@ export interface UsageLedgerOptions {
   readonly keepDays?: number;
 }
 
-const batchRecordsMax = 1_000;
+/** Measured: twice as many are no faster, and hold the event loop twice as long at a time. */
+const batchRecordsMax = 500;
 const batchMsMax = 20;
 const rollDaysMs = 3_600_000;
 
