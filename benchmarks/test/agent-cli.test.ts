@@ -2,10 +2,11 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { AgentStatus } from "@weiche/node-agent/src/admin/status.ts";
 import { RunningProgram, until } from "../cluster/cluster.ts";
 
 const root = join(import.meta.dirname, "../..");
@@ -64,7 +65,8 @@ describe("weiche-agent", () => {
   test("prints the node's state as a table and as JSON", async () => {
     const { code, stdout } = await command("status");
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^node gpu-1 \(.+\)\n\nSLOT +STATE +ACTIVE/);
+    expect(stdout).toMatch(/^node gpu-1 \(.+\) · no router\n\nSLOT +STATE +ACTIVE/);
+    expect(stdout).not.toContain("\u001b");
     const json: unknown = JSON.parse((await command("status", "--json")).stdout);
     expect(json).toMatchObject({ node: "gpu-1", maintenance: false, admitting: true, slots: [{ name: "a" }] });
   });
@@ -85,6 +87,19 @@ describe("weiche-agent", () => {
       await once(watch, "exit");
     }
     expect(seen).toMatch(/█+░* \d+\.\d s, usually \d+\.\d s/);
+  });
+
+  test("shows each engine with its process and what it holds, and the host's memory", async () => {
+    const { engines, host } = JSON.parse((await command("status", "--json")).stdout) as AgentStatus;
+    expect(engines).toMatchObject([
+      { slot: "a", model: "slow", state: "awake", launcher: "process", restarts: 0, pid: expect.any(Number) as number },
+    ]);
+    expect(engines[0]!.hostMemoryBytes).toBeGreaterThan(1_000_000);
+    expect(engines[0]!.ageSeconds).toBeGreaterThanOrEqual(0);
+    expect(host!.memoryTotalBytes).toBe(totalmem());
+    const { stdout } = await command("status");
+    expect(stdout).toMatch(new RegExp(`^a +slow +awake +${engines[0]!.pid} +`, "m"));
+    expect(stdout).toMatch(/^host +\d+\.\d GiB/m);
   });
 
   test("turns maintenance on and off", async () => {

@@ -10,6 +10,7 @@ import { createLog, type Log } from "@weiche/shared/log.ts";
 import { openOpsServer } from "@weiche/shared/ops-server.ts";
 import { openTlsFiles } from "@weiche/shared/tls-files.ts";
 import { openAdminApi } from "./admin/admin-api.ts";
+import { engineStatuses } from "./admin/engine-status.ts";
 import { slotStatus } from "./admin/status.ts";
 import type { AgentConfig } from "./config.ts";
 import { createEngineEvents, createSlotEvents } from "./engine-events.ts";
@@ -172,8 +173,10 @@ export async function createAgent(config: AgentConfig, environment: NodeJS.Proce
           maintenance: maintenance.on,
           admitting: ready && outbox.admitting,
           slots: slots.views().map(slotStatus),
+          engines: await engineStatuses({ ...host, gpuReader, restarts, slots: () => slots.views() }),
           routers: links.states(),
           outbox: { records: outbox.depth, ...(oldestMs === undefined ? {} : { oldestAgeSeconds: oldestMs / 1000 }) },
+          ...(telemetry.host ? { host: telemetry.host } : {}),
           ...(telemetry.gpus ? { gpus: telemetry.gpus } : {}),
         };
       },

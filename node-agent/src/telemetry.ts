@@ -40,6 +40,7 @@ export class Telemetry implements Disposable {
 
   constructor(parts: TelemetryParts) {
     this.#parts = parts;
+    void this.#measure();
     this.#timers = [
       every(parts.clock, periodMs, () => this.#measure()),
       // What cannot be read now is looked for again.

@@ -2,6 +2,7 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { styleText } from "node:util";
 import { Command, CommanderError } from "commander";
 import { NobodyThere, askSocket } from "@weiche/shared/admin-socket.ts";
 import { systemClock } from "@weiche/shared/clock.ts";
@@ -9,7 +10,8 @@ import { formatMistakes, locate } from "@weiche/shared/config-file.ts";
 import { checkAgentText } from "../config.ts";
 import { createGpuReader } from "../report/gpu.ts";
 import { hostWarnings, type HostFacts } from "./host-warnings.ts";
-import { formatStatus, type AgentStatus } from "./status.ts";
+import type { AgentStatus } from "./status.ts";
+import { formatStatus, type TextOptions } from "./status-text.ts";
 
 const root = join(import.meta.dirname, "../../..");
 const watchPeriodMs = 1_000;
@@ -25,13 +27,13 @@ const program = new Command("weiche-agent")
 
 program
   .command("status")
-  .description("slots, waiters, links to routers, usage not yet committed, GPUs")
+  .description("slots, waiters, engines, memory of GPUs and host, links to routers, usage not yet committed")
   .option("--watch", "again every second, until Ctrl-C")
   .action(async ({ watch }: { watch?: boolean }) => {
     do {
       const status = (await ask("GET", "/status")) as AgentStatus;
       if (watch && process.stdout.isTTY) process.stdout.write("\u001b[H\u001b[2J");
-      print(status, formatStatus(status));
+      print(status, formatStatus(status, textOptions()));
       if (watch) await sleep(watchPeriodMs);
     } while (watch);
   });
@@ -104,6 +106,13 @@ async function ask(method: "GET" | "POST", path: string, body?: unknown): Promis
 
 function print(value: unknown, text: string): void {
   console.log(program.opts<{ json?: boolean }>().json ? JSON.stringify(value, null, 2) : text);
+}
+
+/** Colours and the terminal's width only where there is one: what a pipe gets is whole and plain. */
+function textOptions(): TextOptions {
+  const { stdout } = process;
+  if (!stdout.isTTY) return {};
+  return { width: stdout.columns, paint: (tone, text) => styleText(tone, text, { stream: stdout }) };
 }
 
 async function hostFacts(): Promise<HostFacts> {

@@ -1,0 +1,127 @@
+import { describe, expect, test } from "vitest";
+import { formatStatus, type TextOptions } from "./status-text.ts";
+import type { AgentStatus, SlotStatus } from "./status.ts";
+
+const gib = 2 ** 30;
+const idle: SlotStatus = {
+  ...{ name: "a", state: "active", active: "small-24b", running: 3, waiting: {}, oldestRunningSeconds: 12.34 },
+  ...{ stateAgeSeconds: 7_512, sleepers: [], sleeperMemoryBytes: {} },
+};
+const quiet: AgentStatus = {
+  ...{ node: "gpu-1", version: "1.0.0", maintenance: false, admitting: true },
+  slots: [idle],
+  engines: [
+    {
+      ...{ slot: "a", model: "general-3.8-27b", state: "asleep", launcher: "process", pid: 812, ageSeconds: 200_000 },
+      ...{ restarts: 2, hostMemoryBytes: 52.25 * gib, gpuMemoryBytes: 1.9 * gib },
+    },
+    { slot: "a", model: "small-24b", state: "awake", launcher: "external", restarts: 0 },
+  ],
+  routers: [{ address: "router1.example:7443 (192.0.2.17)", state: "linked", dataSessions: 2 }],
+  outbox: { records: 0 },
+  host: { cpuUse: 0.125, memoryTotalBytes: 251 * gib, memoryAvailableBytes: 131 * gib },
+};
+
+/** The line that begins so, its columns set apart by one space. */
+function line(begin: string, status: AgentStatus, options?: TextOptions): string | undefined {
+  const lines = formatStatus(status, options).split("\n");
+  return lines.find((each) => each.startsWith(begin))?.replaceAll(/ {2,}/g, " ");
+}
+const withSlot = (given: Partial<SlotStatus>): AgentStatus => ({ ...quiet, slots: [{ ...idle, ...given }] });
+
+describe("a row of status for", () => {
+  test("a slot: state, models, what runs, for how long", () => {
+    expect(line("SLOT", quiet)).toBe("SLOT STATE ACTIVE NEXT RUNNING OLDEST SINCE");
+    expect(line("a", quiet)).toBe("a active small-24b – 3 12.3 s 2 h 5 min");
+  });
+  test("waiters, by model, below their slot", () => {
+    const waiting = { "general-3.8-27b": 4, "coder-32b": 1 };
+    expect(formatStatus(withSlot({ waiting }))).toMatch(/^a .*\n  waiting: general-3.8-27b 4, coder-32b 1$/m);
+  });
+  test("a drain: how long it is open, then that it is closed", () => {
+    const open = withSlot({ state: "draining-open", next: "coder-32b", closesInSeconds: 6.04 });
+    expect(line("a", open)).toBe("a draining-open small-24b coder-32b 3 12.3 s 2 h 5 min");
+    expect(line("  drain", open)).toBe(" drain: takes requests for 6.0 s more");
+    expect(line("  drain", withSlot({ state: "draining-closed" }))).toBe(" drain: takes nothing more, what runs ends");
+  });
+  test("a switch: its phase, and a bar that is full when it took as long as usual", () => {
+    const at = (seconds: number, usualSeconds?: number) =>
+      line(
+        "  ",
+        withSlot({
+          state: "starting",
+          switching: { seconds, phase: "start", ...(usualSeconds === undefined ? {} : { usualSeconds }) },
+        }),
+      );
+    expect(at(3, 12)).toBe(` start: ${"█".repeat(5)}${"░".repeat(15)} 3.0 s, usually 12.0 s`);
+    expect(at(60, 12)).toBe(` start: ${"█".repeat(20)} 60.0 s, usually 12.0 s`);
+    expect(at(3)).toBe(" start: for 3.0 s so far");
+  });
+  test("a slot that failed: when it is tried again", () => {
+    expect(line("  tried", withSlot({ state: "failed", retryInSeconds: 3.26 }))).toBe(" tried again in 3.3 s");
+  });
+  test("an engine: state, process, age, restarts, memory on the GPU and of the host; what is not known is no 0", () => {
+    expect(line("SLOT  ENGINE", quiet)).toBe("SLOT ENGINE STATE PID UP RESTARTS GPU RAM");
+    expect(line("a     general", quiet)).toBe("a general-3.8-27b asleep 812 2 d 7 h 2 1.9 GiB 52.3 GiB");
+    expect(line("a     small", quiet)).toBe("a small-24b awake – – 0 – –");
+    expect(formatStatus({ ...quiet, engines: [] })).toContain("\nno engine runs\n");
+  });
+  test("the host, and each GPU that is measured", () => {
+    expect(line("host", quiet)).toBe("host 120.0 GiB 251.0 GiB 13 % – –");
+    expect(formatStatus(quiet)).not.toContain("GPU 0");
+    const gpu = { index: 0, uuid: "x", memoryUsedBytes: 98 * gib, memoryTotalBytes: 140 * gib, utilisation: 0.37 };
+    expect(line("GPU 0", { ...quiet, gpus: [gpu] })).toBe("GPU 0 98.0 GiB 140.0 GiB 37 % – –");
+    const hot = { ...gpu, temperatureCelsius: 61, powerWatts: 276.5 };
+    expect(line("GPU 0", { ...quiet, gpus: [hot] })).toBe("GPU 0 98.0 GiB 140.0 GiB 37 % 61 °C 277 W");
+    const { host: _, ...unmeasured } = quiet;
+    expect(line("host", unmeasured)).toBe("host – – – – –");
+  });
+  test("a link to a router", () => {
+    expect(line("router1", quiet)).toBe("router1.example:7443 (192.0.2.17) linked 2");
+  });
+  test("the usage that waits", () => {
+    expect(line("usage", quiet)).toBe("usage not yet committed: 0 records");
+    expect(line("usage", { ...quiet, outbox: { records: 1, oldestAgeSeconds: 0.4 } })).toBe(
+      "usage not yet committed: 1 record, the oldest 0.4 s",
+    );
+    expect(line("usage", { ...quiet, outbox: { records: 7, oldestAgeSeconds: 754 } })).toContain("the oldest 12 min");
+  });
+});
+
+test("the head says what keeps the node from serving", () => {
+  expect(formatStatus(quiet).split("\n")[0]).toBe("node gpu-1 (1.0.0)");
+  const routers = [{ address: "r:1", state: "leaving", dataSessions: 1 } as const];
+  expect(formatStatus({ ...quiet, maintenance: true, admitting: false, routers }).split("\n")[0]).toBe(
+    "node gpu-1 (1.0.0) · in maintenance · admits nothing · no router",
+  );
+});
+
+test("nothing is wider than the terminal, however long the names are, and short ones stay whole", () => {
+  const long = "a-model-with-a-name-that-somebody-wanted-to-tell-everything-about-it-32b-instruct-fp8";
+  const status: AgentStatus = {
+    ...withSlot({ active: long, next: `${long}-2`, state: "draining-open", waiting: { [long]: 1, [`${long}-2`]: 2 } }),
+    engines: [{ ...quiet.engines[0]!, model: long }],
+    routers: [{ address: `${long}.example:7443`, state: "connecting", dataSessions: 0 }],
+  };
+  for (const width of [80, 120]) {
+    const lines = formatStatus(status, { width }).split("\n");
+    expect(lines.filter(({ length }) => length > width)).toEqual([]);
+    expect(line("a     a-model", status, { width })).toMatch(/… asleep 812 2 d 7 h 2 1.9 GiB 52.3 GiB$/);
+    expect(line("a     draining-open", status, { width })).toMatch(/… a-model.*… 3 12.3 s 2 h 5 min$/);
+  }
+  expect(formatStatus(status)).toContain(long);
+  expect(line("a     general", quiet, { width: 80 })).toBe(line("a     general", quiet));
+});
+
+test("trouble is painted, and only where there is a painter", () => {
+  const paint: NonNullable<TextOptions["paint"]> = (tone, text) => `<${tone}>${text}</${tone}>`;
+  const failed = {
+    ...withSlot({ state: "failed" }),
+    routers: [{ address: "r:1", state: "connecting", dataSessions: 0 } as const],
+  };
+  const text = formatStatus(failed, { paint });
+  expect(text).toMatch(/^<bold>node gpu-1 \(1.0.0\)<\/bold> · <red>no router<\/red>$/m);
+  expect(text).toMatch(/^<red>a +failed.*<\/red>$/m);
+  expect(text).toMatch(/^<yellow>r:1 +connecting.*<\/yellow>$/m);
+  expect(formatStatus(failed)).not.toContain("<");
+});
