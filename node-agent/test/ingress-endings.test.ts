@@ -191,7 +191,7 @@ test("an engine without a sign of life for a minute is suspected, and a comment 
   await received(stream, 2);
   clock.advance(59_000);
   writeChunk(sockets[0]!, ":\n\n");
-  await roundTrip(rig); // the comment has been read by then
+  await until(() => rig.life.lastMs(rig.slot.endpoint) === clock.monotonicMs(), "the comment to be read");
   clock.advance(59_000);
   expect(rig.slot.suspected).toEqual([]);
   clock.advance(1_000);

@@ -23,6 +23,11 @@ async function openSilent(streams: number) {
   return { rig, clock, sockets, asked };
 }
 
+/** What a timer has begun has had its consequences. */
+async function settled(): Promise<void> {
+  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
+
 test("a counter that moves keeps a request waiting that gets no byte, and one that stands still does not", async () => {
   const { rig, clock, asked } = await openSilent(1);
   await using _ = rig;
@@ -31,6 +36,7 @@ test("a counter that moves keeps a request waiting that gets no byte, and one th
     rig.life.measured(rig.slot.endpoint, work++);
     clock.advance(50_000);
   }
+  await settled();
   expect(rig.slot.suspected).toEqual([]);
   rig.life.measured(rig.slot.endpoint, work - 1);
   clock.advance(10_000);
@@ -47,6 +53,7 @@ test("so does another stream's byte, but neither an answer of its front nor anot
   writeChunk(sockets[0]!, word);
   await heard;
   clock.advance(50_000);
+  await settled();
   expect(rig.slot.suspected).toEqual([]);
   const other = { ...rig.slot.endpoint };
   rig.life.measured(other, 1);
