@@ -20,9 +20,13 @@ export interface PackageUse {
   readonly choices: PackageChoices;
 }
 
-export async function packageUse({ kysely }: Database, accountId: AccountId, nowMs: number): Promise<PackageUse> {
-  const accounts = kysely.selectFrom("accounts").select("exhaustedUntil").where("id", "=", accountId);
+export async function packageUse({ kysely }: Database, accountId: AccountId, clockMs: number): Promise<PackageUse> {
+  const accounts = kysely
+    .selectFrom("accounts")
+    .select(["exhaustedUntil", "packageChangedAt"])
+    .where("id", "=", accountId);
   const account = found(await accounts.executeTakeFirst(), "account", accountId);
+  const nowMs = Math.max(clockMs, account.packageChangedAt?.epochMilliseconds ?? -Infinity);
   const rows = kysely.selectFrom("subscriptions").selectAll().where("accountId", "=", accountId).orderBy("startedAt");
   const terms = (await rows.execute()).map(toTerm);
   const period = periodOf(terms, nowMs);

@@ -68,23 +68,24 @@ export function createSubscriptions(context: AccountsContext): Subscriptions {
   const { database, clock } = context;
   const { kysely } = database;
 
-  async function read(accountId: AccountId): Promise<readonly Term[]> {
-    found(
-      await kysely.selectFrom("accounts").select("id").where("id", "=", accountId).executeTakeFirst(),
-      "account",
-      accountId,
-    );
+  /** As of now, which is never before the last change. */
+  async function read(accountId: AccountId): Promise<{ readonly terms: readonly Term[]; readonly nowMs: number }> {
+    const accounts = kysely.selectFrom("accounts").select("packageChangedAt").where("id", "=", accountId);
+    const { packageChangedAt } = found(await accounts.executeTakeFirst(), "account", accountId);
     const rows = kysely.selectFrom("subscriptions").selectAll().where("accountId", "=", accountId);
-    return (await rows.orderBy("startedAt").execute()).map(toTerm);
+    const nowMs = Math.max(clock.now(), packageChangedAt?.epochMilliseconds ?? -Infinity);
+    return { terms: (await rows.orderBy("startedAt").execute()).map(toTerm), nowMs };
   }
 
   return {
     async show(accountId) {
-      return viewSubscription(await read(accountId), clock.now());
+      const { terms, nowMs } = await read(accountId);
+      return viewSubscription(terms, nowMs);
     },
 
     async preview(accountId, wish) {
-      return quote(accountId, await read(accountId), wish, clock.now());
+      const { terms, nowMs } = await read(accountId);
+      return quote(accountId, terms, wish, nowMs);
     },
 
     change: (accountId, wish, quoteId) =>

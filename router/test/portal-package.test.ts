@@ -1,0 +1,174 @@
+/** The package and the audit log through the portal's API. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
+import { startPortal, type Person, type PortalRig } from "./portal-rig.ts";
+
+let clock: VirtualClock;
+let portal: PortalRig;
+let ada: Person;
+beforeAll(async () => {
+  clock = new VirtualClock(Date.parse("2026-11-14T10:30:00Z"));
+  portal = await startPortal({ clock });
+});
+afterAll(() => portal[Symbol.asyncDispose]());
+
+function until(german: string): void {
+  clock.advance(Temporal.PlainDateTime.from(german).toZonedDateTime("Europe/Berlin").epochMilliseconds - clock.now());
+}
+
+const quote = (wish: object) => portal.send("POST", "/package/quotes", wish, ada);
+const change = (wish: object) => portal.send("POST", "/package/changes", wish, ada);
+const lines = async () => (await portal.get("/package/invoice-lines", ada)).json;
+
+describe("the package", () => {
+  beforeEach(async () => {
+    ada = await portal.newAccount("ACME");
+  });
+
+  async function order(wish: { action: string; package?: string }): Promise<any> {
+    const { quoteId } = (await quote(wish)).json;
+    return (await change({ ...wish, quoteId })).json;
+  }
+
+  test("none is there: what can be had, and the trial", async () => {
+    const { json } = await portal.get("/package", ada);
+    expect(json).toMatchObject({
+      subscription: { package: null, state: "no package" },
+      quota: null,
+      actions: ["trial"],
+    });
+    expect(json.packages.map(({ name, priceCents, actions }: any) => [name, priceCents, ...actions])).toEqual([
+      ["Starter", 700, "order"],
+      ["Pro", 3500, "order"],
+      ["Business", 12_900, "order"],
+      ["Business Plus", 24_900, "order"],
+    ]);
+    expect(json.packages[3]).toMatchObject({
+      creditsPerMonth: "650000000.000",
+      requestsPerMinute: 150,
+      parallelRequests: 20,
+    });
+  });
+
+  test("is tried, ordered, upgraded, downgraded, cancelled and each withdrawn, as the choices say", async () => {
+    expect(await order({ action: "trial" })).toMatchObject({ package: "Starter", state: "trial" });
+    expect((await portal.get("/package", ada)).json).toMatchObject({
+      quota: { credits: "5000000.000", used: "0.000", left: "5000000.000", exhausted: false },
+      actions: ["cancel"],
+    });
+    expect(await order({ action: "order", package: "Business" })).toMatchObject({
+      package: "Business",
+      state: "active",
+    });
+    expect(await order({ action: "downgrade", package: "Pro" })).toMatchObject({ pending: { change: "downgrade" } });
+    const { json } = await portal.get("/package", ada);
+    expect(json.actions).toEqual(["cancel", "withdraw"]);
+    expect(json.packages.map(({ actions }: any) => actions)).toEqual([["downgrade"], ["downgrade"], [], ["upgrade"]]);
+    expect(await order({ action: "withdraw" })).toMatchObject({ pending: null });
+    expect(await order({ action: "cancel" })).toMatchObject({ pending: { change: "cancellation", package: null } });
+    expect(await order({ action: "withdraw" })).toMatchObject({ pending: null });
+    expect(await order({ action: "upgrade", package: "Business Plus" })).toMatchObject({ package: "Business Plus" });
+    expect(await lines()).toMatchObject({ total: 2, totalCents: 12_900 + 12_000 });
+  });
+
+  test("an order is charged exactly as quoted, once however often it comes", async () => {
+    const wish = { action: "order", package: "Pro" };
+    const { status, json: quoted } = await quote(wish);
+    expect([status, quoted.dueCents, quoted.thenCents]).toEqual([201, 3500, 3500]);
+    expect((await lines()).total).toBe(0);
+    const answers = await Promise.all(Array.from({ length: 10 }, () => change({ ...wish, quoteId: quoted.quoteId })));
+    expect(answers.map(({ status: each }) => each)).toEqual(Array.from({ length: 10 }, () => 200));
+    expect(await lines()).toMatchObject({ total: 1, totalCents: quoted.dueCents, items: quoted.charges });
+  });
+
+  test("a quote over midnight is refused with `price_changed`, nothing is charged, and the new one is", async () => {
+    await order({ action: "order", package: "Pro" });
+    const wish = { action: "upgrade", package: "Business" };
+    const { json: quoted } = await quote(wish);
+    const day = Temporal.Instant.fromEpochMilliseconds(clock.now()).toZonedDateTimeISO("Europe/Berlin").toPlainDate();
+    until(`${day.add({ days: 1 }).toString()}T00:00`);
+    ada = await portal.signIn(ada);
+    const late = await change({ ...wish, quoteId: quoted.quoteId });
+    expect([late.status, late.json.error.code]).toEqual([409, "price_changed"]);
+    expect((await lines()).total).toBe(1);
+    const { json: renewed } = await quote(wish);
+    expect(renewed.dueCents).toBeLessThan(quoted.dueCents);
+    expect((await change({ ...wish, quoteId: renewed.quoteId })).status).toBe(200);
+    expect((await lines()).items[1].amountCents).toBe(renewed.dueCents);
+  });
+
+  test("what the rules refuse is refused with its reason", async () => {
+    expect((await quote({ action: "cancel" })).json.error).toMatchObject({
+      code: "409",
+      message: "The account has no package.",
+    });
+    expect((await quote({ action: "order" })).status).toBe(400);
+    expect((await quote({ action: "order", package: "Gold" })).json.error.details).toEqual([
+      { param: "package", code: "not_allowed" },
+    ]);
+    expect((await change({ action: "order", package: "Pro" })).json.error.details).toEqual([
+      { param: "quoteId", code: "missing" },
+    ]);
+  });
+});
+
+describe("the audit log", () => {
+  test("tells who did what, by person, object, action and time, with exact totals and page after page", async () => {
+    ada = await portal.newAccount("ACME", { package: "Pro" });
+    const cleo = await portal.newUser(ada, "admin");
+    const keys = [];
+    for (let n = 0; n < 4; n++) {
+      clock.advance(60_000);
+      keys.push((await portal.send("POST", "/keys", { name: `key ${n}` }, n % 2 ? cleo : ada)).json.key);
+    }
+    const noon = Temporal.Instant.fromEpochMilliseconds(clock.now()).toString();
+    clock.advance(60_000);
+    await portal.send("POST", `/keys/${keys[0].id}/revoke`, {}, cleo);
+    await portal.send("PATCH", `/users/${ada.id}`, { role: "member" }, cleo);
+    const list = async (query: string) => (await portal.get(`/audit?${query}`, ada)).json;
+    expect((await list("")).items[1]).toMatchObject({
+      action: "key.revoke",
+      actor: cleo.id,
+      actorName: cleo.email,
+      source: "127.0.0.1",
+      object: { kind: "key", id: keys[0].id, name: "key 0" },
+      result: "done",
+    });
+    expect((await list("action=user.update")).items).toMatchObject([
+      { result: "refused: forbidden", actorName: cleo.email },
+    ]);
+    expect(await list(`actor=${cleo.id}&action=key.create`)).toMatchObject({ total: 2, nextBefore: null });
+    expect((await list(`object=${keys[0].id}`)).items.map(({ action }: any) => action)).toEqual([
+      "key.revoke",
+      "key.create",
+    ]);
+    expect((await list(`from=${noon}&action=key.create`)).total).toBe(1);
+    expect((await list(`to=${noon}&action=key.create`)).total).toBe(3);
+    const { total } = await list("");
+    const numbers: number[] = [];
+    for (let before = ""; ;) {
+      const page = await list(`pageSize=3${before}`);
+      expect(page.total).toBe(total);
+      numbers.push(...page.items.map(({ number }: { number: number }) => number));
+      if (page.nextBefore === null) break;
+      before = `&before=${page.nextBefore}`;
+    }
+    expect(numbers).toEqual(Array.from({ length: total }, (_, n) => total - n));
+    expect((await portal.get("/audit?from=2026-99-01T00:00:00Z", ada)).status).toBe(400);
+  });
+
+  test("as CSV is whole, and what a spreadsheet would take for a formula is a text", async () => {
+    ada = await portal.newAccount("ACME", { package: "Pro" });
+    for (const name of ['=HYPERLINK("x")', "+1", "-1", "@x", "plain, with comma"])
+      await portal.send("POST", "/keys", { name }, ada);
+    const csv = await portal.get("/audit.csv?action=key.create", ada);
+    expect(csv.headers.get("content-type")).toBe("text/csv; charset=utf-8");
+    expect(csv.headers.get("content-disposition")).toMatch(/^attachment; filename="audit-\d{4}-\d\d-\d\d\.csv"$/);
+    expect(csv.headers.get("cache-control")).toBe("no-store");
+    const rows = csv.text.trimEnd().split("\r\n");
+    expect(rows.length).toBe(6);
+    for (const cell of [`"'=HYPERLINK(""x"")"`, ",'+1,", ",'-1,", ",'@x,", '"plain, with comma"'])
+      expect(csv.text).toContain(cell);
+    for (const row of rows) expect(row).not.toMatch(/(^|,)"?[=+\-@]/);
+  });
+});
