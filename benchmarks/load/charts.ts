@@ -67,7 +67,7 @@ export function delayChart(
   const y = (share: number) => bottom - share * (bottom - top);
   const axes = [10, 100, 1_000, 10_000, 100_000, 1_000_000].map(
     (us) =>
-      `<line class="axis" x1="${x(us)}" x2="${x(us)}" y1="${top}" y2="${bottom}"/><text class="note" x="${x(us)}" y="${bottom + 18}" text-anchor="middle">${us < 1_000 ? `${us} µs` : `${us / 1_000} ms`}</text>`,
+      `<line class="axis" x1="${x(us)}" x2="${x(us)}" y1="${top}" y2="${bottom}"/><text class="note" x="${x(us)}" y="${bottom + 18}" text-anchor="middle">${us < 1_000 ? `${us} µs` : us < 1_000_000 ? `${us / 1_000} ms` : "1 s"}</text>`,
   );
   const levels = [0, 0.5, 0.9, 1].map(
     (share) =>

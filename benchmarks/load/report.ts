@@ -49,6 +49,7 @@ const columns: readonly (readonly [metric: string, head: string])[] = [
 
 export function reportPage(result: BenchResult): string {
   const { date, machine, cores, options, programs, missing } = result;
+  const order = [direct, ...programs.map(({ name }) => name)];
   const load = spreadOf(result.samples.flatMap(({ values }) => values["foreignCores"] ?? []));
   const stolen = spreadOf(result.samples.flatMap(({ values }) => values["stolenShare"] ?? []));
   return [
@@ -58,7 +59,10 @@ export function reportPage(result: BenchResult): string {
     "## Goals",
     goalsTable(result.goals),
     ...result.scenarios.flatMap((scenario) => {
-      const table = scenarioTable(result.samples.filter((sample) => sample.scenario === scenario.name));
+      const table = scenarioTable(
+        result.samples.filter((sample) => sample.scenario === scenario.name),
+        order,
+      );
       return table ? [`## ${scenario.name}: ${scenario.what}`, table] : [];
     }),
     ...(result.micro ? ["## Single steps of the hot path", microTable(result.micro)] : []),
@@ -87,8 +91,10 @@ function goalsTable(goals: readonly GoalResult[]): string {
   return ["| what | goal | this run | |", "|---|---|---|---|", ...rows].join("\n");
 }
 
-function scenarioTable(samples: readonly Sample[]): string | undefined {
-  const programs = [...new Set(samples.map(({ program }) => program))];
+function scenarioTable(samples: readonly Sample[], order: readonly string[]): string | undefined {
+  const programs = [...new Set([...order, ...samples.map(({ program }) => program)])].filter((name) =>
+    samples.some(({ program }) => program === name),
+  );
   const shown = columns.filter(([metric]) => samples.some(({ values }) => values[metric] !== undefined));
   if (programs.length === 0 || shown.length === 0) return undefined;
   const rows = programs.map((program) => {

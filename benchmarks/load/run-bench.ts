@@ -26,7 +26,7 @@ export interface BenchOptions {
 }
 
 /** What `--quick` has time for. */
-const quickPrograms = ["weiche", "weiche-plain", "bare-router", "nginx", "portkey", "undici", "hops-h2", "hops-h1-tls"];
+const quickPrograms = ["weiche", "nginx", "portkey", "undici", "hops-h2", "hops-h1-tls"];
 
 /** Those whose memory and most streams are looked at. */
 const peersForStreams = ["weiche", "nginx", "haproxy", "portkey", "undici", "litellm"];

@@ -8,6 +8,8 @@ import type { RunningProgram } from "../peers/program.ts";
 
 export const gapMsMax = 40;
 const pacingUs = 20_000;
+/** A quarter of what a router with an agent can do on a quiet core. */
+const openedPerSecond = 400;
 /** A stream that gives its first token and then nothing for as long as it is looked at. */
 const idle = { stream: true, tokens: 2, itl: 600_000_000 } as const;
 
@@ -122,7 +124,15 @@ async function besideOpen<T>(bench: Bench, program: RunningProgram, streams: num
   const holding = runLoad(
     bench.natives,
     bench.cores.load,
-    { ...idle, ...target, connections: streams, ramp: streams / 1_000, warmup: 3, seconds: 3_600, stall: 3_600 },
+    {
+      ...idle,
+      ...target,
+      connections: streams,
+      ramp: streams / openedPerSecond,
+      warmup: 5,
+      seconds: 3_600,
+      stall: 3_600,
+    },
     { measuring: opened.resolve },
     done.signal,
   );

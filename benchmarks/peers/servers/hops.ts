@@ -7,7 +7,8 @@ import { readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { connect, createSecureServer, createServer as createH2Server, type ServerHttp2Stream } from "node:http2";
 import { createServer as createTlsServer } from "node:https";
-import { Pool, type Dispatcher } from "undici";
+import { buffer } from "node:stream/consumers";
+import { Pool } from "undici";
 
 const [role, port, next, leg, ...files] = process.argv.slice(2) as [string, string, string, string, ...string[]];
 const unlimited = { headersTimeout: 0, bodyTimeout: 0, connections: null };
@@ -22,7 +23,14 @@ if (role === "front") {
   if (leg === "h1-tls") listen(createTlsServer(identity, (request, response) => overPool(pool)(request, response)));
   else {
     const server = leg === "h2" ? createH2Server(h2Settings) : createSecureServer({ ...identity, ...h2Settings });
-    server.on("stream", (stream: ServerHttp2Stream) => dispatch(pool, stream, stream, h2Reply(stream)));
+    server.on("stream", (stream: ServerHttp2Stream) => {
+      const reply = h2Reply(stream);
+      // Collected: undici would take the whole stream, answer and all, for the body and end it.
+      void buffer(stream).then(
+        (body) => dispatch(pool, body, stream, reply),
+        () => {},
+      );
+    });
     listen(server);
   }
 }
@@ -85,10 +93,10 @@ function h2Reply(stream: ServerHttp2Stream): Reply {
 
 type Outgoing = ServerResponse | ServerHttp2Stream;
 
-function dispatch(pool: Pool, body: NodeJS.ReadableStream, outgoing: Outgoing, reply: Reply): void {
+function dispatch(pool: Pool, body: IncomingMessage | Buffer, outgoing: Outgoing, reply: Reply): void {
   const headers = { "content-type": "application/json" };
   pool.dispatch(
-    { path: "/v1/chat/completions", method: "POST", headers, body: body as Dispatcher.DispatchOptions["body"] },
+    { path: "/v1/chat/completions", method: "POST", headers, body },
     {
       onRequestStart: (controller) =>
         void outgoing.once("close", () => {

@@ -1,0 +1,60 @@
+import { describe, expect, test } from "vitest";
+import type { Sample } from "./campaign.ts";
+import { goals, judgeGoals, type GoalResult } from "./goals.ts";
+import { search } from "./special.ts";
+
+function sample(scenario: string, program: string, round: number, values: Record<string, number>): Sample {
+  return { scenario, program, round, values };
+}
+
+function found(samples: readonly Sample[], id: string): GoalResult {
+  return judgeGoals(samples).find((goal) => goal.id === id)!;
+}
+
+describe("goals", () => {
+  test("are told apart by name", () => {
+    expect(new Set(goals.map(({ id }) => id)).size).toBe(goals.length);
+  });
+
+  test("a ratio is taken round by round", () => {
+    const samples = [1, 2, 3].flatMap((round) => [
+      sample("json-64", "weiche", round, { requestsPerSecond: 5_000 * round }),
+      sample("json-64", "portkey", round, { requestsPerSecond: 1_000 * round }),
+    ]);
+    expect(found(samples, "json-portkey")).toMatchObject({ reached: { median: 5, min: 5, max: 5 }, isMet: true });
+  });
+
+  test("what is added to a first byte is without the engine's own", () => {
+    const samples = [
+      sample("first-byte", "direct", 1, { firstByteP50Us: 100 }),
+      sample("first-byte", "weiche-plain", 1, { firstByteP50Us: 700 }),
+      sample("first-byte", "hops-h2", 1, { firstByteP50Us: 400 }),
+    ];
+    expect(found(samples, "first-byte-hops")).toMatchObject({ reached: { median: 2 }, isMet: false });
+    expect(found(samples.slice(1), "first-byte-hops").reached).toBeUndefined();
+  });
+
+  test("costs of several processes are added up", () => {
+    const samples = [
+      sample("stream-256x20", "weiche-plain", 1, { "cpuMicrosPerChunk router": 30, "cpuMicrosPerChunk database": 2 }),
+      sample("stream-256x20", "bare-router", 1, { "cpuMicrosPerChunk router": 32 }),
+    ];
+    expect(found(samples, "chunk-metering")).toMatchObject({ reached: { median: 1 }, isMet: true });
+  });
+
+  test("what was not measured is neither reached nor missed", () => {
+    expect(judgeGoals([]).every(({ reached, isMet }) => reached === undefined && isMet === undefined)).toBe(true);
+  });
+});
+
+test.each([0, 49, 50, 60, 75, 400, 7_999, 9_000])(
+  "the search for a limit of %d comes near it from below",
+  async (limit) => {
+    let asked = 0;
+    const most = await search(async (count) => (asked++, count <= limit), 50, 8_000);
+    expect(most).toBeLessThanOrEqual(limit);
+    expect(most).toBeGreaterThanOrEqual(limit < 50 ? 0 : Math.min(limit, 8_000) / 1.5);
+    if (limit >= 50 && limit < 5_000) expect(most).toBeGreaterThanOrEqual(limit * 0.89);
+    expect(asked).toBeLessThan(20);
+  },
+);
