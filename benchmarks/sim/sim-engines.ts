@@ -76,6 +76,7 @@ export class SimulatedEngines implements SlotEngines {
     const engine = host.engines.get(model)!;
     this.#watcher.activating(engine);
     const startMs = host.time(engine.state === "asleep" ? "wakeMs" : "startMs");
+    engine.heading = engine.state === "asleep" ? "awake" : undefined;
     engine.state = "starting";
     onPhase("start");
     const [job, answer] = this.#begin<EngineEndpoint>(engine, new Error("put away"));
@@ -109,10 +110,14 @@ export class SimulatedEngines implements SlotEngines {
     this.#watcher.retiring(engine);
     onPhase("stop");
     const after = engine.sleeps && !forGood && (before === "awake" || before === "asleep") ? "asleep" : "gone";
-    if (before !== "gone" && before !== "asleep") engine.state = "stopping";
+    if (before !== "gone" && before !== "asleep") {
+      engine.state = "stopping";
+      engine.heading = after === "asleep" ? after : undefined;
+    }
     const [job, answer] = this.#begin<void>(engine, undefined);
     const putAway = () => {
       engine.state = after;
+      engine.heading = undefined;
       onPhase("memory");
       job.settle(undefined, () => this.#watcher.retired(engine));
     };
@@ -135,6 +140,7 @@ export class SimulatedEngines implements SlotEngines {
     this.#watcher.readopting();
     const [job, answer] = this.#begin<Found>(undefined, new Error("asked again"));
     const look = () => {
+      for (const one of host.occupants) if (one.state !== "awake" && one.heading) host.bringHome(one);
       const awake = host.occupants.find(({ state }) => state === "awake");
       for (const other of host.occupants) if (other !== awake) host.putAway(other);
       const found = awake && { model: awake.model, endpoint: awake.endpoint };

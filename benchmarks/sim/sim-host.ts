@@ -63,6 +63,8 @@ export interface SimEngine extends Subject {
   readonly model: ModelId;
   readonly sleeps: boolean;
   state: SimEngineState;
+  /** Where a sleep or a wake in progress brings it; the host remembers that when the agent is killed. */
+  heading: "asleep" | "awake" | undefined;
   /** Counts how often it came up. */
   incarnation: number;
   endpoint: EngineEndpoint;
@@ -71,6 +73,7 @@ export interface SimEngine extends Subject {
 
 const nothing = {
   state: "gone" as SimEngineState,
+  heading: undefined,
   incarnation: 0,
   endpoint: { origin: "" },
   awakeSinceMs: 0,
@@ -99,6 +102,7 @@ export class SimulatedHost implements Subject {
   onCrash: (engine: SimEngine) => void = () => {};
   /** Engines started cold or woken. */
   activations = 0;
+  coldStarts = 0;
   #crash: Timer | undefined;
 
   constructor({ clock, random, times, faults, models }: SimHostOptions) {
@@ -115,6 +119,8 @@ export class SimulatedHost implements Subject {
 
   comesUp(engine: SimEngine): void {
     this.activations++;
+    if (engine.heading !== "awake") this.coldStarts++;
+    engine.heading = undefined;
     engine.state = "awake";
     engine.incarnation++;
     engine.awakeSinceMs = this.clock.monotonicMs();
@@ -133,9 +139,21 @@ export class SimulatedHost implements Subject {
 
   /** At once, whatever a call was about to do with it. */
   putAway(engine: SimEngine): void {
+    this.#takeFrom(engine);
+    engine.state = "gone";
+  }
+
+  /** What an earlier agent left in the midst of a sleep or a wake is brought where it was to go. */
+  bringHome(engine: SimEngine): void {
+    this.#takeFrom(engine);
+    if (engine.heading === "awake") return this.comesUp(engine);
+    engine.heading = undefined;
+    engine.state = "asleep";
+  }
+
+  #takeFrom(engine: SimEngine): void {
     engine.calls++;
     engine.takeOver();
-    engine.state = "gone";
   }
 
   /** From now on nothing goes wrong any more. */

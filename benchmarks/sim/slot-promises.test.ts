@@ -8,10 +8,10 @@ const [a, b, c] = ["a", "b", "c"].map((name) => asId<ModelId>(name)) as [ModelId
 const startMs = 4_000;
 const stopMs = 1_000;
 
-function world(seed = 1): SlotWorld {
+function world(seed = 1, sleeping: readonly ModelId[] = [a]): SlotWorld {
   return new SlotWorld({
     seed,
-    models: new Map([a, b, c].map((model) => [model, { sleeps: model === a, places: 64 }])),
+    models: new Map([a, b, c].map((model) => [model, { sleeps: sleeping.includes(model), places: 64 }])),
     limits: {
       minResidencyMs: 5_000,
       drainOpenMsMax: 10_000,
@@ -121,5 +121,22 @@ test("an agent that is killed at any moment of a switch ends with one engine awa
     await pass(slot, 30_000);
     expect(request.answer?.kind).toBe("granted");
     expect(slot.host.occupants.length).toBe(1);
+  }
+});
+
+test("an agent that is killed at any moment of a switch between sleepers starts neither of them anew", async () => {
+  for (let atMs = 0; atMs < 20_000; atMs += 250) {
+    const slot = world(1, [a, b]);
+    for (const model of [a, b, a]) {
+      slot.visit({ model, runMs: 2_000 });
+      await pass(slot, 20_000);
+    }
+    slot.visit({ model: b, runMs: 2_000 });
+    await pass(slot, atMs);
+    slot.killAgent();
+    const last = slot.visit({ model: b, runMs: 100 });
+    await pass(slot, 30_000);
+    expect([last.answer?.kind, slot.host.coldStarts]).toEqual(["granted", 2]);
+    expect(slot.host.occupants.map(({ model }) => model)).toEqual([b]);
   }
 });

@@ -5,6 +5,7 @@ import { ApiError } from "@weiche/shared/errors.ts";
 import type { SlotConfig, SlotLimits } from "@weiche/node-agent/src/config.ts";
 import type { Admission } from "@weiche/node-agent/src/slots/admission.ts";
 import type { SlotEvents } from "@weiche/node-agent/src/slots/slot-events.ts";
+import type { SlotView } from "@weiche/node-agent/src/slots/slot-view.ts";
 import type { transition } from "@weiche/node-agent/src/slots/slot.ts";
 import { createSlots, type Slots } from "@weiche/node-agent/src/slots/slots.ts";
 import { drained, ProcessClock, SimClock } from "./sim-clock.ts";
@@ -64,6 +65,8 @@ export class SlotWorld {
   readonly answers = { granted: 0, refused: 0, left: 0 };
   readonly #options: WorldOptions;
   #orders = 0;
+  /** What routers were told last. */
+  #heard = "";
 
   constructor(options: WorldOptions) {
     this.#options = options;
@@ -142,12 +145,19 @@ export class SlotWorld {
     const { clock, rules } = this;
     do {
       await drained();
-      rules.judge(this.agent.slots.views()[0]!);
+      this.#judge();
     } while (rules.broken === undefined && clock.step(untilMs));
     if (rules.broken !== undefined) return false;
     clock.advance(untilMs - clock.monotonicMs());
-    rules.judge(this.agent.slots.views()[0]!);
+    this.#judge();
     return rules.broken === undefined;
+  }
+
+  #judge(): void {
+    const view = this.agent.slots.views()[0]!;
+    this.rules.judge(view);
+    const now = stateOf(view);
+    if (now !== this.#heard) this.rules.broken ??= `routers were told ${this.#heard}, and it is ${now}`;
   }
 
   #leave(request: SimRequest, leaving: AbortController): void {
@@ -203,7 +213,15 @@ export class SlotWorld {
     };
     const behaviour = this.#options.transition ? { transition: this.#options.transition() } : {};
     const slots = createSlots({ slots: [slot], engines: () => engines, clock, events: silent, ...behaviour });
+    const tell = () => (this.#heard = stateOf(slots.views()[0]!));
+    tell();
+    slots.onMove(tell);
     void slots.readopt();
     return { closing: false, clock, engines, slots };
   }
+}
+
+/** What routers hear of at once. */
+function stateOf({ kind, active, next }: SlotView): string {
+  return `${kind} ${active ?? "–"} ${next ?? "–"}`;
 }

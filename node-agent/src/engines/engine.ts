@@ -118,7 +118,7 @@ export interface SlotEngines {
   retire(model: ModelId, onPhase: (phase: SwitchPhase) => void, forGood?: boolean): Promise<void>;
   /**
    * Engines of an earlier agent that are alive: the awake one, if there is exactly one, proven by a probe; others are put
-   * away. Called before anything else, and again if it rejected or hung beyond `stopMsMax`.
+   * away. One that was being woken is woken, one that was falling asleep goes on to sleep. Called before anything else, and again if it rejected or hung beyond `stopMsMax`.
    */
   readopt(): Promise<{ readonly model: ModelId; readonly endpoint: EngineEndpoint } | undefined>;
   /** Called when an awake engine exits by itself, once, and never for one that `retire` was called for. */
