@@ -16,6 +16,7 @@ import { createPasswordHashing } from "./access/password-hashing.ts";
 import { createSessions } from "./access/sessions.ts";
 import { keepAuditFor } from "./accounts/audit-retention.ts";
 import { createAccounts } from "./accounts/accounts.ts";
+import { createNotices } from "./accounts/notices.ts";
 import { createAdminApi } from "./admin/admin-api.ts";
 import { addIdentityRoutes } from "./admin/identity-routes.ts";
 import { addBusinessRoutes } from "./admin/business-routes.ts";
@@ -24,6 +25,7 @@ import { modelsForOperators, nodesForOperators } from "./admin/node-views.ts";
 import { loadCatalogue, type RouterConfig } from "./config.ts";
 import { createEvaluator } from "./credits/evaluator.ts";
 import { openRefusals } from "./credits/refusals.ts";
+import { reportRefusals } from "./credits/refusal-report.ts";
 import { createUsageLedger } from "./credits/usage-ledger.ts";
 import { reportUsage } from "./credits/usage-report.ts";
 import { openDatabase } from "./db/database.ts";
@@ -185,7 +187,12 @@ export async function createRouter(config: RouterConfig): Promise<Router> {
         reloadCatalogue,
         more(app) {
           addNodeRoutes(app, { wishes, nodes: details, models, place: placeAlone, clock });
-          addBusinessRoutes(app, { evaluator, audit: accounts.audit });
+          addBusinessRoutes(app, {
+            evaluator,
+            audit: accounts.audit,
+            notices: createNotices(database, clock),
+            refusals: (account) => reportRefusals(database.pool, clock, account),
+          });
           addIdentityRoutes(app, identityAt(portal.url));
         },
       },

@@ -86,6 +86,42 @@ test("an operator tries, previews, orders, downgrades, withdraws and cancels, an
   expect((await weiche("audit", "verify", "--account", id)).out).toBe("7 entries in 1 chains, 0 chains broken\n");
 });
 
+test("an operator sees what an account is told and what of it was refused, and takes its usage along as CSV", async () => {
+  const { id, ownerUserId } = await json(
+    "account",
+    "create",
+    "--name",
+    "B",
+    "--owner-email",
+    "b@b.de",
+    "--package",
+    "Pro",
+  );
+  const create = ["key", "create", "--user", String(ownerUserId), "--name"];
+  const { key } = await json(...create, "ci");
+  await json(...create, "nothing left", "--credit-limit", "0");
+  await json("credits", "evaluate");
+  expect(await json("notices", "--account", String(id))).toMatchObject([
+    { kind: "key-limit", key: { name: "nothing left" }, facts: { limit: "0.000" } },
+  ]);
+  expect((await weiche("notices", "--account", String(id))).out).toMatch(/key-limit +b@b\.de +nothing left/);
+
+  const answer = await fetch(`http://${router.listen.api}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${String(key)}`, "content-type": "application/json" },
+    body: JSON.stringify({ model: "small-24b", messages: [{ role: "user", content: "Hello" }] }),
+  });
+  expect(answer.status).toBe(503);
+  const refusals = async () => (await json<{ codes: object[] }>("refusals", "--account", String(id))).codes;
+  await expect
+    .poll(refusals, { timeout: 20_000 })
+    .toMatchObject([{ code: "no_node_available", status: 503, count: 1 }]);
+  expect((await weiche("refusals", "--account", String(id))).out).toMatch(/no_node_available +503 +1 +retry-later/);
+
+  const csv = await weiche("usage", "--account", String(id), "--by", "key", "--csv");
+  expect(csv.out).toBe("key,name,requests,promptTokens,completionTokens,totalTokens,credits\r\n");
+});
+
 test("wrong usage ends with 2, what is refused with 1", async () => {
   expect((await weiche("audit")).code).toBe(2);
   expect((await weiche("subscription", "order", "--account", "x")).code).toBe(2);

@@ -1,6 +1,9 @@
 /** `weiche credits …` and `weiche audit …`: what runs over all accounts, and what was done to one. */
 import { CommanderError, type Command } from "commander";
 import type { AuditCheck } from "../accounts/audit.ts";
+import type { NoticeView } from "../accounts/notices.ts";
+import type { RefusalReport } from "../credits/refusal-report.ts";
+import { listText } from "./cli-text.ts";
 import type { Actions } from "./cli.ts";
 
 export function addBusinessCommands(program: Command, actions: Actions): void {
@@ -11,6 +14,34 @@ export function addBusinessCommands(program: Command, actions: Actions): void {
     .description("now, instead of within a minute; also writes the invoice lines of periods that have begun")
     .action(() => actions.act("POST", "/credits/evaluate"));
   addAuditCommands(program, actions);
+  program
+    .command("notices")
+    .description("what the people of an account are told in the portal, youngest first")
+    .requiredOption("--account <id>")
+    .option("--limit <notices>", "", "50")
+    .action(async ({ account, limit }: { account: string; limit: string }) => {
+      const notices = await actions.ask<NoticeView[]>(
+        "GET",
+        `/notices?${new URLSearchParams({ account, limit }).toString()}`,
+      );
+      const items = notices.map(({ at, kind, user, key, facts }) => ({
+        at,
+        kind,
+        user: user?.email,
+        key: key?.name,
+        facts,
+      }));
+      actions.print(notices, listText(items, ["at", "kind", "user", "key", "facts"]));
+    });
+  program
+    .command("refusals")
+    .description("refused requests of an account in the last 24 hours, and what helps")
+    .requiredOption("--account <id>")
+    .action(async ({ account }: { account: string }) => {
+      const report = await actions.ask<RefusalReport>("GET", `/refusals?account=${encodeURIComponent(account)}`);
+      const table = listText(report.codes, ["code", "status", "count", "advice"]);
+      actions.print(report, `${report.total} since ${report.since}\n\n${table}`);
+    });
 }
 
 const columns = ["number", "at", "actor", "source", "action", "object", "result", "details"];

@@ -3,21 +3,35 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { Type, type Static } from "typebox";
 import { asId, type AccountId } from "@weiche/shared/ids.ts";
 import type { Audit } from "../accounts/audit.ts";
+import type { Notices } from "../accounts/notices.ts";
+import type { RefusalReport } from "../credits/refusal-report.ts";
 import type { Evaluator } from "../credits/evaluator.ts";
 
 export interface Business {
   readonly evaluator: Pick<Evaluator, "evaluate">;
   readonly audit: Audit;
+  readonly notices: Pick<Notices, "list">;
+  readonly refusals: (account: AccountId) => Promise<RefusalReport>;
 }
 
 const closed = { additionalProperties: false } as const;
 const id = Type.String({ pattern: "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" });
 const number = Type.Optional(Type.String({ pattern: "^[1-9][0-9]{0,8}$" }));
 const auditOf = Type.Object({ account: id, limit: number, before: number }, closed);
+const noticesOf = Type.Object({ account: id, limit: number }, closed);
+const refusalsOf = Type.Object({ account: id }, closed);
 const verified = Type.Object({ account: Type.Optional(id) }, closed);
 
-export function addBusinessRoutes(app: FastifyInstance, { evaluator, audit }: Business): void {
+export function addBusinessRoutes(app: FastifyInstance, { evaluator, audit, notices, refusals }: Business): void {
   app.post("/credits/evaluate", () => evaluator.evaluate());
+  app.get("/notices", { schema: { querystring: noticesOf } }, async (request: FastifyRequest) => {
+    const { account, limit = "50" } = request.query as Static<typeof noticesOf>;
+    const viewer = { accountId: asId<AccountId>(account), seesAll: true };
+    return (await notices.list(viewer, { limit: Number(limit) })).items;
+  });
+  app.get("/refusals", { schema: { querystring: refusalsOf } }, (request: FastifyRequest) =>
+    refusals(asId<AccountId>((request.query as Static<typeof refusalsOf>).account)),
+  );
   app.get("/audit", { schema: { querystring: auditOf } }, (request: FastifyRequest) => {
     const { account, limit, before } = request.query as Static<typeof auditOf>;
     return audit.list(asId<AccountId>(account), {

@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { NobodyThere, askSocket } from "@weiche/shared/admin-socket.ts";
 import { parseFactor } from "@weiche/shared/credits.ts";
+import { csvLine } from "../credits/csv.ts";
 import { usageParts } from "../credits/usage-parts.ts";
 import type { UsageReport } from "../credits/usage-report.ts";
 import { itemText, listText, type Item } from "./cli-text.ts";
@@ -61,9 +62,11 @@ export async function runCli(args: readonly string[], env: NodeJS.ProcessEnv, de
     .option("--from <date>")
     .option("--to <date>", "included")
     .addOption(new Option("--by <part>").choices(usageParts))
-    .action(async ({ account, ...wish }: { account: string; from?: string; to?: string; by?: string }) => {
+    .option("--csv", "the rows, for a spreadsheet")
+    .action(async ({ account, csv, ...wish }: UsageOptions) => {
       const report = await ask<UsageReport>("GET", `/usage?${query({ account, ...wish })}`);
-      print(report, usageText(report));
+      if (csv) process.stdout.write(usageCsv(report));
+      else print(report, usageText(report));
     });
   program
     .command("nodes")
@@ -245,6 +248,17 @@ function query(fields: Readonly<Record<string, string | undefined>>): string {
   return new URLSearchParams(
     Object.entries(fields).filter((entry): entry is [string, string] => entry[1] !== undefined),
   ).toString();
+}
+
+interface UsageOptions extends Readonly<Partial<Record<"from" | "to" | "by", string>>> {
+  readonly account: string;
+  readonly csv?: boolean;
+}
+
+function usageCsv({ by, rows }: UsageReport): string {
+  const named = by === "key" || by === "user" ? ["name" as const] : [];
+  const columns = [by, ...named, "requests", "promptTokens", "completionTokens", "totalTokens", "credits"] as const;
+  return [columns, ...rows.map((row) => columns.map((column) => row[column] ?? null))].map(csvLine).join("");
 }
 
 function usageText({ by, from, to, asOf, totals, rows }: UsageReport): string {

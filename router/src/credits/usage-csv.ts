@@ -12,6 +12,7 @@ import {
   type UsageRow,
   type UsageTableWish,
 } from "./usage-table.ts";
+import { csvLine } from "./csv.ts";
 import type { UsagePart } from "./usage-parts.ts";
 
 export interface UsageCsv {
@@ -94,16 +95,4 @@ function headOf(by: readonly UsagePart[]): string[] {
 function cellsOf(by: readonly UsagePart[], row: UsageRow): (string | number | null)[] {
   const parts = by.flatMap((part) => Object.values(partCells[part]));
   return [...parts.map((cell) => cell(row)), ...sums.map((sum) => row[sum])];
-}
-
-export function csvLine(cells: readonly (string | number | null)[]): string {
-  return `${cells.map(csvCell).join(",")}\r\n`;
-}
-
-/** A text that a spreadsheet would take for a formula is shown instead of worked out. */
-function csvCell(cell: string | number | null): string {
-  if (cell === null) return "";
-  if (typeof cell === "number") return String(cell);
-  const text = /^[\s\p{Cc}]*[=+\-@＝＋－＠]|^[\t\r\n]/u.test(cell) ? `'${cell}` : cell;
-  return /[",;\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -3,7 +3,7 @@ import type { Clock } from "@weiche/shared/clock.ts";
 import type { AccountId } from "@weiche/shared/ids.ts";
 import { germanDay } from "../../accounts/billing-period.ts";
 import { auditPage, type AuditFilter, type NamedEntry } from "../../accounts/audit-page.ts";
-import { csvLine } from "../../credits/usage-csv.ts";
+import { csvLine } from "../../credits/csv.ts";
 import type { Database } from "../../db/database.ts";
 import { sendCsv } from "../api-csv.ts";
 import { readInstant } from "../api-request.ts";
