@@ -122,6 +122,7 @@ test("from an account to its usage", async () => {
   expect(await json("user", "update", userId, "--no-credit-limit")).toMatchObject({ creditLimit: null });
   expect(await json("user", "block", userId)).toMatchObject({ id: userId, blocked: true });
   expect(await json("user", "unblock", userId)).toMatchObject({ id: userId, blocked: false });
+  expect(await json("user", "update", userId, "--role", "admin")).toMatchObject({ role: "admin" });
 
   const created = await json<Record<string, string>>(
     "key",

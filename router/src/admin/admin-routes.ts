@@ -33,7 +33,10 @@ const expiresAt = Type.Optional(orNull(Type.String()));
 const byId = Type.Object({ id }, closed);
 const newAccount = Type.Object({ name, ownerEmail: email, package: Type.Optional(Type.String()) }, closed);
 const newUser = Type.Object({ accountId: id, email, role: Type.Enum(["admin", "member"]), ...restrictions }, closed);
-const userChange = Type.Object(restrictions, { ...closed, minProperties: 1 });
+const userChange = Type.Object(
+  { role: Type.Optional(Type.Enum(["owner", "admin", "member"])), ...restrictions },
+  { ...closed, minProperties: 1 },
+);
 const newKey = Type.Object({ userId: id, name, expiresAt, ...restrictions }, closed);
 const keyChange = Type.Object(
   { name: Type.Optional(name), expiresAt, ...restrictions },
@@ -58,9 +61,11 @@ export function addAdminRoutes(app: FastifyInstance, context: AdminContext): voi
     const { accountId, email: address, role, ...wish } = body(request, newUser);
     return users.create({ accountId: asId<AccountId>(accountId), email: address, role, ...restrict(wish) });
   });
-  app.patch("/users/:id", schema(byId, userChange), (request) =>
-    users.update(asId<UserId>(idOf(request)), restrict(body(request, userChange))),
-  );
+  app.patch("/users/:id", schema(byId, userChange), (request) => {
+    const { role, ...wish } = body(request, userChange);
+    return users.update(asId<UserId>(idOf(request)), { ...(role && { role }), ...restrict(wish) });
+  });
+  app.post("/users/:id/delete", { schema: { params: byId } }, (request) => users.delete(asId<UserId>(idOf(request))));
   for (const [action, blocked] of [
     ["block", true],
     ["unblock", false],

@@ -138,13 +138,15 @@ function addUserCommands(user: Command, { act }: Pick<Actions, "act">): void {
       act("POST", "/users", { accountId: account, email, role, ...restrictions(wish) }),
     );
   restrictable(user.command("update <id>"))
-    .description("models and credits of a user and all their keys")
-    .action((id: string, wish: RestrictionOptions) =>
-      act("PATCH", `/users/${encodeURIComponent(id)}`, changes(restrictions(wish))),
+    .description("role, models and credits of a user and all their keys; a new role ends their sessions")
+    .addOption(new Option("--role <role>").choices(["owner", "admin", "member"]))
+    .action((id: string, { role, ...wish }: RestrictionOptions & { role?: string }) =>
+      act("PATCH", `/users/${encodeURIComponent(id)}`, changes({ ...(role && { role }), ...restrictions(wish) })),
     );
   for (const [action, effect] of [
     ["block", "stop all keys of a user at once"],
     ["unblock", "let them work again"],
+    ["delete", "for good: their keys are revoked, their address is free again"],
   ] as const) {
     user
       .command(`${action} <id>`)
