@@ -24,14 +24,14 @@ export interface ChatRouteDeps {
 
 export function chatHandlers({ database, clock, nodes, chat }: ChatRouteDeps): Handlers<typeof chatContract> {
   return {
-    async chat({ session, body, takeOver }) {
-      const { request, response } = takeOver();
+    async chat(call) {
+      const { request, response } = call.takeOver();
       const answer = new ChatAnswer(response, clock);
       await chat({
         request,
         response: answer,
-        body: toApi(body),
-        authenticate: (exchange) => authenticate(exchange, session.user.id),
+        body: toApi(call.body),
+        authenticate: (exchange) => authenticate(exchange, call.session.user.id),
         place: (place) => announced(place, answer, nodes),
         upstream: (upstream) => ({
           send(node, sent, signal) {
