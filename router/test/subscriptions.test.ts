@@ -269,7 +269,9 @@ describe("a quote", () => {
     await accounts.subscriptions.change(accountId, { action: "withdraw" });
     expect(await accounts.subscriptions.change(accountId, cancel, first)).toMatchObject({ pending: null });
     expect(await order()).not.toBe(first);
-    expect(await refusal(accounts.subscriptions.change(accountId, { action: "withdraw" }, first))).toBe("price_changed");
+    expect(await refusal(accounts.subscriptions.change(accountId, { action: "withdraw" }, first))).toBe(
+      "price_changed",
+    );
   });
 
   test("of a change at the end of the period does not hold in the next one", async () => {

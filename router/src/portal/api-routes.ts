@@ -134,8 +134,7 @@ async function admit(route: Route, request: FastifyRequest, deps: RouteDeps): Pr
     requireOwnOrigin(headers, deps.ownOrigin, deps.isTls);
     requireJson(headers);
   }
-  const found = token === undefined ? undefined : await deps.sessions.find(token);
-  const session = found?.user.blocked ? undefined : found;
+  const session = token === undefined ? undefined : await deps.sessions.find(token);
   if (route.roles.includes("nobody")) return session;
   if (!session) throw new PortalError("login_required", "Sign in first.");
   if (!route.roles.includes(session.user.role)) throw new PortalError("forbidden", "Your role does not allow this.");
