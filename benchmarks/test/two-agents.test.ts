@@ -101,7 +101,7 @@ test("a node is in maintenance if its router or its own side says so, also after
   await isShownAs("maintenance");
   expect(await routerSays("node-1", "off")).toEqual({ node: "node-1", maintenance: false, state: "live" });
   expect(await ask()).toMatchObject({ ending: "whole" });
-});
+}, 120_000);
 
 test("a node that is killed is not chosen any more within a second", async () => {
   await until("both nodes to be live", async () => (await states()).every((state) => state === "live"));
