@@ -105,17 +105,21 @@ test("what a sleeper keeps is what nvidia-smi says of its processes", async () =
   expect(await endpointPid(next, modelA)).toBe(pid);
 });
 
-test("where nvidia-smi knows no pids, it is what did not come back, also after it was woken in between", async () => {
-  const host = open(faultEngine(modelA, [], sleeps));
+test("where nvidia-smi knows no pids, it is what did not come back, whatever another sleeper keeps", async () => {
+  const host = open(faultEngine(modelA, [], sleeps), faultEngine(modelB, [], sleeps));
+  const turn = async (model: ModelId, usedAwake: number, usedAsleep: number) => {
+    await host.engines.activate(model, never, quiet);
+    await setSeen(host, usedAwake);
+    await retire(host, model, usedAsleep);
+  };
   await setSeen(host, 1_000);
-  for (let round = 0; round < 2; round++) {
-    await host.engines.activate(modelA, never, quiet);
-    await setSeen(host, 70_000);
-    await retire(host, modelA, 3_500);
-    await keeps(host, [modelA, 2_500]);
-    expect(await isAlive(await endpointPid(host, modelA))).toBe(true);
-    await setSeen(host, 3_500);
-  }
+  await turn(modelA, 70_000, 3_500);
+  await keeps(host, [modelA, 2_500]);
+  await turn(modelB, 63_500, 7_500);
+  await keeps(host, [modelA, 2_500], [modelB, 4_000]);
+  await turn(modelA, 74_000, 7_500);
+  await keeps(host, [modelB, 4_000], [modelA, 2_500]);
+  expect(told(host, "engineStopped")).toEqual([]);
 });
 
 test("an engine without a configured need has that of its last run, and its own sleep is no hindrance", async () => {
