@@ -7,14 +7,13 @@ alter table users
 -- Apart from `users`, whose every change is told to the caches of keys. No row: never joined.
 create table credentials (
   user_id uuid primary key references users on delete cascade,
-  password text check (password like '$argon2id$%'),           -- as a PHC string; null: not set yet
-  password_set_at timestamptz,
+  password text not null check (password like '$argon2id$%'),  -- as a PHC string
+  password_set_at timestamptz not null,
   last_login_at timestamptz,
   failed_logins integer not null default 0,                    -- since then
   totp_secret text,                                            -- base32
   totp_since timestamptz check (totp_since is null or totp_secret is not null),   -- null: set up, never confirmed
-  totp_step bigint,                                            -- of the last code that was taken: none counts twice
-  check ((password is null) = (password_set_at is null))
+  totp_step bigint                                             -- of the last code that was taken: none counts twice
 );
 
 create table recovery_codes (

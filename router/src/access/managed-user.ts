@@ -14,11 +14,6 @@ export async function lockManagedUser(context: AccountsContext, transaction: Tra
   const object = { kind: "user", id, accountId: user.accountId } as const;
   const actor = await requireRight(context, transaction, object, (candidate) => mayChangeUser(candidate, user));
   if (actor?.id === id) throw new Refused("conflict", "you cannot do this to yourself");
-  const credentials = await readCredentials(transaction, id);
-  return {
-    email: user.email,
-    language: user.language,
-    blocked: user.blocked,
-    hasJoined: credentials?.password != null,
-  };
+  const hasJoined = (await readCredentials(transaction, id)) !== undefined;
+  return { email: user.email, language: user.language, blocked: user.blocked, hasJoined };
 }

@@ -116,7 +116,7 @@ const requestSql = `
     insert into password_resets (token_hash, user_id, created_at, expires_at)
     select $1, u.id, $2::timestamptz, $3::timestamptz
     from users u join credentials c on c.user_id = u.id
-    where u.email = $4 and not u.blocked and c.password is not null
+    where u.email = $4 and not u.blocked
     returning user_id
   )
   select u.email, u.language from users u join made on made.user_id = u.id`;

@@ -59,13 +59,13 @@ export function createSecondFactor(context: AccountsContext): SecondFactor {
       const user = kysely.selectFrom("users").select("email").where("id", "=", userId);
       const { email } = found(await user.executeTakeFirst(), "user", userId);
       const { secret, uri } = makeTotpSecret(email);
-      const row = { totpSecret: secret, totpStep: null };
       const set = await kysely
-        .insertInto("credentials")
-        .values({ userId, ...row })
-        .onConflict((conflict) => conflict.column("userId").doUpdateSet(row).where("credentials.totpSince", "is", null))
+        .updateTable("credentials")
+        .set({ totpSecret: secret, totpStep: null })
+        .where("userId", "=", userId)
+        .where("totpSince", "is", null)
         .executeTakeFirst();
-      if (set.numInsertedOrUpdatedRows !== 1n) throw new Refused("conflict", "the second factor is on already");
+      if (set.numUpdatedRows !== 1n) throw new Refused("conflict", "the second factor is on already");
       return { secret, uri };
     },
 

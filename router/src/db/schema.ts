@@ -35,8 +35,8 @@ export interface Schema {
   };
   readonly credentials: {
     userId: UserId;
-    password: string | null;
-    passwordSetAt: InstantOrNull;
+    password: string;
+    passwordSetAt: Instant;
     lastLoginAt: InstantOrNull;
     failedLogins: Defaulted<number>;
     totpSecret: string | null;
