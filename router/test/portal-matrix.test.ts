@@ -27,12 +27,13 @@ afterAll(() => portal[Symbol.asyncDispose]());
 
 async function people(name: string) {
   const owner = await portal.newAccount(name, { package: "Pro" });
+  const persons = { owner, admin: await portal.newUser(owner, "admin"), member: await portal.newUser(owner, "member") };
   // Addresses tell the accounts apart wherever one of them appears.
-  await portal.database.pool.query("update users set email = $2 where id = $1", [
-    owner.id,
-    `owner@${name}.example`.toLowerCase(),
+  await portal.database.pool.query("update users set email = role || $2 where account_id = $1", [
+    owner.accountId,
+    `@${name}.example`.toLowerCase(),
   ]);
-  return { owner, admin: await portal.newUser(owner, "admin"), member: await portal.newUser(owner, "member") };
+  return persons;
 }
 
 const none: Ids = { user: "", key: "", notice: "", session: "" };

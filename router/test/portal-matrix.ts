@@ -136,11 +136,6 @@ export const expectations: Readonly<Record<keyof Contract, Expected>> = {
   quotePackage: { may: "O", own: "201", ask: () => ({ body: { action: "cancel" } }) },
   changePackage: { may: "O", own: "409 price_changed", ask: () => ({ body: { action: "cancel", quoteId } }) },
   listInvoiceLines: { may: "OAM", own: "200" },
-  listAudit: {
-    may: "OA",
-    own: "200",
-    foreign: "200",
-    ask: (ids) => ({ query: `object=${ids.key}&actor=${ids.user}` }),
-  },
-  exportAudit: { may: "OA", own: "200", foreign: "200", ask: (ids) => ({ query: `object=${ids.user}` }) },
+  listAudit: { may: "OA", own: "200", ask: () => ({ query: "action=user.create" }) },
+  exportAudit: { may: "OA", own: "200", ask: () => ({ query: "action=user.create" }) },
 };

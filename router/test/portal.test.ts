@@ -1,6 +1,6 @@
 /** The portal's listener and the frame around every route of its API. */
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -212,6 +212,33 @@ test("an address has a burst, then gets 503 as JSON, and the front page stays", 
   expect(answers[3]!.headers.get("retry-after")).toBe("1");
   expect(answers[3]!.json.error.code).toBe("too_many_requests");
   expect((await slow.fetch("/")).status).toBe(200);
+});
+
+test("a body that trickles is waited for, but not for ever", async () => {
+  await using slow = await startPortal({ database: portal.database, requestMsMax: 500 });
+  const client = connect(slow.port, "127.0.0.1");
+  const head = [
+    "POST /api/keys HTTP/1.1",
+    "host: x",
+    "origin: http://x",
+    `cookie: ${ada.cookie}`,
+    "content-length: 60",
+  ];
+  client.write([...head, "content-type: application/json", "", '{"name":'].join("\r\n"));
+  const [answer] = (await once(client, "data")) as [Buffer];
+  expect(answer.toString()).toMatch(/^HTTP\/1.1 408 /);
+  await once(client, "close");
+});
+
+test("the contract is data that a browser can read: it needs nothing but the builder of schemas", () => {
+  const folder = join(import.meta.dirname, "../src/portal");
+  const files = [
+    join(folder, "contract.ts"),
+    ...readdirSync(join(folder, "contract")).map((file) => join(folder, "contract", file)),
+  ];
+  const imports = files.flatMap((file) => readFileSync(file, "utf8").match(/from "[^"]+"/g) ?? []);
+  expect(imports.filter((from) => !/^from "(typebox|\.\/(contract\/)?[a-z]+\.ts)"$/.test(from))).toEqual([]);
+  expect(imports.length).toBeGreaterThan(20);
 });
 
 test("a route without a handler, or a handler without a route, does not start", async () => {

@@ -28,6 +28,8 @@ export interface PortalDeps {
   readonly handlers: (portalUrl: string) => Handlers<Contract>;
   readonly clock: Clock;
   readonly events: PortalEvents;
+  /** Within which a request has arrived, head and body; looked at once a second. */
+  readonly requestMsMax?: number;
 }
 
 export interface PortalServer extends AsyncDisposable {
@@ -37,8 +39,6 @@ export interface PortalServer extends AsyncDisposable {
 }
 
 const bodyBytesMax = 64 << 10;
-/** Head and body together; looked at once a second. */
-const requestMsMax = 30_000;
 const times = { headersMsMax: 19_000, keepAliveMs: 75_000 };
 
 const securityHeaders = {
@@ -65,13 +65,14 @@ export async function openPortal(deps: PortalDeps): Promise<PortalServer> {
     routerOptions: { maxParamLength: 200 },
     ajv: { customOptions: { allErrors: true, coerceTypes: false, removeAdditional: false, useDefaults: false } },
     clientErrorHandler(error, socket) {
-      if (!socket.writable) return void socket.destroy();
+      // After an earlier answer, or in the midst of one, nobody could tell this one from it.
+      if (!socket.writable || socket.bytesWritten > 0) return void socket.destroy();
       answerRaw(socket, error.code === "ERR_HTTP_REQUEST_TIMEOUT" ? "timeout" : "malformed", uuidv7(clock));
     },
     // Such as a path that cannot be decoded.
     frameworkErrors: (_error, _request, reply: FastifyReply) => sendNotFound(reply),
   });
-  app.server.requestTimeout = requestMsMax;
+  app.server.requestTimeout = deps.requestMsMax ?? 30_000;
   await using opened = new AsyncDisposableStack();
   opened.defer(() => app.close());
   const port = await listenOn(app.server, listen, "portal");

@@ -65,7 +65,7 @@ export const usersContract = {
   createUser: {
     method: "POST",
     path: "/users",
-    summary: "Invites somebody. The link is shown to whoever asks, once",
+    summary: "Invites somebody. The link is shown to whoever asks, once, and mailed where mail is sent",
     roles: administrators,
     body: object({ email, role, ...restrictions }),
     reply: object({
