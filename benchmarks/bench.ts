@@ -12,6 +12,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { endDescendants } from "./load/processes.ts";
 import { chartsOf, readmeTable, reportPage, type BenchResult } from "./load/report.ts";
 import { checkNames, runBench } from "./load/run-bench.ts";
 import { runScale } from "./load/scale.ts";
@@ -46,6 +47,7 @@ try {
   }
 } catch (error) {
   console.error((error as Error).message);
+  endDescendants();
   process.exitCode = 1;
 }
 

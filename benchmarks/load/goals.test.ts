@@ -53,8 +53,7 @@ test.each([0, 49, 50, 60, 75, 400, 7_999, 9_000])(
     let asked = 0;
     const most = await search(async (count) => (asked++, count <= limit), 50, 8_000);
     expect(most).toBeLessThanOrEqual(limit);
-    expect(most).toBeGreaterThanOrEqual(limit < 50 ? 0 : Math.min(limit, 8_000) / 1.5);
-    if (limit >= 50 && limit < 5_000) expect(most).toBeGreaterThanOrEqual(limit * 0.89);
+    expect(most).toBeGreaterThanOrEqual(limit < 50 ? 0 : Math.min(limit, 8_000) * 0.89);
     expect(asked).toBeLessThan(20);
   },
 );

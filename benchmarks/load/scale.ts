@@ -41,7 +41,7 @@ export async function runScale(options: ScaleOptions, say: (line: string) => voi
   chmodSync(directory, 0o711);
   try {
     await using engine = await startEngine(natives, cores.load);
-    const whole = { tls: true, agents: 2, requestSeconds: 60 * minutes + 600, accounts: Math.ceil(streams / 10) };
+    const whole = { tls: true, agents: 2, requestSeconds: 60 * minutes + 600 };
     await using weiche = await startWeiche({ port: engine.port, model: "load", directory }, whole);
     pin(weiche.processes, cores.test);
     const bench = { natives, cores, engine };

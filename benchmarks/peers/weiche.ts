@@ -5,7 +5,7 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { Cluster } from "../cluster/cluster.ts";
+import { Cluster, until } from "../cluster/cluster.ts";
 import { catalogueOf } from "../cluster/sim-node.ts";
 import { insertAccounts, postmasterOf } from "../load/accounts.ts";
 import type { Program, RunningProgram, Upstream } from "./program.ts";
@@ -48,6 +48,10 @@ export async function startWeiche(upstream: Upstream, options: WeicheOptions): P
       ]),
     ),
   });
+  // All of them: an engine that nobody has started is asked only when the others are full.
+  for (const node of nodes) await cluster.weiche("prewarm", upstream.model, "--node", node);
+  const isActive = (node: NodeLine) => node.slots.every(({ active }) => active === upstream.model);
+  await until("every engine to be active", async () => ((await cluster.weiche("nodes")) as NodeLine[]).every(isActive));
   const keys = await insertAccounts(cluster, accounts);
   const [first, ...others] = [...cluster.agents.values()].map(({ pid }) => pid) as [number, ...number[]];
   return {
@@ -62,6 +66,10 @@ export async function startWeiche(upstream: Upstream, options: WeicheOptions): P
     version,
     [Symbol.asyncDispose]: () => cluster[Symbol.asyncDispose](),
   };
+}
+
+interface NodeLine {
+  readonly slots: readonly { readonly active?: string }[];
 }
 
 /** As an operator makes them. Returns the paths of one certificate by its file's name. */
