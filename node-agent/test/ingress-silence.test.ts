@@ -1,12 +1,13 @@
 /** When an engine that owes an answer is held to hang: not while it shows, anywhere, that it works. */
+import { once } from "node:events";
 import type { Socket } from "node:net";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { expect, test } from "vitest";
-import { beginEvents, event, respond, Rig, until, writeChunk } from "./ingress-rig.ts";
+import { beginEvents, event, respond, Rig, writeChunk } from "./ingress-rig.ts";
 
 const word = event({ choices: [{ index: 0, delta: { content: "x" }, finish_reason: null }] });
 
-/** Several streams that have begun, and no more. `/tokenize` is answered, as a front does whose engine hangs. */
+/** Several streams of which a word has come, and no more. `/tokenize` is answered, as a front does whose engine hangs. */
 async function openSilent(streams: number) {
   const clock = new VirtualClock();
   const sockets: Socket[] = [];
@@ -15,11 +16,12 @@ async function openSilent(streams: number) {
       if (path === "/tokenize") return respond(socket, 200, '{"count":3000}');
       sockets.push(socket);
       beginEvents(socket);
+      writeChunk(socket, word);
     },
     { clock, dialect: "vllm" },
   );
   const asked = Array.from({ length: streams }, () => rig.chat({ stream: true }));
-  await until(() => sockets.length === streams, "the engine to have them all");
+  await Promise.all(asked.map(({ stream }) => once(stream, "data")));
   return { rig, clock, sockets, asked };
 }
 
@@ -40,7 +42,7 @@ test("a counter that moves keeps a request waiting that gets no byte, and one th
   expect(rig.slot.suspected).toEqual([]);
   rig.life.measured(rig.slot.endpoint, work - 1);
   clock.advance(10_000);
-  expect((await asked[0]!.answer).status).toBe(500);
+  expect((await asked[0]!.answer).trailer).toBe("error");
   expect(rig.slot.suspected).toEqual(["silent"]);
 });
 
@@ -48,10 +50,9 @@ test("so does another stream's byte, but neither an answer of its front nor anot
   const { rig, clock, sockets, asked } = await openSilent(2);
   await using _ = rig;
   clock.advance(50_000);
-  asked[0]!.stream.once("data", () => {});
-  const heard = new Promise((resolve) => asked[0]!.stream.once("data", resolve));
+  const heard = asked.map(({ stream }) => once(stream, "data"));
   writeChunk(sockets[0]!, word);
-  await heard;
+  await Promise.race(heard);
   clock.advance(50_000);
   await settled();
   expect(rig.slot.suspected).toEqual([]);
@@ -76,6 +77,6 @@ test("what the engine's front counts for a refusal is no sign of life", async ()
   clock.advance(50_000);
   expect((await rig.chat().answer).text).toContain("3000 input tokens");
   clock.advance(10_000);
-  expect((await asked[0]!.answer).status).toBe(500);
+  expect((await asked[0]!.answer).trailer).toBe("error");
   expect(rig.slot.suspected).toEqual(["silent"]);
 });
