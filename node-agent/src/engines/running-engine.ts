@@ -43,13 +43,12 @@ export class RunningEngine {
   readonly spec: EngineSpec;
   /** GPU memory that would be free without it, as measured before it started or woke. */
   freeWithout: number | undefined;
-  /** GPU memory that it keeps asleep, as measured. */
-  keptBytes: number | undefined;
   readonly #host: EngineHost;
   readonly #gone = new AbortController();
   readonly #unwatch: () => void;
   #handle: EngineHandle;
   #endpoint: EngineEndpoint;
+  #keptBytes: number | undefined;
   #state: EngineState = "changing";
   #sinceMs: number;
 
@@ -95,6 +94,24 @@ export class RunningEngine {
   enter(state: EngineState): void {
     this.#state = state;
     this.#sinceMs = this.#host.clock.monotonicMs();
+  }
+
+  /** What it keeps of the GPU's memory is known when it is measured, if it still sleeps then. */
+  fellAsleep(measured: Promise<number | undefined>): void {
+    this.enter("asleep");
+    this.#keptBytes = undefined;
+    const sinceMs = this.#sinceMs;
+    measured.then(
+      (bytes) => {
+        if (this.#state === "asleep" && this.#sinceMs === sinceMs) this.#keptBytes = bytes;
+      },
+      () => {},
+    );
+  }
+
+  /** GPU memory that it keeps asleep. Undefined: not measured. */
+  get keptBytes(): number | undefined {
+    return this.#keptBytes;
   }
 
   throwIfGone(): void {

@@ -206,12 +206,7 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
 
   /** What it keeps is measured in the background: no switch waits for that. */
   #asleep(engine: RunningEngine, before: MemoryBefore | undefined): void {
-    engine.enter("asleep");
-    const measured = this.#options.memory.keptBytes(() => engine.processes(), before);
-    measured.then(
-      (bytes) => engine.state === "asleep" && (engine.keptBytes = bytes),
-      () => {},
-    );
+    engine.fellAsleep(this.#options.memory.keptBytes(() => engine.processes(), before));
   }
 
   async #readopt(): Promise<{ readonly model: ModelId; readonly endpoint: EngineEndpoint } | undefined> {
