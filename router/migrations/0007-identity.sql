@@ -17,7 +17,7 @@ create table credentials (
 );
 
 create table recovery_codes (
-  user_id uuid not null references users on delete cascade,
+  user_id uuid not null references credentials on delete cascade,
   code_hash text not null check (code_hash ~ '^[0-9a-f]{64}$'),
   primary key (user_id, code_hash)
 );

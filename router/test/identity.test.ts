@@ -334,6 +334,17 @@ describe("a second factor", () => {
     expect((await signIn({ code: codeNow(secret) })).kind).toBe("signed-in");
   });
 
+  test("is not guessed from many networks by who knows the password, and is free for its owner soon", async () => {
+    const { secret } = await turnOn();
+    const outcomes = [];
+    for (let n = 0; n < 12; n++)
+      outcomes.push((await signIn({ code: "000000" }, { ...here, source: `10.0.${n}.1` })).kind);
+    expect(outcomes).toEqual([...Array<string>(10).fill("code-wrong"), "throttled", "throttled"]);
+    expect((await signIn({ code: codeNow(secret) })).kind).toBe("throttled");
+    rig.clock.advance(60 * minuteMs);
+    expect((await signIn({ code: codeNow(secret) })).kind).toBe("signed-in");
+  });
+
   test("takes each code once, also when twenty send it at the same time", async () => {
     const { secret } = await turnOn();
     const code = codeNow(secret);

@@ -281,8 +281,11 @@ describe("registration", () => {
     const accounts = async () => (await rig.accounts.list()).length;
     const before = await accounts();
     await expect(register("ada")).rejects.toThrow("already");
+    // Each of these letters becomes two when it is made small.
+    const long = { accountName: "Long", email: `${"\u0130".repeat(200)}@example.com`, password };
+    await expect(rig.identity.register(long, here)).rejects.toThrow("at most 254");
     expect(await accounts()).toBe(before);
-    for (let n = 1; n < 10; n++) await register(`n${n}-`);
+    for (let n = 2; n < 10; n++) await register(`n${n}-`);
     expect((await register("late")).kind).toBe("throttled");
     expect((await register("late", elsewhere.source)).kind).toBe("registered");
   });

@@ -8,12 +8,13 @@
 import { hash } from "node:crypto";
 import { sql } from "kysely";
 import type { Clock } from "@weiche/shared/clock.ts";
+import { normalEmail } from "../accounts/email-address.ts";
 import { inTransaction, instantText, retryConflicts, type Database } from "../db/database.ts";
 import { networkOf } from "./client-network.ts";
 import { leaked, waitMs, type BucketRule } from "./leaky-bucket.ts";
 
-/** What attempts are counted for. Sign-ins count every password and code that is asked for. */
-export type Purpose = "login" | "register" | "reset";
+/** What attempts are counted for: `code` is the second factor alone. */
+export type Purpose = "login" | "code" | "register" | "reset";
 
 export interface LoginThrottle {
   /** 0: go on, and it is counted. Else how long to wait, and nothing is. `email` absent: the network alone counts. */
@@ -31,6 +32,8 @@ const rules: Readonly<Record<Purpose, { readonly [Kind in Subject["kind"]]?: Buc
     person: { burst: 100, leakMs: 0.5 * minuteMs },
     network: { burst: 60, leakMs: 0.5 * minuteMs },
   },
+  // Only who knows the password gets here: a year of guesses from everywhere finds a code with less than 3 %.
+  code: { person: { burst: 10, leakMs: 60 * minuteMs } },
   // Every one of these sends a mail.
   reset: {
     person: { burst: 4, leakMs: 20 * minuteMs },
@@ -121,7 +124,7 @@ export function createLoginThrottle(database: Database, clock: Clock): LoginThro
 /** In the order in which their rows are locked. */
 function subjectsOf(purpose: Purpose, source: string, email: string | undefined): Subject[] {
   const network = networkOf(source);
-  const person = email?.trim().toLowerCase();
+  const person = email === undefined ? undefined : normalEmail(email);
   const parts = { network: [network], ...(person === undefined ? {} : { person: [person], pair: [person, network] }) };
   return Object.entries(parts)
     .flatMap(([name, part]) => {

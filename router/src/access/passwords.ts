@@ -2,6 +2,7 @@
 import { sql, type Transaction } from "kysely";
 import type { UserId } from "@weiche/shared/ids.ts";
 import { audited } from "../accounts/audit-log.ts";
+import { normalEmail } from "../accounts/email-address.ts";
 import { Refused } from "../accounts/refused.ts";
 import { instantText } from "../db/database.ts";
 import type { Schema } from "../db/schema.ts";
@@ -61,7 +62,7 @@ export function createPasswords(context: IdentityContext): Passwords {
       const waitMs = await throttle.take("reset", source, email);
       if (waitMs > 0) return waitMs;
       const { row, url, expiresAtMs } = makeReset();
-      const values = [row.tokenHash, row.createdAt, row.expiresAt, email.trim().toLowerCase()];
+      const values = [row.tokenHash, row.createdAt, row.expiresAt, normalEmail(email)];
       const { rows } = await pool.query<{ email: string; language: Language | null }>({ text: requestSql, values });
       // Not waited for: the answer takes as long where there is nobody to write to.
       for (const user of rows) void mail.send(user.email, resetLetter(user.language, { url, expiresAtMs }));

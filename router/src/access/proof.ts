@@ -3,7 +3,8 @@
  * hashed. A known and an unknown address cost the same hashes and the same questions to the database.
  */
 import { ApiError } from "@weiche/shared/errors.ts";
-import type { AccountId, UserId } from "@weiche/shared/ids.ts";
+import type { UserId } from "@weiche/shared/ids.ts";
+import { normalEmail } from "../accounts/email-address.ts";
 import type { LoginOutcome, IdentityContext } from "./identity-context.ts";
 import { normalPassword } from "./password-rules.ts";
 import { createSecondFactor } from "./second-factor.ts";
@@ -18,7 +19,6 @@ export interface Claim {
 export interface Proven {
   readonly kind: "proven";
   readonly userId: UserId;
-  readonly accountId: AccountId;
   /** The stored hash that it was compared with. */
   readonly stored: string;
   readonly failedLogins: number;
@@ -33,9 +33,10 @@ export async function prove(context: IdentityContext, claim: Claim, source: stri
   const waitMs = await throttle.take("login", source, claim.email);
   const verdict: Proven | Unproven = waitMs > 0 ? { kind: "throttled", waitMs } : await judge(context, claim, source);
   if (verdict.kind !== "proven") events.loginFinished(verdict.kind);
+  if (waitMs > 0) return verdict;
   const isGuess = verdict.kind === "wrong" || verdict.kind === "code-wrong";
   if (isGuess) await countFailure(context, claim.email);
-  else if (verdict.kind !== "throttled") await throttle.giveBack("login", source, claim.email);
+  else await throttle.giveBack("login", source, claim.email);
   if (verdict.kind === "proven") await throttle.recognise(source, claim.email);
   return verdict;
 }
@@ -45,8 +46,8 @@ async function judge(context: IdentityContext, claim: Claim, source: string): Pr
   const row = await database.kysely
     .selectFrom("users as u")
     .leftJoin("credentials as c", "c.userId", "u.id")
-    .select(["u.id", "u.accountId", "u.blocked", "c.password", "c.totpSince", "c.failedLogins"])
-    .where("u.email", "=", claim.email.trim().toLowerCase())
+    .select(["u.id", "u.blocked", "c.password", "c.totpSince", "c.failedLogins"])
+    .where("u.email", "=", normalEmail(claim.email))
     .executeTakeFirst();
   const stored = row?.password ?? undefined;
   const isRight = await hashing.verify(stored, normalPassword(claim.password)).catch(async (error: unknown) => {
@@ -60,10 +61,12 @@ async function judge(context: IdentityContext, claim: Claim, source: string): Pr
   if (row.blocked) return { kind: "blocked" };
   if (row.totpSince) {
     if (claim.code === undefined) return { kind: "code-required" };
+    const waitMs = await throttle.take("code", source, claim.email);
+    if (waitMs > 0) return { kind: "throttled", waitMs };
     if (!(await createSecondFactor(context).use(row.id, claim.code))) return { kind: "code-wrong" };
+    await throttle.giveBack("code", source, claim.email);
   }
-  const { id: userId, accountId, failedLogins } = row;
-  return { kind: "proven", userId, accountId, stored, failedLogins: failedLogins ?? 0 };
+  return { kind: "proven", userId: row.id, stored, failedLogins: row.failedLogins ?? 0 };
 }
 
 /** One statement, whether there is such a person or not. */
@@ -71,6 +74,6 @@ async function countFailure({ database }: IdentityContext, email: string): Promi
   await database.kysely
     .updateTable("credentials")
     .set((eb) => ({ failedLogins: eb("failedLogins", "+", 1) }))
-    .where("userId", "=", (eb) => eb.selectFrom("users").select("id").where("email", "=", email.trim().toLowerCase()))
+    .where("userId", "=", (eb) => eb.selectFrom("users").select("id").where("email", "=", normalEmail(email)))
     .execute();
 }

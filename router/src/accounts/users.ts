@@ -6,6 +6,7 @@ import { instantText } from "../db/database.ts";
 import type { Role, Schema } from "../db/schema.ts";
 import type { AccountsContext } from "./accounts-context.ts";
 import { audited, type Deed } from "./audit-log.ts";
+import { normalEmail } from "./email-address.ts";
 import { issueInvitation } from "./invitation-link.ts";
 import { found, Refused } from "./refused.ts";
 import { mayChangeUser, mayGrant, requireRight, type Actor } from "./rights.ts";
@@ -168,7 +169,7 @@ export async function insertUser(
     .values({
       id: wish.id ?? asId<UserId>(uuidv7(clock)),
       accountId: wish.accountId,
-      email: wish.email.trim().toLowerCase(),
+      email: normalEmail(wish.email),
       role: wish.role,
       allowedModels: wish.allowedModels ? [...wish.allowedModels] : null,
       creditLimit: wish.creditLimit ?? null,
