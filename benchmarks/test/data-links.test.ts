@@ -63,6 +63,23 @@ test("an answer that ended with an error event, or without the trailer, is told 
   }
 });
 
+test("an answer whose head says how long it is needs no trailer, and is broken without its last byte", async () => {
+  await using router = await openRouterEnd();
+  let cut = false;
+  await using _agent = openAgentEnd(router.data.address.port, (stream) => {
+    stream.respond({ ":status": 200, "content-length": 11, "x-weiche-end": "complete" });
+    stream.write("hello ", () => (cut ? stream.session!.socket.destroy() : stream.end("world")));
+  });
+  await linked(router);
+  const whole = await router.send();
+  expect(await text(whole.body)).toBe("hello world");
+  expect(whole.ending()).toBe("complete");
+  cut = true;
+  const broken = await router.send();
+  expect(await text(broken.body)).toBe("hello ");
+  expect(broken.ending()).toBe("broken");
+});
+
 test("the agent tells a client that left from a router that went", async () => {
   const router = await openRouterEnd();
   const { streams, closed, handle } = holding();

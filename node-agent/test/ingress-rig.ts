@@ -92,7 +92,7 @@ export interface Answer {
   readonly status: number | undefined;
   readonly headers: Record<string, unknown>;
   readonly text: string;
-  /** Of the stream's end. */
+  /** Of the stream's end, or of its head where its length proves the rest. */
   readonly trailer: string | undefined;
   readonly rstCode: number;
 }
@@ -263,6 +263,7 @@ async function collect(stream: ClientHttp2Stream): Promise<Answer> {
   stream.on("response", (head) => {
     status = head[":status"];
     headers = head;
+    if (endTrailer in head) trailer = String(head[endTrailer]);
   });
   stream.on("trailers", (trailers) => (trailer = String(trailers[endTrailer])));
   stream.on("data", (chunk: Buffer) => chunks.push(chunk));

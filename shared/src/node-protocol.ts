@@ -24,7 +24,8 @@ export const nodeHeaders = {
 /**
  * The trailer says how an answer ended. `complete`: it is whole. `error`: it is not, and the agent's last event has told
  * the client so; the router only cuts the connection. Without the trailer the answer is broken off, however clean its
- * end looks, and the router itself tells the client.
+ * end looks, and the router itself tells the client. An answer that is there as a whole says `complete` in its head
+ * already, next to its `content-length`: so many bytes prove it, and no trailer has to be sent and waited for.
  */
 export const endTrailer = "x-weiche-end";
 export const endComplete = "complete";

@@ -94,11 +94,11 @@ function range(from: number, below: number): number[] {
 describe("with one router", () => {
   it("sends what ends close together as one batch, soon, and in order", async () => {
     delivery.linkUp(a);
-    await clock.advanceAsync(100);
+    await clock.advanceAsync(300);
     const startMs = clock.now();
     await append(0, 30);
-    await clock.advanceAsync(100);
-    expect(a.batches).toEqual([{ batchId: 1n, numbers: range(0, 30), atMs: startMs + 20 }]);
+    await clock.advanceAsync(300);
+    expect(a.batches).toEqual([{ batchId: 1n, numbers: range(0, 30), atMs: startMs + 200 }]);
     expect(outbox.depth).toBe(0);
     expect(heard).toEqual(["delivered 30"]);
   });
@@ -106,7 +106,7 @@ describe("with one router", () => {
   it("sends at most 1,000 records at once, one batch after the other", async () => {
     await append(0, 2_500);
     delivery.linkUp(a);
-    await clock.advanceAsync(100);
+    await clock.advanceAsync(300);
     expect(a.batches.map(({ numbers }) => numbers.length)).toEqual([1_000, 1_000, 500]);
     expect(database.arrivals).toEqual(range(0, 2_500));
     expect(outbox.depth).toBe(0);
@@ -121,7 +121,7 @@ describe("with one router", () => {
     await clock.advanceAsync(8_000);
     expect(a.batches).toHaveLength(1);
     delivery.acknowledged("a", 1n);
-    await clock.advanceAsync(100);
+    await clock.advanceAsync(300);
     expect(a.batches.map(({ numbers }) => numbers)).toEqual([range(0, 5), range(5, 10)]);
   });
 
@@ -139,7 +139,7 @@ describe("with one router", () => {
     delivery.acknowledged("a", 2n);
     expect(outbox.depth).toBe(0);
     await append(5, 8);
-    await clock.advanceAsync(100);
+    await clock.advanceAsync(300);
     expect(a.batches.at(-1)!.numbers).toEqual(range(5, 8));
     expect(heard).toEqual(["silent a", "delivered 5"]);
   });
@@ -148,7 +148,7 @@ describe("with one router", () => {
     a.answer = () => {};
     delivery.linkUp(a);
     await append(0, 5);
-    await clock.advanceAsync(100);
+    await clock.advanceAsync(300);
     delivery.acknowledged("a", 7n);
     delivery.acknowledged("b", 1n);
     delivery.acknowledged("a", 0n);
@@ -161,7 +161,7 @@ describe("with one router", () => {
     a.answer = () => {};
     delivery.linkUp(a);
     await append(0, 5);
-    await clock.advanceAsync(100);
+    await clock.advanceAsync(300);
     delivery.linkDown("a");
     await clock.advanceAsync(60_000);
     expect(a.batches).toHaveLength(1);
@@ -170,7 +170,7 @@ describe("with one router", () => {
       delivery.acknowledged("a", batchId);
     };
     delivery.linkUp(a);
-    await clock.advanceAsync(100);
+    await clock.advanceAsync(300);
     expect(database.arrivals).toEqual(range(0, 5));
   });
 
@@ -178,15 +178,15 @@ describe("with one router", () => {
     a.isLeaving = true;
     delivery.linkUp(a);
     await append(0, 5);
-    await clock.advanceAsync(100);
+    await clock.advanceAsync(300);
     expect(database.arrivals).toEqual(range(0, 5));
     delivery.linkUp(b);
     await append(5, 10);
-    await clock.advanceAsync(100);
+    await clock.advanceAsync(300);
     expect([a.batches, b.batches].map((batches) => batches.length)).toEqual([1, 1]);
     delivery.linkDown("b");
     await append(10, 15);
-    await clock.advanceAsync(100);
+    await clock.advanceAsync(300);
     expect(database.arrivals).toEqual(range(0, 15));
     expect(a.batches).toHaveLength(2);
   });
@@ -195,7 +195,7 @@ describe("with one router", () => {
     a.answer = () => {};
     delivery.linkUp(a);
     await append(0, 5);
-    await clock.advanceAsync(100);
+    await clock.advanceAsync(300);
     delivery.linkDown("a");
     delivery.acknowledged("a", 1n);
     expect(outbox.depth).toBe(0);
@@ -204,19 +204,19 @@ describe("with one router", () => {
   it("sends again what was acknowledged since an instant, even if more is on its way", async () => {
     delivery.linkUp(a);
     await append(0, 300);
-    await clock.advanceAsync(100);
+    await clock.advanceAsync(300);
     expect(outbox.depth).toBe(0);
     database.committed.clear(); // a failover lost the last commits
     a.answer = () => {};
     await append(300, 310);
-    await clock.advanceAsync(25);
+    await clock.advanceAsync(210);
     delivery.resendSince(0);
     a.answer = (commit, batchId) => {
       commit();
       delivery.acknowledged("a", batchId);
     };
     delivery.acknowledged("a", a.batches.at(-1)!.batchId); // of a sending before
-    await clock.advanceAsync(200);
+    await clock.advanceAsync(300);
     expect([...database.committed].toSorted((x, y) => x - y)).toEqual(range(0, 310));
     expect(outbox.depth).toBe(0);
   });
@@ -224,11 +224,11 @@ describe("with one router", () => {
   it("forgets what it was just reading when it is asked to begin earlier", async () => {
     delivery.linkUp(a);
     await append(0, 5);
-    await clock.advanceAsync(100);
+    await clock.advanceAsync(300);
     await append(5, 8);
-    clock.advance(20); // it has begun to read, and is asked before the disk answers
+    clock.advance(200); // it has begun to read, and is asked before the disk answers
     delivery.resendSince(0);
-    await clock.advanceAsync(100);
+    await clock.advanceAsync(300);
     expect(database.arrivals).toEqual([...range(0, 5), ...range(0, 8)]);
   });
 
@@ -248,7 +248,7 @@ it("leaves no timer behind", async () => {
   a.answer = () => {};
   delivery.linkUp(a);
   await append(0, 5);
-  await clock.advanceAsync(100);
+  await clock.advanceAsync(300);
   await append(5, 10);
   delivery[Symbol.dispose]();
   await outbox[Symbol.asyncDispose]();
@@ -268,13 +268,13 @@ describe("with two routers", () => {
     expect(outbox.depth).toBe(0);
     b.answer = () => {};
     await append(5, 8);
-    await clock.advanceAsync(100);
+    await clock.advanceAsync(300);
     a.answer = (commit, batchId) => {
       commit();
       delivery.acknowledged("a", batchId);
     };
     delivery.linkDown("b");
-    await clock.advanceAsync(100);
+    await clock.advanceAsync(300);
     expect(a.batches.at(-1)!.numbers).toEqual(range(5, 8));
     expect(outbox.depth).toBe(0);
   });

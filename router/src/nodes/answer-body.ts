@@ -3,7 +3,7 @@
  * still waits to be read, so that iterators and pipelines that begin a moment late would drop a short answer; and it
  * resets with code 0, as if all had been well, when it is destroyed.
  */
-import { constants, type ClientHttp2Stream } from "node:http2";
+import { constants, type ClientHttp2Stream, type IncomingHttpHeaders } from "node:http2";
 import { Readable } from "node:stream";
 import { endComplete, endError, endTrailer } from "@weiche/shared/node-protocol.ts";
 import type { AnswerEnding } from "./upstream.ts";
@@ -15,11 +15,16 @@ const bufferBytes = 16 << 10;
 export class AnswerBody extends Readable {
   ending: AnswerEnding = "broken";
   readonly #stream: ClientHttp2Stream;
+  /** Until the answer is whole, where its head says how long it is. */
+  #bytesMissing: number;
 
-  constructor(stream: ClientHttp2Stream) {
+  constructor(stream: ClientHttp2Stream, head: IncomingHttpHeaders) {
     super({ highWaterMark: bufferBytes });
     this.#stream = stream;
+    this.#bytesMissing = head[endTrailer] === endComplete ? Number(head["content-length"]) : NaN;
     stream.on("data", (chunk: Buffer) => {
+      this.#bytesMissing -= chunk.length;
+      if (this.#bytesMissing === 0) this.ending = "complete";
       if (!this.push(chunk)) stream.pause();
     });
     stream.once("trailers", ({ [endTrailer]: end }) => {

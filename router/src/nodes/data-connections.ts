@@ -221,7 +221,7 @@ function answerOf(stream: ClientHttp2Stream, node: NodeId, signal: AbortSignal):
     };
     signal.addEventListener("abort", onAbort, { once: true });
     stream.once("response", (headers) => {
-      const answer = (body = new AnswerBody(stream));
+      const answer = (body = new AnswerBody(stream, headers));
       resolve({ status: headers[":status"]!, headers, body: answer, ending: () => answer.ending });
     });
     stream.once("close", () => {
