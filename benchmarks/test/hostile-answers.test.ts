@@ -60,8 +60,10 @@ async function work(dialect: SimDialectName) {
   await agent.chat(model, "sim:tokens=1 hello");
   const measured = () => agent.registry.details(performance.now())[0]!.report?.slots.find(({ name }) => name === model);
   await until("the first measurement, from which a counter can move", () => measured()?.engine !== undefined);
-  const answer = await agent.chat(model, `sim:tokens=3,ttft=${silenceMs + 1_500} hello`);
+  const asked = agent.chat(model, `sim:tokens=3,ttft=${silenceMs + 1_500} hello`);
+  await until("both to be measured", () => measured()?.engine?.running === 2);
   const { engine } = measured()!;
+  const answer = await asked;
   elsewhere.abort();
   await others.catch(() => {});
   return { answer, measured: engine! };
