@@ -31,7 +31,7 @@ const withSlot = (given: Partial<SlotStatus>): AgentStatus => ({ ...quiet, slots
 
 describe("a row of status for", () => {
   test("a slot: state, models, what runs, for how long", () => {
-    expect(line("SLOT", quiet)).toBe("SLOT STATE ACTIVE NEXT RUNNING OLDEST SINCE");
+    expect(line("SLOT", quiet)).toBe("SLOT STATE ACTIVE NEXT RUNNING OLDEST FOR");
     expect(line("a", quiet)).toBe("a active small-24b – 3 12.3 s 2 h 5 min");
   });
   test("waiters, by model, below their slot", () => {

@@ -28,7 +28,7 @@ export function formatStatus(status: AgentStatus, options: TextOptions = {}): st
   }));
   return [
     ...headLines(status, options),
-    ...table(["SLOT", "STATE", "ACTIVE", "NEXT", "RUNNING", "OLDEST", "SINCE"], status.slots.map(slotRow)),
+    ...table(["SLOT", "STATE", "ACTIVE", "NEXT", "RUNNING", "OLDEST", "FOR"], status.slots.map(slotRow)),
     ...table(
       ["SLOT", "ENGINE", "STATE", "PID", "UP", "RESTARTS", "GPU", "RAM"],
       status.engines.map(engineRow),
