@@ -66,8 +66,7 @@ export function createEvaluator(
   async function evaluate(): Promise<Evaluation> {
     const charged = await subscriptions.chargeWhatIsDue();
     const accounts = await accountsToEvaluate(pool, clock.now());
-    let [changed, notices] = [0, await noticeWhatIsDue(pool, clock.now())];
-    if (catalogue) notices += await announceCatalogue(database, catalogue(), clock.now());
+    let [changed, notices] = [0, 0];
     const failures: unknown[] = [];
     for (const id of accounts)
       try {
@@ -77,6 +76,8 @@ export function createEvaluator(
       } catch (error) {
         failures.push(error); // the others are not to wait for it
       }
+    notices += await noticeWhatIsDue(pool, clock.now());
+    if (catalogue) notices += await announceCatalogue(database, catalogue(), clock.now());
     if (failures.length > 0) throw failures[0];
     const evaluation = { charged, accounts: accounts.length, changed, notices };
     events.creditsEvaluated(evaluation);

@@ -126,6 +126,7 @@ test("whatever happens, the limits hold in every window and for every moment", (
             continue;
           }
           const inWindow = times.filter((t) => t > clock.now() - windowMs).length;
+          expect(limiter.use(account)).toEqual({ lastMinute: inWindow, parallel: live.size });
           const expected = inWindow < perMinute && live.size < parallel;
           const id = request(made++);
           expect(limiter.enter(account, id, { perMinute, parallel }).admitted).toBe(expected);
