@@ -53,6 +53,7 @@ export class ChatAnswer extends Writable implements ClientResponse {
     this.#clock = clock;
     this.#startedAtMs = clock.monotonicMs();
     this.on("error", () => {}); // written to after the client has gone
+    if (response.destroyed) this.destroy(); // who left while it was asked for
     response.on("close", () => this.destroy());
   }
 
