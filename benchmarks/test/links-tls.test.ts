@@ -136,8 +136,8 @@ describe("a certificate that expires while answers run", () => {
 
   test("ends none of them; the node that has a new one is linked anew before, the other one gets nothing new", async () => {
     const clock = new VirtualClock();
-    const endsMs = Date.now() + lifeMs;
     for (const name of [renewed, forgotten]) ours.node(name);
+    const endsMs = Date.now() + lifeMs;
     const [paths] = [renewed, forgotten].map((name) => ours.endAt(name, new Date(endsMs)));
     using tls = openTlsFiles(paths!, clock, recorder<TlsFilesEvents>().events);
     await using router = await openWholeRouter({ tls: routerTls });
