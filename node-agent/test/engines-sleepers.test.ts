@@ -164,14 +164,16 @@ test("the one that has slept longest goes first, and no more than it takes", asy
   expect([await isAlive(b), told(host, "sleeperEvicted")]).toEqual([true, [modelA]]);
 });
 
-test("a need of the last time is no reason by itself: where nobody is in the way, the engine is tried", async () => {
-  const host = open(faultEngine(modelA));
+test("a need of the last time is no reason by itself: where nobody is seen in the way, the engine is tried", async () => {
+  const host = open(faultEngine(modelA), faultEngine(modelB, [], sleeps));
   await host.engines.activate(modelA, never, quiet);
   await setSeen(host, 70_000, [[await endpointPid(host, modelA), 70_000]]);
   await retire(host, modelA, 0);
-  await setSeen(host, 40_000);
+  const pid = await runAndSleep(host, modelB, { awake: 70_000, asleep: 2_000 });
+  await keeps(host, [modelB, 2_000]);
+  await setSeen(host, 40_000, [[pid, 2_000]]);
   await host.engines.activate(modelA, never, quiet);
-  expect(told(host, "memoryAwaited")).toEqual([modelA]);
+  expect([told(host, "memoryAwaited"), told(host, "sleeperEvicted")]).toEqual([[modelA], []]);
 });
 
 test("an engine that says itself that memory is missing gets that of the sleepers, else fails with who holds it", async () => {

@@ -251,13 +251,17 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     if (!need) return;
     onPhase("memory");
     const ownBytes = async () => sleeper && ((await memory.heldBy(await sleeper.processes())) ?? sleeper.keptBytes);
-    await memory.waitForRoom({ ...need, ownBytes }, () => this.#evictSleeper(spec.model), signal);
+    // What is only guessed to be missing costs no sleeper that could not make up for it.
+    const makeRoom = (missing: number) => this.#evictSleeper(spec.model, need.isConfigured ? 0 : missing);
+    await memory.waitForRoom({ ...need, ownBytes }, makeRoom, signal);
   }
 
   /** A sleeper keeps some memory: the one that has slept longest makes room for an engine that is wanted now. */
-  async #evictSleeper(wanted: ModelId): Promise<boolean> {
-    const sleeper = this.sleepers().find(({ model, keptBytes }) => model !== wanted && keptBytes !== 0);
-    if (!sleeper) return false;
+  async #evictSleeper(wanted: ModelId, keptBytesMin = 0): Promise<boolean> {
+    const sleepers = this.sleepers().filter(({ model, keptBytes }) => model !== wanted && keptBytes !== 0);
+    const kept = sleepers.reduce((sum, { keptBytes = 0 }) => sum + keptBytes, 0);
+    const sleeper = sleepers[0];
+    if (!sleeper || kept < keptBytesMin) return false;
     this.#options.events.sleeperEvicted(this.#options.slot, sleeper.model);
     await this.#stop(this.#engines.get(sleeper.model)!);
     return true;

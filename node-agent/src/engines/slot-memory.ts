@@ -91,7 +91,11 @@ export class SlotMemory {
    * with whether there was any. Rejects with the reason when there is no room, or with that of the signal. A need that is
    * only known from the last time is no reason by itself: the engine is tried, unless it is known who is in its way.
    */
-  async waitForRoom(wanted: WantedRoom, makeRoom: () => Promise<boolean>, signal: AbortSignal): Promise<void> {
+  async waitForRoom(
+    wanted: WantedRoom,
+    makeRoom: (missingBytes: number) => Promise<boolean>,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { clock, events, limits, slot } = this.#options;
     const { isConfigured } = wanted;
     const neededBytes = isConfigured ? wanted.neededBytes : wanted.neededBytes * knownShare;
@@ -109,7 +113,7 @@ export class SlotMemory {
         const shortage = `${gibibytes(missing)} of GPU memory are missing`;
         const holders = await this.foreignHolders(neededBytes);
         if (holders !== undefined) throw new Error(`${shortage}: ${holders}`);
-        if (await makeRoom()) sinceMs = clock.monotonicMs();
+        if (await makeRoom(missing)) sinceMs = clock.monotonicMs();
         else if (!isConfigured) return;
         else if (waitedMs >= limits.roomMsMax) throw new Error(`${shortage}, also after ${waitedMs / 1000} s`);
       }
