@@ -32,6 +32,11 @@ const { values } = parseArgs({
 const names = (list: string) => list.split(",").filter((name) => name !== "");
 const say = (line: string) => console.log(line);
 
+for (const signal of ["SIGINT", "SIGTERM"] as const)
+  process.once(signal, () => {
+    endDescendants();
+    process.exit(130);
+  });
 try {
   if (values.scale) await runScale({ streams: Number(values.streams), minutes: Number(values.minutes) }, say);
   else {

@@ -18,6 +18,9 @@ export interface BenchResult {
   readonly goals: readonly GoalResult[];
 }
 
+/** Cores that others may keep busy before the report warns. */
+const busyCoresMax = 0.15;
+
 /** Columns of a scenario's table, where any of its samples has them. */
 const columns: readonly (readonly [metric: string, head: string])[] = [
   ["cpuMicrosPerRequest", "CPU µs/request"],
@@ -56,6 +59,11 @@ export function reportPage(result: BenchResult): string {
     `# Bench of ${date}${options.quick ? " (quick)" : ""}`,
     `${machine.cores} cores of ${machine.cpu}, ${machine.memoryGiB} GiB, Node.js ${machine.node}, commit ${machine.commit}. Load client, engine and bench on core ${cores.load}, the program under test alone on core ${cores.test}. ${options.rounds} rounds in random order (seed ${options.seed}); medians, with minimum and maximum.`,
     `Other programs kept ${load ? `${short(load.median)} (${short(load.min)}–${short(load.max)})` : "?"} cores busy meanwhile; the host took ${stolen ? short(stolen.max * 100) : "?"} % at most. Load before: ${machine.loadBefore}; also running: ${machine.alsoRunning.join(", ") || "nothing of note"}.`,
+    ...(load && load.median > busyCoresMax
+      ? [
+          "**This machine was busy with other things: do not quote these numbers.** Chunks that wait are passed on together, which costs less, and delays are the machine's.",
+        ]
+      : []),
     "## Goals",
     goalsTable(result.goals),
     ...result.scenarios.flatMap((scenario) => {
