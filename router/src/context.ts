@@ -157,7 +157,7 @@ export async function createRouter(config: RouterConfig): Promise<Router> {
           chat: (chat) => api.chat(chat),
         }),
       clock,
-      events: apiEvents,
+      events: { ...apiEvents, ...databaseEvents },
     }),
   );
   const accounts = createAccounts({ database, clock, portalUrl: portal.url });

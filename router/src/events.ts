@@ -16,6 +16,7 @@ import type { Metrics } from "./metrics.ts";
 import type { DataConnectionsEvents } from "./nodes/data-connections.ts";
 import type { NodeLinkEvents } from "./nodes/node-link-session.ts";
 import type { NodeWishEvents } from "./nodes/node-wishes.ts";
+import type { PortalEvents } from "./portal/api-routes.ts";
 
 export function createApiEvents(log: Log, metrics: Metrics, refusals: Pick<Refusals, "count">): ApiEvents {
   return {
@@ -137,7 +138,13 @@ export function createIdentityEvents(log: Log, metrics: Metrics): IdentityEvents
 export function createDatabaseEvents(
   log: Log,
   metrics: Metrics,
-): DatabaseEvents & KeyCacheEvents & UsageLedgerEvents & EvaluatorEvents & RefusalsEvents & AuditRetentionEvents {
+): DatabaseEvents &
+  KeyCacheEvents &
+  UsageLedgerEvents &
+  EvaluatorEvents &
+  RefusalsEvents &
+  AuditRetentionEvents &
+  Pick<PortalEvents, "databaseUnavailable"> {
   const failed = (what: string, message: string) => (error: unknown) => {
     metrics.databaseErrors.inc({ what });
     log.warn(describeError(error), message);
@@ -149,6 +156,7 @@ export function createDatabaseEvents(
     },
     databaseRestartFailed: failed("restart", "the embedded database could not be started again"),
     keyChangesUnreadable: failed("key-changes", "changes of keys cannot be read; known keys go on"),
+    databaseUnavailable: failed("portal", "a request of the portal met a database that does not answer"),
     keyLookupFailed: failed("key-lookup", "a key could not be looked up"),
     usageCommitted({ records, repeated, durationMs }) {
       metrics.usageRecords.inc({ result: "committed" }, records - repeated);

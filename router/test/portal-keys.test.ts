@@ -1,6 +1,6 @@
 /** Users and keys through the portal's API: what the lists tell, and what each change does. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { startPortal, type Person, type PortalRig } from "./portal-rig.ts";
+import { startPortal, type Answer, type Person, type PortalRig } from "./portal-rig.ts";
 
 let portal: PortalRig;
 let ada: Person;
@@ -106,9 +106,12 @@ describe("keys", () => {
   });
 
   test("made 200 times at once are 25 in the end", async () => {
-    const answers = await Promise.all(
-      Array.from({ length: 200 }, (_, n) => portal.send("POST", "/keys", { name: `key ${n}` }, ben)),
-    );
+    // So many at once may wait too long for the database of a busy machine, are told so and come again.
+    const create = async (n: number): Promise<Answer> => {
+      const answer = await portal.send("POST", "/keys", { name: `key ${n}` }, ben);
+      return answer.status === 503 ? create(n) : answer;
+    };
+    const answers = await Promise.all(Array.from({ length: 200 }, (_, n) => create(n)));
     const statuses = Object.entries(Object.groupBy(answers, ({ status }) => status));
     expect(statuses.map(([status, of]) => [status, of!.length])).toEqual([
       ["201", 25],
@@ -293,7 +296,7 @@ describe("users", () => {
     }
   });
 
-  test("always have an Owner among them, also when two Owners unseat each other at once", async () => {
+  test("always have an Owner among them, also when two Owners, or two operators, unseat both at once", async () => {
     expect((await portal.send("PATCH", `/users/${ada.id}`, { role: "member" }, ada)).status).toBe(409);
     expect((await portal.send("PATCH", `/users/${cleo.id}`, { role: "owner" }, ada)).status).toBe(200);
     const other = await portal.signIn(cleo);
@@ -303,5 +306,11 @@ describe("users", () => {
     ]);
     expect(statuses.filter(({ status }) => status === 200).length).toBe(1);
     expect((await portal.accounts.show(ada.accountId)).users.filter(({ role }) => role === "owner").length).toBe(1);
+    const { users } = portal.accounts;
+    for (let round = 0; round < 5; round++) {
+      await Promise.all([ada, cleo].map(({ id }) => users.update(id, { role: "owner" })));
+      const unseated = await Promise.allSettled([ada, cleo].map(({ id }) => users.update(id, { role: "admin" })));
+      expect(unseated.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
+    }
   });
 });

@@ -110,7 +110,7 @@ export async function startPortal({
       sessions,
       handlers: () => handlers,
       clock,
-      events: { requestFailed: (_id, error) => void failures.push(error) },
+      events: { requestFailed: (_id, error) => void failures.push(error), databaseUnavailable() {} },
       ...more,
     }),
   );

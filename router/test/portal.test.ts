@@ -34,6 +34,7 @@ test("the front page tells where the API is, both APIs are described for tools, 
     expect(Object.keys(json.paths)).toContain(operation);
   }
   expect((await portal.fetch("/nothing")).status).toBe(404);
+  expect(front.headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
   expect((await portal.fetch("/", { method: "POST" })).status).toBe(404);
 });
 
@@ -253,13 +254,40 @@ test("a route without a handler, or a handler without a route, does not start", 
   );
 });
 
+test("a database that does not answer is 503, and no bug", async () => {
+  const away: unknown[] = [];
+  const errors = [
+    Object.assign(new Error("canceling statement due to lock timeout"), { code: "55P03" }),
+    Object.assign(new Error("connect ENOENT /run/x"), { code: "ENOENT", syscall: "connect" }),
+    new Error("timeout exceeded when trying to connect"),
+  ];
+  await using broken = await startPortal({
+    database: portal.database,
+    handlers: () => ({ ...portal.handlers, showPackage: () => Promise.reject(errors[away.length]) }),
+    events: {
+      requestFailed: (_id, error) => expect.fail(String(error)),
+      databaseUnavailable: (error) => away.push(error),
+    },
+  });
+  const eve = await broken.newAccount("E");
+  for (const _error of errors) {
+    const answer = await broken.get("/package", eve);
+    expect([answer.status, answer.json.error.code, answer.headers.get("retry-after")]).toEqual([
+      503,
+      "overloaded",
+      "2",
+    ]);
+  }
+  expect(away).toEqual(errors);
+});
+
 test("a bug is answered with 500 that tells nothing, and is told to the operator", async () => {
   const { handlers } = portal;
   const failures: unknown[] = [];
   await using broken = await startPortal({
     database: portal.database,
     handlers: () => ({ ...handlers, showPackage: () => Promise.reject(new Error("secret detail")) }),
-    events: { requestFailed: (_id, error) => void failures.push(error) },
+    events: { requestFailed: (_id, error) => void failures.push(error), databaseUnavailable() {} },
   });
   const answer = await broken.get("/package", await broken.newAccount("B"));
   expect([answer.status, answer.json.error.code, answer.text.includes("secret")]).toEqual([500, "500", false]);

@@ -157,3 +157,12 @@ export async function retryConflicts<T>(work: () => Promise<T>): Promise<T> {
 function isConflict(error: unknown): boolean {
   return ["40001", "40P01"].includes((error as { code?: string }).code ?? "");
 }
+
+/** Whether the database does not answer, or not in time. Anything else is a statement that is wrong. */
+export function isUnavailable(error: unknown): boolean {
+  const { code = "", syscall, message } = error as { code?: string; syscall?: string; message?: string };
+  // Connections, resources, an operator's or a deadline's cancel, a lock's deadline, conflicts without end.
+  if (/^(08|53|57)[0-9A-Z]{3}$|^(55P03|40001|40P01)$/.test(code)) return true;
+  if (syscall === "connect" || code === "ECONNRESET" || code === "EPIPE") return true;
+  return /^(timeout exceeded when trying to connect|Connection terminated|Query read timeout)/.test(message ?? "");
+}

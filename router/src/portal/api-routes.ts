@@ -5,9 +5,11 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { ApiError } from "@weiche/shared/errors.ts";
 import { asId, type RequestId } from "@weiche/shared/ids.ts";
 import type { Session, Sessions } from "../access/session.ts";
 import type { Origin } from "../accounts/accounts-context.ts";
+import { isUnavailable } from "../db/database.ts";
 import { readJson } from "../api/json-guard.ts";
 import { PortalError, toRefusal, type PortalRefusal } from "./api-error.ts";
 import { credentialOf, readQuery, requireJson, requireOwnOrigin, sessionCookie } from "./api-request.ts";
@@ -51,6 +53,8 @@ export interface RouteDeps {
 export interface PortalEvents {
   /** A bug of ours, answered with 500 or a cut connection. */
   requestFailed(requestId: RequestId, error: unknown): void;
+  /** The database does not answer, answered with 503. */
+  databaseUnavailable(error: unknown): void;
 }
 
 const sessionOf = Symbol("session");
@@ -74,14 +78,10 @@ export function addRoutes<C extends Routes>(
     if ("problem" in json) done(new PortalError("invalid", json.problem));
     else done(null, json.value);
   });
-  app.setErrorHandler((error, request, reply) => {
-    const refusal = toRefusal(error);
-    if (!refusal) deps.events.requestFailed(asId(request.id), error);
-    return send(reply, refusal);
-  });
-  app.setNotFoundHandler((_request, reply) => send(reply, toRefusal(new PortalError("not_found", "No such route."))));
+  app.setErrorHandler((error, request, reply) => send(reply, refusalOf(error, asId(request.id), deps.events)));
+  app.setNotFoundHandler((_request, reply) => send(reply, toRefusal(new PortalError("not_found", "No such route."))!));
   app.addHook("onRequest", async (request, reply) => {
-    void reply.headers({ "cache-control": "no-store", "x-request-id": request.id });
+    void reply.header("cache-control", "no-store");
     if (deps.admit(request.raw)) return;
     throw new PortalError("too_many_requests", "Too many requests from this address.", { retryAfterSeconds: 1 });
   });
@@ -116,7 +116,7 @@ function addRoute(app: FastifyInstance, route: Route, handler: Handler, deps: Ro
       const result = await Promise.try(() => handler(call)).catch((error: unknown) => {
         if (!reply.sent) throw error;
         // Too late for an answer: a cut connection is how a client learns of it.
-        if (!toRefusal(error)) deps.events.requestFailed(call.requestId, error);
+        refusalOf(error, call.requestId, deps.events);
         reply.raw.destroy();
       });
       if (reply.sent) return reply;
@@ -165,15 +165,22 @@ function callOf(route: Route, request: Known, reply: FastifyReply, deps: RouteDe
   };
 }
 
-function send(reply: FastifyReply, refusal = internal) {
-  return reply.status(refusal.status).headers(refusal.headers).send(refusal.body);
+/** What a client may hear of it; the rest is for the operator. */
+function refusalOf(error: unknown, requestId: RequestId, events: PortalEvents): PortalRefusal {
+  const known = toRefusal(error);
+  if (known) return known;
+  if (isUnavailable(error)) {
+    events.databaseUnavailable(error);
+    const busy = new ApiError("overloaded", "The database does not answer at the moment.", { retryAfterSeconds: 2 });
+    return toRefusal(busy)!;
+  }
+  events.requestFailed(requestId, error);
+  return toRefusal(new ApiError("internal", "Internal error."))!;
 }
 
-const internal: PortalRefusal = {
-  status: 500,
-  headers: {},
-  body: { error: { message: "Internal error.", type: "server_error", param: null, code: "500" } },
-};
+function send(reply: FastifyReply, { status, headers, body }: PortalRefusal) {
+  return reply.status(status).headers(headers).send(body);
+}
 
 function isEmpty(body: unknown): boolean {
   return typeof body === "object" && body !== null && Object.keys(body).length === 0;

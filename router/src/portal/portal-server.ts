@@ -81,15 +81,18 @@ export async function openPortal(deps: PortalDeps): Promise<PortalServer> {
   const url = (publicUrl ?? `http${tls ? "s" : ""}://${formatListen(address)}`).replace(/\/$/, "");
 
   app.addHook("onRequest", async (request, reply) => {
-    void reply.headers(securityHeaders);
+    void reply.headers({ ...securityHeaders, "x-request-id": request.id });
     if (tls) void reply.header("strict-transport-security", "max-age=31536000");
     requireOneHost(request.raw);
   });
   app.setNotFoundHandler((_request, reply) => sendNotFound(reply));
   const front = frontPage(apiUrl);
   app.get("/", (_request, reply) => reply.headers(pageHeaders).send(front));
-  app.get("/openapi.json", (_request, reply) => reply.send(openApiDocument(apiUrl)));
-  app.get("/api/openapi.json", (_request, reply) => reply.send(portalOpenApi(contract, url)));
+  for (const [path, document] of [
+    ["/openapi.json", JSON.stringify(openApiDocument(apiUrl))],
+    ["/api/openapi.json", JSON.stringify(portalOpenApi(contract, url))],
+  ] as const)
+    app.get(path, (_request, reply) => reply.type("application/json").send(document));
   const ipLimit = new IpLimit(deps.limits, clock);
   const addressOf = createClientAddress(deps.limits.trustedProxies);
   const routeDeps: RouteDeps = {
