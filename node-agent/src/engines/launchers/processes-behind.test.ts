@@ -65,6 +65,12 @@ describe("on a host with many processes", () => {
     expect(await processesBehind("http://127.0.0.1:8000", proc)).toEqual(new Set([10, 20]));
   });
 
+  test("whoever listens at the same port of another host is nobody's here", async () => {
+    listens(8000, 0, 4711);
+    lives(10, 1, 10, 4711);
+    expect(await processesBehind("http://gpu-2:8000", proc)).toBeUndefined();
+  });
+
   test("where nobody listens, or none of the user's processes is to be seen, it cannot be told", async () => {
     lives(10, 1, 10, 4711);
     listens(8001, 0, 4711);

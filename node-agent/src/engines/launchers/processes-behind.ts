@@ -4,6 +4,7 @@
  */
 import { readdir, readFile, readlink, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { isLoopback } from "@weiche/shared/listen.ts";
 
 interface Listener {
   readonly uid: number;
@@ -16,9 +17,10 @@ interface Known {
   readonly group: number;
 }
 
-/** Undefined: cannot be told, since nobody is seen to listen there, as with a container's own network. */
+/** Undefined: cannot be told, since nobody is seen to listen there, as with another host or a container's own network. */
 export async function processesBehind(url: string, proc = "/proc"): Promise<ReadonlySet<number> | undefined> {
-  const { protocol, port } = new URL(url);
+  const { protocol, hostname, port } = new URL(url);
+  if (!isLoopback(hostname.replace(/^\[|\]$/g, ""))) return undefined;
   const listener = await listenerAt(Number(port || (protocol === "https:" ? 443 : 80)), proc);
   if (!listener) return undefined;
   const pids = (await readdir(proc)).filter((name) => /^\d+$/.test(name));
