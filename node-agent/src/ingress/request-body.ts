@@ -22,9 +22,10 @@ export async function readBody(stream: ServerHttp2Stream, signal: AbortSignal): 
     reject(new ApiError("invalid_request", "The body is too large."));
   });
   stream.once("end", () => {
-    signal.removeEventListener("abort", onAbort);
     // An end without all of it: the signal follows.
-    if (!stream.aborted) resolve(Buffer.concat(chunks));
+    if (stream.aborted) return;
+    signal.removeEventListener("abort", onAbort);
+    resolve(Buffer.concat(chunks));
   });
   return promise;
 }
