@@ -10,7 +10,7 @@ import type { ListenAddress } from "@weiche/shared/listen.ts";
 import { nodePaths } from "@weiche/shared/node-protocol.ts";
 import { listenOn } from "@weiche/shared/ops-server.ts";
 import { BodyReaders } from "./api/body-readers.ts";
-import { ByteBudget } from "./api/byte-budget.ts";
+import { ByteBudget } from "@weiche/shared/byte-budget.ts";
 import type { Authenticated } from "./api/authenticate.ts";
 import { Exchange, type ApiEvents, type ClientResponse, type Endpoint } from "./api/exchange.ts";
 import { generate, generateAs, type GenerateDeps, type Place } from "./api/generate.ts";

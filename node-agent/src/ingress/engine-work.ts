@@ -1,5 +1,6 @@
 /** What a request does with an engine once it has one. Generations and embeddings do it in their own ways. */
 import type { Dialect } from "../engines/dialects/dialect.ts";
+import type { DialectName } from "../engines/engine.ts";
 import type { EngineCall } from "./engine-call.ts";
 import type { TokenCounts } from "./usage-count.ts";
 
@@ -13,6 +14,7 @@ export interface EngineWork {
 /** The engine that a request was given, and the way to its client. */
 export interface EngineAccess {
   readonly dialect: Dialect;
+  readonly dialectName: DialectName;
   /** How many tokens a request may have, as the engine says; undefined if it does not. */
   readonly windowTokens: number | undefined;
   /** Sends a request that ends with the client's. The answer is the caller's to close. */

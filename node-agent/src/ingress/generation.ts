@@ -2,7 +2,7 @@
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { nodePaths } from "@weiche/shared/node-protocol.ts";
 import { SseParser, type SseEvent } from "@weiche/shared/sse.ts";
-import type { ChatRequest, CompletionRequest, Dialect, EngineChunk } from "../engines/dialects/dialect.ts";
+import type { Dialect, EngineChunk } from "../engines/dialects/dialect.ts";
 import { EngineFault } from "../engines/dialects/engine-fault.ts";
 import { isObject, type Json } from "../engines/dialects/json.ts";
 import type { AnswerWriter } from "./answer-writer.ts";
@@ -14,12 +14,19 @@ import { CompletionEvents } from "./completion-events.ts";
 import type { EngineCall } from "./engine-call.ts";
 import { contextExceeded, eventRefusal, refusalOf, type Refused } from "./engine-refusal.ts";
 import type { EngineAccess, EngineWork, FinishedAnswer } from "./engine-work.ts";
+import type { PromptFacts } from "./read-request.ts";
 import { isCount, noTokens, UsageCount, type TokenCounts } from "./usage-count.ts";
 
 export interface GenerationScope {
   readonly requestId: string;
   readonly rules: ModelRules;
   readonly nowMs: number;
+}
+
+/** What is asked: what must be known of it here, and what the engine is told. */
+export interface Prompt {
+  readonly facts: PromptFacts;
+  say(engine: EngineAccess): Buffer | Promise<Buffer>;
 }
 
 export class Generation implements EngineWork {
@@ -29,14 +36,15 @@ export class Generation implements EngineWork {
   readonly #choices: number;
   readonly #maxTokens: number | undefined;
   /** Gone once it is sent: a prompt is not kept for as long as its answer takes. */
-  #request: ChatRequest | CompletionRequest | undefined;
+  #prompt: Prompt | undefined;
   /** What was sent, until the engine has taken it: it may still be asked how long its prompt is. */
   #body: Buffer | undefined;
   #windowTokens: number;
   #usage: UsageCount | undefined;
 
-  constructor(request: ChatRequest | CompletionRequest, { requestId, rules, nowMs }: GenerationScope) {
-    this.#request = request;
+  constructor(prompt: Prompt, { requestId, rules, nowMs }: GenerationScope) {
+    const request = prompt.facts;
+    this.#prompt = prompt;
     this.#windowTokens = rules.contextTokens;
     this.#path = request.kind === "chat" ? nodePaths.chat : nodePaths.completions;
     this.#choices = request.choices;
@@ -70,11 +78,9 @@ export class Generation implements EngineWork {
   }
 
   async #open(engine: EngineAccess): Promise<EngineCall> {
-    const request = this.#request!;
-    this.#request = undefined;
-    const { dialect } = engine;
-    const said = request.kind === "chat" ? dialect.chatBody(request) : dialect.completionBody(request);
-    const body = Buffer.from(JSON.stringify(said));
+    const prompt = this.#prompt!;
+    this.#prompt = undefined;
+    const body = await prompt.say(engine);
     const call = await engine.ask(this.#path, body);
     this.#body = body;
     if (call.status === 200) return call;
@@ -148,7 +154,7 @@ export class Generation implements EngineWork {
   }
 }
 
-function createWriter(request: ChatRequest | CompletionRequest, requestId: string, created: number): AnswerWriter {
+function createWriter(request: PromptFacts, requestId: string, created: number): AnswerWriter {
   const { model, choices, logprobs, includeUsage } = request;
   const options = { choices, logprobs, includeUsage };
   if (request.kind === "chat") {

@@ -3,6 +3,7 @@
  * gives its place back and ends in exactly one of the ways that `#breakOff` and `#serve` tell.
  */
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
+import { ByteBudget } from "@weiche/shared/byte-budget.ts";
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import type { Clock } from "@weiche/shared/clock.ts";
 import { ApiError, type ApiErrorKind } from "@weiche/shared/errors.ts";
@@ -18,7 +19,8 @@ import type { ChunkGaps } from "./chunk-gaps.ts";
 import { EngineConnections } from "./engine-connections.ts";
 import type { EngineAccess, EngineWork, FinishedAnswer } from "./engine-work.ts";
 import { Ended, Exchange, type StreamSession } from "./exchange.ts";
-import { readWork } from "./read-work.ts";
+import { smallBytesMax, WorkReader } from "./read-work.ts";
+import { bodyBytesMax } from "./request-body.ts";
 import { readRequestHead, type RequestHead } from "./request-head.ts";
 import { noTokens, type TokenCounts } from "./usage-count.ts";
 import { UsageMeter, type UsageOutbox } from "./usage-meter.ts";
@@ -62,14 +64,20 @@ export interface RequestSummary {
 /** A frozen engine is noticed after so long, or half of what a request may take: else short limits would hide it. */
 const silenceMsMax = 60_000;
 
+/** All large bodies together, from their first byte until their engine has answered. */
+const largeBodiesBytesMax = 512_000_000;
+
 export class Ingress implements AsyncDisposable {
   readonly #parts: IngressParts;
   readonly #connections: EngineConnections;
+  readonly #reader = new WorkReader();
+  readonly #budget: ByteBudget;
   readonly #running = new Map<Exchange, Promise<void>>();
   #isStopping = false;
 
   constructor(parts: IngressParts) {
     this.#parts = parts;
+    this.#budget = new ByteBudget(largeBodiesBytesMax, parts.clock);
     this.#connections = new EngineConnections(parts.clock, parts.life, Math.min(silenceMsMax, parts.requestMsMax / 2));
   }
 
@@ -95,7 +103,7 @@ export class Ingress implements AsyncDisposable {
     const deadline = this.#parts.clock.after(graceMs, () => this.#endAll());
     await Promise.all(this.#running.values());
     deadline.cancel();
-    await this.#connections[Symbol.asyncDispose]();
+    await Promise.all([this.#connections[Symbol.asyncDispose](), this.#reader[Symbol.asyncDispose]()]);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -118,6 +126,7 @@ export class Ingress implements AsyncDisposable {
     } catch (thrown) {
       error = await this.#breakOff(exchange, run, await exchange.causeOf(thrown));
     }
+    run.giveRoom();
     const { requestId, model, path } = head;
     const { slot, waitedMs = 0 } = run.admission ?? {};
     this.#parts.events.requestEnded({
@@ -140,7 +149,9 @@ export class Ingress implements AsyncDisposable {
     if (!outbox.admitting) throw new ApiError("overloaded", "The node cannot record usage.", { retryAfterSeconds: 5 });
     const rules = this.#parts.rules(head.model);
     if (!rules) throw new ApiError("model_unavailable", "The model is not known here yet.", { retryAfterSeconds: 1 });
-    run.work = readWork(head, rules, await exchange.readBody(), clock.now());
+    await run.takeRoom(this.#budget, exchange.signal);
+    run.work = await this.#reader.read(head, rules, await exchange.readBody(), clock.now());
+    exchange.signal.throwIfAborted();
     const { requestId, model, slot, routerId } = head;
     const admission = await admissions.admit({ requestId, model, slot, routerId, signal: exchange.signal });
     try {
@@ -155,24 +166,24 @@ export class Ingress implements AsyncDisposable {
     }
   }
 
-  #accessTo(
-    { engine, endpoint, engineLost }: Admission,
-    exchange: Exchange,
-    { head, meter }: RequestRun,
-  ): EngineAccess {
+  #accessTo({ engine, endpoint, engineLost }: Admission, exchange: Exchange, run: RequestRun): EngineAccess {
     const dialect = this.#parts.dialects[engine.dialect];
     const onLost = () => exchange.endWith(new EngineFault("gone"));
     if (engineLost.aborted) onLost();
     else engineLost.addEventListener("abort", onLost, { once: true, signal: exchange.signal });
-    const { requestId } = head;
+    const { requestId } = run.head;
     const { signal } = exchange;
     return {
       dialect,
+      dialectName: engine.dialect,
       windowTokens: endpoint.windowTokens,
       ask: (path, body) =>
         this.#connections.open({ endpoint, path, body, requestId, keep: dialect.keepsConnections, signal }),
       writeEvents: (text) => exchange.writeEvents(text),
-      onOutput: (chunks) => meter.onOutput(chunks),
+      onOutput: (chunks) => {
+        run.giveRoom();
+        run.meter.onOutput(chunks);
+      },
     };
   }
 
@@ -226,6 +237,20 @@ class RequestRun {
     this.head = head;
     this.meter = meter;
   }
+
+  /** Of a large body, before anything of it is read. */
+  async takeRoom(budget: ByteBudget, signal: AbortSignal): Promise<void> {
+    const bodyBytes = Math.min(this.head.bodyBytes, bodyBytesMax);
+    if (bodyBytes <= smallBytesMax) return;
+    await budget.take(bodyBytes, signal);
+    this.giveRoom = () => {
+      this.giveRoom = () => {};
+      budget.give(bodyBytes);
+    };
+  }
+
+  /** Harmless the second time. */
+  giveRoom: () => void = () => {};
 
   soFar(): TokenCounts {
     return this.work?.soFar() ?? noTokens;

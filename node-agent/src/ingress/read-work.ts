@@ -1,25 +1,50 @@
-/** From the bytes of a body to what is to be done with an engine. */
+/**
+ * From the bytes of a body to what is to be done with an engine. Large bodies are read, and written for their engine, in a
+ * thread: here they are bytes and nothing else, however long they wait.
+ */
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
-import { nodePaths } from "@weiche/shared/node-protocol.ts";
-import { readChatRequest } from "./chat-request.ts";
-import { readCompletionRequest } from "./completion-request.ts";
+import { asBuffer, ByteThread, ownBytes } from "@weiche/shared/byte-thread.ts";
+import { ApiError } from "@weiche/shared/errors.ts";
+import type { BodyJob, BodyReply } from "./body-thread.ts";
 import { Embedding } from "./embedding.ts";
-import { readEmbeddingRequest } from "./embedding-request.ts";
-import type { EngineWork } from "./engine-work.ts";
-import { Generation } from "./generation.ts";
-import { parseBody } from "./request-body.ts";
+import type { EngineAccess, EngineWork } from "./engine-work.ts";
+import { Generation, type GenerationScope } from "./generation.ts";
+import { readRequest, say } from "./read-request.ts";
 import type { RequestHead } from "./request-head.ts";
 
-/** Throws an `ApiError` if the body is not what the path, or the model's rules, allow. */
-export function readWork(head: RequestHead, rules: ModelRules, bytes: Buffer, nowMs: number): EngineWork {
-  const body = parseBody(bytes);
-  const scope = { rules, accountId: head.billing.accountId };
-  switch (head.path) {
-    case nodePaths.chat:
-      return new Generation(readChatRequest(body, scope), { requestId: head.requestId, rules, nowMs });
-    case nodePaths.completions:
-      return new Generation(readCompletionRequest(body, scope), { requestId: head.requestId, rules, nowMs });
-    case nodePaths.embeddings:
-      return new Embedding(readEmbeddingRequest(body, scope), rules);
+/** Bodies up to this size are read at once. */
+export const smallBytesMax = 1 << 20;
+
+export class WorkReader implements AsyncDisposable {
+  readonly #thread = new ByteThread<BodyJob, BodyReply>(new URL("./body-thread.ts", import.meta.url));
+
+  /** Rejects with an `ApiError` if the body is not what the path, or the model's rules, allow. */
+  async read(head: RequestHead, rules: ModelRules, bytes: Buffer, nowMs: number): Promise<EngineWork> {
+    const { path, requestId, billing } = head;
+    const scope = { path, rules, accountId: billing.accountId };
+    const about = { requestId, rules, nowMs };
+    if (bytes.length > smallBytesMax) return await this.#readLarge({ scope, bytes: ownBytes(bytes) }, about);
+    const request = readRequest(scope, bytes);
+    if (request.kind === "embedding") return new Embedding(request, rules);
+    return new Generation({ facts: request, say: ({ dialect }) => say(request, dialect) }, about);
+  }
+
+  async #readLarge(job: BodyJob, about: GenerationScope): Promise<EngineWork> {
+    const { bytes, read } = await this.#run(job);
+    if (read!.kind === "embedding") return new Embedding(read!, about.rules);
+    const say = async ({ dialectName }: EngineAccess) =>
+      asBuffer((await this.#run({ ...job, bytes, dialect: dialectName })).bytes);
+    return new Generation({ facts: read!, say }, about);
+  }
+
+  async #run(job: BodyJob): Promise<BodyReply> {
+    const reply = await this.#thread.run(job);
+    if (!reply.refused) return reply;
+    const { kind, message, param } = reply.refused;
+    throw new ApiError(kind, message, param === null ? {} : { param });
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#thread[Symbol.asyncDispose]();
   }
 }

@@ -14,6 +14,8 @@ export interface RequestHead {
   readonly slot: SlotName | undefined;
   readonly routerId: string;
   readonly remainingMs: number;
+  /** As announced; 0 if it was not, which no router does. */
+  readonly bodyBytes: number;
   readonly billing: BillingIdentity;
 }
 
@@ -41,6 +43,7 @@ export function readRequestHead(headers: IncomingHttpHeaders): RequestHead {
     slot: typeof slot === "string" ? asId<SlotName>(slot) : undefined,
     routerId: text(nodeHeaders.router),
     remainingMs: count(nodeHeaders.remainingMs),
+    bodyBytes: headers["content-length"] === undefined ? 0 : count("content-length"),
     billing: {
       accountId: asId(text(nodeHeaders.account)),
       userId: asId(text(nodeHeaders.user)),

@@ -11,7 +11,7 @@ import type { Limiter } from "../limits/limiter.ts";
 import type { Placement, PlacementRequest } from "../nodes/placement.ts";
 import { NodeLost, type Upstream } from "../nodes/upstream.ts";
 import { authenticate, quotaExhausted, type Authenticated } from "./authenticate.ts";
-import type { ByteBudget } from "./byte-budget.ts";
+import type { ByteBudget } from "@weiche/shared/byte-budget.ts";
 import type { BodyReaders } from "./body-readers.ts";
 import type { Exchange } from "./exchange.ts";
 import { HeldBody } from "./held-body.ts";

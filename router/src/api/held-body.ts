@@ -1,5 +1,5 @@
 /** A request's body in memory, and its room in the budget of large bodies: no longer than it may still be needed. */
-import type { ByteBudget } from "./byte-budget.ts";
+import type { ByteBudget } from "@weiche/shared/byte-budget.ts";
 import { ClientGone, type Exchange } from "./exchange.ts";
 
 /** Bodies up to this size are read at once and take no room in the budget. */

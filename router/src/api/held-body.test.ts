@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { settle, VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
-import { ByteBudget } from "./byte-budget.ts";
+import { ByteBudget } from "@weiche/shared/byte-budget.ts";
 import { ClientGone, type Exchange } from "./exchange.ts";
 import { HeldBody, smallBytesMax } from "./held-body.ts";
 

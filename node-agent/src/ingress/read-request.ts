@@ -1,0 +1,47 @@
+/** From the bytes of a body to a checked request, and from there to the bytes that an engine is told. In any thread. */
+import type { ModelRules } from "@weiche/shared/catalogue.ts";
+import { nodePaths, type NodePath } from "@weiche/shared/node-protocol.ts";
+import type { ChatRequest, CompletionRequest, Dialect } from "../engines/dialects/dialect.ts";
+import { readChatRequest } from "./chat-request.ts";
+import { readCompletionRequest } from "./completion-request.ts";
+import { readEmbeddingRequest, type EmbeddingRequest } from "./embedding-request.ts";
+import { parseBody } from "./request-body.ts";
+
+/** What a body is read by. */
+export interface BodyScope {
+  readonly path: NodePath;
+  readonly rules: ModelRules;
+  readonly accountId: string;
+}
+
+/** What must be known of a request while its engine works: all but what can be long. */
+export type PromptFacts =
+  | Omit<ChatRequest, "messages" | "tools" | "responseFormat">
+  | Omit<CompletionRequest, "prompt">;
+
+/** Throws an `ApiError` if the body is not what the path, or the model's rules, allow. */
+export function readRequest(scope: BodyScope, bytes: Buffer): ChatRequest | CompletionRequest | EmbeddingRequest {
+  const body = parseBody(bytes);
+  switch (scope.path) {
+    case nodePaths.chat:
+      return readChatRequest(body, scope);
+    case nodePaths.completions:
+      return readCompletionRequest(body, scope);
+    case nodePaths.embeddings:
+      return readEmbeddingRequest(body, scope);
+  }
+}
+
+export function factsOf(request: ChatRequest | CompletionRequest): PromptFacts {
+  if (request.kind === "chat") {
+    const { messages: _messages, tools: _tools, responseFormat: _format, ...facts } = request;
+    return facts;
+  }
+  const { prompt: _prompt, ...facts } = request;
+  return facts;
+}
+
+export function say(request: ChatRequest | CompletionRequest, dialect: Dialect): Buffer {
+  const said = request.kind === "chat" ? dialect.chatBody(request) : dialect.completionBody(request);
+  return Buffer.from(JSON.stringify(said));
+}
