@@ -76,15 +76,15 @@ async function restart(): Promise<void> {
     await program.exited();
   }
   await Promise.all([cluster.startRouter(), cluster.startAgent("node-1")]);
-  await until("both nodes to be back", async () =>
-    (await states()).every((state) => state === "maintenance" || state === "live"),
-  );
+  const isBack = (state: string) => state === "maintenance" || state === "live";
+  await until("both nodes to be back", async () => (await states()).every(isBack), 90_000);
 }
 
 test("a node is in maintenance if its router or its own side says so, also after restarts of both", async () => {
   const routerSays = (node: string, wish: "on" | "off") => cluster.weiche("node", "maintenance", node, wish);
   const ownSideSays = (wish: "on" | "off") => cluster.weicheAgent("node-1", "maintenance", wish);
-  const isShownAs = (state: string) => until(`the router to show ${state}`, async () => (await states())[0] === state);
+  const isShownAs = (state: string) =>
+    until(`the router to show ${state}`, async () => (await states())[0] === state, 90_000);
   // Both sides say so, then one.
   await ownSideSays("on");
   expect(await routerSays("node-1", "off")).toEqual({ node: "node-1", maintenance: false, state: "maintenance" });
@@ -101,7 +101,7 @@ test("a node is in maintenance if its router or its own side says so, also after
   await isShownAs("maintenance");
   expect(await routerSays("node-1", "off")).toEqual({ node: "node-1", maintenance: false, state: "live" });
   expect(await ask()).toMatchObject({ ending: "whole" });
-}, 120_000);
+}, 400_000);
 
 test("a node that is killed is not chosen any more within a second", async () => {
   await until("both nodes to be live", async () => (await states()).every((state) => state === "live"));
