@@ -103,7 +103,10 @@ export async function runBench(options: BenchOptions, say: (line: string) => voi
     return {
       ...{ date: Temporal.Now.plainDateISO().toString(), machine, cores, missing, samples },
       options: { quick, rounds, seed },
-      programs: started.map(({ program: { name, what }, running: { version } }) => ({ name, what, version })),
+      programs: here.map(({ name, what }) => {
+        const running = started.find(({ program }) => program.name === name)?.running;
+        return { name, what, version: running?.version ?? "" };
+      }),
       scenarios: [...allScenarios, ...specials].map(({ name, what }) => ({ name, what })),
       goals: judgeGoals(samples),
       ...(micro && { micro }),

@@ -1,10 +1,10 @@
 /** Scenarios that are more than one load: a search, memory of idle streams, and requests beside many open ones. */
-import type { Program } from "../peers/program.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Program, RunningProgram } from "../peers/program.ts";
 import { onCoreOfItsOwn, startProgram, type Campaign, type Sample, type Started } from "./campaign.ts";
 import { measure, valuesOf, type Bench } from "./measure.ts";
 import { runLoad } from "./native/run-load.ts";
-import { memoryBytesOf, pin } from "./processes.ts";
-import type { RunningProgram } from "../peers/program.ts";
+import { memoryBytesOf } from "./processes.ts";
 
 export const gapMsMax = 40;
 const pacingUs = 20_000;
@@ -82,7 +82,7 @@ export async function memoryPerStream(
     const { open, found: after } = await besideOpen(bench, running, streams, async () =>
       memoryBytesOf(running.processes),
     );
-    const each = (role: string) => (after[role]! - before[role]!) / streams / 1_024;
+    const each = (role: string) => (after[role]! - before[role]!) / Math.max(1, open) / 1_024;
     const roles = Object.keys(after).map((role) => [`kilobytesPerStream ${role}`, each(role)] as const);
     const sum = roles.reduce((total, [, kilobytes]) => total + kilobytes, 0);
     say(`${program.name}: ${sum.toFixed(1)} KB per stream at ${streams}`);
@@ -119,29 +119,27 @@ export async function jsonBeside(
 async function besideOpen<T>(bench: Bench, program: RunningProgram, streams: number, work: () => Promise<T>) {
   const { port, keys, headers, path } = program;
   const target = { port, ...(path && { path }), ...(keys && { keys }), ...(headers && { headers }) };
-  const opened = Promise.withResolvers<number>();
   const done = new AbortController();
-  const holding = runLoad(
-    bench.natives,
-    bench.cores.load,
-    {
-      ...idle,
-      ...target,
-      connections: streams,
-      ramp: streams / openedPerSecond,
-      warmup: 5,
-      seconds: 3_600,
-      stall: 3_600,
-    },
-    { measuring: opened.resolve },
-    done.signal,
-  );
+  const wish = { ...idle, connections: streams, ramp: streams / openedPerSecond, seconds: 3_600, stall: 3_600 };
+  const holding = runLoad(bench.natives, bench.cores.load, { ...wish, ...target }, {}, done.signal).catch(() => {});
   try {
-    const open = await Promise.race([opened.promise, holding.then(() => 0)]);
+    const open = await untilOpen(bench, streams);
     return { open, found: await work() };
   } finally {
     done.abort();
-    await holding.catch(() => {});
-    pin(program.processes, bench.cores.test);
+    await holding;
+    await untilOpen(bench, 0);
+  }
+}
+
+/** Until so many streams run at the engine, or half a minute longer than they should take. Returns how many do. */
+async function untilOpen({ engine }: Bench, streams: number): Promise<number> {
+  const deadlineMs = performance.now() + (streams / openedPerSecond + 30) * 1_000;
+  for (;;) {
+    const state = await fetch(`http://127.0.0.1:${engine.port}/load/state`);
+    const { running } = (await state.json()) as { running: number };
+    if (streams === 0 ? running === 0 : running >= streams) return running;
+    if (performance.now() > deadlineMs) return running;
+    await sleep(200);
   }
 }
