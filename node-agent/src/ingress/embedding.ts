@@ -18,8 +18,6 @@ export class Embedding implements EngineWork {
   readonly #request: EmbeddingRequest;
   readonly #rules: ModelRules;
   readonly #vectors: Float32Array[] = [];
-  /** What one text may be long. */
-  #inputTokens = 0;
   #promptTokens = 0;
   #isBelieved = true;
 
@@ -33,8 +31,6 @@ export class Embedding implements EngineWork {
   }
 
   async run(engine: EngineAccess): Promise<FinishedAnswer> {
-    const { windowTokens = Infinity } = engine;
-    this.#inputTokens = Math.min(windowTokens, this.#rules.embeddings!.inputTokens);
     for (const texts of batches(this.#request.texts)) await this.#embed(engine, texts);
     const counts = { ...this.soFar(), ...(this.#isBelieved && { source: "engine" as const }) };
     return { counts, rest: this.#body(counts) };
@@ -44,8 +40,10 @@ export class Embedding implements EngineWork {
     const body = Buffer.from(JSON.stringify(engine.dialect.embeddingBody(this.#rules.id, texts)));
     const call = await engine.ask(nodePaths.embeddings, body);
     try {
-      if (call.status !== 200)
-        throw await refusalOf(engine, call, { windowTokens: this.#inputTokens, maxTokens: undefined, body });
+      if (call.status !== 200) {
+        const windowTokens = Math.min(this.#inputTokens, engine.windowTokens ?? Infinity);
+        throw await refusalOf(engine, call, { windowTokens, maxTokens: undefined, body });
+      }
       const answer = await call.readAll(answerBytesMax);
       call.finish();
       engine.onOutput(1);
@@ -53,6 +51,11 @@ export class Embedding implements EngineWork {
     } finally {
       call.close();
     }
+  }
+
+  /** What one text may be long. */
+  get #inputTokens(): number {
+    return this.#rules.embeddings!.inputTokens;
   }
 
   #take(bytes: Buffer, texts: number): void {

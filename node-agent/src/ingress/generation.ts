@@ -39,6 +39,7 @@ export class Generation implements EngineWork {
   #prompt: Prompt | undefined;
   /** What was sent, until the engine has taken it: it may still be asked how long its prompt is. */
   #body: Buffer | undefined;
+  /** Of the rules; once there is an engine, what that one takes, too. */
   #windowTokens: number;
   #usage: UsageCount | undefined;
 
@@ -62,10 +63,9 @@ export class Generation implements EngineWork {
   }
 
   async run(engine: EngineAccess): Promise<FinishedAnswer> {
-    this.#windowTokens = Math.min(this.#windowTokens, engine.windowTokens ?? Infinity);
     const { usagePerChoice } = engine.dialect;
-    const contextTokens = this.#windowTokens;
-    this.#usage = new UsageCount({ contextTokens, choices: this.#choices, usagePerChoice });
+    this.#usage = new UsageCount({ contextTokens: this.#windowTokens, choices: this.#choices, usagePerChoice });
+    this.#windowTokens = Math.min(this.#windowTokens, engine.windowTokens ?? Infinity);
     const call = await this.#open(engine);
     try {
       await this.#read(engine, call, this.#usage);
