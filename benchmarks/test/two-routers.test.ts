@@ -46,7 +46,7 @@ beforeAll(async () => {
     (await Promise.all([firstNode(), firstNode(secondDataDir)])).every((node) => node?.state === "live"),
   );
   account = await cluster.account();
-});
+}, 180_000);
 afterAll(() => opened.disposeAsync());
 
 async function firstNode(dataDir?: string): Promise<{ readonly state: string } | undefined> {
