@@ -31,18 +31,13 @@ describe("keys", () => {
     );
     expect(made.json).toMatchObject({
       value: expect.stringMatching(/^sk-weiche-/),
-      key: {
-        name: "ci",
-        state: "active",
-        reason: null,
-        creditLimit: "5.000",
-        creditsUsed: "0.000",
-        userEmail: ben.email,
-      },
+      key: { name: "ci", state: "active", creditLimit: "5.000", userId: ben.id },
     });
     const { id, lastFour } = made.json.key;
     expect(made.json.value.endsWith(lastFour)).toBe(true);
-    expect((await portal.get(`/keys/${id}`, ben)).text).not.toContain(made.json.value);
+    const shown = await portal.get(`/keys/${id}`, ben);
+    expect(shown.json).toMatchObject({ reason: null, creditsUsed: "0.000", userEmail: ben.email });
+    expect(shown.text).not.toContain(made.json.value);
     const changed = await portal.send(
       "PATCH",
       `/keys/${id}`,
@@ -149,7 +144,10 @@ describe("keys", () => {
 
   test("show when they were used last, and the models that the user's restriction leaves", async () => {
     const key = await newKey(ben, "ci", { allowedModels: ["small-24b", "coder-next"] });
-    expect(key).toMatchObject({ lastUsedAt: null, usableModels: ["small-24b", "coder-next"] });
+    expect((await portal.get(`/keys/${key.id}`, ben)).json).toMatchObject({
+      lastUsedAt: null,
+      usableModels: ["small-24b", "coder-next"],
+    });
     await portal.send("PATCH", `/users/${ben.id}`, { allowedModels: ["coder-next"] }, cleo);
     await portal.database.pool.query("insert into key_uses values ($1, '2026-11-21T12:00:00Z')", [key.id]);
     expect((await portal.get("/keys?sort=lastUsed", ben)).json.items).toMatchObject([

@@ -52,7 +52,21 @@ const settings = {
   expiresAt: Type.Optional(orNull(instant)),
 };
 
-const newKey = object({ key, value: Type.String({ description: "The key itself: shown here and never again." }) });
+/** What its making alone knows, so that nothing can fail between that and the only answer with the value. */
+const newKey = object({
+  key: object({
+    id,
+    userId: id,
+    name: Type.String(),
+    state,
+    lastFour: Type.String(),
+    allowedModels: modelList,
+    creditLimit: orNull(credits),
+    expiresAt: orNull(instant),
+    createdAt: instant,
+  }),
+  value: Type.String({ description: "The key itself: shown here and never again." }),
+});
 
 export const keysContract = {
   listKeys: {

@@ -4,7 +4,7 @@ import { asId, type KeyId, type UserId } from "@weiche/shared/ids.ts";
 import type { Session } from "../../access/session.ts";
 import type { Accounts } from "../../accounts/accounts.ts";
 import { listKeys } from "../../accounts/key-list.ts";
-import type { KeyWish } from "../../accounts/keys.ts";
+import type { KeyView, KeyWish } from "../../accounts/keys.ts";
 import { found } from "../../accounts/refused.ts";
 import type { Database } from "../../db/database.ts";
 import { readInstant } from "../api-request.ts";
@@ -51,8 +51,7 @@ export function keysHandlers({ accounts, database, clock, models }: KeyRouteDeps
     showKey: ({ session, params }) => one(session, params.id),
     async createKey({ session, body, origin }) {
       const userId = asId<UserId>(body.userId ?? session.user.id);
-      const { id, key: value } = await accounts.as(origin).keys.create(userId, { name: body.name, ...wishOf(body) });
-      return { key: await one(session, id), value };
+      return shownOnce(await accounts.as(origin).keys.create(userId, { name: body.name, ...wishOf(body) }));
     },
     async updateKey({ session, params, body, origin }) {
       await one(session, params.id);
@@ -62,8 +61,7 @@ export function keysHandlers({ accounts, database, clock, models }: KeyRouteDeps
     },
     async regenerateKey({ session, params, origin }) {
       await one(session, params.id);
-      const { id, key: value } = await accounts.as(origin).keys.regenerate(asId<KeyId>(params.id));
-      return { key: await one(session, id), value };
+      return shownOnce(await accounts.as(origin).keys.regenerate(asId<KeyId>(params.id)));
     },
     async revokeKey({ session, params, origin }) {
       await one(session, params.id);
@@ -71,6 +69,10 @@ export function keysHandlers({ accounts, database, clock, models }: KeyRouteDeps
       return one(session, params.id);
     },
   };
+}
+
+function shownOnce({ key: value, accountId: _, ...key }: KeyView & { readonly key: string }) {
+  return { key, value };
 }
 
 /** To a member the keys of others do not exist. */
