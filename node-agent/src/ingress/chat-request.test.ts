@@ -99,6 +99,10 @@ test("a schema keeps all of its members but __proto__", () => {
   expect(JSON.stringify(said({ tools })["tools"])).toContain('{"constructor":1,"properties":{"a":[{"b":3}]}}');
 });
 
+test("fields that the service does not name are dropped where they make no sense, never refused", () => {
+  expect(said({ parallel_tool_calls: "x", chat_template_kwargs: { thinking: "x" } })).toEqual(said({}));
+});
+
 test("null is the same as absent", () => {
   const names =
     "max_tokens max_completion_tokens temperature top_p stop n seed presence_penalty frequency_penalty logprobs top_logprobs stream stream_options tools tool_choice parallel_tool_calls response_format reasoning_effort chat_template_kwargs";
