@@ -71,8 +71,9 @@ export function keysHandlers({ accounts, database, clock, models }: KeyRouteDeps
   };
 }
 
-function shownOnce({ key: value, accountId: _, ...key }: KeyView & { readonly key: string }) {
-  return { key, value };
+function shownOnce({ key: value, ...made }: KeyView & { readonly key: string }) {
+  const { id, userId, name, state, lastFour, allowedModels, creditLimit, expiresAt, createdAt } = made;
+  return { key: { id, userId, name, state, lastFour, allowedModels, creditLimit, expiresAt, createdAt }, value };
 }
 
 /** To a member the keys of others do not exist. */
