@@ -102,7 +102,7 @@ function headersOf(bytes: number): Record<string, string> {
   };
 }
 
-const atOnce = process.env["WEICHE_NIGHTLY"] === undefined ? 8 : 64;
+const atOnce = process.env["WEICHE_NIGHTLY"] === undefined ? 3 : 64;
 test(`${atOnce} bodies of 20 MB at once: the event loop is never late by more than 250 ms`, async () => {
   const engine = createServer((request, response) => {
     request.resume().once("end", () => {
@@ -117,9 +117,9 @@ test(`${atOnce} bodies of 20 MB at once: the event loop is never late by more th
     const [{ port }] = (await once(child, "message")) as [{ port: number }];
     const session = connectHttp2("http://node", { createConnection: () => connect(port, "127.0.0.1") });
     session.on("error", () => {});
-    const url = `data:image/png;base64,iVBORw0KGgo${"A".repeat(19_900_000)}`;
-    const content = [{ type: "image_url", image_url: { url } }];
-    const body = Buffer.from(JSON.stringify({ model, stream: true, messages: [{ role: "user", content }] }));
+    // What is slowest to read: many small things.
+    const messages = Array.from({ length: 600_000 }, () => ({ role: "user", content: "hi" }));
+    const body = Buffer.from(JSON.stringify({ model, stream: true, messages }));
     const statuses = await Promise.all(
       Array.from({ length: atOnce }, async () => {
         const stream = session.request(headersOf(body.length));
