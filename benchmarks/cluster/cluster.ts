@@ -54,10 +54,15 @@ export class Cluster implements AsyncDisposable {
       ...options.router,
     };
     writeFileSync(join(cluster.directory, "router.yaml"), stringify(router));
-    await cluster.startRouter();
-    for (const name of Object.keys(options.agents)) await cluster.startAgent(name);
-    await cluster.linked();
-    return cluster;
+    try {
+      await cluster.startRouter();
+      for (const name of Object.keys(options.agents)) await cluster.startAgent(name);
+      await cluster.linked();
+      return cluster;
+    } catch (error) {
+      await cluster[Symbol.asyncDispose]();
+      throw error;
+    }
   }
 
   get baseUrl(): string {
@@ -155,7 +160,7 @@ export class Cluster implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     const engines = [...this.agents.keys()].flatMap((name) => [...enginePids(join(this.directory, name)).values()]);
     await Promise.all([...this.agents.values()].map((agent) => agent.stop()));
-    await this.router.stop();
+    await (this.router as RunningProgram | undefined)?.stop();
     for (const pid of engines.filter(isAlive)) process.kill(-pid, "SIGKILL");
     rmSync(this.directory, { recursive: true, force: true });
   }
