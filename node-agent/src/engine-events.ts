@@ -95,7 +95,10 @@ export function createEngineEvents(
       const missingTokens = Math.max(0, promisedTokens - windowTokens);
       metrics.engineWindowMissing.set({ slot, model }, missingTokens);
       if (missingTokens > 0)
-        log.warn({ slot, model, windowTokens, promisedTokens }, "engine takes shorter requests than the catalogue says");
+        log.warn(
+          { slot, model, windowTokens, promisedTokens },
+          "engine takes shorter requests than the catalogue says",
+        );
     },
     engineSaid(slot, model, lastLines) {
       log.error({ slot, model, lastLines }, "what the engine said last");
