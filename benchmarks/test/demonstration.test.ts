@@ -174,7 +174,7 @@ describe("npm start", () => {
     await expect(client.chat.completions.create({ model: "tiny-char", messages: user("x") })).rejects.toBeInstanceOf(
       OpenAI.BadRequestError,
     );
-    const stranger = new OpenAI({ baseURL: baseUrl, apiKey: `${apiKey.slice(0, -1)}x` });
+    const stranger = new OpenAI({ baseURL: baseUrl, apiKey: apiKey.slice(0, -1) + (apiKey.endsWith("x") ? "y" : "x") });
     await expect(stranger.models.list()).rejects.toBeInstanceOf(OpenAI.AuthenticationError);
     const malformed = await fetch(`${baseUrl}/chat/completions`, {
       method: "POST",
