@@ -396,24 +396,3 @@ test("what is over is deleted, and nothing else", async () => {
   expect(await rig.identity.sessions.find(token)).toBeDefined();
   expect(await rig.identity.sessions.find(quiet.token)).toBeUndefined();
 });
-
-test.runIf(process.env["WEICHE_NIGHTLY"])(
-  "a known and an unknown person wait for the same time, with hashes as they are in production",
-  async () => {
-    const real = createIdentity({ ...rig.context, hashing: createPasswordHashing() });
-    const timesOf: Record<"known" | "unknown", number[]> = { known: [], unknown: [] };
-    const hash = await createPasswordHashing().hash(password);
-    await rig.database.pool.query("update credentials set password = $1 where user_id = $2", [hash, userId]);
-    for (let n = 0; n < 60; n++) {
-      const who = n % 2 === 0 ? "known" : "unknown";
-      const claim = { email: who === "known" ? email : address("nobody"), password: "wrong wrong wrong" };
-      const begunMs = performance.now();
-      expect((await real.login.signIn(claim, { ...here, source: `10.1.${n}.1` })).kind).toBe("wrong");
-      timesOf[who].push(performance.now() - begunMs);
-    }
-    const median = (times: number[]) => times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)]!;
-    const [known, unknown] = [median(timesOf.known), median(timesOf.unknown)];
-    expect(Math.abs(known - unknown)).toBeLessThan(0.15 * Math.max(known, unknown));
-  },
-  120_000,
-);
