@@ -1,7 +1,20 @@
 /** What of a node's answer reaches a client, and what of a request never does. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { asId, isUuidv7, type AccountId } from "@weiche/shared/ids.ts";
-import { caller, chat, json, sse, startApi, until, type Harness } from "./api-harness.ts";
+import { systemClock } from "@weiche/shared/clock.ts";
+import { millicredits } from "@weiche/shared/credits.ts";
+import { asId, isUuidv7, type AccountId, type ModelId } from "@weiche/shared/ids.ts";
+import {
+  caller,
+  catalogue,
+  chat,
+  json,
+  RawClient,
+  rawPost,
+  sse,
+  startApi,
+  until,
+  type Harness,
+} from "./api-harness.ts";
 
 let api: Harness;
 beforeAll(async () => {
@@ -115,6 +128,32 @@ test("a node is told who pays, what is left of the time, and the client's bytes 
   expect(request.remainingMs).toBeGreaterThan(590_000);
   expect(request.remainingMs).toBeLessThanOrEqual(600_000);
   expect(request.body.toString()).toBe(body);
+});
+
+test("the factor is that of the request's acceptance, however long its body takes", async () => {
+  const startMs = Date.parse("2026-11-30T23:59:59Z");
+  let nowMs = startMs;
+  const id = asId<ModelId>("general-4-31b");
+  const factors = [
+    { validFromMs: 0, factor: millicredits(1_000n) },
+    { validFromMs: startMs + 500, factor: millicredits(9_000n) },
+  ];
+  await using slow = await startApi({
+    clock: {
+      now: () => nowMs,
+      monotonicMs: () => systemClock.monotonicMs(),
+      after: (ms, run) => systemClock.after(ms, run),
+    },
+    catalogue: () => new Map([[id, { ...catalogue.get(id)!, factors }]]),
+  });
+  const request = rawPost(chatPath, JSON.stringify(chat()));
+  const client = new RawClient(slow.port).send(request.slice(0, -10));
+  await until(() => slow.limiter.use(asId("account-1")).parallel === 1);
+  nowMs += 1_000;
+  client.send(request.slice(-10));
+  await until(() => slow.nodes.sent.length === 1);
+  expect(slow.nodes.sent[0]!.request.billing.factor).toBe(1_000n);
+  client.socket.destroy();
 });
 
 test("conversations with the same beginning share an affinity, within one account and model", async () => {
