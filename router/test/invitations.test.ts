@@ -73,6 +73,15 @@ describe("an invitation", () => {
     expect((await actions()).slice(0, 2)).toEqual(["session.start done", "user.join done"]);
   });
 
+  test("that an Owner has not accepted keeps the account without another Owner", async () => {
+    const invited = await rig.accounts.users.create({ accountId, email: address("ben"), role: "owner" });
+    const leave = () => rig.accounts.users.update(owner, { role: "member" });
+    await expect(leave()).rejects.toThrow("the last Owner of the account stays");
+    await expect(rig.accounts.users.delete(owner)).rejects.toThrow("the last Owner of the account stays");
+    await accept(tokenOf(invited.invitationUrl));
+    expect((await leave()).role).toBe("member");
+  });
+
   test("is used once, also when twenty use it at the same time", async () => {
     const { token } = await invite("ben");
     const uses = await Promise.allSettled(

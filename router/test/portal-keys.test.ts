@@ -295,6 +295,11 @@ describe("users", () => {
   });
 
   test("always have an Owner among them, also when two Owners, or two operators, unseat both at once", async () => {
+    await portal.database.pool.query(
+      `insert into credentials (user_id, password, password_set_at)
+       select unnest($1::uuid[]), '$argon2id$none', now()`,
+      [[ada.id, cleo.id]],
+    );
     expect((await portal.send("PATCH", `/users/${ada.id}`, { role: "member" }, ada)).status).toBe(409);
     expect((await portal.send("PATCH", `/users/${cleo.id}`, { role: "owner" }, ada)).status).toBe(200);
     const other = await portal.signIn(cleo);

@@ -135,6 +135,7 @@ async function requireDispensable(transaction: Transaction<Schema>, user: UserRo
   if (user.role === "owner") await requireOtherOwner(transaction, user);
 }
 
+/** Another one who can sign in: an invitation that nobody accepted opens no door. */
 async function requireOtherOwner(transaction: Transaction<Schema>, user: UserRow): Promise<void> {
   const owners = await transaction
     .selectFrom("users")
@@ -142,6 +143,7 @@ async function requireOtherOwner(transaction: Transaction<Schema>, user: UserRow
     .where("accountId", "=", user.accountId)
     .where("role", "=", "owner")
     .where("blocked", "=", false)
+    .where("id", "in", (eb) => eb.selectFrom("credentials").select("userId"))
     .orderBy("id")
     .forUpdate()
     .execute();
