@@ -91,7 +91,10 @@ const mutation: fc.Arbitrary<Mutation> = fc.record({
   kind: fc.constantFrom("none", "cut", "flip", "insert", "double", "value"),
   at: fc.nat(),
   byte: fc.nat(255),
-  value: fc.anything({ withBigInt: false, maxDepth: 3 }),
+  value: fc.oneof(
+    { arbitrary: fc.anything({ withBigInt: false, maxDepth: 3 }), weight: 9 },
+    { arbitrary: fc.constantFrom(...[1, {}, "a", []].map((item) => Array<unknown>(10_000).fill(item))), weight: 1 },
+  ),
 });
 
 function mutate(body: object, { kind, at, byte, value }: Mutation): Buffer {

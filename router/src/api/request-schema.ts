@@ -2,6 +2,7 @@
 import { Type, type Static, type TSchema } from "typebox";
 import { Compile } from "typebox/compile";
 import { ApiError } from "@weiche/shared/errors.ts";
+import { mistakeFinder, type Mistake } from "./schema-mistake.ts";
 
 /** What the router must know of a request's body; everything else is the node's concern. */
 export interface RequestFacts {
@@ -31,9 +32,10 @@ export function optional<Schema extends TSchema>(schema: Schema) {
 /** Nothing is converted: "1" is no number. Unknown fields are let through; nothing reads them. */
 export function compileSchema<Schema extends TSchema>(schema: Schema): (value: unknown, at?: string) => Static<Schema> {
   const validator = Compile(schema);
+  const findMistake = mistakeFinder(schema);
   return (value, at = "") => {
     if (validator.Check(value)) return value as Static<Schema>;
-    throw invalid(...explain(mostTelling(validator.Errors(value) as SchemaError[]), at));
+    throw invalid(...explain(findMistake(value), at));
   };
 }
 
@@ -44,31 +46,7 @@ export function invalid(param: string, what: string): ApiError {
     : new ApiError("invalid_request", `Invalid '${param}': ${what}.`, { param });
 }
 
-interface SchemaError {
-  readonly keyword: string;
-  readonly instancePath: string;
-  readonly message: string;
-  readonly params: {
-    readonly requiredProperties?: readonly string[];
-    readonly allowedValues?: readonly unknown[];
-    readonly allowedValue?: unknown;
-  };
-}
-
-/** In a union the first member speaks first, unless another one came further: its type fits, only its content does not. */
-function mostTelling(errors: readonly SchemaError[]): SchemaError | undefined {
-  const first = errors[0];
-  if (first?.keyword !== "type") return first;
-  const union = errors.slice(
-    0,
-    errors.findIndex((error) => error.keyword === "anyOf"),
-  );
-  return (
-    union.find((error) => error.keyword !== "type" || error.instancePath.startsWith(`${first.instancePath}/`)) ?? first
-  );
-}
-
-function explain(error: SchemaError | undefined, at: string): [param: string, what: string] {
+function explain(error: Mistake | undefined, at: string): [param: string, what: string] {
   if (!error) return [at, "is not valid"];
   const { keyword, message, params } = error;
   const param = join(at, error.instancePath);
