@@ -10,7 +10,7 @@ alter table subscriptions
 alter table accounts
   -- Where the time begins that has to be paid for next.
   add column next_charge_at timestamptz,
-  -- No change of the package happens before this one, whatever the clock says.
+  -- The last change or charge: no change of the package happens before it, whatever the clock says.
   add column package_changed_at timestamptz;
 create index accounts_to_charge on accounts (next_charge_at) where next_charge_at is not null;
 update accounts set next_charge_at = 'epoch' where id in (select account_id from subscriptions);

@@ -303,6 +303,18 @@ describe("periods that begin", () => {
     expect(await accounts.subscriptions.chargeWhatIsDue()).toBe(0);
   });
 
+  test("and are charged cannot be cancelled away by a router whose clock is behind", async () => {
+    await accounts.subscriptions.change(accountId, { action: "order", package: "Pro" });
+    until("2026-12-14T00:00");
+    await accounts.subscriptions.chargeWhatIsDue();
+    const late = createAccounts({ database, clock: new VirtualClock(clock.now() - 2_000), portalUrl: "" });
+    expect(await late.subscriptions.change(accountId, { action: "cancel" })).toMatchObject({
+      package: "Pro",
+      pending: { change: "cancellation", at: "2027-01-13T23:00:00Z" },
+    });
+    expect(await charged()).toEqual(["package Pro 30/30 3500", "package Pro 31/31 3500"]);
+  });
+
   test("were charged before the package changes", async () => {
     await accounts.subscriptions.change(accountId, { action: "order", package: "Pro" });
     until("2026-12-20T00:00");

@@ -9,7 +9,7 @@ import { periodOf, toTerm } from "./subscription.ts";
 
 export interface LockedSubscription {
   readonly terms: readonly Term[];
-  /** Never before an earlier change. */
+  /** Never before an earlier change or charge. */
   readonly nowMs: number;
 }
 
@@ -37,7 +37,10 @@ export async function lockSubscription(
   };
 }
 
-/** Everything that is paid for up to now and not written down yet. Harmless when there is nothing. */
+/**
+ * Everything that is paid for up to now and not written down yet. Harmless when there is nothing. Nothing happens to the
+ * account before this instant any more, so that a clock that is behind cannot end a period whose successor is charged.
+ */
 export async function writeCharges(
   transaction: Transaction<Schema>,
   accountId: AccountId,
@@ -54,7 +57,10 @@ export async function writeCharges(
   const nextMs = nextChargeMs(terms, nowMs);
   await transaction
     .updateTable("accounts")
-    .set({ nextChargeAt: nextMs === undefined ? null : instantText(nextMs) })
+    .set({
+      nextChargeAt: nextMs === undefined ? null : instantText(nextMs),
+      packageChangedAt: instantText(nowMs),
+    })
     .where("id", "=", accountId)
     .execute();
 }
@@ -71,7 +77,6 @@ export async function writeChange(
   await writeTerms(transaction, accountId, before, after);
   await writeCharges(transaction, accountId, after, changedMs);
   const account = transaction.updateTable("accounts").where("id", "=", accountId);
-  await account.set({ packageChangedAt: instantText(changedMs) }).execute();
   if (termAt(before, nowMs)?.package !== termAt(after, changedMs)?.package)
     await account.set({ exhaustedUntil: null }).execute();
   if (periodOf(before, nowMs)?.startMs !== periodOf(after, changedMs)?.startMs)

@@ -60,7 +60,10 @@ export interface Subscriptions {
   change(accountId: AccountId, wish: SubscriptionWish, quoteId?: string): Promise<SubscriptionView>;
   /** Oldest first. */
   invoice(accountId: AccountId): Promise<InvoiceLine[]>;
-  /** Writes the invoice lines of periods that have begun. Returns for how many accounts. Any router may, at any time. */
+  /**
+   * Writes the invoice lines of periods that have begun. Returns for how many accounts; throws, after all of them, if one
+   * failed. Any router may, at any time.
+   */
   chargeWhatIsDue(): Promise<number>;
 }
 
@@ -68,7 +71,7 @@ export function createSubscriptions(context: AccountsContext): Subscriptions {
   const { database, clock } = context;
   const { kysely } = database;
 
-  /** As of now, which is never before the last change. */
+  /** As of now, which is never before the last change or charge. */
   async function read(accountId: AccountId): Promise<{ readonly terms: readonly Term[]; readonly nowMs: number }> {
     const accounts = kysely.selectFrom("accounts").select("packageChangedAt").where("id", "=", accountId);
     const { packageChangedAt } = found(await accounts.executeTakeFirst(), "account", accountId);
@@ -114,11 +117,13 @@ export function createSubscriptions(context: AccountsContext): Subscriptions {
         "select id from accounts where next_charge_at <= $1 order by next_charge_at",
         [instantText(clock.now())],
       );
+      const failures: unknown[] = [];
       for (const { id } of rows)
         await inTransaction(database, async (transaction) => {
           const { terms, nowMs } = await lockSubscription(transaction, id, clock.now());
           await writeCharges(transaction, id, terms, nowMs);
-        });
+        }).catch((error: unknown) => failures.push(error)); // the others are not to wait for it
+      if (failures.length > 0) throw failures[0];
       return rows.length;
     },
   };

@@ -64,10 +64,13 @@ export function createEvaluator(
   }
 
   async function evaluate(): Promise<Evaluation> {
-    const charged = await subscriptions.chargeWhatIsDue();
+    const failures: unknown[] = [];
+    const charged = await subscriptions.chargeWhatIsDue().catch((error: unknown) => {
+      failures.push(error); // limits hold all the same
+      return 0;
+    });
     const accounts = await accountsToEvaluate(pool, clock.now());
     let [changed, notices] = [0, 0];
-    const failures: unknown[] = [];
     for (const id of accounts)
       try {
         const found = await inTransaction(database, (transaction) => evaluateAccount(transaction, id, clock.now()));
