@@ -289,11 +289,11 @@ describe("evaluations", () => {
 
   test("of the other accounts go on when the charge of one fails", async () => {
     const other = await accounts.create({ name: "B", ownerEmail: `b${count}@example.com`, package: "Starter" });
-    forwardTo("2026-12-14T00:00");
-    await spend(quota);
     const broken = `check (account_id <> '${other.id}' or period_start < '2026-12-01') not valid`;
     await database.pool.query("update accounts set next_charge_at = 'epoch' where id = $1", [other.id]); // the first
     await database.pool.query(`alter table invoice_lines add constraint broken ${broken}`);
+    forwardTo("2026-12-14T00:00");
+    await spend(quota);
     await expect(evaluator.evaluate()).rejects.toThrow("broken");
     await database.pool.query("alter table invoice_lines drop constraint broken");
     expect((await accounts.subscriptions.invoice(accountId)).length).toBe(2);
