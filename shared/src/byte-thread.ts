@@ -14,31 +14,54 @@ export class ByteThread<Job extends { readonly bytes: OwnBytes }, Reply> impleme
   /** The first one is at work. */
   readonly #jobs: WaitingJob<Job, Reply>[] = [];
   #thread: Worker | undefined;
+  #isClosed = false;
 
   /** `program` answers each job with one message. */
   constructor(program: URL) {
     this.#program = program;
   }
 
-  /** The job's bytes are gone with it. Rejects only if the thread ends. */
-  run(job: Job): Promise<Reply> {
+  /**
+   * The job's bytes are gone with it. Rejects if the thread ends over it, and with the signal's reason if it has not begun:
+   * what the thread is at is waited for, so that its bytes are nowhere any more when this is settled.
+   */
+  run(job: Job, signal: AbortSignal): Promise<Reply> {
     return new Promise((resolve, reject) => {
-      this.#jobs.push({ job, resolve, reject });
+      signal.throwIfAborted();
+      if (this.#isClosed) throw new Error("closed");
+      const settled = () => signal.removeEventListener("abort", leave);
+      const waiting: WaitingJob<Job, Reply> = {
+        job,
+        resolve: (reply) => (settled(), resolve(reply)),
+        reject: (error) => (settled(), reject(error)),
+      };
+      const leave = () => {
+        const place = this.#jobs.indexOf(waiting);
+        if (place > 0) this.#jobs.splice(place, 1)[0]!.reject(signal.reason as Error);
+      };
+      signal.addEventListener("abort", leave);
+      this.#jobs.push(waiting);
       if (this.#jobs.length === 1) this.#next();
     });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
     const thread = this.#thread;
-    this.#end(new Error("closed"));
+    this.#thread = undefined;
+    for (const { reject } of this.#jobs.splice(0)) reject(new Error("closed"));
     await thread?.terminate();
   }
 
   #next(): void {
-    const first = this.#jobs[0];
-    if (!first) return;
-    this.#thread ??= this.#start();
-    this.#thread.postMessage(first.job, [first.job.bytes.buffer]);
+    for (let first = this.#jobs[0]; first; first = this.#jobs[0]) {
+      try {
+        this.#thread ??= this.#start();
+        return this.#thread.postMessage(first.job, [first.job.bytes.buffer]);
+      } catch (error) {
+        this.#jobs.shift()!.reject(error as Error);
+      }
+    }
   }
 
   #start(): Worker {
@@ -48,14 +71,17 @@ export class ByteThread<Job extends { readonly bytes: OwnBytes }, Reply> impleme
       this.#jobs.shift()?.resolve(reply);
       this.#next();
     });
-    thread.on("error", (error: Error) => this.#end(error));
+    thread.on("error", (error: Error) => this.#lose(thread, error));
+    thread.on("exit", () => this.#lose(thread, new Error("the thread ended")));
     return thread;
   }
 
-  /** A thread that ends takes the bytes with it: their jobs fail, the next one gets a new thread. */
-  #end(error: Error): void {
+  /** A thread that ends takes the bytes of its job with it: that one fails, the others get a new thread. */
+  #lose(thread: Worker, error: Error): void {
+    if (this.#thread !== thread) return;
     this.#thread = undefined;
-    for (const { reject } of this.#jobs.splice(0)) reject(error);
+    this.#jobs.shift()?.reject(error);
+    this.#next();
   }
 }
 

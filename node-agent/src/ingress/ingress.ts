@@ -150,7 +150,7 @@ export class Ingress implements AsyncDisposable {
     const rules = this.#parts.rules(head.model);
     if (!rules) throw new ApiError("model_unavailable", "The model is not known here yet.", { retryAfterSeconds: 1 });
     await run.takeRoom(this.#budget, exchange.signal);
-    run.work = await this.#reader.read(head, rules, await exchange.readBody(), clock.now());
+    run.work = await this.#reader.read(head, rules, await exchange.readBody(), clock.now(), exchange.signal);
     exchange.signal.throwIfAborted();
     const { requestId, model, slot, routerId } = head;
     const admission = await admissions.admit({ requestId, model, slot, routerId, signal: exchange.signal });

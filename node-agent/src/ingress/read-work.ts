@@ -18,27 +18,34 @@ export const smallBytesMax = 1 << 20;
 export class WorkReader implements AsyncDisposable {
   readonly #thread = new ByteThread<BodyJob, BodyReply>(new URL("./body-thread.ts", import.meta.url));
 
-  /** Rejects with an `ApiError` if the body is not what the path, or the model's rules, allow. */
-  async read(head: RequestHead, rules: ModelRules, bytes: Buffer, nowMs: number): Promise<EngineWork> {
+  /** Rejects with an `ApiError` if the body is not what the path, or the model's rules, allow; and as the signal says. */
+  async read(
+    head: RequestHead,
+    rules: ModelRules,
+    bytes: Buffer,
+    nowMs: number,
+    signal: AbortSignal,
+  ): Promise<EngineWork> {
     const { path, requestId, billing } = head;
     const scope = { path, rules, accountId: billing.accountId };
     const about = { requestId, rules, nowMs };
-    if (bytes.length > smallBytesMax) return await this.#readLarge({ scope, bytes: ownBytes(bytes) }, about);
+    if (bytes.length > smallBytesMax) return await this.#readLarge({ scope, bytes: ownBytes(bytes) }, about, signal);
     const request = readRequest(scope, bytes);
     if (request.kind === "embedding") return new Embedding(request, rules);
     return new Generation({ facts: request, say: ({ dialect }) => say(request, dialect) }, about);
   }
 
-  async #readLarge(job: BodyJob, about: GenerationScope): Promise<EngineWork> {
-    const { bytes, read } = await this.#run(job);
+  async #readLarge(job: BodyJob, about: GenerationScope, signal: AbortSignal): Promise<EngineWork> {
+    const { bytes, read } = await this.#run(job, signal);
     if (read!.kind === "embedding") return new Embedding(read!, about.rules);
     const say = async ({ dialectName }: EngineAccess) =>
-      asBuffer((await this.#run({ ...job, bytes, dialect: dialectName })).bytes);
+      asBuffer((await this.#run({ ...job, bytes, dialect: dialectName }, signal)).bytes);
     return new Generation({ facts: read!, say }, about);
   }
 
-  async #run(job: BodyJob): Promise<BodyReply> {
-    const reply = await this.#thread.run(job);
+  async #run(job: BodyJob, signal: AbortSignal): Promise<BodyReply> {
+    const reply = await this.#thread.run(job, signal);
+    signal.throwIfAborted();
     if (!reply.refused) return reply;
     const { kind, message, param } = reply.refused;
     throw new ApiError(kind, message, param === null ? {} : { param });

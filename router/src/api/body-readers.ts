@@ -1,5 +1,5 @@
 /** Reads bodies: small ones at once, large ones one after the other in a thread, so that no other request waits for them. */
-import { asBuffer, ByteThread, ownBytes } from "@weiche/shared/byte-thread.ts";
+import { ByteThread } from "@weiche/shared/byte-thread.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
 import type { NodePath } from "@weiche/shared/node-protocol.ts";
 import type { BodyJob, BodyReply } from "./body-worker.ts";
@@ -10,17 +10,20 @@ import type { RequestFacts } from "./request-schema.ts";
 export class BodyReaders implements AsyncDisposable {
   readonly #thread = new ByteThread<BodyJob, BodyReply>(new URL("./body-worker.ts", import.meta.url));
 
-  /** Rejects with an `ApiError` for anything that is wrong with the body itself. */
-  async read(path: NodePath, body: HeldBody): Promise<RequestFacts> {
+  /** Rejects with an `ApiError` for anything that is wrong with the body itself, and with the signal's reason. */
+  async read(path: NodePath, body: HeldBody, signal: AbortSignal): Promise<RequestFacts> {
     if (body.bytes!.length <= smallBytesMax) return readRequest(path, body.bytes!);
-    const { facts, refused, bytes } = await this.#thread.run({ path, bytes: ownBytes(body.bytes!) });
-    if (refused) {
-      const { kind, message, param } = refused;
-      throw new ApiError(kind, message, param === null ? {} : { param });
+    let reply: BodyReply | undefined;
+    try {
+      reply = await this.#thread.run({ path, bytes: body.lend() }, signal);
+    } finally {
+      body.takeBack(reply?.bytes);
     }
-    // Handed over, the buffer of before is empty.
-    body.bytes = asBuffer(bytes);
-    return facts!;
+    signal.throwIfAborted();
+    const { facts, refused } = reply;
+    if (!refused) return facts!;
+    const { kind, message, param } = refused;
+    throw new ApiError(kind, message, param === null ? {} : { param });
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -58,7 +58,7 @@ export async function generateAs(
   limitDuration(exchange, deps);
   const body = await HeldBody.reserve(given?.length ?? expectedBytes(exchange.request), deps.budget, exchange);
   body.fill(given ?? (await readBody(exchange, deps.times, deps.clock)));
-  const facts = await deps.readers.read(path, body);
+  const facts = await deps.readers.read(path, body, exchange.signal);
   const entry = findModel(facts.model, caller, deps.catalogue());
   exchange.model = entry.id;
   checkModelRules(facts, entry, path === nodePaths.embeddings);

@@ -56,9 +56,8 @@ test("after 30 s in line it is 503", async () => {
   expect(clock.pending).toBe(0);
 });
 
-test("a held body takes room only while it is large and needed, and gives it back once", async () => {
-  const clock = new VirtualClock();
-  const budget = new ByteBudget(4 * smallBytesMax, clock);
+function hold(bytesMax: number) {
+  const budget = new ByteBudget(bytesMax, new VirtualClock());
   let settled = () => {};
   const exchange = { signal: nobody, onSettled: (callback: () => void) => (settled = callback) } as unknown as Exchange;
   const isFree = async (bytes: number) => {
@@ -74,17 +73,37 @@ test("a held body takes room only while it is large and needed, and gives it bac
     controller.abort(new Error("enough"));
     return taken;
   };
+  return { budget, exchange, isFree, settle: () => settled() };
+}
+
+test("a held body takes room only while it is large and needed, and gives it back once", async () => {
+  const { budget, exchange, isFree, settle } = hold(4 * smallBytesMax);
   const body = await HeldBody.reserve(3 * smallBytesMax, budget, exchange);
   expect([await isFree(smallBytesMax), await isFree(2 * smallBytesMax)]).toEqual([true, false]);
   body.fill(Buffer.alloc(2 * smallBytesMax));
   expect([await isFree(2 * smallBytesMax), await isFree(3 * smallBytesMax)]).toEqual([true, false]);
   body.drop();
-  settled();
+  settle();
   expect([await isFree(4 * smallBytesMax), await isFree(4 * smallBytesMax + 1)]).toEqual([true, false]);
   expect(body.bytes).toBeUndefined();
   const small = await HeldBody.reserve(smallBytesMax, budget, exchange);
   expect(await isFree(4 * smallBytesMax)).toBe(true);
-  settled();
+  settle();
   expect(() => small.fill(Buffer.alloc(2 * smallBytesMax))).toThrow(ClientGone);
   expect([await isFree(4 * smallBytesMax), await isFree(4 * smallBytesMax + 1)]).toEqual([true, false]);
+});
+
+test("the room of a body that a thread has is free only when it comes back, also of one that was dropped", async () => {
+  const { budget, exchange, isFree, settle } = hold(4 * smallBytesMax);
+  const body = await HeldBody.reserve(3 * smallBytesMax, budget, exchange);
+  body.fill(Buffer.alloc(3 * smallBytesMax));
+  body.takeBack(body.lend());
+  expect(body.bytes).toHaveLength(3 * smallBytesMax);
+  const lent = body.lend();
+  expect(body.bytes).toBeUndefined();
+  settle();
+  expect(await isFree(2 * smallBytesMax)).toBe(false);
+  body.takeBack(lent);
+  expect([body.bytes, await isFree(4 * smallBytesMax)]).toEqual([undefined, true]);
+  expect(() => body.lend()).toThrow(ClientGone);
 });

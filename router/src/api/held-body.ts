@@ -1,16 +1,18 @@
 /** A request's body in memory, and its room in the budget of large bodies: no longer than it may still be needed. */
 import type { ByteBudget } from "@weiche/shared/byte-budget.ts";
+import { asBuffer, ownBytes, type OwnBytes } from "@weiche/shared/byte-thread.ts";
 import { ClientGone, type Exchange } from "./exchange.ts";
 
 /** Bodies up to this size are read at once and take no room in the budget. */
 export const smallBytesMax = 1 << 20;
 
 export class HeldBody {
-  /** Undefined once it was dropped. */
+  /** Undefined while it is lent, and once it was dropped. */
   bytes: Buffer | undefined;
   readonly #budget: ByteBudget;
   #room: number;
   #dropped = false;
+  #isLent = false;
 
   /** Waits for room for a body of up to so many bytes. */
   static async reserve(bytesMax: number, budget: ByteBudget, exchange: Exchange): Promise<HeldBody> {
@@ -33,11 +35,27 @@ export class HeldBody {
     this.#shrink(bytes.length > smallBytesMax ? bytes.length : 0);
   }
 
-  /** Harmless the second time. */
+  /** To somebody who takes the memory and gives it back with `takeBack`, whatever happens. */
+  lend(): OwnBytes {
+    if (this.#dropped) throw new ClientGone();
+    const bytes = ownBytes(this.bytes!);
+    this.#isLent = true;
+    this.bytes = undefined;
+    return bytes;
+  }
+
+  /** Without bytes: they are gone. A body that was dropped meanwhile is not held again. */
+  takeBack(bytes?: OwnBytes): void {
+    this.#isLent = false;
+    if (this.#dropped || !bytes) this.drop();
+    else this.bytes = asBuffer(bytes);
+  }
+
+  /** Harmless the second time. The room of what is lent is free when it comes back. */
   drop(): void {
     this.#dropped = true;
     this.bytes = undefined;
-    this.#shrink(0);
+    if (!this.#isLent) this.#shrink(0);
   }
 
   #shrink(room: number): void {

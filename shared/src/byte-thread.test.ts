@@ -1,0 +1,93 @@
+import { expect, test } from "vitest";
+import { ByteThread, type OwnBytes } from "./byte-thread.ts";
+
+interface Job {
+  readonly bytes: OwnBytes;
+  readonly what: string;
+  readonly gate?: Int32Array;
+  readonly odd?: unknown;
+}
+
+/** Answers with what it was asked; may be made to wait at a gate, to fail or to end. */
+const program = new URL(
+  `data:text/javascript,${encodeURIComponent(`
+  import { parentPort } from "node:worker_threads";
+  const asked = [];
+  parentPort.on("message", ({ bytes, what, gate }) => {
+    asked.push(what);
+    if (gate) Atomics.wait(gate, 0, 0);
+    if (what === "throw") throw new Error("thrown");
+    if (what === "exit") process.exit(0);
+    parentPort.postMessage({ bytes, asked }, [bytes.buffer]);
+  });
+`)}`,
+);
+
+function setUp() {
+  const thread = new ByteThread<Job, { readonly bytes: OwnBytes; readonly asked: string[] }>(program);
+  const gate = new Int32Array(new SharedArrayBuffer(4));
+  return {
+    gate,
+    open() {
+      Atomics.store(gate, 0, 1);
+      Atomics.notify(gate, 0);
+    },
+    run: async (what: string, more: Partial<Job> & { readonly signal?: AbortSignal } = {}) => {
+      const { signal = new AbortController().signal, ...rest } = more;
+      const { bytes, asked } = await thread.run({ bytes: new Uint8Array([1, 2]), what, ...rest }, signal);
+      return `${asked.join()} ${bytes.join()}`;
+    },
+    [Symbol.asyncDispose]: () => thread[Symbol.asyncDispose](),
+  };
+}
+
+const outcome = (run: Promise<string>) => run.catch((error: Error) => error.message);
+
+test("jobs are done one after the other, in one thread", async () => {
+  await using thread = setUp();
+  expect(await Promise.all(["a", "b", "c"].map((what) => thread.run(what)))).toEqual(["a 1,2", "a,b 1,2", "a,b,c 1,2"]);
+});
+
+test.each([
+  ["throw", "thrown"],
+  ["exit", "the thread ended"],
+])("a thread that ends (%s) fails the job that it was at; the others are done in a new one", async (what, message) => {
+  await using thread = setUp();
+  const runs = ["a", what, "b", "c"].map((each) => outcome(thread.run(each)));
+  expect(await Promise.all(runs)).toEqual(["a 1,2", message, "b 1,2", "b,c 1,2"]);
+});
+
+test("a job that cannot be handed over fails alone, first in line or behind others", async () => {
+  await using thread = setUp();
+  const odd = () => "no thread takes a function";
+  const runs = [thread.run("x", { odd }), thread.run("a"), thread.run("y", { odd }), thread.run("b")];
+  expect(await Promise.all(runs.map(outcome))).toEqual([
+    expect.stringContaining("could not be cloned"),
+    "a 1,2",
+    expect.stringContaining("could not be cloned"),
+    "a,b 1,2",
+  ]);
+});
+
+test("a job that is left leaves the line and is never begun; one that has begun is waited for", async () => {
+  await using thread = setUp();
+  const { gate } = thread;
+  const [begun, waiting] = [new AbortController(), new AbortController()];
+  const atWork = outcome(thread.run("a", { gate, signal: begun.signal }));
+  const left = outcome(thread.run("b", { signal: waiting.signal }));
+  const last = outcome(thread.run("c"));
+  begun.abort(new Error("gone"));
+  waiting.abort(new Error("gone"));
+  expect(await left).toBe("gone");
+  thread.open();
+  expect(await Promise.all([atWork, last])).toEqual(["a 1,2", "a,c 1,2"]);
+  expect(await outcome(thread.run("d", { signal: begun.signal }))).toBe("gone");
+});
+
+test("closed, it fails what it has and takes nothing more", async () => {
+  const thread = setUp();
+  const runs = ["a", "b"].map((what) => outcome(thread.run(what, { gate: thread.gate })));
+  await thread[Symbol.asyncDispose]();
+  expect(await Promise.all(runs)).toEqual(["closed", "closed"]);
+  expect(await outcome(thread.run("c"))).toBe("closed");
+});
