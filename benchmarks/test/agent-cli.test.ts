@@ -122,7 +122,7 @@ describe("weiche-agent", () => {
   });
 
   test("judges a configuration: warnings leave the exit code 0, mistakes make it 1, each has its line", async () => {
-    const engine = "{ model: m, dialect: vllm, command: [/nowhere/vllm, --port, '{port}'] }";
+    const engine = "{ model: m, dialect: vllm, command: [/nowhere/vllm, --host, 127.0.0.1, --port, '{port}'] }";
     writeFileSync(join(directory, "warned.yaml"), `node: n\nslots:\n  - name: a\n    engines:\n      - ${engine}\n`);
     expect(await command("check-config", "warned.yaml")).toMatchObject({
       code: 0,

@@ -77,6 +77,12 @@ describe("a mistake in agent.yaml has its line and what to do", () => {
       'slot "a", model "m": only dialect vllm can sleep',
     ],
     [
+      "an engine for everybody",
+      withLine(8, '        command: [vllm, serve, --host, 0.0.0.0, --port, "{port}"]'),
+      8,
+      'slot "a", model "m": the engine would be reached from elsewhere at 0.0.0.0: 127.0.0.1',
+    ],
+    [
       "a router without a port",
       withLine(1, "node: n\nrouters:\n  - r1:7443\n  - r2"),
       4,

@@ -3,6 +3,7 @@ import type { Finding } from "@weiche/shared/config-file.ts";
 import { asId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
 import { parseListen } from "@weiche/shared/listen.ts";
 import type { RawAgent, RawEngine } from "./config-schema.ts";
+import { commandMistakes } from "./engine-command-rules.ts";
 import { engineName } from "./engines/engine-name.ts";
 
 type Slot = RawAgent["slots"][number];
@@ -45,6 +46,7 @@ function* inEngine(engine: RawEngine): Iterable<Finding> {
   else if (launcher === "external" && !/^https?:$/.test(URL.parse(url!)?.protocol ?? ""))
     yield [["url"], `url "${url}" is not http://host:port`];
   if (engine.sleep && engine.dialect !== "vllm") yield [["sleep"], "only dialect vllm can sleep"];
+  yield* commandMistakes(engine);
 }
 
 function* doubles<T>(

@@ -117,7 +117,7 @@ function textOptions(): TextOptions {
 
 async function hostFacts(): Promise<HostFacts> {
   const gpus = await createGpuReader({ clock: systemClock }).readGpus();
-  return { exists: existsSync, gpus: gpus?.map(({ index }) => index) };
+  return { exists: existsSync, gpus };
 }
 
 function readText(file: string): string {

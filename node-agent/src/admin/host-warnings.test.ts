@@ -15,7 +15,7 @@ slots:
     engines:
       - model: m
         dialect: vllm
-        command: [/opt/vllm/bin/vllm, serve, --port, "{port}"]
+        command: [/opt/vllm/bin/vllm, serve, --host, 127.0.0.1, --port, "{port}"]
         directory: work
       - model: n
         dialect: vllm
@@ -24,12 +24,15 @@ slots:
         env: { A: "1" }
       - model: o
         dialect: vllm
-        command: [vllm, serve, --port, "{port}"]
+        command: [vllm, serve, --host, 127.0.0.1, --port, "{port}"]
 `;
 
 function warnings(given: string, there: readonly string[], gpus?: readonly number[]) {
   const { value } = checkAgentText(given);
-  const host = { exists: (path: string) => there.includes(path), gpus };
+  const host = {
+    exists: (path: string) => there.includes(path),
+    gpus: gpus?.map((index) => ({ index, memoryTotalBytes: 80e9 })),
+  };
   return locate(given, hostWarnings(value!, "/etc/weiche", host));
 }
 
@@ -62,4 +65,14 @@ test("a router beyond loopback without certificates is one too", () => {
     line: 2,
     message: "a router beyond loopback accepts only nodes with certificates: tls",
   });
+});
+
+test("engines that together need more than their GPU has are one too", () => {
+  const slot = (name: string, needs: string) =>
+    `  - name: ${name}\n    gpus: [0]\n    engines:\n      - { model: ${name}, dialect: openai, command: [e, "{port}"], memoryBytes: ${needs} }\n`;
+  const shared = (second: string) => `node: n\nslots:\n${slot("a", "50000000000")}${slot("b", second)}`;
+  expect(warnings(shared("30000000000"), all, [0])).toEqual([]);
+  expect(warnings(shared("40000000000"), all, [0])).toEqual([
+    { line: 8, message: "memoryBytes of GPU 0's slots: 90000000000, and it has 80000000000" },
+  ]);
 });

@@ -3,11 +3,13 @@ import { resolve } from "node:path";
 import type { Finding } from "@weiche/shared/config-file.ts";
 import { isLoopback, parseListen } from "@weiche/shared/listen.ts";
 import type { RawAgent, RawEngine } from "../config-schema.ts";
+import { commandWarnings } from "../engine-command-rules.ts";
+import type { GpuReading } from "../report/gpu.ts";
 
 export interface HostFacts {
   exists(path: string): boolean;
-  /** Indexes of its GPUs. Undefined: it measures none. */
-  readonly gpus: readonly number[] | undefined;
+  /** Undefined: it measures none. */
+  readonly gpus: readonly Pick<GpuReading, "index" | "memoryTotalBytes">[] | undefined;
 }
 
 /** Keys of an engine that mean something to one launcher only. */
@@ -26,12 +28,36 @@ export function* hostWarnings(config: RawAgent, baseDir: string, host: HostFacts
   }
   for (const [index, slot] of config.slots.entries()) {
     for (const [at, gpu] of (slot.gpus ?? []).entries()) {
-      if (!host.gpus?.includes(gpu)) yield [["slots", index, "gpus", at], missingGpu(gpu, host.gpus)];
+      const isThere = host.gpus?.some((one) => one.index === gpu);
+      if (!isThere)
+        yield [
+          ["slots", index, "gpus", at],
+          missingGpu(
+            gpu,
+            host.gpus?.map((one) => one.index),
+          ),
+        ];
     }
     for (const [at, engine] of slot.engines.entries()) {
       for (const [path, message] of ofEngine(engine, baseDir, host)) {
         yield [["slots", index, "engines", at, ...path], `model "${engine.model}": ${message}`];
       }
+    }
+  }
+  yield* crowdedGpus(config.slots, host.gpus ?? []);
+}
+
+/** Of each slot one engine is awake; slots that share a GPU share its memory. */
+function* crowdedGpus(slots: RawAgent["slots"], gpus: NonNullable<HostFacts["gpus"]>): Iterable<Finding> {
+  for (const { index: gpu, memoryTotalBytes } of gpus) {
+    let sum = 0;
+    for (const [index, slot] of slots.entries()) {
+      const at = slot.gpus?.indexOf(gpu) ?? -1;
+      if (at < 0) continue;
+      sum += Math.max(...slot.engines.map(({ memoryBytes = 0 }) => memoryBytes)) / slot.gpus!.length;
+      if (memoryTotalBytes === undefined || sum <= memoryTotalBytes) continue;
+      yield [["slots", index, "gpus", at], `memoryBytes of GPU ${gpu}'s slots: ${sum}, and it has ${memoryTotalBytes}`];
+      break;
     }
   }
 }
@@ -50,6 +76,7 @@ function* ofEngine(engine: RawEngine, baseDir: string, host: HostFacts): Iterabl
   for (const key of new Set(foreign)) {
     if (engine[key] !== undefined) yield [[key], `launcher ${launcher} makes no use of "${key}"`];
   }
+  yield* commandWarnings(engine);
   if (launcher !== "process") return;
   const directory = resolve(baseDir, engine.directory ?? ".");
   if (!host.exists(directory)) yield [["directory"], `the directory ${engine.directory} is not there`];

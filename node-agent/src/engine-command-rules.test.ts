@@ -1,0 +1,79 @@
+import { describe, expect, test } from "vitest";
+import type { RawEngine } from "./config-schema.ts";
+import { commandMistakes, commandWarnings } from "./engine-command-rules.ts";
+
+const port = ["--port", "{port}"];
+const vllm = (...flags: string[]): RawEngine => ({ model: "m", dialect: "vllm", command: ["vllm", "serve", ...flags] });
+const asleep: Partial<RawEngine> = { sleep: { level: 1 }, env: { VLLM_SERVER_DEV_MODE: "1" } };
+const mistakes = (engine: RawEngine) => [...commandMistakes(engine)].map(([, message]) => message);
+const warnings = (engine: RawEngine) => [...commandWarnings(engine)].map(([, message]) => message);
+
+describe("an engine that others could reach is a mistake", () => {
+  const tei: RawEngine = { model: "m", dialect: "openai", command: ["text-embeddings-router"] };
+  const cases: [name: string, engine: RawEngine][] = [
+    ["an address of its own", vllm("--host", "0.0.0.0", ...port)],
+    ["the same with a stroke of equality", vllm("--host=::", ...port)],
+    ["in a shell's line", { model: "m", dialect: "vllm", command: ["sh", "-c", "exec vllm serve --host 10.0.0.1"] }],
+    ["the host name of TEI", { ...tei, env: { HOSTNAME: "0.0.0.0" } }],
+    ["its flag", { ...tei, command: ["text-embeddings-router", "--hostname", "0.0.0.0"] }],
+  ];
+  test.each(cases)("%s", (_name, engine) => {
+    expect(mistakes(engine)).toEqual([expect.stringContaining("the engine would be reached from elsewhere")]);
+  });
+
+  test("and so is one elsewhere that sleeps", () => {
+    const engine: RawEngine = { model: "m", dialect: "vllm", launcher: "external", url: "http://10.0.0.1:8000" };
+    expect(mistakes(engine)).toEqual([]);
+    expect(mistakes({ ...engine, ...asleep })).toEqual([expect.stringContaining("only on loopback")]);
+    expect(mistakes({ ...engine, ...asleep, url: "http://[::1]:8000" })).toEqual([]);
+  });
+
+  test("one that says nothing is warned of, with the flag", () => {
+    expect(warnings(vllm(...port))).toEqual([expect.stringContaining("add --host 127.0.0.1")]);
+    expect(warnings(tei)).toEqual([expect.stringContaining("add --hostname 127.0.0.1")]);
+    const hidden: RawEngine = { model: "m", dialect: "vllm", launcher: "systemd", unit: "e@.service" };
+    expect(warnings(hidden)).toEqual(["not visible here: see that its vLLM has --host 127.0.0.1"]);
+    expect(warnings({ ...hidden, sleep: { level: 1 } })).toEqual([
+      "not visible here: see that its vLLM has --host 127.0.0.1 --enable-sleep-mode",
+      'sleep needs VLLM_SERVER_DEV_MODE: "1" in env',
+    ]);
+    expect(warnings(vllm("--config", "file.yaml"))).toEqual([expect.stringContaining("not visible")]);
+  });
+
+  test.each([["--host", "127.0.0.1"], ["--host=localhost"], ["--uds={socket}"]])("%s %s stays here", (...flags) => {
+    const engine = vllm(...flags.filter(Boolean));
+    expect([...mistakes(engine), ...warnings(engine)]).toEqual([]);
+  });
+});
+
+describe("a vLLM that sleeps", () => {
+  const host = ["--host", "127.0.0.1"];
+  test("has the flag and the development mode", () => {
+    expect(mistakes({ ...vllm(...host), sleep: { level: 1 } })).toEqual([
+      "sleep needs --enable-sleep-mode",
+      'sleep needs VLLM_SERVER_DEV_MODE: "1"',
+    ]);
+    expect(mistakes({ ...vllm(...host, "--enable-sleep-mode"), ...asleep })).toEqual([]);
+  });
+
+  test("frees nothing with expandable segments", () => {
+    const env = { VLLM_SERVER_DEV_MODE: "1", PYTORCH_CUDA_ALLOC_CONF: "expandable_segments:True" };
+    expect(mistakes({ ...vllm("--enable-sleep-mode"), ...asleep, env })).toEqual([
+      "with expandable_segments:True sleep frees no memory",
+    ]);
+  });
+});
+
+test("a llama-server that the agent could not use well is warned of", () => {
+  const engine = (...flags: string[]): RawEngine => ({
+    model: "m",
+    dialect: "llama-server",
+    command: ["/opt/llama-server", ...flags],
+  });
+  expect(warnings(engine())).toEqual([
+    "never ready without --alias m",
+    expect.stringContaining("without --metrics"),
+    expect.stringContaining("add --no-prefill-assistant"),
+  ]);
+  expect(warnings(engine("-a", "m", "--metrics", "--no-prefill-assistant"))).toEqual([]);
+});

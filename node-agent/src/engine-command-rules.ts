@@ -1,0 +1,103 @@
+/**
+ * What can be seen of an engine's command before it runs: whether it stays on loopback, can sleep, and says what the agent
+ * needs to know. Pure. A command that hides its engine (a script, a container, a unit, a file of options) is only warned of.
+ */
+import { basename } from "node:path";
+import type { Finding } from "@weiche/shared/config-file.ts";
+import { isLoopback } from "@weiche/shared/listen.ts";
+import type { RawEngine } from "./config-schema.ts";
+
+/** An engine that others can reach is a way around every key and limit, and vLLM's development mode runs code. */
+export function* commandMistakes(engine: RawEngine): Iterable<Finding> {
+  const command = new EngineCommand(engine);
+  for (const host of command.hosts()) {
+    if (!isOnlyHere(host)) yield [["command"], `the engine would be reached from elsewhere at ${host}: 127.0.0.1`];
+  }
+  const far = engine.launcher === "external" && !isOnlyHere(URL.parse(engine.url ?? "")?.hostname ?? "localhost");
+  if (!engine.sleep || engine.dialect !== "vllm") return;
+  if (far) yield [["url"], "an engine that sleeps has development endpoints that run code: only on loopback"];
+  if (command.hasExpandableSegments) yield [["env"], "with expandable_segments:True sleep frees no memory"];
+  if (command.runs !== "vllm") return;
+  if (!command.has("enable-sleep-mode")) yield [["command"], "sleep needs --enable-sleep-mode"];
+  if (!command.hasDevelopmentMode) yield [["env"], 'sleep needs VLLM_SERVER_DEV_MODE: "1"'];
+}
+
+export function* commandWarnings(engine: RawEngine): Iterable<Finding> {
+  const command = new EngineCommand(engine);
+  const isBound = command.has("uds") || command.hosts().length > 0;
+  const at: Finding[0] = [engine.launcher === "systemd" ? "unit" : "command"];
+  switch (command.runs) {
+    case "vllm":
+      if (!isBound) yield [at, "vLLM listens on all addresses: add --host 127.0.0.1, or --uds with {socket}"];
+      break;
+    case "text-embeddings-router":
+      if (!isBound) yield [at, "it listens on all addresses: add --hostname 127.0.0.1"];
+      break;
+    case "llama-server":
+      if (command.value("alias", "-a") !== engine.model) yield [at, `never ready without --alias ${engine.model}`];
+      if (!command.has("metrics")) yield [at, "without --metrics nothing is known of its load"];
+      if (!command.has("no-prefill-assistant"))
+        yield [at, "a last message of the assistant would be continued, not answered: add --no-prefill-assistant"];
+      break;
+    case undefined:
+      if (engine.dialect !== "vllm" || engine.launcher === "external") return;
+      yield [
+        at,
+        `not visible here: see that its vLLM has --host 127.0.0.1${engine.sleep ? " --enable-sleep-mode" : ""}`,
+      ];
+      if (engine.sleep && !command.hasDevelopmentMode) yield [at, 'sleep needs VLLM_SERVER_DEV_MODE: "1" in env'];
+  }
+}
+
+const programs = ["vllm", "llama-server", "text-embeddings-router"] as const;
+
+class EngineCommand {
+  /** The engine that the command is seen to run. Undefined: it cannot be seen. */
+  readonly runs: (typeof programs)[number] | undefined;
+  readonly #words: readonly string[];
+  readonly #env: Readonly<Record<string, string>>;
+
+  constructor({ command = [], env = {} }: RawEngine) {
+    // A shell's line counts like words of their own.
+    this.#words = command.flatMap((part) => part.split(/\s+/)).map((word) => word.replace(/^["']|["']$/g, ""));
+    this.#env = env;
+    const isPython = this.#words.some((word) => word.startsWith("vllm.entrypoints."));
+    const seen = isPython ? "vllm" : programs.find((name) => this.#words.some((word) => basename(word) === name));
+    this.runs = this.has("config") ? undefined : seen;
+  }
+
+  has(flag: string): boolean {
+    return this.#words.some((word) => nameOf(word) === `--${flag}`);
+  }
+
+  value(flag: string, short = ""): string | undefined {
+    const at = this.#words.findIndex((word) => nameOf(word) === `--${flag}` || word === short);
+    const word = this.#words[at];
+    return word?.includes("=") ? word.slice(word.indexOf("=") + 1) : this.#words[at + 1];
+  }
+
+  /** Where it is told to listen. What a shell fills in is not seen. */
+  hosts(): string[] {
+    const told = ["host", "hostname"].map((flag) => (this.has(flag) ? this.value(flag) : undefined));
+    if (this.runs === "text-embeddings-router") told.push(this.#env["HOSTNAME"]);
+    return told.filter((host) => host !== undefined).filter((host) => !host.startsWith("$"));
+  }
+
+  get hasDevelopmentMode(): boolean {
+    return this.#env["VLLM_SERVER_DEV_MODE"] === "1" || this.#words.includes("VLLM_SERVER_DEV_MODE=1");
+  }
+
+  get hasExpandableSegments(): boolean {
+    return [...Object.values(this.#env), ...this.#words].some((text) => /expandable_segments:true/i.test(text));
+  }
+}
+
+/** vLLM takes an option's name with either stroke. */
+function nameOf(word: string): string {
+  return word.split("=", 1)[0]!.replaceAll("_", "-");
+}
+
+/** Also a Unix socket, as llama-server takes one. */
+function isOnlyHere(host: string): boolean {
+  return isLoopback(host.replace(/^\[|\]$/g, "")) || host === "{socket}" || host.endsWith(".sock");
+}
