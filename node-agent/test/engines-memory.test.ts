@@ -89,6 +89,35 @@ test("memory that comes back late delays the end of a retirement, and so the nex
   expect(told("memoryLate")).toBe(false);
 });
 
+test("after a crash the next engine waits for the memory, also where nobody knows its pids", async () => {
+  const { engines } = open(faultEngine(modelA), faultEngine(modelB));
+  await engines.activate(modelA, never, quiet);
+  await setSeen(70_000);
+  kill(await endpointPid(host, modelA), "SIGKILL");
+  await until("its exit is noticed", () => told("engineStopped"));
+  const next = watch(engines.retire(modelA, quiet).then(() => engines.activate(modelB, never, quiet)));
+  await gpu.set(30_000);
+  await gpu.set(20_000);
+  expect([next.ended, await host.handles.read()]).toEqual([false, []]);
+  await gpu.set(1_000);
+  expect(await next.outcome).toBe("done");
+  expect(told("memoryLate")).toBe(false);
+});
+
+test("after a start that failed the next one waits for the memory, too", async () => {
+  const { engines } = open(faultEngine(modelA, ["--never-ready"]), faultEngine(modelB));
+  const patience = new AbortController();
+  const failed = watch(engines.activate(modelA, patience.signal, quiet));
+  await until("it runs", async () => (await host.handles.read()).length === 1);
+  await setSeen(70_000);
+  patience.abort(new Error("too long"));
+  await until("it is stopped", () => told("engineStopped"));
+  const next = watch(engines.activate(modelB, never, quiet));
+  expect([failed.ended, next.ended, await host.handles.read()]).toEqual([false, false, []]);
+  await gpu.set(1_000);
+  expect([await failed.outcome, await next.outcome]).toEqual([expect.stringContaining("too long"), "done"]);
+});
+
 test("memory that never comes back is told and does not hold the slot for ever", async () => {
   const { engines } = open(faultEngine(modelA));
   await engines.activate(modelA, never, quiet);

@@ -9,16 +9,8 @@
  */
 import { assert } from "@weiche/shared/assert.ts";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
-import { EngineStartError } from "./engine.ts";
-import type {
-  EngineEndpoint,
-  EngineHandle,
-  EngineSpec,
-  ExitReport,
-  Sleeper,
-  SlotEngines,
-  SwitchPhase,
-} from "./engine.ts";
+import { EngineStartError, type Sleeper, type SlotEngines, type SwitchPhase } from "./engine.ts";
+import type { EngineEndpoint, EngineHandle, EngineSpec, ExitReport } from "./engine.ts";
 import { recoverEngines } from "./engine-recovery.ts";
 import { RunningEngine, type EngineHost, type EngineState } from "./running-engine.ts";
 import type { SlotEngineEvents } from "./slot-engine-events.ts";
@@ -115,7 +107,7 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     try {
       if (wasAsleep) {
         onPhase("start");
-        engine.freeWithout = await this.#freeWithout(engine.spec, engine.keptBytes);
+        engine.freeWithout = await this.#options.memory.freeWithout(engine.spec, engine.keptBytes);
         await engine.wake(signal);
       }
       onPhase("probe");
@@ -124,7 +116,7 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
       return true;
     } catch (error) {
       this.#surprised(engine, wasAsleep ? "wake" : "probe", error);
-      await this.#stop(engine);
+      await this.#clearAway(engine);
       signal.throwIfAborted();
       return false;
     }
@@ -146,10 +138,10 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
   }
 
   async #startOnce(spec: EngineSpec, signal: AbortSignal, onPhase: OnPhase): Promise<EngineEndpoint> {
-    const { host, slot } = this.#options;
+    const { host, memory, slot } = this.#options;
     const isThere = spec.launcher.kind === "external";
     onPhase("start");
-    const freeWithout = await this.#freeWithout(spec);
+    const freeWithout = await memory.freeWithout(spec);
     const engine = this.#watch(spec, await host.launchers[spec.launcher.kind].start(spec, slot), freeWithout);
     try {
       await engine.remember(false);
@@ -160,29 +152,21 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     } catch (error) {
       const said = error instanceof EngineStartError ? error.lastLines : await engine.lastLines();
       if (said.length > 0) this.#options.events.engineSaid(slot, spec.model, said);
-      await this.#stop(engine).catch(() => {});
+      await this.#clearAway(engine).catch(() => {});
       throw new EngineStartError(messageOf(error), said, { cause: error });
     }
   }
 
-  /** What somebody else runs may hold its memory already: that is not known. */
-  async #freeWithout({ launcher }: EngineSpec, keptBytes = 0): Promise<number | undefined> {
-    const free = launcher.kind === "external" ? undefined : await this.#options.memory.freeBytes(freeBeforeAgeMsMax);
-    return free === undefined ? undefined : free + keptBytes;
-  }
-
   async #retire(engine: RunningEngine, onPhase: OnPhase, forGood = false): Promise<void> {
     const { memory } = this.#options;
-    const { model, launcher } = engine.spec;
+    const { model } = engine.spec;
     const [wasAwake, awakeForMs] = [engine.state === "awake", engine.inStateMs];
     engine.enter("changing");
     onPhase("stop");
     const before = await memory.beforeLeaving(() => engine.processes(), awakeForMs, engine.freeWithout);
     if (wasAwake && before) engine.used(memory.learn(model, before.heldBytes));
     if (wasAwake && engine.canSleep && !forGood && (await this.#fallAsleep(engine, before, onPhase))) return;
-    await this.#stop(engine);
-    onPhase("memory");
-    if (launcher.kind !== "external") await memory.hasReturned(model, before);
+    await this.#clearAway(engine, onPhase, before);
   }
 
   /** Resolves with whether it sleeps, its memory seen to be free. */
@@ -237,6 +221,8 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     try {
       await engine.wakeIfAsleep(neverAborts);
       await engine.answer(neverAborts);
+      const before = await this.#options.memory.beforeLeaving(() => engine.processes(), 0, undefined);
+      if (before) engine.freeWithout = before.freeBytes + before.heldBytes;
       this.#ready(engine, "adopted");
       return true;
     } catch (error) {
@@ -274,11 +260,12 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     return engine;
   }
 
-  /** What is left of its group goes before the slot starts anything else. */
+  /** What is left of its group goes, and its memory comes back, before the slot starts anything else. */
   #exited(engine: RunningEngine, was: EngineState, report: ExitReport): void {
     if (was === "asleep") this.#options.events.sleeperExited(this.#options.slot, engine.spec.model, report);
     void this.#inTurn(async () => {
-      if (this.#engines.get(engine.spec.model) === engine) await this.#stop(engine).catch(() => {});
+      if (this.#engines.get(engine.spec.model) !== engine) return;
+      await (was === "asleep" ? this.#stop(engine) : this.#clearAway(engine)).catch(() => {});
     });
     if (was === "awake" && !this.#unwanted.has(engine)) this.#onExit(engine.spec.model, report);
   }
@@ -287,6 +274,15 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     this.#options.events.engineReady(this.#options.slot, engine.spec.model, how, engine.inStateMs);
     engine.enter("awake");
     this.#unwanted.delete(engine);
+  }
+
+  /** Stops an engine, maybe one that is gone already, and awaits its memory. Called while no other of the slot is awake. */
+  async #clearAway(engine: RunningEngine, onPhase: OnPhase = () => {}, known?: MemoryBefore): Promise<void> {
+    const { memory } = this.#options;
+    const before = known ?? (await memory.beforeLeaving(() => engine.processes(), 0, engine.freeWithout));
+    await this.#stop(engine);
+    onPhase("memory");
+    if (engine.spec.launcher.kind !== "external") await memory.hasReturned(engine.spec.model, before);
   }
 
   async #stop(engine: RunningEngine): Promise<void> {
@@ -311,7 +307,6 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
   }
 }
 
-const freeBeforeAgeMsMax = 10_000;
 const neverAborts = new AbortController().signal;
 
 function messageOf(error: unknown): string {

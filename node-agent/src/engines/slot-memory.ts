@@ -74,6 +74,12 @@ export class SlotMemory {
     return sumOf(await this.#gpus(ageMsMax), (gpu) => gpu.memoryFreeBytes);
   }
 
+  /** Free if an engine that is about to start were not there. What somebody else runs may hold its memory already. */
+  async freeWithout({ launcher }: EngineSpec, keptBytes = 0): Promise<number | undefined> {
+    const free = launcher.kind === "external" ? undefined : await this.freeBytes(steadyMs);
+    return free === undefined ? undefined : free + keptBytes;
+  }
+
   /** An engine of the model was seen to hold so much while it was awake. */
   learn(model: ModelId, heldBytes: number): number {
     this.#usedBytes.set(model, heldBytes);
