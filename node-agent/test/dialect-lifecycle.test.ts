@@ -90,7 +90,22 @@ const unready: [name: string, pages: Pages, reason: string][] = [
   ["bad health", { ...ready, "/health": [503] }, "/health answers 503"],
   ["another model", { ...ready, "/v1/models": [200, { data: [{ id: "other" }] }] }, "does not name m"],
   ["no token", { ...ready, "/v1/completions": [200, { choices: [] }] }, "no token (200) and no embedding (404)"],
+  ...[{ text: "", finish_reason: "abort" }, { text: "x", finish_reason: "error" }, { text: "" }, "x"].map(
+    (choice): [string, Pages, string] => [
+      `the choice ${JSON.stringify(choice)}`,
+      { ...ready, "/v1/completions": [200, { choices: [choice], usage: { completion_tokens: 0 } }] },
+      "no token (200) and no embedding (404)",
+    ],
+  ),
 ];
+test.each([
+  { choices: [{ text: "", finish_reason: "length" }] },
+  { choices: [{ text: "", finish_reason: "stop" }], usage: { completion_tokens: 1 } },
+  { choices: [{ text: "", finish_reason: null }], usage: { completion_tokens: 1 } },
+  { choices: [{ text: "x" }] },
+])("%j is a token", async (answer) => {
+  for (const name of names) await prove(name, { ...ready, "/v1/completions": [200, answer] });
+});
 test.each(unready)("%s is not ready, in any dialect", async (_name, pages, reason) => {
   for (const name of names) await expect(prove(name, pages)).rejects.toThrow(reason);
 });
@@ -131,7 +146,9 @@ test("vLLM wakes from either level, and says so", async () => {
   const awake: Pages = { "/wake_up": [200], "/is_sleeping": [200, { is_sleeping: false }] };
   const light = await engine(awake);
   await dialects.vllm.wake!(light.endpoint, 1, never);
-  expect(light.asked).toEqual(["POST /wake_up", "GET /is_sleeping"]);
+  expect(light.asked).toEqual(["POST /wake_up", "POST /reset_prefix_cache", "GET /is_sleeping"]);
+  const broken = await engine({ ...awake, "/reset_prefix_cache": [500] });
+  await expect(dialects.vllm.wake!(broken.endpoint, 1, never)).rejects.toThrow("/reset_prefix_cache answers 500");
   const deep = await engine({
     ...awake,
     ...{ "/wake_up?tags=weights": [200], "/collective_rpc": [200, { results: [null] }] },

@@ -35,10 +35,19 @@ async function ask(endpoint: EngineEndpoint, { method, path, body }: Ask, signal
   }
 }
 
+export class EngineAnswerError extends Error {
+  readonly status: number;
+
+  constructor(path: string, status: number) {
+    super(`${path} answers ${status}`);
+    this.status = status;
+  }
+}
+
 /** The JSON of an answer with status 200, undefined if it has none. Any other status is thrown; its text is not. */
 export async function askEngine(endpoint: EngineEndpoint, request: Ask, signal: AbortSignal): Promise<unknown> {
   const { status, text } = await ask(endpoint, request, signal);
-  if (status !== 200) throw new Error(`${request.path} answers ${status}`);
+  if (status !== 200) throw new EngineAnswerError(request.path, status);
   return text === "" ? undefined : JSON.parse(text);
 }
 
@@ -104,17 +113,25 @@ function parsed(text: string): Json {
 async function proveOutput(endpoint: EngineEndpoint, model: ModelId, signal: AbortSignal): Promise<void> {
   const token = { model, prompt: "1", max_tokens: 1, temperature: 0 };
   const generated = await ask(endpoint, { method: "POST", path: "/v1/completions", body: token }, signal);
-  if (hasItems(generated, "choices")) return;
+  if (generated.status === 200 && hasToken(parsed(generated.text))) return;
   const text = { model, input: "1" };
   const embedded = await ask(endpoint, { method: "POST", path: "/v1/embeddings", body: text }, signal);
-  if (hasItems(embedded, "data")) return;
+  if (embedded.status === 200 && hasVector(parsed(embedded.text))) return;
   throw new Error(`no token (${generated.status}) and no embedding (${embedded.status})`);
 }
 
-function hasItems({ status, text }: Answer, list: string): boolean {
-  if (status !== 200) return false;
-  const items = parsed(text)[list];
-  return Array.isArray(items) && items.length > 0;
+/** An engine that is about to sleep or broken answers well, too, with nothing in it and an end of its own. */
+function hasToken({ choices, usage }: Json): boolean {
+  const choice: unknown = Array.isArray(choices) ? choices[0] : undefined;
+  if (!isObject(choice)) return false;
+  const { text, finish_reason: end } = choice;
+  if (end !== undefined && end !== null && end !== "length" && end !== "stop") return false;
+  const count = isObject(usage) ? usage["completion_tokens"] : undefined;
+  return (typeof text === "string" && text !== "") || isLength(count) || typeof end === "string";
+}
+
+function hasVector({ data }: Json): boolean {
+  return Array.isArray(data) && data.length > 0;
 }
 
 /** Names drift between engines and versions: the first that is there counts, a missing one is not known. */

@@ -4,7 +4,7 @@ import { readConventionChunk } from "./chunk.ts";
 import { chatBody, completionBody, embeddingBody } from "./convention-body.ts";
 import type { CountRequest, Dialect, GenerationRequest } from "./dialect.ts";
 import { isObject } from "./json.ts";
-import { askEngine, proveReady, readMetrics, requireHealth } from "./lifecycle.ts";
+import { EngineAnswerError, askEngine, proveReady, readMetrics, requireHealth } from "./lifecycle.ts";
 import { readConventionRefusal } from "./refusal.ts";
 
 export const vllm: Dialect = {
@@ -52,13 +52,18 @@ async function wake(endpoint: EngineEndpoint, level: 1 | 2, signal: AbortSignal)
   if (level === 1) {
     await post("/wake_up");
   } else {
-    // The weights were thrown away: room for them, then the weights, then the room for the cache, which is stale.
+    // The weights were thrown away: room for them, then the weights, then the room for the cache.
     await post("/wake_up?tags=weights");
     await post("/collective_rpc", { method: "reload_weights" });
     await post("/wake_up?tags=kv_cache");
-    await post("/reset_prefix_cache");
   }
+  // The cache is stale, and not every version forgets it by itself.
+  await post("/reset_prefix_cache").catch(passOverMissing);
   await requireSleeping(endpoint, false, signal);
+}
+
+function passOverMissing(error: unknown): void {
+  if (!(error instanceof EngineAnswerError && error.status === 404)) throw error;
 }
 
 async function isSleeping(endpoint: EngineEndpoint, signal: AbortSignal): Promise<boolean> {
