@@ -20,6 +20,7 @@ export async function runProgram(
   process.once("disconnect", ask);
   try {
     await main(stop.promise, service);
+    await service.heard();
     process.exit(0);
   } catch (error) {
     if (error instanceof StartError) console.error(`${name}: ${error.message}`);

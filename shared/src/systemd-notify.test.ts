@@ -55,14 +55,26 @@ describe("the service manager", () => {
     service.ready("r");
     await clock.advanceAsync(14_999);
     expect(await said(1)).toEqual(["READY=1|STATUS=r|"]);
+    await service.heard();
     await clock.advanceAsync(1);
     expect(await said(2)).toEqual(["READY=1|STATUS=r|", "WATCHDOG=1|"]);
+    await service.heard();
     await clock.advanceAsync(15_000);
     expect(await said(3)).toEqual(["READY=1|STATUS=r|", "WATCHDOG=1|", "WATCHDOG=1|"]);
     service[Symbol.dispose]();
     await clock.advanceAsync(60_000);
     service.stopping("s");
     expect(await said(4)).toEqual(["READY=1|STATUS=r|", "WATCHDOG=1|", "WATCHDOG=1|", "STOPPING=1|STATUS=s|"]);
+  });
+
+  test("is not fed again before it has taken what it was given: its end is not kept waiting", async () => {
+    const service = openServiceManager(environment({ WATCHDOG_USEC: "30000000" }), pid, clock);
+    service.ready("r");
+    clock.advance(60_000);
+    service.stopping("s");
+    await service.heard();
+    expect(await said(2)).toEqual(["READY=1|STATUS=r|", "STOPPING=1|STATUS=s|"]);
+    service[Symbol.dispose]();
   });
 
   test("is not fed for another process, or where it asked for no watchdog", async () => {
