@@ -264,6 +264,28 @@ describe("the own password", () => {
     for (let n = 0; n < 8; n++) await change("wrong wrong wrong");
     expect((await change(next)).kind).toBe("throttled");
   });
+
+  test.each([
+    [
+      "a link set another one",
+      async () => {
+        const { resetUrl } = await createIdentity(contextWithoutMail()).passwords.makeResetLink(owner);
+        await rig.identity.passwords.reset(tokenOf(resetUrl), "a third good password", elsewhere.source);
+      },
+      "a third good password",
+    ],
+    ["the session was ended", () => rig.identity.sessions.endAll(owner), password],
+  ])("stays as it is when meanwhile %s", async (_what, meanwhile, after) => {
+    const { session } = await rig.identity.sessions.start(owner, here);
+    const { hashing } = rig.context;
+    const hash = (text: string) => Promise.resolve(text === next && meanwhile()).then(() => hashing.hash(text));
+    const slow = createIdentity({ ...rig.context, hashing: { ...hashing, hash } });
+    const claim = { email: address("ada"), password };
+    const outcome = await slow.passwords.change(claim, next, { source: here.source, sessionId: session.id });
+    expect(outcome.kind).toBe("wrong");
+    expect((await signIn("ada", next)).kind).toBe("wrong");
+    expect((await signIn("ada", after)).kind).toBe("signed-in");
+  });
 });
 
 describe("registration", () => {

@@ -10,7 +10,7 @@ import { resetLetter } from "../mail/letters.ts";
 import { asThemselves, type IdentityContext } from "./identity-context.ts";
 import { lockManagedUser } from "./managed-user.ts";
 import { goodPassword } from "./password-rules.ts";
-import { prove, type Claim, type Unproven } from "./proof.ts";
+import { prove, type Claim, type Proven, type Unproven } from "./proof.ts";
 import { hashToken, linkTo, makeToken } from "./secret-token.ts";
 import type { Language } from "./session.ts";
 import { endSessions } from "./sessions.ts";
@@ -51,10 +51,17 @@ export function createPasswords(context: IdentityContext): Passwords {
       if (proof.kind !== "proven") return proof;
       const { userId } = proof;
       const hashed = await hashing.hash(password);
-      await audited(context, { action: "user.change-password", on: { kind: "user", id: userId } }, (transaction) =>
-        setPassword(transaction, userId, hashed, clock.now(), sessionId),
-      );
-      return { kind: "changed" };
+      const deed = { action: "user.change-password", on: { kind: "user", id: userId } } as const;
+      try {
+        await audited(context, deed, async (transaction) => {
+          await requireStillProven(transaction, proof, sessionId);
+          await setPassword(transaction, userId, hashed, clock.now(), sessionId);
+        });
+        return { kind: "changed" };
+      } catch (error) {
+        if (error instanceof ProofIsOver) return { kind: "wrong" };
+        throw error;
+      }
     },
 
     async requestReset(email, source) {
@@ -109,6 +116,16 @@ export function createPasswords(context: IdentityContext): Passwords {
       await throttle.recognise(source, user.email);
     },
   };
+}
+
+class ProofIsOver extends Error {}
+
+/** Meanwhile a link may have set another password, or somebody have ended the session: that counts, not what was proven. */
+async function requireStillProven(transaction: Transaction<Schema>, { userId, stored }: Proven, sessionId: string) {
+  const credentials = transaction.selectFrom("credentials").select("userId").where("userId", "=", userId);
+  const isSame = await credentials.where("password", "=", stored).forUpdate().executeTakeFirst();
+  const session = transaction.selectFrom("sessions").select("id").where("id", "=", sessionId);
+  if (!isSame || !(await session.executeTakeFirst())) throw new ProofIsOver();
 }
 
 /** Only who has joined: an invitation that was withdrawn is no way in. */
