@@ -110,7 +110,12 @@ export function createApiServer(deps: ApiServerDeps): ApiServer {
   }
   const { server } = app;
   server.on("connection", (socket: Socket) => connections.addSocket(socket));
-  server.on("connect", (_request: IncomingMessage, socket: Duplex) => answerRaw(socket, "unsupported", uuidv7(clock)));
+  server.on("connect", (request: IncomingMessage, socket: Duplex) => {
+    const isAdmitted = ipLimit.admit(addressOf(request));
+    // Behind another request, the page would be taken for the answer to that one.
+    if (!connections.mayAnswerRaw(socket)) return socket.destroy();
+    answerRaw(socket, isAdmitted ? "unsupported" : "limited", uuidv7(clock));
+  });
 
   /** The one way in and out of every route. */
   function serve(endpoint: Endpoint, handler: Handler) {

@@ -86,6 +86,25 @@ test("an address has a burst of 20, then gets a page with 503, on every path and
   }
 });
 
+const tunnel = "CONNECT example.test:443 HTTP/1.1\r\nhost: example.test\r\n\r\n";
+
+test("a tunnel is refused with a page, and counts against the address's limit", async () => {
+  await using api = await startApi({ limits: { perIpPerSecond: 0.001, perIpBurst: 1 } });
+  expect(await new RawClient(api.port).send(tunnel).all()).toMatch(/^HTTP\/1.1 403 .*text\/html/s);
+  expect(await new RawClient(api.port).send(tunnel).all()).toMatch(/^HTTP\/1.1 503 .*retry-after: 1\r\n/s);
+  expect((await api.get("/v1/models")).status).toBe(503);
+});
+
+test("behind a request that runs, the refusal of a tunnel is not taken for the answer to that one", async () => {
+  await using api = await startApi();
+  api.nodes.script = () => ({ held: never });
+  const client = new RawClient(api.port).send(request);
+  await until(() => api.nodes.open === 1);
+  expect(await client.send(tunnel).all()).toBe("");
+  await until(() => api.finished.length === 1);
+  expect(api.finished[0]!.outcome).toBe("client-gone");
+});
+
 test("behind a trusted proxy each client is counted alone, and nobody else chooses an address", async () => {
   const limits = { perIpPerSecond: 0.001, perIpBurst: 2 };
   const ask = async (trustedProxies: string[], addresses: string[]) => {

@@ -22,6 +22,11 @@ const answers = {
       },
     }),
   },
+  limited: {
+    head: "503 Service Temporarily Unavailable\r\nretry-after: 1",
+    type: "text/html; charset=utf-8",
+    body: htmlPage(503),
+  },
   unsupported: { head: "403 Forbidden", type: "text/html; charset=utf-8", body: htmlPage(403) },
 } as const;
 
