@@ -64,10 +64,19 @@ test("an engine is ready when health is good, it names the model, and it made a 
   }
 });
 
+test("llama-server says how many requests it runs at once", async () => {
+  const { endpoint } = await engine({
+    ...ready,
+    "/v1/models": [200, { data: [{ id: "m" }] }],
+    "/props": [200, { total_slots: 4 }],
+  });
+  expect(await dialects["llama-server"].readiness(endpoint, model, never)).toEqual({ parallelMax: 4 });
+});
+
 test.each<[DialectName, Pages, number | undefined]>([
   ["vllm", ready, 100],
   ["openai", ready, 100],
-  ["llama-server", { "/props": [200, { default_generation_settings: { n_ctx: 512 }, total_slots: 4 }] }, 512],
+  ["llama-server", { "/props": [200, { default_generation_settings: { n_ctx: 512 } }] }, 512],
   ["openai", { "/info": [200, { max_input_length: 384 }] }, 384],
   ["vllm", {}, undefined],
   ["llama-server", {}, undefined],

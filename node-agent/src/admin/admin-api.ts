@@ -21,7 +21,7 @@ interface Answer {
 export async function openAdminApi(socketPath: string, control: AgentControl): Promise<AsyncDisposable> {
   const server = createServer((request, response) => {
     void answer(request, control)
-      .catch((): Answer => ({ status: 400, body: { error: "the request was not understood" } }))
+      .catch((): Answer => ({ status: 500, body: { error: "the agent failed at this" } }))
       .then(({ status, body }) =>
         response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body)),
       );
@@ -37,16 +37,26 @@ async function answer(request: IncomingMessage, control: AgentControl): Promise<
     case "GET /status":
       return { status: 200, body: await control.status() };
     case "POST /prewarm": {
-      const { model } = (await json(request)) as { model: string };
+      const { model } = await bodyOf(request);
+      if (typeof model !== "string") return notUnderstood;
       if (control.prewarm(asId<ModelId>(model))) return { status: 200, body: { model, prewarm: true } };
       return { status: 404, body: { error: `no slot of this node serves ${JSON.stringify(model)}` } };
     }
     case "POST /maintenance": {
-      const { on } = (await json(request)) as { on: boolean };
+      const { on } = await bodyOf(request);
+      if (typeof on !== "boolean") return notUnderstood;
       control.setMaintenance(on);
       return { status: 200, body: { maintenance: on } };
     }
     default:
       return { status: 404, body: { error: "there is no such command" } };
   }
+}
+
+const notUnderstood: Answer = { status: 400, body: { error: "the request was not understood" } };
+
+/** Empty if it is no JSON object. */
+async function bodyOf(request: IncomingMessage): Promise<Readonly<Record<string, unknown>>> {
+  const body: unknown = await json(request).catch(() => undefined);
+  return typeof body === "object" && body !== null ? (body as Record<string, unknown>) : {};
 }

@@ -25,7 +25,7 @@ export interface DialectLifecycle {
 export type DialectLifecycles = Readonly<Record<DialectName, DialectLifecycle>>;
 
 /** What a ready engine says of itself. What it does not say is absent. */
-export type EngineFacts = Pick<EngineEndpoint, "windowTokens">;
+export type EngineFacts = Pick<EngineEndpoint, "windowTokens" | "parallelMax">;
 
 export interface EngineMetrics {
   readonly running?: number;

@@ -35,6 +35,8 @@ export interface EngineEndpoint {
   readonly socketPath?: string;
   /** How many tokens a request may have, as the engine said when it was proven. Absent: it was not, or did not say. */
   readonly windowTokens?: number;
+  /** How many requests it runs at once, likewise. Absent: it did not say. */
+  readonly parallelMax?: number;
 }
 
 /** What is stored on disk to find an engine again after the agent was restarted. */

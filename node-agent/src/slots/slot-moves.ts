@@ -1,5 +1,6 @@
 /** The moves that a slot's transition is made of: each takes a slot, says what it asks for, and returns the next slot. */
 import type { ModelId } from "@weiche/shared/ids.ts";
+import { placesOf } from "./slot-state.ts";
 import type { Awake, RefusalKind, Slot, SlotEffect, SlotState, Waiter } from "./slot-state.ts";
 
 /** What a client is told to wait while no switch to the model has been measured. */
@@ -106,7 +107,7 @@ export function admit(
   nowMs: number,
   effects: SlotEffect[],
 ): Slot {
-  const places = placesLeft(slot, engine.model);
+  const places = placesLeft(slot, engine);
   const admitted = waiters.filter((waiter) => waiter.model === engine.model).slice(0, Math.max(0, places));
   if (admitted.length === 0) return slot;
   const running = new Map(slot.running);
@@ -149,8 +150,8 @@ export function waitersFor(slot: Slot, model: ModelId): readonly Waiter[] {
   return slot.waiters.filter((waiter) => waiter.model === model);
 }
 
-export function placesLeft(slot: Slot, model: ModelId): number {
-  return slot.maxConcurrent.get(model)! - slot.running.size;
+export function placesLeft(slot: Slot, engine: Awake): number {
+  return placesOf(slot, engine) - slot.running.size;
 }
 
 export function backoffLeftMs(slot: Slot, model: ModelId, nowMs: number): number {

@@ -24,10 +24,36 @@ describe("a slot", () => {
     const early = node.request(a);
     node.engine.adoption!.reject(new Error("no"));
     expect(await refusal(early)).toBe("model_unavailable 2");
+    await ready;
+    expect(node.slots.views()[0]!.kind, "the node goes on without it").toBe("failed");
     await node.clock.advanceAsync(2_000);
     node.engine.adoption!.resolve(undefined);
-    await ready;
+    await settle();
     expect(node.slots.views()[0]!.kind).toBe("empty");
+  });
+
+  test("does not keep the others waiting while nobody knows what an earlier agent left in it", async () => {
+    const node = new Node({ s: [a], t: [b] });
+    const ready = node.slots.readopt();
+    node.engines.get("t")!.adoption!.resolve(undefined);
+    await node.clock.advanceAsync(20_000);
+    await ready;
+    expect(node.slots.views().map(({ kind }) => kind)).toEqual(["failed", "empty"]);
+    expect((await node.activated(b, "t")).slot).toBe("t");
+    expect(await refusal(node.request(a))).toMatch(/^model_unavailable/);
+  });
+
+  test("gives an engine no more than it says it runs, whatever is configured", async () => {
+    const node = new Node();
+    await node.begin();
+    const first = node.request(a);
+    const second = node.request(a);
+    node.engine.activation!.resolve({ ...endpoint, parallelMax: 1 });
+    (await first).release();
+    const admission = await second;
+    expect(node.slots.views()[0]).toMatchObject({ running: 1, maxConcurrent: 1 });
+    expect(await refusal(node.request(a))).toBe("overloaded 1");
+    admission.release();
   });
 
   test("gives an admission with slot, engine, endpoint and the time it took", async () => {

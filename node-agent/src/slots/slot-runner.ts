@@ -108,7 +108,7 @@ export class SlotRunner {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Asks the engines what an earlier agent left. Requests wait until it is known, and so does the promise. */
+  /** Asks the engines what an earlier agent left. Requests wait until that is known or has failed; so does the promise. */
   readopt(): Promise<void> {
     this.#dispatch({ kind: "readopt" });
     return this.#adopted.promise;
@@ -175,6 +175,7 @@ export class SlotRunner {
     this.#slot = after;
     const engine = awakeEngine(after.state);
     if (engine && engine.epoch !== awakeEngine(before.state)?.epoch) this.#lost = new AbortController();
+    if (after.state.kind !== "adopting") this.#adopted.resolve();
     const switched = this.#meter.moved(before.state, after.state, nowMs);
     if (switched) this.#parts.events.switched(this.name, switched);
     for (const effect of effects) this.#perform(effect);
@@ -251,7 +252,6 @@ export class SlotRunner {
       (found) => {
         this.#parts.events.readopted(this.name, found?.model);
         this.#dispatch({ kind: "adopted", epoch, ...(found ? { found } : {}) });
-        this.#adopted.resolve();
       },
       (error: unknown) => {
         this.#parts.events.readoptFailed(this.name, describeError(error).error);

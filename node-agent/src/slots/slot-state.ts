@@ -154,6 +154,11 @@ export function awakeEngine(state: SlotState): Awake | undefined {
   return state.kind === "active" || state.kind === "draining" ? state.engine : undefined;
 }
 
+/** Most requests that the engine is given at once: as configured, and no more than it says it runs. */
+export function placesOf({ maxConcurrent }: Slot, { model, endpoint }: Awake): number {
+  return Math.min(maxConcurrent.get(model)!, endpoint.parallelMax ?? Infinity);
+}
+
 /** Number of the engine operation that the state is about. */
 export function currentEpoch(state: SlotState): number | undefined {
   return "epoch" in state ? state.epoch : awakeEngine(state)?.epoch;

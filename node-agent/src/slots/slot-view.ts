@@ -2,7 +2,7 @@
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import { unreachable } from "@weiche/shared/assert.ts";
 import type { EngineEndpoint, EngineSpec, Sleeper, SwitchPhase } from "../engines/engine.ts";
-import { awakeEngine, type Slot, type SlotState } from "./slot-state.ts";
+import { awakeEngine, placesOf, type Slot, type SlotState } from "./slot-state.ts";
 
 export type SlotKind = "empty" | "starting" | "active" | "draining-open" | "draining-closed" | "stopping" | "failed";
 
@@ -62,7 +62,7 @@ export function viewOf(
     ...(state.kind === "draining" && kind === "draining-open" ? { closesInMs: state.closesAtMs - nowMs } : {}),
     stateAgeMs: nowMs - (kind === "draining-closed" ? closedSinceMs(slot) : slot.stateSinceMs),
     ...("beganMs" in state ? { switching: switchingOf(slot, nowMs - state.beganMs, phase) } : {}),
-    ...(engine ? { maxConcurrent: slot.maxConcurrent.get(engine.model)! } : {}),
+    ...(engine ? { maxConcurrent: placesOf(slot, engine) } : {}),
     ...("retryAtMs" in state ? { retryInMs: Math.max(0, state.retryAtMs - nowMs) } : {}),
     sleepers,
   };

@@ -147,7 +147,7 @@ function request(slot: Slot, waiter: Waiter, nowMs: number, effects: SlotEffect[
     if (engine.suspectedAtMs !== undefined) return refused("model_unavailable", restartMs);
     if (state.kind === "draining" && nowMs >= state.closesAtMs)
       return refused("model_switching", switchEstimateMs(slot, state.next));
-    if (placesLeft(slot, model) <= 0) return refused("overloaded", fullRetryMs);
+    if (placesLeft(slot, engine) <= 0) return refused("overloaded", fullRetryMs);
     return admit(slot, engine, [waiter], nowMs, effects);
   }
   const restsMs = backoffLeftMs(slot, model, nowMs);

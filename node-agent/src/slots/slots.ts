@@ -24,7 +24,7 @@ export interface Slots extends Admissions {
   awake(): readonly AwakeEngine[];
   /** Calls back when a slot has come into another state, or another model comes next; not when only its load changed. */
   onMove(listener: (slot: SlotName) => void): () => void;
-  /** Finds the engines of an earlier agent. Called first; nothing is admitted before it has resolved for the slot. */
+  /** Finds the engines of an earlier agent. Called first. A slot where that failed stays closed and tries again by itself. */
   readopt(): Promise<void>;
   /** Activates the model once, when nobody is in its way. Without effect if a slot has it already, or no slot may. */
   prewarm(model: ModelId): void;

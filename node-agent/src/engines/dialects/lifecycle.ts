@@ -55,16 +55,16 @@ export async function requireHealth(endpoint: EngineEndpoint, signal: AbortSigna
   await askEngine(endpoint, { method: "GET", path: "/health" }, signal);
 }
 
-export interface WindowPage {
+export interface FactsPage {
   readonly path: string;
-  readonly read: (page: Json) => unknown;
+  readonly read: (page: Json) => { readonly [Fact in keyof EngineFacts]?: unknown };
 }
 
 export interface ReadinessOptions {
   /** Health and the list of models may be missing. */
   readonly mayLackPages?: boolean;
-  /** Where the engine says how long a request may be, if its list of models does not. It may be missing. */
-  readonly window?: WindowPage;
+  /** Where the engine says more of itself, if its list of models does not. It may be missing. */
+  readonly facts?: FactsPage;
   readonly onLoaded: (() => void) | undefined;
 }
 
@@ -72,7 +72,7 @@ export interface ReadinessOptions {
 export async function proveReady(
   endpoint: EngineEndpoint,
   model: ModelId,
-  { mayLackPages = false, window, onLoaded }: ReadinessOptions,
+  { mayLackPages = false, facts, onLoaded }: ReadinessOptions,
   signal: AbortSignal,
 ): Promise<EngineFacts> {
   const page = async (path: string): Promise<Answer | undefined> => {
@@ -86,16 +86,17 @@ export async function proveReady(
   if (models && !entry) throw new Error(`/v1/models does not name ${model}`);
   onLoaded?.();
   await proveOutput(endpoint, model, signal);
-  const windowTokens = entry?.["max_model_len"] ?? (window && (await readWindow(endpoint, window, signal)));
-  return isLength(windowTokens) ? { windowTokens } : {};
+  const windowTokens = entry?.["max_model_len"];
+  const said = windowTokens === undefined && facts ? await readFacts(endpoint, facts, signal) : { windowTokens };
+  return Object.fromEntries(Object.entries(said).filter(([, value]) => isCount(value)));
 }
 
-async function readWindow(endpoint: EngineEndpoint, { path, read }: WindowPage, signal: AbortSignal): Promise<unknown> {
+async function readFacts(endpoint: EngineEndpoint, { path, read }: FactsPage, signal: AbortSignal): Promise<object> {
   const { status, text } = await ask(endpoint, { method: "GET", path }, signal);
-  return status === 200 ? read(parsed(text)) : undefined;
+  return status === 200 ? read(parsed(text)) : {};
 }
 
-function isLength(value: unknown): value is number {
+function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) > 0;
 }
 
@@ -127,7 +128,7 @@ function hasToken({ choices, usage }: Json): boolean {
   const { text, finish_reason: end } = choice;
   if (end !== undefined && end !== null && end !== "length" && end !== "stop") return false;
   const count = isObject(usage) ? usage["completion_tokens"] : undefined;
-  return (typeof text === "string" && text !== "") || isLength(count) || typeof end === "string";
+  return (typeof text === "string" && text !== "") || isCount(count) || typeof end === "string";
 }
 
 function hasVector({ data }: Json): boolean {

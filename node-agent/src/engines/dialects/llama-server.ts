@@ -21,14 +21,17 @@ export const llamaServer: Dialect = {
   readChunk,
   readRefusal: readConventionRefusal,
   readiness: (endpoint, model, signal, onLoaded) =>
-    proveReady(endpoint, model, { window: slotWindow, onLoaded }, signal),
+    proveReady(endpoint, model, { facts: properties, onLoaded }, signal),
   metrics: readMetrics,
 };
 
-/** Of one of its slots, which share the context that it was started with. */
-const slotWindow = {
+/** The window is that of one of its slots, which share the context that it was started with. What finds none queues. */
+const properties = {
   path: "/props",
-  read: ({ default_generation_settings: settings }: Json) => (isObject(settings) ? settings["n_ctx"] : undefined),
+  read: ({ default_generation_settings: settings, total_slots: parallelMax }: Json) => ({
+    windowTokens: isObject(settings) ? settings["n_ctx"] : undefined,
+    parallelMax,
+  }),
 };
 
 /** Taken as 32 bits; the highest means "by chance". */

@@ -16,8 +16,8 @@ export const openai: Dialect = {
   readRefusal: readConventionRefusal,
   // TEI has no list of models, and not everyone has a health page.
   readiness: (endpoint, model, signal, onLoaded) =>
-    proveReady(endpoint, model, { mayLackPages: true, window: teiWindow, onLoaded }, signal),
+    proveReady(endpoint, model, { mayLackPages: true, facts: teiInfo, onLoaded }, signal),
   metrics: readMetrics,
 };
 
-const teiWindow = { path: "/info", read: (page: Json) => page["max_input_length"] };
+const teiInfo = { path: "/info", read: (page: Json) => ({ windowTokens: page["max_input_length"] }) };
