@@ -177,7 +177,7 @@ function isList(pieces: Iterable<string>): pieces is readonly string[] {
   return Array.isArray(pieces);
 }
 
-/** Instead of a trailer: two turns of the event loop and a frame less on both sides (6 % of a JSON request). */
+/** Instead of a trailer: two turns of the event loop and a frame less on both sides. */
 function wholeHeaders(pieces: readonly string[]): Record<string, string | number> {
   const bytes = pieces.reduce((sum, piece) => sum + Buffer.byteLength(piece), 0);
   return { "content-length": bytes, [endTrailer]: endComplete };
