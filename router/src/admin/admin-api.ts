@@ -6,6 +6,7 @@ import type { AccountId } from "@weiche/shared/ids.ts";
 import { closeServer } from "@weiche/shared/ops-server.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import { Refused, type RefusalKind } from "../accounts/refused.ts";
+import { readJson } from "../api/json-guard.ts";
 import type { UsageReport, UsageWish } from "../credits/usage-report.ts";
 import { addAdminRoutes } from "./admin-routes.ts";
 import { addSubscriptionRoutes } from "./subscription-routes.ts";
@@ -43,6 +44,12 @@ export async function createAdminApi(
 ): Promise<AsyncDisposable> {
   const app = fastify({
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false } },
+  });
+  app.removeContentTypeParser("application/json");
+  app.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, bytes, done) => {
+    const json = readJson(bytes as Buffer);
+    if ("problem" in json) done(new Refused("invalid", json.problem));
+    else done(null, json.value);
   });
   app.setErrorHandler((error: FastifyError | Error, _request, reply) => {
     const refusal = asRefusal(error);

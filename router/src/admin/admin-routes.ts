@@ -7,6 +7,7 @@ import { asId, type AccountId, type KeyId, type UserId } from "@weiche/shared/id
 import { Refused } from "../accounts/refused.ts";
 import type { Restrictions } from "../accounts/users.ts";
 import { usageParts } from "../credits/usage-parts.ts";
+import { isDay, readInstantText } from "../db/calendar-text.ts";
 import type { AdminContext } from "./admin-api.ts";
 
 const closed = { additionalProperties: false } as const;
@@ -145,17 +146,12 @@ function creditsFrom(text: string) {
 function expires(text: string | null | undefined): { expiresMs?: number | null } {
   if (text === undefined) return {};
   if (text === null) return { expiresMs: null };
-  try {
-    return { expiresMs: Temporal.Instant.from(text).epochMilliseconds };
-  } catch {
+  const expiresMs = readInstantText(text);
+  if (expiresMs === undefined)
     throw new Refused("invalid", "the expiry is not an instant such as 2027-01-31T18:00:00+01:00");
-  }
+  return { expiresMs };
 }
 
 function requireDay(text: string): void {
-  try {
-    Temporal.PlainDate.from(text, { overflow: "reject" });
-  } catch {
-    throw new Refused("invalid", `there is no day ${text}`);
-  }
+  if (!isDay(text)) throw new Refused("invalid", `there is no day ${text}`);
 }

@@ -1,6 +1,7 @@
 /** What a request to the portal's API shows of itself: its credential, where it was made, what its query says. */
 import type { IncomingHttpHeaders } from "node:http";
 import type { TObject } from "typebox";
+import { readInstantText } from "../db/calendar-text.ts";
 import { PortalError } from "./api-error.ts";
 
 export const cookieName = "__Host-weiche";
@@ -42,12 +43,16 @@ export function requireJson(headers: IncomingHttpHeaders): void {
     throw new PortalError("unsupported_media_type", "Changes are sent with Content-Type: application/json.");
 }
 
-/** A query is text: what its schema calls a number or a boolean is read as one where it is written like one. */
+/**
+ * A query is text: what its schema calls a number or a boolean is read as one where it is written like one. No text of
+ * ours has a NUL, and the database could not hold one.
+ */
 export function readQuery(schema: TObject | undefined, query: Readonly<Record<string, unknown>>): object {
   const kinds = (schema?.properties ?? {}) as Readonly<Record<string, { readonly type?: string }>>;
   return Object.fromEntries(
     Object.entries(query).map(([name, value]) => {
       const type = Object.hasOwn(kinds, name) ? kinds[name]!.type : undefined;
+      if (typeof value === "string" && value.includes("\0")) throw malformed(name.slice(0, 40));
       if (type === "integer" && typeof value === "string" && /^-?(0|[1-9]\d{0,14})$/.test(value))
         return [name, Number(value)];
       if (type === "boolean" && (value === "true" || value === "false")) return [name, value === "true"];
@@ -56,11 +61,13 @@ export function readQuery(schema: TObject | undefined, query: Readonly<Record<st
   );
 }
 
-/** Milliseconds of a well-formed instant that the calendar has, too. */
+/** Milliseconds of a well-formed instant that the calendar and the database have, too. */
 export function readInstant(text: string, param: string): number {
-  try {
-    return Temporal.Instant.from(text).epochMilliseconds;
-  } catch {
-    throw new PortalError("invalid", `Not accepted: ${param}.`, { details: [{ param, code: "malformed" }] });
-  }
+  const ms = readInstantText(text);
+  if (ms === undefined) throw malformed(param);
+  return ms;
+}
+
+function malformed(param: string): PortalError {
+  return new PortalError("invalid", `Not accepted: ${param}.`, { details: [{ param, code: "malformed" }] });
 }

@@ -7,6 +7,7 @@ import { reportRefusals } from "../../credits/refusal-report.ts";
 import { createUsageExport } from "../../credits/usage-csv.ts";
 import type { UsagePart } from "../../credits/usage-parts.ts";
 import { readUsageTable, type UsageTableWish } from "../../credits/usage-table.ts";
+import { isDay } from "../../db/calendar-text.ts";
 import type { Database } from "../../db/database.ts";
 import type { Limiter } from "../../limits/limiter.ts";
 import { sendCsv } from "../api-csv.ts";
@@ -70,15 +71,6 @@ function wishOf({ user }: Session, query: Part<(typeof usageContract)["exportUsa
 function checkDays({ from, to }: { readonly from?: string; readonly to?: string }): void {
   for (const [param, text] of Object.entries({ from, to })) if (text !== undefined && !isDay(text)) throw wrong(param);
   if (from !== undefined && to !== undefined && from > to) throw wrong("to", "too_small");
-}
-
-function isDay(text: string): boolean {
-  try {
-    Temporal.PlainDate.from(text, { overflow: "reject" });
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 function wrong(param: string, code = "malformed"): PortalError {
