@@ -6,7 +6,8 @@
 #   make-certificates.sh DIR node NODE             the name in agent.yaml; files DIR/node-NODE.{pem,key}
 #
 # DAYS sets how long a certificate is valid (default 397; the authority 3650). To renew, run it again and put the new
-# files in the place of the old ones: router and agent read them again, running answers go on.
+# files in the place of the old ones. Router and agent read files of their own again; what systemd hands them as a
+# credential is a copy, which a restart renews (INSTALL.md, "a renewed certificate").
 set -eu
 umask 077
 

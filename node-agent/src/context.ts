@@ -27,6 +27,7 @@ import { Maintenance } from "./maintenance.ts";
 import { createMetrics } from "./metrics.ts";
 import { createGpuReader } from "./report/gpu.ts";
 import { RouterLinks, lookupAll } from "./report/router-links.ts";
+import { SlotFailures } from "./slot-failures.ts";
 import { createSlots } from "./slots/slots.ts";
 import { Telemetry } from "./telemetry.ts";
 import { UsageDelivery } from "./usage/delivery.ts";
@@ -52,7 +53,8 @@ export async function createAgent(config: AgentConfig, environment: NodeJS.Proce
   const usageEvents = createUsageEvents(log, metrics);
   const models = new Set(config.slots.flatMap(({ engines }) => engines.map(({ model }) => model)));
   const restarts = new EngineRestarts(metrics.engineRestarts, models);
-  const engineEvents = createEngineEvents(log, metrics, restarts);
+  const failures = new SlotFailures();
+  const engineEvents = createEngineEvents(log, metrics, restarts, failures);
   const linkEvents = createLinkEvents(log, metrics);
   const bootId = uuidv7(clock);
   let ready = false;
@@ -86,7 +88,7 @@ export async function createAgent(config: AgentConfig, environment: NodeJS.Proce
       return opened.use(engines);
     },
     clock,
-    events: createSlotEvents(log, metrics, restarts),
+    events: createSlotEvents(log, metrics, restarts, failures),
   });
 
   let rules: ReadonlyMap<ModelId, ModelRules> = new Map();
@@ -172,8 +174,12 @@ export async function createAgent(config: AgentConfig, environment: NodeJS.Proce
           version,
           maintenance: maintenance.on,
           admitting: ready && outbox.admitting,
-          slots: slots.views().map(slotStatus),
-          engines: await engineStatuses({ ...host, gpuReader, restarts, slots: () => slots.views() }),
+          slots: slots.views().map((view) => slotStatus(view, failures.of(view.name))),
+          engines: await engineStatuses({
+            ...{ ...host, gpuReader, restarts },
+            slots: () => slots.views(),
+            measured: (slot) => telemetry.engines.get(slot),
+          }),
           routers: links.states(),
           outbox: { records: outbox.depth, ...(oldestMs === undefined ? {} : { oldestAgeSeconds: oldestMs / 1000 }) },
           ...(telemetry.host ? { host: telemetry.host } : {}),

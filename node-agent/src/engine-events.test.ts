@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { asId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
 import { createEngineEvents, createSlotEvents } from "./engine-events.ts";
 import { EngineRestarts } from "./engine-restarts.ts";
+import { SlotFailures } from "./slot-failures.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
 
 const slot = asId<SlotName>("a");
@@ -13,14 +14,16 @@ let metrics: Metrics;
 let slots: ReturnType<typeof createSlotEvents>;
 let engines: ReturnType<typeof createEngineEvents>;
 let restarts: EngineRestarts;
+let failures: SlotFailures;
 
 beforeEach(() => {
   lines = [];
   const log = pino({ level: "debug" }, { write: (line: string) => void lines.push(JSON.parse(line) as never) });
   metrics = createMetrics();
+  failures = new SlotFailures();
   restarts = new EngineRestarts(metrics.engineRestarts, [model]);
-  slots = createSlotEvents(log, metrics, restarts);
-  engines = createEngineEvents(log, metrics, restarts);
+  slots = createSlotEvents(log, metrics, restarts, failures);
+  engines = createEngineEvents(log, metrics, restarts, failures);
 });
 
 /** The series of one metric that are not 0: labels and value. */
@@ -29,6 +32,15 @@ async function values(name: string): Promise<unknown[]> {
   return all.flatMap(({ labels, value }) => (value === 0 ? [] : [{ ...labels, value }]));
 }
 const restarted = () => values("weiche_agent_engine_restarts_total");
+
+test("why a slot failed is the reason and the last that a failed start said, and in no metric", async () => {
+  engines.engineSaid(slot, model, ["loading", "no such file: /srv/x"]);
+  slots.startFailed(slot, model, "exit code 1");
+  expect(failures.of(slot)).toBe("m: exit code 1: no such file: /srv/x");
+  slots.engineExited(slot, model, exit);
+  expect(failures.of(slot)).toBe("m: signal SIGKILL");
+  expect(await metrics.registry.metrics()).not.toContain("no such file");
+});
 
 describe("a restart", () => {
   test("is none when the engine was wanted, woken, adopted, or stopped by its slot", async () => {

@@ -6,6 +6,7 @@ import type { HandleStoreEvents } from "./engines/handle-store.ts";
 import type { SlotEngineEvents } from "./engines/slot-engine-events.ts";
 import type { SlotMemoryEvents } from "./engines/slot-memory.ts";
 import type { Metrics } from "./metrics.ts";
+import type { SlotFailures } from "./slot-failures.ts";
 import type { SlotEvents } from "./slots/slot-events.ts";
 import type { SlotKind } from "./slots/slot-view.ts";
 
@@ -22,7 +23,12 @@ const slotKinds: readonly SlotKind[] = [
 /** What a request may suspect an engine of. */
 const suspicions: ReadonlySet<string> = new Set<RestartReason>(["silent", "refused"]);
 
-export function createSlotEvents(log: Log, metrics: Metrics, restarts: EngineRestarts): SlotEvents {
+export function createSlotEvents(
+  log: Log,
+  metrics: Metrics,
+  restarts: EngineRestarts,
+  failures: SlotFailures,
+): SlotEvents {
   return {
     stateChanged(slot, kind, active) {
       for (const state of slotKinds) metrics.slotState.set({ slot, state }, state === kind ? 1 : 0);
@@ -44,10 +50,12 @@ export function createSlotEvents(log: Log, metrics: Metrics, restarts: EngineRes
     },
     startFailed(slot, model, reason) {
       restarts.lost(slot, model, "start");
+      failures.failed(slot, model, reason);
       metrics.engineFailures.inc({ slot, model, what: "start" });
       log.error({ slot, model, reason }, "engine did not start");
     },
     stopFailed(slot, model, reason) {
+      failures.failed(slot, model, reason);
       metrics.engineFailures.inc({ slot, model, what: "stop" });
       log.error({ slot, model, reason }, "engine did not stop");
     },
@@ -55,15 +63,18 @@ export function createSlotEvents(log: Log, metrics: Metrics, restarts: EngineRes
       if (model) log.info({ slot, model }, "took over the engine of an earlier agent");
     },
     readoptFailed(slot, reason) {
+      failures.failed(slot, undefined, reason);
       log.error({ slot, reason }, "could not look for engines of an earlier agent");
     },
     engineExited(slot, model, { reason, lastLines }) {
       restarts.lost(slot, model, "exit");
+      failures.failed(slot, model, reason);
       metrics.engineFailures.inc({ slot, model, what: "exit" });
       log.error({ slot, model, reason, lastLines }, "engine ended by itself");
     },
     engineSuspected(slot, model, reason) {
       if (suspicions.has(reason)) restarts.lost(slot, model, reason as RestartReason);
+      failures.failed(slot, model, reason);
       log.warn({ slot, model, reason }, "engine is suspected and will be proven again");
     },
   };
@@ -73,6 +84,7 @@ export function createEngineEvents(
   log: Log,
   metrics: Metrics,
   restarts: EngineRestarts,
+  failures: SlotFailures,
 ): SlotEngineEvents & SlotMemoryEvents & HandleStoreEvents & EngineWindowEvents {
   return {
     engineReady(slot, model, how, tookMs) {
@@ -101,6 +113,7 @@ export function createEngineEvents(
         );
     },
     engineSaid(slot, model, lastLines) {
+      failures.said(slot, lastLines);
       log.error({ slot, model, lastLines }, "what the engine said last");
     },
     sleeperExited(slot, model, { reason }) {

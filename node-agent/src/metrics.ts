@@ -56,6 +56,15 @@ export function createMetrics() {
       "How many tokens of the catalogue's context window the engine does not take",
       ["slot", "model"],
     ),
+    kvCacheUse: gauge("weiche_agent_engine_kv_cache_use_ratio", "KV cache in use by the awake engine, 0 to 1", [
+      "slot",
+      "model",
+    ]),
+    prefixCacheHits: gauge(
+      "weiche_agent_engine_prefix_cache_hit_ratio",
+      "Prompt tokens that the awake engine found in its prefix cache, 0 to 1",
+      ["slot", "model"],
+    ),
     firstToken: histogram(
       "weiche_agent_time_to_first_token_seconds",
       "From admission to the engine's first chunk",

@@ -121,6 +121,22 @@ test("an engine that tells nothing has no measurement; one that does keeps its o
   await expect.poll(() => telemetry.engines.size).toBe(0);
 });
 
+test("what an engine says of its caches is shown as long as it says it", async () => {
+  engineMetrics = () => Promise.resolve({ kvCacheUse: 0.5, prefixCacheHitRate: 0.25 });
+  await clock.advanceAsync(2_000);
+  await expect.poll(() => telemetry.engines.get(slot)?.kvCacheUse).toBe(0.5);
+  await telemetry.publish();
+  expect([...(await samples("engine_kv")), ...(await samples("engine_prefix"))]).toEqual([
+    'weiche_agent_engine_kv_cache_use_ratio{slot="a",model="m"} 0.5',
+    'weiche_agent_engine_prefix_cache_hit_ratio{slot="a",model="m"} 0.25',
+  ]);
+  engineMetrics = () => Promise.resolve({});
+  await clock.advanceAsync(2_000);
+  await expect.poll(() => telemetry.engines.get(slot)).toEqual({});
+  await telemetry.publish();
+  expect([...(await samples("engine_kv")), ...(await samples("engine_prefix"))]).toEqual([]);
+});
+
 test("foreign processes are looked for each half minute, also when that failed the time before", async () => {
   await clock.advanceAsync(90_000);
   expect(looked).toBe(3);

@@ -1,6 +1,6 @@
 /** What the node measures of itself and its engines, kept fresh for load reports, metrics and `weiche-agent status`. */
 import { every, type Clock, type Timer } from "@weiche/shared/clock.ts";
-import type { SlotName } from "@weiche/shared/ids.ts";
+import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import type { EngineLife } from "./engines/engine-life.ts";
 import type { DialectLifecycles, EngineMetrics } from "./engines/dialect-lifecycle.ts";
 import type { Metrics } from "./metrics.ts";
@@ -25,6 +25,12 @@ export interface TelemetryParts {
   readonly lookForForeignProcesses: () => Promise<void>;
 }
 
+interface MeasuredEngine {
+  readonly slot: SlotName;
+  readonly model: ModelId;
+  readonly metrics: EngineMetrics;
+}
+
 /** A faster scrape keeps llama-server from noticing clients that leave. */
 const periodMs = 2_000;
 const engineMsMax = 1_500;
@@ -34,6 +40,7 @@ export class Telemetry implements Disposable {
   host: HostReading | undefined;
   gpus: readonly GpuReading[] | undefined;
   engines: ReadonlyMap<SlotName, EngineMetrics> = new Map();
+  #measured: readonly MeasuredEngine[] = [];
   readonly #parts: TelemetryParts;
   readonly #hostReader = new HostReader();
   readonly #timers: readonly Timer[];
@@ -56,17 +63,18 @@ export class Telemetry implements Disposable {
     this.host = this.#hostReader.read();
     const [gpus, engines] = await Promise.all([this.#parts.gpuReader.readGpus(), this.#engines()]);
     this.gpus = gpus;
-    this.engines = engines;
+    this.engines = new Map(engines.map(({ slot, metrics }) => [slot, metrics]));
+    this.#measured = engines;
   }
 
-  async #engines(): Promise<ReadonlyMap<SlotName, EngineMetrics>> {
-    const measured = new Map<SlotName, EngineMetrics>();
+  async #engines(): Promise<readonly MeasuredEngine[]> {
+    const measured: MeasuredEngine[] = [];
     await Promise.all(
       this.#parts.awake().map(async ({ slot, spec, endpoint }) => {
         const metrics = await this.#parts.dialects[spec.dialect]
           .metrics?.(endpoint, AbortSignal.timeout(engineMsMax))
           .catch(() => undefined);
-        if (metrics) measured.set(slot, metrics);
+        if (metrics) measured.push({ slot, model: spec.model, metrics });
         if (metrics?.work !== undefined) this.#parts.life.measured(endpoint, metrics.work);
       }),
     );
@@ -78,7 +86,7 @@ export class Telemetry implements Disposable {
     const { metrics, outbox, slots, routers } = this.#parts;
     const oldestMs = await outbox.oldestMs().catch(() => undefined);
     // What is no longer there, or no longer measured, has no value any more.
-    for (const gauge of [metrics.routerLink, metrics.dataSessions, ...gpuGauges(metrics)]) gauge.reset();
+    for (const gauge of [metrics.routerLink, metrics.dataSessions, ...measuredGauges(metrics)]) gauge.reset();
     for (const { name: slot, running, waiting, sleepers } of slots()) {
       metrics.running.set({ slot }, running);
       metrics.waiting.set({ slot }, waiting);
@@ -92,13 +100,30 @@ export class Telemetry implements Disposable {
     metrics.outboxRecords.set(outbox.depth);
     metrics.outboxOldest.set((oldestMs ?? 0) / 1000);
     metrics.outboxAdmitting.set(outbox.admitting ? 1 : 0);
+    for (const engine of this.#measured) publishEngine(metrics, engine);
     for (const gpu of this.gpus ?? []) publishGpu(metrics, gpu);
   }
 }
 
-function gpuGauges(metrics: Metrics) {
+function measuredGauges(metrics: Metrics) {
+  const { kvCacheUse, prefixCacheHits } = metrics;
   const { sleeperMemory, gpuMemoryUsed, gpuMemoryTotal, gpuUtilisation, gpuTemperature, gpuPower } = metrics;
-  return [sleeperMemory, gpuMemoryUsed, gpuMemoryTotal, gpuUtilisation, gpuTemperature, gpuPower];
+  return [
+    kvCacheUse,
+    prefixCacheHits,
+    sleeperMemory,
+    gpuMemoryUsed,
+    gpuMemoryTotal,
+    gpuUtilisation,
+    gpuTemperature,
+    gpuPower,
+  ];
+}
+
+function publishEngine(metrics: Metrics, { slot, model, metrics: measured }: MeasuredEngine): void {
+  const { kvCacheUse, prefixCacheHitRate } = measured;
+  if (kvCacheUse !== undefined) metrics.kvCacheUse.set({ slot, model }, kvCacheUse);
+  if (prefixCacheHitRate !== undefined) metrics.prefixCacheHits.set({ slot, model }, prefixCacheHitRate);
 }
 
 function publishGpu(metrics: Metrics, gpu: GpuReading): void {

@@ -113,7 +113,10 @@ test.each([
   { choices: [{ text: "", finish_reason: null }], usage: { completion_tokens: 1 } },
   { choices: [{ text: "x" }] },
 ])("%j is a token", async (answer) => {
-  for (const name of names) await prove(name, { ...ready, "/v1/completions": [200, answer] });
+  for (const name of names) {
+    const asked = await prove(name, { ...ready, "/v1/completions": [200, answer] });
+    expect(asked).not.toContain("POST /v1/embeddings");
+  }
 });
 test.each(unready)("%s is not ready, in any dialect", async (_name, pages, reason) => {
   for (const name of names) await expect(prove(name, pages)).rejects.toThrow(reason);

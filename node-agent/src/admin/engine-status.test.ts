@@ -46,6 +46,7 @@ function statusOf(
     gpuReader: { readGpuProcesses: () => Promise.resolve(onGpus) },
     restarts: { count: (_slot, model) => (model === chat ? 3 : 0) },
     slots: () => [view(given)],
+    measured: () => ({ running: 1, kvCacheUse: 0.5, prefixCacheHitRate: 0.25 }),
   });
 }
 
@@ -114,4 +115,10 @@ test("facts of a process are those of /proc, also when its name is made to misle
   expect(await processFacts(7, proc)).toEqual({ ageSeconds: 500.5, memoryBytes: 2 * 2 ** 20 });
   expect(await processFacts(8, proc)).toEqual({});
   await rm(proc, { recursive: true });
+});
+
+test("what the awake engine says of its caches is told of that one only", async () => {
+  expect((await statusOf([{}]))[0]).toMatchObject({ state: "awake", kvCacheUse: 0.5, prefixCacheHitRate: 0.25 });
+  const [asleep] = await statusOf([{ asleep: true }]);
+  expect([asleep!.state, asleep!.kvCacheUse, asleep!.prefixCacheHitRate]).toEqual(["asleep", undefined, undefined]);
 });

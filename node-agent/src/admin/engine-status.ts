@@ -1,5 +1,6 @@
 /** The node's engines for whoever looks: which there are, what they are at, what they hold, how often they were lost. */
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
+import type { EngineMetrics } from "../engines/dialect-lifecycle.ts";
 import type { EngineHandle, Launchers } from "../engines/engine.ts";
 import type { HandleStore } from "../engines/handle-store.ts";
 import type { GpuProcess, GpuReader } from "../report/gpu.ts";
@@ -19,6 +20,9 @@ export interface EngineStatus {
   /** Of its whole process group. */
   readonly hostMemoryBytes?: number;
   readonly gpuMemoryBytes?: number;
+  /** Of the awake engine, 0 to 1, as far as it says. */
+  readonly kvCacheUse?: number;
+  readonly prefixCacheHitRate?: number;
 }
 
 export interface EngineStatusParts {
@@ -27,6 +31,8 @@ export interface EngineStatusParts {
   readonly gpuReader: Pick<GpuReader, "readGpuProcesses">;
   readonly restarts: { count(slot: SlotName, model: ModelId): number };
   readonly slots: () => readonly SlotView[];
+  /** What the awake engine of a slot says of itself. */
+  readonly measured: (slot: SlotName) => EngineMetrics | undefined;
 }
 
 /** An answer of nvidia-smi that is a little old will do: `--watch` asks every second. */
@@ -46,7 +52,7 @@ async function engineStatus(
   handle: EngineHandle,
   view: SlotView,
   onGpus: readonly GpuProcess[] | undefined,
-  { launchers, restarts }: EngineStatusParts,
+  { launchers, restarts, measured }: EngineStatusParts,
 ): Promise<EngineStatus> {
   const { slot, model, launcher, pid } = handle;
   const pids = await launchers[launcher].processes(handle);
@@ -57,14 +63,17 @@ async function engineStatus(
     ?.filter((each) => pids.includes(each.pid))
     .flatMap(({ memoryUsedBytes }) => memoryUsedBytes ?? []);
   const gpuMemoryBytes = sum(held ?? []) ?? view.sleepers.find((sleeper) => sleeper.model === model)?.keptBytes;
+  const state = pid !== undefined && pids.length === 0 ? "gone" : stateOf(handle, view);
+  const { kvCacheUse, prefixCacheHitRate } = (state === "awake" ? measured(slot) : undefined) ?? {};
   return {
-    ...{ slot, model, launcher },
-    state: pid !== undefined && pids.length === 0 ? "gone" : stateOf(handle, view),
+    ...{ slot, model, launcher, state },
     ...(pid === undefined ? {} : { pid }),
     ...(ageSeconds === undefined ? {} : { ageSeconds: Math.round(ageSeconds) }),
     restarts: restarts.count(slot, model),
     ...(hostMemoryBytes === undefined ? {} : { hostMemoryBytes }),
     ...(gpuMemoryBytes === undefined ? {} : { gpuMemoryBytes }),
+    ...(kvCacheUse === undefined ? {} : { kvCacheUse }),
+    ...(prefixCacheHitRate === undefined ? {} : { prefixCacheHitRate }),
   };
 }
 

@@ -15,7 +15,15 @@ const quiet: AgentStatus = {
       ...{ slot: "a", model: "general-3.8-27b", state: "asleep", launcher: "process", pid: 812, ageSeconds: 200_000 },
       ...{ restarts: 2, hostMemoryBytes: 52.25 * gib, gpuMemoryBytes: 1.9 * gib },
     },
-    { slot: "a", model: "small-24b", state: "awake", launcher: "external", restarts: 0 },
+    {
+      slot: "a",
+      model: "small-24b",
+      state: "awake",
+      launcher: "external",
+      restarts: 0,
+      kvCacheUse: 0.456,
+      prefixCacheHitRate: 0.09,
+    },
   ],
   routers: [{ address: "router1.example:7443 (192.0.2.17)", state: "linked", dataSessions: 2 }],
   outbox: { records: 0 },
@@ -57,13 +65,16 @@ describe("a row of status for", () => {
     expect(at(60, 12)).toBe(` start: ${"█".repeat(20)} 60.0 s, usually 12.0 s`);
     expect(at(3)).toBe(" start: for 3.0 s so far");
   });
-  test("a slot that failed: when it is tried again", () => {
-    expect(line("  tried", withSlot({ state: "failed", retryInSeconds: 3.26 }))).toBe(" tried again in 3.3 s");
+  test("a slot that failed: why, and when it is tried again", () => {
+    const failed = withSlot({ state: "failed", retryInSeconds: 3.26, failure: "m: exit code 1: no such file" });
+    expect(line("  why", failed)).toBe(" why: m: exit code 1: no such file");
+    expect(line("  tried", failed)).toBe(" tried again in 3.3 s");
   });
   test("an engine: state, process, age, restarts, memory on the GPU and of the host; what is not known is no 0", () => {
     expect(line("SLOT  ENGINE", quiet)).toBe("SLOT ENGINE STATE PID UP RESTARTS GPU RAM");
     expect(line("a     general", quiet)).toBe("a general-3.8-27b asleep 812 2 d 7 h 2 1.9 GiB 52.3 GiB");
     expect(line("a     small", quiet)).toBe("a small-24b awake – – 0 – –");
+    expect(line("  46", quiet)).toBe(" 46 % of the KV cache in use, 9 % of prompts found in it");
     expect(formatStatus({ ...quiet, engines: [] })).toContain("\nno engine runs\n");
   });
   test("the host, and each GPU that is measured", () => {

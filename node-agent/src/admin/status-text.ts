@@ -69,6 +69,7 @@ function slotNotes(slot: SlotStatus): readonly string[] {
     ...(closesInSeconds === undefined ? [] : [`drain: takes requests for ${closesInSeconds.toFixed(1)} s more`]),
     ...(state === "draining-closed" ? ["drain: takes nothing more, what runs ends"] : []),
     ...(switching ? [progress(switching)] : []),
+    ...(slot.failure === undefined ? [] : [`why: ${slot.failure}`]),
     ...(retryInSeconds === undefined ? [] : [`tried again in ${retryInSeconds.toFixed(1)} s`]),
     ...(sleepers.length > 0 ? [`asleep: ${sleepers.map((model) => sleeper(model, slot)).join(", ")}`] : []),
   ];
@@ -95,11 +96,19 @@ function engineRow(engine: EngineStatus): Row {
   return {
     cells: [slot, model, state, pid, up, restarts, gibibytes(gpuMemoryBytes), gibibytes(hostMemoryBytes)],
     tone: state === "gone" || state === "unknown" ? "red" : undefined,
+    notes: engineNotes(engine),
   };
 }
 
+function engineNotes({ kvCacheUse: use, prefixCacheHitRate: hits }: EngineStatus): readonly string[] {
+  const parts = [
+    ...(use === undefined ? [] : [`${percent(use)} of the KV cache in use`]),
+    ...(hits === undefined ? [] : [`${percent(hits)} of prompts found in it`]),
+  ];
+  return parts.length > 0 ? [parts.join(", ")] : [];
+}
+
 function memoryRows({ host, gpus }: AgentStatus): readonly Row[] {
-  const share = (of: number | undefined) => (of === undefined ? undefined : `${Math.round(of * 100)} %`);
   const { memoryTotalBytes: total, memoryAvailableBytes: available, cpuUse } = host ?? {};
   const used = total === undefined || available === undefined ? undefined : total - available;
   return [
@@ -108,12 +117,12 @@ function memoryRows({ host, gpus }: AgentStatus): readonly Row[] {
         `GPU ${gpu.index}`,
         gibibytes(gpu.memoryUsedBytes),
         gibibytes(gpu.memoryTotalBytes),
-        share(gpu.utilisation),
+        percent(gpu.utilisation),
         gpu.temperatureCelsius === undefined ? undefined : `${gpu.temperatureCelsius} °C`,
         gpu.powerWatts === undefined ? undefined : `${Math.round(gpu.powerWatts)} W`,
       ],
     })),
-    { cells: ["host", gibibytes(used), gibibytes(total), share(cpuUse), undefined, undefined] },
+    { cells: ["host", gibibytes(used), gibibytes(total), percent(cpuUse), undefined, undefined] },
   ];
 }
 
@@ -173,6 +182,10 @@ function duration(seconds: number): string {
   if (minutes < 60) return `${minutes} min`;
   const hours = Math.floor(minutes / 60);
   return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
+}
+
+function percent(share: number | undefined): string | undefined {
+  return share === undefined ? undefined : `${Math.round(share * 100)} %`;
 }
 
 function gibibytes(bytes: number | undefined): string | undefined {

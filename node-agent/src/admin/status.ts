@@ -32,6 +32,8 @@ export interface SlotStatus {
   readonly closesInSeconds?: number;
   readonly stateAgeSeconds: number;
   readonly retryInSeconds?: number;
+  /** Of a slot that failed: why, with the last that the engine said when its start failed. */
+  readonly failure?: string;
   /** A start or stop in progress; `usualSeconds` is the moving average, absent before the first. */
   readonly switching?: { readonly seconds: number; readonly phase?: string; readonly usualSeconds?: number };
   readonly sleepers: readonly string[];
@@ -39,7 +41,7 @@ export interface SlotStatus {
   readonly sleeperMemoryBytes: Readonly<Record<string, number>>;
 }
 
-export function slotStatus(view: SlotView): SlotStatus {
+export function slotStatus(view: SlotView, failure?: string): SlotStatus {
   return {
     name: view.name,
     state: view.kind,
@@ -51,6 +53,7 @@ export function slotStatus(view: SlotView): SlotStatus {
     ...(view.closesInMs === undefined ? {} : { closesInSeconds: seconds(view.closesInMs) }),
     stateAgeSeconds: seconds(view.stateAgeMs),
     ...(view.retryInMs === undefined ? {} : { retryInSeconds: seconds(view.retryInMs) }),
+    ...(view.kind === "failed" && failure !== undefined ? { failure } : {}),
     ...(view.switching === undefined ? {} : { switching: switchStatus(view.switching) }),
     sleepers: view.sleepers.map(({ model }) => model),
     sleeperMemoryBytes: Object.fromEntries(
