@@ -2,7 +2,17 @@
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { nodePaths } from "@weiche/shared/node-protocol.ts";
 import { expect, test } from "vitest";
-import { chatRules, event, model, respond, respondEvents, Rig, type EngineScript } from "./ingress-rig.ts";
+import {
+  beginEvents,
+  chatRules,
+  event,
+  model,
+  respond,
+  respondEvents,
+  Rig,
+  writeChunk,
+  type EngineScript,
+} from "./ingress-rig.ts";
 
 const vllmRefusal = (window: number) => ({
   error: {
@@ -80,6 +90,59 @@ test("an engine that takes more: the rules' window is what is told", async () =>
   const { status, text } = await rig.chat({ max_tokens: 900 }).answer;
   expect(status).toBe(400);
   expect(contextError(text)).toMatch(/1024 tokens/);
+});
+
+const said = (content: string, prompt: number, completion: number) =>
+  event({
+    choices: [{ index: 0, delta: { content }, finish_reason: null }],
+    usage: { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion },
+  });
+
+test.each([true, false])(
+  "a prompt that is too long for the rules is refused, though its engine takes it (stream: %s)",
+  async (stream) => {
+    const answer: EngineScript = (socket) => respondEvents(socket, said("x", 1_500, 1));
+    await using rig = await Rig.open(answer, { windowTokens: 100_000, dialect: "vllm" });
+    for (const limit of [{}, { max_tokens: 10 }]) {
+      const { status, text } = await rig.chat({ stream, ...limit }).answer;
+      expect(status).toBe(400);
+      expect(contextError(text)).toMatch(/1024 tokens.* 1500 input tokens/);
+    }
+    await rig.quiet();
+    expect(rig.outbox.records).toEqual([]);
+  },
+);
+
+test("an engine that tells it only at the end: a body is refused still, a stream ends with the error", async () => {
+  const late = event({ choices: [{ index: 0, delta: { content: "x" }, finish_reason: "stop" }] });
+  const counted = event({ choices: [], usage: { ...usage, prompt_tokens: 1_500 } });
+  await using rig = await Rig.open((socket) => respondEvents(socket, late + counted + event("[DONE]")));
+  const body = await rig.chat().answer;
+  expect([body.status, contextError(body.text)]).toEqual([400, expect.stringContaining("1500 input tokens")]);
+  const sent = rig.chat({ stream: true });
+  rig.engine.script = (socket) => {
+    beginEvents(socket);
+    writeChunk(socket, late);
+    sent.stream.once("data", () => writeChunk(socket, counted));
+  };
+  const stream = await sent.answer;
+  expect([stream.status, stream.trailer]).toEqual([200, "error"]);
+  expect(stream.text).toContain("ContextWindowExceededError");
+  await rig.quiet();
+  expect(rig.outbox.records.map(({ outcome }) => outcome)).not.toContain("finished");
+});
+
+test("an engine that would go on beyond the rules' window is not asked to: the answer ends there, for its length", async () => {
+  const tokens = [1, 2, 3, 4, 5, 6].map((n) => said(`${n}`, 1_020, n)).join("");
+  const answer: EngineScript = (socket) => respondEvents(socket, tokens); // never ends by itself
+  await using rig = await Rig.open(answer, { windowTokens: 100_000, dialect: "vllm" });
+  const { status, text } = await rig.chat().answer;
+  const { choices, usage: told } = JSON.parse(text) as { choices: unknown[]; usage: object };
+  expect(status).toBe(200);
+  expect(choices).toMatchObject([{ message: { content: "1234" }, finish_reason: "length" }]);
+  expect(told).toMatchObject({ prompt_tokens: 1_020, completion_tokens: 4 });
+  await rig.quiet();
+  expect(rig.outbox.records).toMatchObject([{ outcome: "finished", promptTokens: 1_020, completionTokens: 4 }]);
 });
 
 test("the same for a text to embed", async () => {

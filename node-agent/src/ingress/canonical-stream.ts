@@ -72,6 +72,13 @@ export class CanonicalStream {
     for (const delta of chunk.choices) this.#takeDelta(delta);
   }
 
+  /** Ends every answer that the engine has not ended. */
+  endAll(reason: FinishReason): void {
+    this.#choices.forEach((choice, index) => {
+      if (!choice.finish) this.#takeDelta({ index, finish: reason });
+    });
+  }
+
   #takeDelta(delta: ChoiceDelta): void {
     const { index, reasoning, content, toolCalls, finish } = delta;
     const choice = this.#choices[index];

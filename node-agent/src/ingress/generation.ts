@@ -15,7 +15,7 @@ import type { EngineCall } from "./engine-call.ts";
 import { contextExceeded, eventRefusal, refusalOf, type Refused } from "./engine-refusal.ts";
 import type { EngineAccess, EngineWork, FinishedAnswer } from "./engine-work.ts";
 import type { PromptFacts } from "./read-request.ts";
-import { isCount, noTokens, UsageCount, type TokenCounts } from "./usage-count.ts";
+import { hasText, isCount, noTokens, UsageCount, type TokenCounts } from "./usage-count.ts";
 
 export interface GenerationScope {
   readonly requestId: string;
@@ -42,6 +42,10 @@ export class Generation implements EngineWork {
   /** Of the rules; once there is an engine, what that one takes, too. */
   #windowTokens: number;
   #usage: UsageCount | undefined;
+  /** As soon as the engine tells. */
+  #promptTokens: number | undefined;
+  /** The engine would go on beyond the window: the answer ends without it. */
+  #isFull = false;
 
   constructor(prompt: Prompt, { requestId, rules, nowMs }: GenerationScope) {
     const request = prompt.facts;
@@ -69,11 +73,13 @@ export class Generation implements EngineWork {
     const call = await this.#open(engine);
     try {
       await this.#read(engine, call, this.#usage);
-      call.finish();
+      if (!this.#isFull) call.finish();
     } finally {
       call.close();
     }
-    const counts = this.#usage.finished();
+    const counts = this.#isFull
+      ? { ...this.#usage.soFar(), promptTokens: this.#promptTokens! }
+      : this.#usage.finished();
     return { counts, rest: [this.#writer.closing(counts)] };
   }
 
@@ -101,10 +107,11 @@ export class Generation implements EngineWork {
         if (isTerminated) break;
         const error = event.kind === "data" ? this.#take(engine.dialect, event.data, usage) : undefined;
         if (error !== undefined) throw await this.#errorOf(engine, error);
+        if (this.#isFull) break;
       }
       const waiting = this.#send(engine);
       if (waiting) await waiting;
-      if (isTerminated) return;
+      if (isTerminated || this.#isFull) return;
     }
     throw new EngineFault("unfinished", "the stream ended without its terminator");
   }
@@ -120,19 +127,33 @@ export class Generation implements EngineWork {
   #take(dialect: Dialect, data: string, usage: UsageCount): unknown {
     const chunk = dialect.readChunk(parseEvent(data));
     if (chunk.error !== undefined) return chunk.error;
+    this.#checkFits(chunk);
+    if (this.#goesBeyond(chunk, usage)) {
+      this.#isFull = true;
+      this.#canonical.endAll("length");
+      return undefined;
+    }
     usage.take(chunk);
-    if (!this.#canonical.hasOutput) this.#checkFits(chunk);
     this.#canonical.take(chunk);
     if (this.#canonical.hasOutput) this.#body = undefined;
     return undefined;
   }
 
-  /** Not every engine refuses a limit that the window has no room for; all of them tell how long the prompt is. */
+  /**
+   * Not every engine refuses a limit that the window has no room for, and some have a larger window than the rules; all of
+   * them tell how long the prompt is. One that tells it late has begun to answer: then it is the end of that answer.
+   */
   #checkFits({ promptTokens }: EngineChunk): void {
-    const windowTokens = this.#windowTokens;
-    if (!isCount(promptTokens, windowTokens) || this.#maxTokens === undefined) return;
-    if (promptTokens + this.#maxTokens > windowTokens)
-      throw contextExceeded(windowTokens, promptTokens, this.#maxTokens);
+    if (!isCount(promptTokens, Number.MAX_SAFE_INTEGER)) return;
+    this.#promptTokens = promptTokens;
+    const outputTokens = this.#canonical.hasOutput ? 0 : (this.#maxTokens ?? 1);
+    if (promptTokens + outputTokens > this.#windowTokens)
+      throw contextExceeded(this.#windowTokens, promptTokens, this.#maxTokens);
+  }
+
+  #goesBeyond({ choices }: EngineChunk, usage: UsageCount): boolean {
+    const roomTokens = this.#windowTokens - (this.#promptTokens ?? -Infinity);
+    return choices.some((delta) => hasText(delta) && usage.lengthOf(delta.index) >= roomTokens);
   }
 
   /** An error in a stream that has begun is no news about the request any more. */

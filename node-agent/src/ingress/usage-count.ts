@@ -3,7 +3,7 @@
  * counts, never text.
  */
 import type { UsageSource } from "@weiche/shared/usage-record.ts";
-import type { EngineChunk, RawUsage } from "../engines/dialects/dialect.ts";
+import type { ChoiceDelta, EngineChunk, RawUsage } from "../engines/dialects/dialect.ts";
 
 export interface TokenCounts {
   readonly promptTokens: number;
@@ -68,7 +68,7 @@ export class UsageCount {
     for (const delta of chunk.choices) {
       const choice = this.#choices[delta.index];
       if (!choice) continue;
-      if (delta.reasoning || delta.content || delta.toolCalls?.length) {
+      if (hasText(delta)) {
         choice.pieces++;
         this.#pieces++;
       }
@@ -113,6 +113,12 @@ export class UsageCount {
       ...(isCount(reasoning, completion) && { reasoning }),
       ...(isCount(cached, prompt) && { cached }),
     };
+  }
+
+  /** Tokens of one answer so far, at least. Next to others, an engine's count may be that of all. */
+  lengthOf(index: number): number {
+    const { running, pieces = 0 } = this.#choices[index] ?? {};
+    return this.#limits.choices === 1 && this.#isBelieved && running ? running.completion : pieces;
   }
 
   /** After the terminator: what is billed, and what a client is told that asks. */
@@ -162,6 +168,10 @@ export class UsageCount {
   #sum(of: (choice: ChoiceCount) => number): number {
     return this.#choices.reduce((sum, choice) => sum + of(choice), 0);
   }
+}
+
+export function hasText({ reasoning, content, toolCalls }: ChoiceDelta): boolean {
+  return Boolean(reasoning || content || toolCalls?.length);
 }
 
 /** Several answers to one prompt, which counts once. */
