@@ -36,7 +36,8 @@ function counting(refuse: EngineScript): EngineScript {
 }
 
 function contextError(text: string): string {
-  const { error } = JSON.parse(text) as { error: { type: string; message: string } };
+  const { error } = JSON.parse(text) as { error: { type: string; message: string; param: string } };
+  expect(error.param).toMatch(/^(messages|input)$/);
   expect(error.type).toBe("ContextWindowExceededError");
   return error.message;
 }

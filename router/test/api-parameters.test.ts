@@ -26,6 +26,7 @@ const coder = (more: object) => ({ model: "coder-next", ...more });
 const accepted: [sentence: string, more: Record<string, unknown>][] = [
   ["max_tokens is an integer", { max_tokens: 100 }],
   ["max_tokens may be 1", { max_tokens: 1 }],
+  ["stop takes 64 strings", { stop: Array(64).fill("x") }],
   ["max_completion_tokens is accepted as well", { max_completion_tokens: 100 }],
   ["temperature may be 0", { temperature: 0 }],
   ["temperature may be 2", { temperature: 2 }],
@@ -171,6 +172,7 @@ const refused: [sentence: string, more: Record<string, unknown>, param: string, 
   ["max_tokens is at least 1", { max_tokens: 0 }, "max_tokens"],
   ["max_tokens is an integer", { max_tokens: 1.5 }, "max_tokens"],
   ["nothing is converted to a number", { max_tokens: "10" }, "max_tokens"],
+  ["stop has at most 64 strings", { stop: Array(65).fill("x") }, "stop"],
   ["max_completion_tokens is at least 1", { max_completion_tokens: -1 }, "max_completion_tokens"],
   ["temperature is at least 0", { temperature: -0.1 }, "temperature"],
   ["temperature is at most 2", { temperature: 2.1 }, "temperature"],
@@ -257,6 +259,7 @@ test.each(refused)("chat refuses with 400 and names it: %s", async (_sentence, m
 
 test.each(["max_tokens", "max_completion_tokens"])("%s beyond the context window names the counts", async (name) => {
   const { status, json } = await api.post("/v1/chat/completions", chat({ [name]: 32_769 }));
-  expect([status, json.error.type, json.error.code]).toEqual([400, "ContextWindowExceededError", "400"]);
+  const { type, code, param } = json.error;
+  expect([status, type, code, param]).toEqual([400, "ContextWindowExceededError", "400", name]);
   expect(json.error.message).toMatch(/32768.*32769/);
 });

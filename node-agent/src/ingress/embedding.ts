@@ -42,7 +42,7 @@ export class Embedding implements EngineWork {
     try {
       if (call.status !== 200) {
         const windowTokens = Math.min(this.#inputTokens, engine.windowTokens ?? Infinity);
-        throw await refusalOf(engine, call, { windowTokens, maxTokens: undefined, body });
+        throw await refusalOf(engine, call, { windowTokens, maxTokens: undefined, input: "input", body });
       }
       const answer = await call.readAll(answerBytesMax);
       call.finish();

@@ -15,6 +15,8 @@ export interface Refused {
   /** What the model's rules and its engine both allow. */
   readonly windowTokens: number;
   readonly maxTokens: number | undefined;
+  /** What the client called its input. */
+  readonly input: "messages" | "prompt" | "input";
   readonly body: Buffer;
 }
 
@@ -39,12 +41,12 @@ async function withCount(engine: EngineAccess, refusal: EngineRefusal, refused: 
   return promptTokens === undefined ? refusal : { ...refusal, promptTokens };
 }
 
-function refusalError(refusal: EngineRefusal, { windowTokens, maxTokens }: Refused): Error {
+function refusalError(refusal: EngineRefusal, { windowTokens, maxTokens, input }: Refused): Error {
   switch (refusal.kind) {
     case "context": {
       const { promptTokens, promptTokensMin, contextTokens = windowTokens } = refusal;
       const prompt = promptTokens ?? (promptTokensMin === undefined ? undefined : `at least ${promptTokensMin}`);
-      return contextExceeded(Math.min(contextTokens, windowTokens), prompt, maxTokens);
+      return contextExceeded(Math.min(contextTokens, windowTokens), prompt, { input, maxTokens });
     }
     case "invalid": {
       const { param } = refusal;
@@ -60,12 +62,17 @@ function refusalError(refusal: EngineRefusal, { windowTokens, maxTokens }: Refus
 }
 
 /** In one wording, whoever noticed. */
-export function contextExceeded(window: number, prompt: number | string | undefined, maxTokens?: number): ApiError {
+export function contextExceeded(
+  window: number,
+  prompt: number | string | undefined,
+  { input: param, maxTokens }: Pick<Refused, "input" | "maxTokens">,
+): ApiError {
   const input = prompt === undefined ? `more than ${window}` : String(prompt);
   const wanted = maxTokens === undefined ? "" : ` and asks for up to ${maxTokens} output tokens`;
   return new ApiError(
     "context_window_exceeded",
     `The request exceeds the context window of this model, which is ${window} tokens: it has ${input} input tokens${wanted}.`,
+    { param },
   );
 }
 

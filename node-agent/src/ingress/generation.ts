@@ -31,6 +31,7 @@ export interface Prompt {
 
 export class Generation implements EngineWork {
   readonly #path: string;
+  readonly #input: "messages" | "prompt";
   readonly #writer: AnswerWriter;
   readonly #canonical: CanonicalStream;
   readonly #choices: number;
@@ -52,6 +53,7 @@ export class Generation implements EngineWork {
     this.#prompt = prompt;
     this.#windowTokens = rules.contextTokens;
     this.#path = request.kind === "chat" ? nodePaths.chat : nodePaths.completions;
+    this.#input = request.kind === "chat" ? "messages" : "prompt";
     this.#choices = request.choices;
     this.#maxTokens = request.maxTokens;
     this.#writer = createWriter(request, requestId, Math.floor(nowMs / 1000));
@@ -148,7 +150,7 @@ export class Generation implements EngineWork {
     this.#promptTokens = promptTokens;
     const outputTokens = this.#canonical.hasOutput ? 0 : (this.#maxTokens ?? 1);
     if (promptTokens + outputTokens > this.#windowTokens)
-      throw contextExceeded(this.#windowTokens, promptTokens, this.#maxTokens);
+      throw contextExceeded(this.#windowTokens, promptTokens, { input: this.#input, maxTokens: this.#maxTokens });
   }
 
   #goesBeyond({ choices }: EngineChunk, usage: UsageCount): boolean {
@@ -163,7 +165,7 @@ export class Generation implements EngineWork {
   }
 
   #refused(body: Buffer): Refused {
-    return { windowTokens: this.#windowTokens, maxTokens: this.#maxTokens, body };
+    return { windowTokens: this.#windowTokens, maxTokens: this.#maxTokens, input: this.#input, body };
   }
 
   /** Nothing leaves before the first output: until then the engine may still refuse, which needs a status. */

@@ -98,13 +98,14 @@ export function readChat(value: unknown): RequestFacts {
   if (body.response_format?.type === "json_schema" && !body.response_format.json_schema)
     throw invalid("response_format.json_schema", "is required for this type");
   if (body.top_logprobs && body.logprobs !== true) throw invalid("top_logprobs", "needs logprobs to be true");
-  const maxTokens = body.max_completion_tokens ?? body.max_tokens;
+  const maxTokensParam = body.max_completion_tokens == null ? "max_tokens" : "max_completion_tokens";
+  const maxTokens = body[maxTokensParam];
   return {
     model: body.model,
     conversation: beginning(body.messages),
     templateKwargs: body.chat_template_kwargs != null,
     images,
-    ...(maxTokens == null ? {} : { maxTokens }),
+    ...(maxTokens == null ? {} : { maxTokens, maxTokensParam }),
     ...(body.reasoning_effort == null ? {} : { reasoningEffort: body.reasoning_effort }),
   };
 }

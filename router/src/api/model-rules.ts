@@ -53,7 +53,7 @@ export function checkModelRules(facts: RequestFacts, entry: CatalogueEntry, embe
       // "exceeds the context window" is what client libraries know an overflow by.
       `The request exceeds the context window of this model, which is ${entry.contextTokens} tokens, input and output ` +
         `together: ${facts.maxTokens} tokens were requested for the output alone.`,
-      { param: "max_tokens" },
+      { param: facts.maxTokensParam ?? "max_tokens" },
     );
 }
 

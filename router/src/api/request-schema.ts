@@ -10,6 +10,8 @@ export interface RequestFacts {
   /** Hash of the beginning of the conversation; absent where a node's cache is of no use. */
   readonly conversation?: string;
   readonly maxTokens?: number;
+  /** What the client called it. */
+  readonly maxTokensParam?: string;
   readonly reasoningEffort?: string;
   readonly templateKwargs: boolean;
   readonly images: readonly ImageFacts[];
@@ -67,6 +69,9 @@ function join(at: string, pointer: string): string {
   return path;
 }
 
+/** What a node takes. */
+const stopsMax = 64;
+
 /** Shared by chat and legacy completions. Bounds that the service leaves open are what engines can take. */
 export const generationParameters = {
   model: Type.String({ minLength: 1, description: "API id of a model that the key may use." }),
@@ -74,7 +79,9 @@ export const generationParameters = {
   temperature: optional(Type.Number({ minimum: 0, maximum: 2 })),
   top_p: optional(Type.Number({ minimum: 0, maximum: 1, description: "Alternative to temperature." })),
   stop: optional(
-    Type.Union([Type.String(), Type.Array(Type.String())], { description: "Output ends before such a sequence." }),
+    Type.Union([Type.String(), Type.Array(Type.String(), { maxItems: stopsMax })], {
+      description: `Output ends before such a sequence; at most ${stopsMax} of them.`,
+    }),
   ),
   n: optional(Type.Integer({ minimum: 1, maximum: 128, description: "Each answer is billed as output." })),
   seed: optional(Type.Integer({ minimum: -(2 ** 63), exclusiveMaximum: 2 ** 63 })),
