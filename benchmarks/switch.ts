@@ -30,6 +30,8 @@ interface Switch {
   readonly totalMs: number;
   readonly engineMs: number;
   readonly oursMs: number;
+  /** As a client sees it: the whole less the engine's waking and the answer's first token. */
+  readonly aboveWakeMs: number;
   /** What `oursMs` is made of, in its order. */
   readonly stagesMs: Readonly<Record<(typeof stages)[number], number>>;
 }
@@ -70,6 +72,7 @@ function report(measured: readonly Switch[]): void {
   const total = quantiles(measured.map(({ totalMs }) => totalMs));
   const engine = quantiles(measured.map(({ engineMs }) => engineMs));
   const ours = quantiles(measured.map(({ oursMs }) => oursMs));
+  const aboveWake = quantiles(measured.map(({ aboveWakeMs }) => aboveWakeMs));
   const staged = Object.fromEntries(
     stages.map((stage) => [stage, quantiles(measured.map(({ stagesMs }) => stagesMs[stage]))]),
   ) as Record<(typeof stages)[number], typeof ours>;
@@ -77,7 +80,7 @@ function report(measured: readonly Switch[]): void {
   writeResult(
     "switch",
     machine,
-    { switches, totalMs: total, engineMs: engine, oursMs: ours, stagesMs: staged, goalMs },
+    { switches, totalMs: total, engineMs: engine, oursMs: ours, aboveWakeMs: aboveWake, stagesMs: staged, goalMs },
     [
       `${switches} switches between two sleeping models of one slot (simulated vLLM: sleep and wake ${options["wake-ms"]} ms each, first token ${options["ttft-ms"]} ms). From a request for the sleeping model to the first byte of its answer, in ms:`,
       "",
@@ -87,8 +90,11 @@ function report(measured: readonly Switch[]): void {
       row("the engines' own: sleep, wake, the probe's token, the first token", engine),
       row("ours: agent, router, HTTP, client", ours),
       ...stages.map((stage) => row(`ours, ${stage}`, staged[stage])),
+      row("whole less wake and first token only", aboveWake),
       "",
-      `Goal: at most ${goalMs} ms at p99: ${ours.p99 <= goalMs ? "met" : "missed"}.`,
+      "Ours leaves out the old engine's falling asleep and the probe's token as well: the engines take that time, whoever asks them. The last row leaves them in, as a client would count.",
+      "",
+      `Goal: at most ${goalMs} ms at p99, of ours: ${ours.p99 <= goalMs ? "met" : "missed"}.`,
     ],
   );
 }
@@ -108,8 +114,9 @@ function measure({ id, sentAtMs, firstByteMs = NaN }: Seen, written: readonly Jo
   if (!answer?.firstTokenAtMs || !probe) throw new Error("an engine did not note what it did");
   const sleepMs = at("asleep") - at("falling-asleep");
   const wakeMs = at("awake") - at("waking");
-  const tokensMs = probe.closedAtMs! - probe.startedAtMs + (answer.firstTokenAtMs - answer.startedAtMs);
-  const engineMs = sleepMs + wakeMs + tokensMs;
+  const firstTokenMs = answer.firstTokenAtMs - answer.startedAtMs;
+  const engineMs = sleepMs + wakeMs + (probe.closedAtMs! - probe.startedAtMs) + firstTokenMs;
+  const aboveWakeMs = round(firstByteMs - wakeMs - firstTokenMs);
   const stagesMs = {
     "request to falling asleep": at("falling-asleep") - sentAtMs,
     "asleep to waking": at("waking") - at("asleep"),
@@ -117,7 +124,7 @@ function measure({ id, sentAtMs, firstByteMs = NaN }: Seen, written: readonly Jo
     "probe to the request": answer.startedAtMs - probe.closedAtMs!,
     "first token to first byte": firstByteAtMs - answer.firstTokenAtMs,
   };
-  return { totalMs: firstByteMs, engineMs, oursMs: round(firstByteMs - engineMs), stagesMs };
+  return { totalMs: firstByteMs, engineMs, oursMs: round(firstByteMs - engineMs), aboveWakeMs, stagesMs };
 }
 
 function timeOf(line: JournalLine): number {
