@@ -111,3 +111,10 @@ test("a problem never quotes the body", () => {
     expect(JSON.stringify(read(body))).not.toContain("secret");
   }
 });
+
+test("long names that only begin alike are not called the same", () => {
+  const name = "n".repeat(70_000);
+  expect(readJson(Buffer.from(`{"${name}a":1,"${name}b":2}`))).toEqual({
+    problem: "The body has an object with the same member twice, or two very long names that begin alike.",
+  });
+});

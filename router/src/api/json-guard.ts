@@ -24,7 +24,11 @@ export function readJson(bytes: Buffer): JsonResult {
   }
   const members = countMembers(value);
   if (members === undefined) return { problem: "The body has a member that is named __proto__." };
-  if (members !== scan.members) return { problem: "The body has an object with the same member twice." };
+  if (members !== scan.members) {
+    // Names are strings, too: very long ones were cut.
+    const twice = scan.longStrings.length === 0 ? "" : ", or two very long names that begin alike";
+    return { problem: `The body has an object with the same member twice${twice}.` };
+  }
   return { value };
 }
 
