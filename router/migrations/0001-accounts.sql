@@ -63,6 +63,8 @@ create table subscriptions (
   -- Request ids count milliseconds: every one of them must lie clearly on one side.
   check (started_at = date_trunc('milliseconds', started_at) and ended_at = date_trunc('milliseconds', ended_at))
 );
+-- That terms do not overlap is kept by the router, which changes them all at once with the account's row locked: an exclusion
+-- constraint over account and time needs btree_gist, which not every server has.
 create unique index one_open_subscription on subscriptions (account_id) where ended_at is null;
 
 -- What changed, for those who keep copies in memory. Numbers come from one row, which its writer holds until the commit:

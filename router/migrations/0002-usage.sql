@@ -22,7 +22,7 @@ create table usage_records (
   outcome text not null check (outcome in ('finished', 'client-ended', 'limit-ended', 'broken')),
   duration_ms integer not null check (duration_ms >= 0),
   first_token_ms integer check (first_token_ms >= 0),
-  primary key (request_id, attempt, account_id),
+  primary key (request_id, attempt),         -- whoever it is billed to
   check (outcome <> 'broken' or (prompt_tokens = 0 and completion_tokens = 0))
 ) partition by range (request_id);
 

@@ -9,7 +9,7 @@ import { timeZone } from "../src/accounts/billing-period.ts";
 import { commitUsage } from "../src/credits/usage-commit.ts";
 import { makeUsageDays } from "../src/credits/usage-days.ts";
 import type { Database } from "../src/db/database.ts";
-import { startDatabaseServer, type DatabaseServer } from "./database-fixture.ts";
+import { startDatabaseServer, until as eventually, type DatabaseServer } from "./database-fixture.ts";
 import { makeRecord } from "./usage-records.ts";
 
 const berlin = (text: string) => Temporal.PlainDateTime.from(text).toZonedDateTime(timeZone).epochMilliseconds;
@@ -321,6 +321,22 @@ describe("periods that begin", () => {
     await accounts.subscriptions.change(accountId, { action: "cancel" });
     expect(await charged()).toEqual(["package Pro 30/30 3500", "package Pro 31/31 3500"]);
   });
+});
+
+test("an Owner who waits for the account's row holds nothing that its holder may want next", async () => {
+  const evaluation = await database.pool.connect();
+  await evaluation.query("begin");
+  await evaluation.query("select from accounts where id = $1 for no key update", [accountId]);
+  const asOwner = accounts.as({ actor: userId, source: "::1" });
+  const change = asOwner.subscriptions.change(accountId, { action: "trial" });
+  await eventually("a change that waits", 30_000, async () => {
+    const waiting = "select from pg_locks where not granted";
+    return (await database.pool.query(waiting)).rowCount! > 0;
+  });
+  await evaluation.query("select from users where id = $1 for update nowait", [userId]);
+  await evaluation.query("commit");
+  evaluation.release();
+  expect((await change).state).toBe("trial");
 });
 
 test("changes at once happen one after the other: of twenty orders one is taken", async () => {

@@ -99,6 +99,14 @@ describe("billed exactly once", () => {
     expect(events.committed.reduce((sum, { repeated }) => sum + repeated, 0)).toBe(99 * 50);
   });
 
+  test("an attempt that comes again under another account counts once", async () => {
+    await using ledger = await openLedger();
+    const [first] = records(1);
+    await ledger.record(node, [first!]);
+    await ledger.record(node, [{ ...first!, accountId: idOf("a", 9) }]);
+    expect(await sumsOf(database)).toEqual(everySum([first!]));
+  });
+
   test("two routers with the same accounts at once sum up exactly", async () => {
     const other = await server.openAgain(database);
     await using first = await openLedger();

@@ -45,6 +45,7 @@ export interface Keys {
   revoke(id: KeyId): Promise<KeyView>;
 }
 
+/** Kept here, with the user's row locked: which keys are active depends on the time, which no constraint knows. */
 export const activeKeysMax = 25;
 
 type KeyRow = Selectable<Schema["apiKeys"]>;

@@ -101,6 +101,8 @@ export function createSubscriptions(context: AccountsContext): Subscriptions {
         },
         async (transaction) => {
           const object = { kind: "account", id: accountId, accountId } as const;
+          // The account first, then its users, as whoever evaluates usage locks them.
+          await lockSubscription(transaction, accountId, clock.now());
           await requireRight(context, transaction, object, ({ role }) => role === "owner");
           return changePackage(transaction, accountId, wish, clock.now(), quoteId);
         },
