@@ -1,6 +1,6 @@
 /**
  * Contract and handlers become routes below `/api`. Everything that is the same for all of them is here, in its order:
- * limit per address, credential, origin, session, role, media type, body, schema, handler. Whatever the table does not
+ * limit per address, credential, origin, media type, session, role, body, schema, handler. Whatever the table does not
  * allow is refused.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
