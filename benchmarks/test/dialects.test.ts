@@ -172,7 +172,10 @@ describe("what is too long", () => {
   async function countsOf(answer: Response): Promise<number[]> {
     expect(answer.status).toBe(400);
     const { error } = (await answer.json()) as { error: { type: string; param: unknown; message: string } };
-    expect(error).toMatchObject({ type: "ContextWindowExceededError", param: expect.stringMatching(/^(messages|input)$/) });
+    expect(error).toMatchObject({
+      type: "ContextWindowExceededError",
+      param: expect.stringMatching(/^(messages|input)$/),
+    });
     return error.message.match(/\d+/g)!.map(Number);
   }
 
