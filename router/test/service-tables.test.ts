@@ -17,6 +17,10 @@ test.each<[model: string, category: string, contextTokens: number, factor: bigin
   expect([entry.factors.at(-1)!.factor, entry.images?.max ?? 0]).toEqual([factor, images]);
 });
 
+test("general-3.8-27b thinks with xhigh unless told", () => {
+  expect(catalogue.get(asId<ModelId>("general-3.8-27b"))!.reasoning).toMatchObject({ default: "xhigh" });
+});
+
 test("there are five models, one of which makes embeddings of 64 to 2048 dimensions, 2048 unless told", () => {
   expect(catalogue.size).toBe(5);
   const { embeddings } = catalogue.get(asId<ModelId>("vl-embedding-2b"))!;

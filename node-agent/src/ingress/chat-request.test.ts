@@ -239,7 +239,9 @@ const thinking: [
     on,
   ],
   ["optional, not asked for", optional, {}, "none", off],
-  ["optional, by effort", optional, { reasoning_effort: "high" }, "high", on],
+  ["optional, by effort low", optional, { reasoning_effort: "low" }, "low", on],
+  ["optional, by effort medium", optional, { reasoning_effort: "medium" }, "medium", on],
+  ["optional, by effort high", optional, { reasoning_effort: "high" }, "high", on],
   ["optional, by switch", optional, { chat_template_kwargs: { enable_thinking: true } }, undefined, on],
   ["optional, by the other switch", optional, { chat_template_kwargs: { thinking: true } }, undefined, on],
   [
