@@ -185,6 +185,7 @@ export async function createRouter(config: RouterConfig): Promise<Router> {
         nodes: () => nodesForOperators(details(), clock.monotonicMs()),
         models: () => modelsForOperators(catalogue, details(), clock.now()),
         reloadCatalogue,
+        sendInvitation: (userId, url) => identityAt(portal.url).invitations.send(userId, url),
         more(app) {
           addNodeRoutes(app, { wishes, nodes: details, models, place: placeAlone, clock });
           addBusinessRoutes(app, {
@@ -193,7 +194,7 @@ export async function createRouter(config: RouterConfig): Promise<Router> {
             notices: createNotices(database, clock),
             refusals: (account) => reportRefusals(database.pool, clock, account),
           });
-          addIdentityRoutes(app, identityAt(portal.url));
+          addIdentityRoutes(app, identityAt(portal.url), accounts);
         },
       },
       createAdminEvents(log),

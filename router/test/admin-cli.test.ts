@@ -206,7 +206,7 @@ describe("the exit code says how it went", () => {
     [2, ["account", "create"], "required option"],
     [2, ["key", "create", "--user", someone, "--name", "k", "--expires", "tomorrow"], "An instant looks like"],
     [2, ["user", "update", someone, "--credit-limit", "1.2345"], "at most three places"],
-    [2, ["user", "create", "--account", someone, "--email", "a@b.c", "--role", "owner"], "Allowed choices"],
+    [2, ["user", "create", "--account", someone, "--email", "a@b.c", "--role", "king"], "Allowed choices"],
     [2, ["key", "update", someone], "say what to change"],
     [0, ["key", "--help"], ""],
   ] as const)("%i: %j", async (code, args, message) => {

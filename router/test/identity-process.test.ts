@@ -193,6 +193,27 @@ test("an operator helps who cannot sign in", async () => {
   await expect(weiche("user", "invite", nobody)).rejects.toThrow(`there is no user ${nobody}`);
 }, 60_000);
 
+test("an operator's invitations are mailed, listed and withdrawn", async () => {
+  const account = await weiche("account", "create", "--name", "Globex", "--owner-email", "hank@example.com");
+  const second = ["--account", account.id, "--email", "second@example.com"];
+  const created = await weiche("user", "create", ...second, "--role", "owner");
+  for (const [{ mailed, invitationUrl }, to] of [
+    [account, "hank@example.com"],
+    [created, "second@example.com"],
+  ])
+    expect([mailed, invitationUrl]).toEqual([true, `${portal}/invitation#${mailedToken(to)}`]);
+  expect(await weiche("user", "withdraw", created.id)).toEqual({ id: created.id });
+  const token = created.invitationUrl.split("#")[1];
+  expect((await newBrowser().post("/invitation", { token, password: canary() })).status).toBe(409);
+  const listed: { email: string }[] = await weiche("user", "invitations", "--account", account.id);
+  expect(listed.toSorted((a, b) => a.email.localeCompare(b.email))).toMatchObject([
+    { userId: account.ownerUserId, email: "hank@example.com", role: "owner", state: "open" },
+    { userId: created.id, email: "second@example.com", role: "owner", state: "withdrawn" },
+  ]);
+  const nobody = "00000000-0000-7000-8000-000000000000";
+  await expect(weiche("user", "invitations", "--account", nobody)).rejects.toThrow(`there is no account ${nobody}`);
+}, 60_000);
+
 async function newBrowserOf(email: string, password: string) {
   const browser = newBrowser();
   expect((await browser.post("/sign-in", { email, password })).status).toBe(204);

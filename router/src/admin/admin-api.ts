@@ -2,7 +2,7 @@
 import fastify, { type FastifyError, type FastifyInstance } from "fastify";
 import { listenOnSocket } from "@weiche/shared/admin-socket.ts";
 import { StartError } from "@weiche/shared/directory-lock.ts";
-import type { AccountId } from "@weiche/shared/ids.ts";
+import type { AccountId, UserId } from "@weiche/shared/ids.ts";
 import { closeServer } from "@weiche/shared/ops-server.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import { Refused, type RefusalKind } from "../accounts/refused.ts";
@@ -20,6 +20,8 @@ export interface AdminContext {
   readonly models: () => readonly { readonly id: string }[];
   /** Throws a `StartError` with the mistakes if the file is wrong; the old catalogue stays then. */
   readonly reloadCatalogue: () => void | Promise<void>;
+  /** Whether the link went out; null, or absent: no mail is sent here. */
+  readonly sendInvitation?: (userId: UserId, invitationUrl: string) => Promise<boolean | null>;
   /** More routes, of parts that this one does not know. */
   readonly more?: (app: FastifyInstance) => void;
 }

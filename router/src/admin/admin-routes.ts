@@ -24,6 +24,7 @@ const email = Type.String({
 });
 const day = Type.String({ pattern: "^\\d{4}-\\d{2}-\\d{2}$" });
 const orNull = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+const role = Type.Enum(["owner", "admin", "member"]);
 const restrictions = {
   allowedModels: Type.Optional(orNull(Type.Array(Type.String(), { minItems: 1 }))),
   /** Credits, such as "1000" or "0.5". */
@@ -33,11 +34,8 @@ const expiresAt = Type.Optional(orNull(Type.String()));
 
 const byId = Type.Object({ id }, closed);
 const newAccount = Type.Object({ name, ownerEmail: email, package: Type.Optional(Type.String()) }, closed);
-const newUser = Type.Object({ accountId: id, email, role: Type.Enum(["admin", "member"]), ...restrictions }, closed);
-const userChange = Type.Object(
-  { role: Type.Optional(Type.Enum(["owner", "admin", "member"])), ...restrictions },
-  { ...closed, minProperties: 1 },
-);
+const newUser = Type.Object({ accountId: id, email, role, ...restrictions }, closed);
+const userChange = Type.Object({ role: Type.Optional(role), ...restrictions }, { ...closed, minProperties: 1 });
 const newKey = Type.Object({ userId: id, name, expiresAt, ...restrictions }, closed);
 const keyChange = Type.Object(
   { name: Type.Optional(name), expiresAt, ...restrictions },
@@ -54,17 +52,28 @@ export function addAdminRoutes(app: FastifyInstance, context: AdminContext): voi
   const { users, keys } = accounts;
   const schema = <P extends TSchema, B extends TSchema>(params: P, body: B) => ({ schema: { params, body } });
 
-  app.post("/accounts", { schema: { body: newAccount } }, (request) => accounts.create(body(request, newAccount)));
+  app.post("/accounts", { schema: { body: newAccount } }, async (request) => {
+    const created = await accounts.create(body(request, newAccount));
+    return { ...created, ...(await sent(created.ownerUserId, created.invitationUrl)) };
+  });
   app.get("/accounts", () => accounts.list());
   app.get("/accounts/:id", { schema: { params: byId } }, (request) => accounts.show(asId<AccountId>(idOf(request))));
 
-  app.post("/users", { schema: { body: newUser } }, (request) => {
-    const { accountId, email: address, role, ...wish } = body(request, newUser);
-    return users.create({ accountId: asId<AccountId>(accountId), email: address, role, ...restrict(wish) });
+  app.post("/users", { schema: { body: newUser } }, async (request) => {
+    const { accountId, ...wish } = body(request, newUser);
+    const { email: address, role: wished } = wish;
+    const restricted = restrict(wish);
+    const created = await users.create({
+      accountId: asId<AccountId>(accountId),
+      email: address,
+      role: wished,
+      ...restricted,
+    });
+    return { ...created, ...(await sent(created.id, created.invitationUrl)) };
   });
   app.patch("/users/:id", schema(byId, userChange), (request) => {
-    const { role, ...wish } = body(request, userChange);
-    return users.update(asId<UserId>(idOf(request)), { ...(role && { role }), ...restrict(wish) });
+    const { role: wished, ...wish } = body(request, userChange);
+    return users.update(asId<UserId>(idOf(request)), { ...(wished && { role: wished }), ...restrict(wish) });
   });
   app.post("/users/:id/delete", { schema: { params: byId } }, (request) => users.delete(asId<UserId>(idOf(request))));
   for (const [action, blocked] of [
@@ -106,6 +115,10 @@ export function addAdminRoutes(app: FastifyInstance, context: AdminContext): voi
     await context.reloadCatalogue();
     return { models: context.models().length };
   });
+
+  async function sent(userId: string, invitationUrl: string) {
+    return { mailed: (await context.sendInvitation?.(asId<UserId>(userId), invitationUrl)) ?? null };
+  }
 
   function restrict(wish: { allowedModels?: string[] | null; creditLimit?: string | null }): Restrictions {
     const { allowedModels, creditLimit } = wish;

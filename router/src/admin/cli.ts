@@ -51,7 +51,7 @@ export async function runCli(args: readonly string[], env: NodeJS.ProcessEnv, de
   addAccountCommands(program.command("account").description("customer accounts"), actions);
   const user = program.command("user").description("the people of an account");
   addUserCommands(user, { act });
-  addIdentityCommands(user, { act });
+  addIdentityCommands(user, actions);
   addKeyCommands(program.command("key").description("API keys"), { act, list });
   addSubscriptionCommands(program.command("subscription").description("the package of an account"), actions);
   addBusinessCommands(program, actions);
@@ -108,7 +108,7 @@ export interface Actions {
 function addAccountCommands(account: Command, { act, ask, list, print }: Actions): void {
   account
     .command("create")
-    .description("a new account; prints the link by which its Owner sets a password")
+    .description("a new account; prints the link by which its Owner sets a password, mailed too, if `smtp` is set up")
     .requiredOption("--name <name>")
     .requiredOption("--owner-email <email>")
     .option("--package <package>", "Starter, Pro, Business or Business Plus; its billing period begins now")
@@ -130,10 +130,10 @@ function addAccountCommands(account: Command, { act, ask, list, print }: Actions
 
 function addUserCommands(user: Command, { act }: Pick<Actions, "act">): void {
   restrictable(user.command("create"))
-    .description("a new user; prints the link by which they set a password")
+    .description("a new user; prints the link by which they set a password, mailed too, if `smtp` is set up")
     .requiredOption("--account <id>")
     .requiredOption("--email <email>")
-    .addOption(new Option("--role <role>").choices(["admin", "member"]).makeOptionMandatory())
+    .addOption(new Option("--role <role>").choices(["owner", "admin", "member"]).makeOptionMandatory())
     .action(({ account, email, role, ...wish }: RestrictionOptions & Record<"account" | "email" | "role", string>) =>
       act("POST", "/users", { accountId: account, email, role, ...restrictions(wish) }),
     );
