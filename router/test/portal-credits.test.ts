@@ -71,6 +71,14 @@ describe("credits", () => {
     expect((await portal.get("/credits", ben)).json.own).toMatchObject({ used: "0.000", limit: null });
   });
 
+  test("are those of a package that a router with a clock ahead has just changed", async () => {
+    const ahead = new Date(clock.now() + 1_000).toISOString();
+    const { pool } = portal.database;
+    await pool.query("update subscriptions set started_at = $2 where account_id = $1", [ada.accountId, ahead]);
+    await pool.query("update accounts set package_changed_at = $2 where id = $1", [ada.accountId, ahead]);
+    expect((await portal.get("/credits", ada)).json).toMatchObject({ package: "Starter", used: "0.000" });
+  });
+
   test("that nobody knows are null, never 0", async () => {
     const eve = await portal.newAccount("No package");
     const { json } = await portal.get("/credits", eve);

@@ -110,7 +110,8 @@ describe.each(names)("%s", (name) => {
     await portal.database.pool.query("update users set blocked = false where id = $1", [acme.owner.id]);
     const allowed = may === "N" || may.includes(letters[role] ?? "-");
     const refused = role in letters ? "403 403" : "401 login_required";
-    expect(allowed ? [own].flat() : [refused]).toContain(outcome);
+    const granted = typeof own === "string" || Array.isArray(own) ? own : own[role as keyof typeof own];
+    expect(allowed ? [granted].flat() : [refused]).toContain(outcome);
     expect(text.toLowerCase()).not.toContain("globex");
   });
 });
@@ -119,19 +120,15 @@ const takingIds = names.filter((name) => expectations[name].foreign !== undefine
 
 test.each(takingIds)("%s with ids of the other account changes and shows nothing of it", async (name) => {
   const { may, foreign } = expectations[name];
-  for (const [askers, other] of [
-    [acme, globex],
-    [globex, acme],
-  ] as const)
-    for (const role of ["owner", "admin", "member"] as const) {
-      const who = await portal.signIn(askers[role]);
-      const ids = await idsOf(other, who);
-      const before = await rowsOf(other);
-      const { outcome, text } = await ask(name, ids, who);
-      expect(outcome).toBe(may.includes(letters[role]!) ? foreign : "403 403");
-      expect(text.toLowerCase()).not.toContain(other === acme ? "acme" : "globex");
-      expect(await rowsOf(other)).toBe(before);
-    }
+  for (const role of ["owner", "admin", "member"] as const) {
+    const who = await portal.signIn(acme[role]);
+    const ids = await idsOf(globex, who);
+    const before = await rowsOf(globex);
+    const { outcome, text } = await ask(name, ids, who);
+    expect(outcome).toBe(may.includes(letters[role]!) ? foreign : "403 403");
+    expect(text.toLowerCase()).not.toContain("globex");
+    expect(await rowsOf(globex)).toBe(before);
+  }
 });
 
 /** Everything that the database has of an account. */

@@ -22,8 +22,8 @@ export interface Ask {
 export interface Expected {
   /** Owner, Admin, Member; N: everybody, also without a session. */
   readonly may: "OAM" | "OA" | "O" | "N";
-  /** Status of the answer to whoever may, with the code of a refusal; several where it depends on the role. */
-  readonly own: string | readonly string[];
+  /** Status of the answer to whoever may, with the code of a refusal; several where it depends on the time, by role where on that. */
+  readonly own: string | readonly string[] | Readonly<Record<"owner" | "admin" | "member", string>>;
   /** The same with ids of another account. Absent: there are none in it. */
   readonly foreign?: string;
   readonly ask?: (ids: Ids) => Ask;
@@ -66,7 +66,7 @@ export const expectations: Readonly<Record<keyof Contract, Expected>> = {
     ask: () => ({ body: { ...proof, newPassword: "correct horse battery" } }),
   },
   devices: { may: "OAM", own: "200" },
-  endDevice: { may: "OAM", own: "204", foreign: "204", ask: ({ session: id }) => ({ id }) },
+  endDevice: { may: "OAM", own: "204", foreign: "404 404", ask: ({ session: id }) => ({ id }) },
   setUpTotp: { may: "OAM", own: "401 login_failed", ask: () => ({ body: proof }) },
   confirmTotp: { may: "OAM", own: "401 login_failed", ask: () => ({ body: { code: "000000" } }) },
   turnTotpOff: { may: "OAM", own: "401 login_failed", ask: () => ({ body: proof }) },
@@ -101,7 +101,7 @@ export const expectations: Readonly<Record<keyof Contract, Expected>> = {
   showKey: { may: "OAM", own: "200", foreign: "404 404", ask: key },
   createKey: {
     may: "OAM",
-    own: ["201", "403 403"], // for somebody else: an Owner may
+    own: { owner: "201", admin: "403 403", member: "403 403" }, // for somebody else
     foreign: "404 404",
     ask: (ids) => ({ body: { name: "x", userId: ids.user } }),
   },

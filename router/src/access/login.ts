@@ -1,6 +1,7 @@
 /** Signing in and out. */
 import type { UserId } from "@weiche/shared/ids.ts";
 import { audited } from "../accounts/audit-log.ts";
+import { Refused } from "../accounts/refused.ts";
 import { instantText } from "../db/database.ts";
 import { asThemselves, type IdentityContext } from "./identity-context.ts";
 import { normalPassword } from "./password-rules.ts";
@@ -19,6 +20,8 @@ export interface Login {
   signIn(claim: Claim, from: SignedInFrom): Promise<SignedIn | Unproven>;
   /** One session of this person; harmless when there is none. */
   signOut(userId: UserId, sessionId: string): Promise<void>;
+  /** The same, refused when there is none. */
+  endDevice(userId: UserId, sessionId: string): Promise<void>;
   signOutEverywhere(userId: UserId): Promise<void>;
 }
 
@@ -57,6 +60,13 @@ export function createLogin(context: IdentityContext): Login {
     signOut: (userId, sessionId) =>
       audited(context, { action: "session.end", on: { kind: "user", id: userId } }, async (transaction) => {
         await transaction.deleteFrom("sessions").where("userId", "=", userId).where("id", "=", sessionId).execute();
+      }),
+
+    endDevice: (userId, id) =>
+      audited(context, { action: "session.end", on: { kind: "user", id: userId } }, async (transaction) => {
+        const own = transaction.deleteFrom("sessions").where("userId", "=", userId).where("id", "=", id);
+        if ((await own.executeTakeFirst()).numDeletedRows !== 1n)
+          throw new Refused("not_found", `there is no session ${id}`);
       }),
 
     signOutEverywhere: (userId) =>

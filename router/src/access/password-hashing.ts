@@ -13,7 +13,10 @@ export interface HashCost {
 
 export interface PasswordHashing {
   hash(password: string): Promise<string>;
-  /** `stored` undefined: takes as long as any other, and is never right. */
+  /**
+   * `stored` undefined: never right, and takes as long as a hash of today's cost. Hashes of before a change of cost take
+   * their own time, until their people sign in.
+   */
   verify(stored: string | undefined, password: string): Promise<boolean>;
   /** Made with another cost than today's. */
   isOutdated(stored: string): boolean;

@@ -59,7 +59,7 @@ export interface Invitations {
 type Row = Pick<Selectable<Schema["invitations"]>, "createdAt" | "expiresAt" | "usedAt" | "withdrawnAt">;
 
 export function createInvitations(context: IdentityContext): Invitations {
-  const { database, clock, hashing, mail } = context;
+  const { database, clock, hashing, throttle, mail } = context;
   const { kysely } = database;
 
   const invited = () =>
@@ -110,7 +110,7 @@ export function createInvitations(context: IdentityContext): Invitations {
       const hashed = await hashing.hash(normal);
       const { userId } = row;
       const deed = { action: "user.join", on: { kind: "user", id: userId } } as const;
-      return audited(asThemselves(context, userId, from.source), deed, async (transaction) => {
+      const started = await audited(asThemselves(context, userId, from.source), deed, async (transaction) => {
         const nowMs = clock.now();
         const used = await transaction
           .updateTable("invitations")
@@ -127,6 +127,8 @@ export function createInvitations(context: IdentityContext): Invitations {
         }
         return startSession(transaction, clock, userId, from);
       });
+      await throttle.recognise(from.source, row.email);
+      return started;
     },
 
     async renew(userId) {

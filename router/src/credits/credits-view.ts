@@ -43,13 +43,16 @@ export async function viewCredits(
   accountId: AccountId,
   userId: UserId,
 ): Promise<CreditsView> {
-  const nowMs = clock.now();
   const rows = await kysely
-    .selectFrom("subscriptions")
-    .selectAll()
-    .where("accountId", "=", accountId)
-    .orderBy("startedAt")
+    .selectFrom("subscriptions as s")
+    .innerJoin("accounts as a", "a.id", "s.accountId")
+    .selectAll("s")
+    .select("a.packageChangedAt")
+    .where("s.accountId", "=", accountId)
+    .orderBy("s.startedAt")
     .execute();
+  // A router whose clock is ahead may have changed the package.
+  const nowMs = Math.max(clock.now(), rows[0]?.packageChangedAt?.epochMilliseconds ?? -Infinity);
   const terms = rows.map(toTerm);
   const period = periodOf(terms, nowMs);
   const sinceMs = paceBeginsMs(nowMs, terms[0]?.startMs ?? nowMs);

@@ -33,17 +33,19 @@ type SigningIn =
 
 function signingIn({ identity, clock }: IdentityRouteDeps): Pick<Identified, SigningIn> {
   const { login, passwords, invitations } = identity;
-  const setSession = (call: Pick<Call<Route>, "setSession">, token: string, { expiresAtMs }: Session) =>
-    call.setSession(token, (expiresAtMs - clock.now()) / 1000);
+  type Begun = { readonly token: string; readonly session: Session };
+  async function setSession(call: Pick<Call<Route>, "session" | "setSession">, { token, session }: Begun) {
+    // The session of before is given up: a cookie that somebody planted is worth nothing afterwards.
+    if (call.session) await identity.sessions.end(call.session.id);
+    call.setSession(token, (session.expiresAtMs - clock.now()) / 1000);
+  }
   return {
     signInOffers: () => identity.offers,
 
     async signIn(call) {
       const outcome = await login.signIn(call.body, signedInFrom(call));
       if (outcome.kind !== "signed-in") throw unproven(outcome);
-      // The session of before is given up: a cookie that somebody planted is worth nothing afterwards.
-      if (call.session) await identity.sessions.end(call.session.id);
-      setSession(call, outcome.token, outcome.session);
+      await setSession(call, outcome);
     },
 
     async signOut(call) {
@@ -61,7 +63,7 @@ function signingIn({ identity, clock }: IdentityRouteDeps): Pick<Identified, Sig
         throw new PortalError("forbidden", "Accounts are opened by the operator here.");
       const outcome = await identity.register(call.body, signedInFrom(call));
       if (outcome.kind === "throttled") throw tooMany(outcome.waitMs);
-      setSession(call, outcome.token, outcome.session);
+      await setSession(call, outcome);
     },
 
     async requestPasswordReset({ body, address }) {
@@ -74,8 +76,7 @@ function signingIn({ identity, clock }: IdentityRouteDeps): Pick<Identified, Sig
     previewInvitation: ({ body }) => invitations.preview(body.token),
 
     async acceptInvitation(call) {
-      const { token, session } = await invitations.accept(call.body, signedInFrom(call));
-      setSession(call, token, session);
+      await setSession(call, await invitations.accept(call.body, signedInFrom(call)));
     },
   };
 }
@@ -99,7 +100,7 @@ function oneself({
       return { items: views.map((view) => ({ ...view, current: view.id === session.id })) };
     },
 
-    endDevice: ({ session, params, origin }) => identity.as(origin).login.signOut(session.user.id, params.id),
+    endDevice: ({ session, params, origin }) => identity.as(origin).login.endDevice(session.user.id, params.id),
   };
 }
 
