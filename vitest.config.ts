@@ -15,7 +15,7 @@ export default defineConfig({
         include: ["**/*.test.ts"],
         exclude: ["**/node_modules/**", ...(nightly ? [] : ["**/*.nightly.test.ts"])],
         pool: "forks" as const,
-        testTimeout: 60_000,
+        testTimeout: 180_000,
         hookTimeout: 180_000,
       },
     })),
