@@ -34,7 +34,7 @@ function send(path: string, body: object, signal?: AbortSignal): Promise<Respons
 const question = (model: string, maxTokens: number) => ({
   model,
   maxTokens,
-  messages: [{ role: "user", content: "Hello" }],
+  messages: [{ role: "user", content: `sim:tokens=${maxTokens} Hello` }],
 });
 
 interface Row {
