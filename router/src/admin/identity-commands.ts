@@ -22,6 +22,12 @@ export function addIdentityCommands(user: Command, { act, list }: Pick<Actions, 
     .description("who was invited to an account, and what came of it")
     .requiredOption("--account <id>")
     .action(({ account }: { account: string }) =>
-      list(`/invitations?${new URLSearchParams({ account }).toString()}`, ["userId", "email", "role", "state", "expiresAt"]),
+      list(`/invitations?${new URLSearchParams({ account }).toString()}`, [
+        "userId",
+        "email",
+        "role",
+        "state",
+        "expiresAt",
+      ]),
     );
 }
