@@ -2,7 +2,7 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, openSync, closeSync, readFileSync } from "node:fs";
-import { connect, createServer, type AddressInfo } from "node:net";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -46,16 +46,6 @@ export async function startChild(
     await sleep(50);
   }
   return { pid: child.pid!, port, [Symbol.asyncDispose]: stop };
-}
-
-/** A port that was free a moment ago, for programs that cannot choose one themselves. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
 }
 
 /** Where a program of the system is; undefined: nowhere. */

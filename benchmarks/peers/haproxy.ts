@@ -1,7 +1,8 @@
 /** haproxy as a reverse proxy: one thread, kept connections to the engine. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { findProgram, freePort, startChild, versionOf } from "./child.ts";
+import { freePort } from "@weiche/node-agent/src/engines/launchers/loopback-ports.ts";
+import { findProgram, startChild, versionOf } from "./child.ts";
 import type { Program } from "./program.ts";
 
 export const haproxy: Program = {

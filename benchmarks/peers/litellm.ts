@@ -1,7 +1,8 @@
 /** The proxy of LiteLLM, where it is installed: one worker, no database, the engine as its OpenAI-style provider. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { findProgram, freePort, startChild, versionOf } from "./child.ts";
+import { freePort } from "@weiche/node-agent/src/engines/launchers/loopback-ports.ts";
+import { findProgram, startChild, versionOf } from "./child.ts";
 import type { Program } from "./program.ts";
 
 export const litellm: Program = {

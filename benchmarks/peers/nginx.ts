@@ -1,7 +1,8 @@
 /** nginx as a reverse proxy: one worker, kept connections to the engine, no buffering, no access log. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { findProgram, freePort, startChild, versionOf } from "./child.ts";
+import { freePort } from "@weiche/node-agent/src/engines/launchers/loopback-ports.ts";
+import { findProgram, startChild, versionOf } from "./child.ts";
 import type { Program } from "./program.ts";
 
 export const nginx: Program = {

@@ -1,7 +1,8 @@
 /** The ordinary ways to write a proxy in Node.js, and the bare hops that router and agent are measured against. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { freePort, packageVersion, startChild } from "./child.ts";
+import { freePort } from "@weiche/node-agent/src/engines/launchers/loopback-ports.ts";
+import { packageVersion, startChild } from "./child.ts";
 import type { Program, RunningProgram, Upstream } from "./program.ts";
 import { makeCertificates } from "./weiche.ts";
 

@@ -4,7 +4,8 @@
  */
 import { join } from "node:path";
 import { existsSync } from "node:fs";
-import { freePort, packageVersion, startChild } from "./child.ts";
+import { freePort } from "@weiche/node-agent/src/engines/launchers/loopback-ports.ts";
+import { packageVersion, startChild } from "./child.ts";
 import type { Program } from "./program.ts";
 
 const entry = join(import.meta.dirname, "node_modules/@portkey-ai/gateway/build/start-server.js");

@@ -5,6 +5,7 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { Socket } from "node:net";
+import { freePort } from "@weiche/node-agent/src/engines/launchers/loopback-ports.ts";
 import { systemClock, type Clock } from "@weiche/shared/clock.ts";
 import { EngineCore, type CoreState } from "./core.ts";
 import { llamaServer } from "./dialects/llama-server.ts";
@@ -134,6 +135,7 @@ export async function startSimEngine(options: SimEngineOptions): Promise<SimEngi
   }
 
   const listensAtOnce = dialect.listensWhileLoading || (!options.startMs && !options.faults?.length);
+  // An engine that loads has its port, but does not listen on it.
   const port = listensAtOnce ? await listen(options.port ?? 0) : options.port || (await freePort());
   const loading = load(port);
   if (!options.startMs && listensAtOnce) await loading;
@@ -158,14 +160,4 @@ export async function startSimEngine(options: SimEngineOptions): Promise<SimEngi
       shut();
     },
   };
-}
-
-/** A port that was free a moment ago: an engine that loads has its port, but does not listen on it. */
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, "127.0.0.1");
-  await once(probe, "listening");
-  const { port } = probe.address() as { port: number };
-  probe.close();
-  await once(probe, "close");
-  return port;
 }

@@ -286,12 +286,13 @@ test("the database itself refuses what the rules forbid", async () => {
         accountId,
         "2027-01-01T00:00:00Z",
       ]),
-    () =>
-      database.pool.query("insert into subscriptions values ($1, 'Pro', 'active', $2)", [
-        accountId,
-        "2027-01-01T00:00:00.0001Z",
-      ]),
   ]) {
     await expect(wrong()).rejects.toMatchObject({ code: expect.stringMatching(/^23/) as string });
   }
+  // Of an account without a package, so that nothing but the check is in its way.
+  const { id: withoutPackage } = await accounts.create({ name: "B", ownerEmail: `checks${count}@example.com` });
+  const order = (startedAt: string) =>
+    database.pool.query("insert into subscriptions values ($1, 'Pro', 'active', $2)", [withoutPackage, startedAt]);
+  await expect(order("2027-01-01T00:00:00.0001Z")).rejects.toMatchObject({ code: "23514" });
+  await order("2027-01-01T00:00:00Z");
 });

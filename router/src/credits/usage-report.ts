@@ -85,7 +85,8 @@ export async function spanOf(
   };
 }
 
-interface Sums {
+/** As the database adds them up. */
+export interface Sums {
   readonly requests: bigint;
   readonly prompt: bigint;
   readonly completion: bigint;
@@ -138,7 +139,7 @@ function add(a: Sums, b: Sums): Sums {
   };
 }
 
-function viewSums({ requests, prompt, completion, credits }: Sums): UsageSums {
+export function viewSums({ requests, prompt, completion, credits }: Sums): UsageSums {
   return {
     requests: Number(requests),
     promptTokens: Number(prompt),

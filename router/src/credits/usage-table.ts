@@ -3,10 +3,9 @@
  * pages. Totals are those of all rows that the filters let through, from the same snapshot as the rows.
  */
 import type { Clock } from "@weiche/shared/clock.ts";
-import { formatCredits, type Millicredits } from "@weiche/shared/credits.ts";
 import type { AccountId, KeyId, UserId } from "@weiche/shared/ids.ts";
 import { instantText, type Database } from "../db/database.ts";
-import { spanOf, type UsageSums } from "./usage-report.ts";
+import { spanOf, viewSums, type Sums, type UsageSums } from "./usage-report.ts";
 import type { UsagePart } from "./usage-parts.ts";
 
 export const usageSorts = [
@@ -181,13 +180,6 @@ interface Totals {
   readonly allCredits: bigint;
 }
 
-interface Sums {
-  readonly requests: bigint;
-  readonly prompt: bigint;
-  readonly completion: bigint;
-  readonly credits: bigint;
-}
-
 /** Of parts that were not asked for: null. */
 export interface TableRow extends Sums {
   readonly day: string | null;
@@ -208,15 +200,5 @@ export function viewRow(by: readonly UsagePart[], row: TableRow): UsageRow {
     ...(by.includes("key") ? { key: { id: keyId!, kind, name: keyName, lastFour, userEmail: email } } : {}),
     ...(by.includes("user") ? { user: { id: userId!, email } } : {}),
     ...viewSums(row),
-  };
-}
-
-function viewSums({ requests, prompt, completion, credits }: Sums): UsageSums {
-  return {
-    requests: Number(requests),
-    promptTokens: Number(prompt),
-    completionTokens: Number(completion),
-    totalTokens: Number(prompt + completion),
-    credits: formatCredits(credits as Millicredits),
   };
 }

@@ -23,7 +23,8 @@ export function createLoopbackPorts(): LoopbackPorts {
   };
 }
 
-async function freePort(): Promise<number> {
+/** One that was free a moment ago. */
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
