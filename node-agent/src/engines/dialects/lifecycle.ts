@@ -1,6 +1,6 @@
 /** What the dialects have in common of an engine's life: proof that it is ready, and what it measures of itself. */
 import type { ModelId } from "@weiche/shared/ids.ts";
-import { Client } from "undici";
+import { Pool } from "undici";
 import type { EngineFacts, EngineMetrics } from "../dialect-lifecycle.ts";
 import type { EngineEndpoint } from "../engine.ts";
 import { isObject, type Json } from "./json.ts";
@@ -16,22 +16,40 @@ interface Answer {
   readonly text: string;
 }
 
-async function ask(endpoint: EngineEndpoint, { method, path, body }: Ask, signal: AbortSignal): Promise<Answer> {
-  const client = new Client(endpoint.origin, {
-    ...(endpoint.socketPath === undefined ? {} : { socketPath: endpoint.socketPath }),
+/** Questions come in rows, at a switch a dozen. Far below the five seconds after which engines close an idle connection. */
+const idleMsMax = 1_000;
+const pools = new Map<string, Pool>();
+
+function poolOf({ origin, socketPath }: EngineEndpoint): Pool {
+  const key = socketPath ?? origin;
+  const known = pools.get(key);
+  if (known) return known;
+  const pool = new Pool(origin, {
+    ...(socketPath === undefined ? {} : { socketPath }),
     headersTimeout: 0,
     bodyTimeout: 0,
+    keepAliveTimeout: idleMsMax,
+    keepAliveMaxTimeout: idleMsMax,
   });
+  // A question that was given up is counted until its connection has told of its end.
+  const forget = () =>
+    setImmediate(() => {
+      if (pool.stats.connected + pool.stats.size === 0 && pools.delete(key)) void pool.close();
+    });
+  pool.on("disconnect", forget).on("connectionError", forget);
+  pools.set(key, pool);
+  return pool;
+}
+
+async function ask(endpoint: EngineEndpoint, { method, path, body }: Ask, signal: AbortSignal): Promise<Answer> {
   try {
     const headers = body === undefined ? {} : { "content-type": "application/json" };
     const json = body === undefined ? null : JSON.stringify(body);
-    const response = await client.request({ method, path, headers, body: json, signal, reset: true });
+    const response = await poolOf(endpoint).request({ method, path, headers, body: json, signal });
     return { status: response.statusCode, text: await response.body.text() };
   } catch (error) {
     signal.throwIfAborted();
     throw error;
-  } finally {
-    void client.destroy();
   }
 }
 
