@@ -5,7 +5,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { bodyBytesMax } from "../src/api/read-body.ts";
-import { chat, startApi } from "./api-harness.ts";
+import { caller, chat, startApi } from "./api-harness.ts";
 
 const png = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB";
 const path = "/v1/chat/completions";
@@ -39,6 +39,21 @@ test("one byte more is a page with 413, announced or not", async () => {
   const headers = { authorization: "Bearer sk-good", "content-type": "application/json" };
   const init = { method: "POST", headers, body: stream, duplex: "half" } as RequestInit;
   expect((await api.fetch(path, init)).status).toBe(413);
+});
+
+test("bodies that do not tell their length take no room before they are large", async () => {
+  await using api = await startApi();
+  const small = JSON.stringify(chat());
+  const trickling = Array.from({ length: 64 }, () => connect(api.port, "127.0.0.1"));
+  for (const socket of trickling) {
+    socket.write(head("transfer-encoding: chunked"));
+    socket.write(`${small.length.toString(16)}\r\n${small.slice(0, 10)}`);
+  }
+  await expect.poll(() => api.limiter.use(caller().accountId).parallel).toBe(64);
+  expect((await api.post(path, padded(image(png), bodyBytesMax))).status).toBe(200);
+  for (const socket of trickling) socket.write(`${small.slice(10)}\r\n0\r\n\r\n`);
+  await expect.poll(() => api.finished.length).toBe(65);
+  for (const socket of trickling) socket.destroy();
 });
 
 const large = "x".repeat(2 << 20);
@@ -76,11 +91,11 @@ test("large and small bodies with the same beginning share an affinity", async (
 });
 
 /** In a process of its own: what it used and how late its event loop was, once all of these were answered. */
-async function measured(bodies: readonly Buffer[], heldUntil = 0) {
+async function measured(bodies: readonly Buffer[], { heldUntil = 0, isAnnounced = (_n: number): boolean => true } = {}) {
   const child = fork(join(import.meta.dirname, "api-process.ts"), [String(heldUntil)], { execArgv: [] });
   try {
     const [{ port }] = (await once(child, "message")) as [{ port: number }];
-    const statuses = await Promise.all(bodies.map((body) => send(port, body)));
+    const statuses = await Promise.all(bodies.map((body, n) => send(port, body, isAnnounced(n))));
     child.send("measure");
     const [facts] = (await once(child, "message")) as [{ rssBytes: number; lagMs: number; failures: string[] }];
     expect(facts.failures).toEqual([]);
@@ -93,7 +108,8 @@ async function measured(bodies: readonly Buffer[], heldUntil = 0) {
 test("64 bodies of 20 MB at once leave room for the rest in 1.5 GB, and the event loop is never late by more than 250 ms", async () => {
   const atOnce = 64;
   const body = padded(image(png), 20_000_000);
-  const { statuses, rssBytes, lagMs } = await measured(Array<Buffer>(atOnce).fill(body), atOnce / 2);
+  const half = { heldUntil: atOnce / 2, isAnnounced: (n: number) => n % 2 === 0 };
+  const { statuses, rssBytes, lagMs } = await measured(Array<Buffer>(atOnce).fill(body), half);
   expect(statuses).toEqual(new Set([200]));
   expect(rssBytes).toBeLessThan(1.35e9);
   expect(lagMs).toBeLessThan(250);
@@ -118,19 +134,25 @@ test("of a body that is full of mistakes only the first one costs time", async (
 }, 120_000);
 
 /** Over a socket of our own, so that the client does not copy the body either. */
-async function send(port: number, body: Buffer): Promise<number> {
+async function send(port: number, body: Buffer, isAnnounced: boolean): Promise<number> {
   const socket = connect(port, "127.0.0.1");
-  const head = [
+  socket.write(head(isAnnounced ? `content-length: ${body.length}` : "transfer-encoding: chunked"));
+  if (!isAnnounced) socket.write(`${body.length.toString(16)}\r\n`);
+  socket.write(body);
+  if (!isAnnounced) socket.write("\r\n0\r\n\r\n");
+  let received = "";
+  for await (const chunk of socket) received += String(chunk);
+  return Number(received.slice(9, 12));
+}
+
+function head(length: string): string {
+  const lines = [
     `POST ${path} HTTP/1.1`,
     "host: x",
     "authorization: Bearer sk-good",
     "content-type: application/json",
     "connection: close",
-    `content-length: ${body.length}`,
+    length,
   ];
-  socket.write(`${head.join("\r\n")}\r\n\r\n`);
-  socket.write(body);
-  let received = "";
-  for await (const chunk of socket) received += String(chunk);
-  return Number(received.slice(9, 12));
+  return `${lines.join("\r\n")}\r\n\r\n`;
 }

@@ -85,10 +85,17 @@ export class ByteThread<Job extends { readonly bytes: OwnBytes }, Reply> impleme
   }
 }
 
-/** Bytes that are alone in their memory, so that it can be handed over. */
+/** No pool of small buffers is larger. */
+const poolBytesMax = 1 << 20;
+
+/**
+ * Bytes that are alone in their memory, so that it can be handed over: copied, unless they are that already. More than a
+ * megabyte at the beginning of its memory is taken for that: whoever passes it must not have shared the rest.
+ */
 export function ownBytes(bytes: Buffer): OwnBytes {
-  const isAlone = bytes.byteLength === bytes.buffer.byteLength && bytes.buffer instanceof ArrayBuffer;
-  return isAlone ? new Uint8Array(bytes.buffer as ArrayBuffer) : new Uint8Array(bytes);
+  const { buffer, byteOffset, byteLength } = bytes;
+  const isAlone = byteOffset === 0 && (byteLength === buffer.byteLength || byteLength > poolBytesMax);
+  return isAlone && buffer instanceof ArrayBuffer ? new Uint8Array(buffer, 0, byteLength) : new Uint8Array(bytes);
 }
 
 export function asBuffer({ buffer, byteOffset, byteLength }: OwnBytes): Buffer {

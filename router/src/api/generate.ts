@@ -17,7 +17,7 @@ import type { Exchange } from "./exchange.ts";
 import { HeldBody } from "./held-body.ts";
 import { checkModelRules, findModel } from "./model-rules.ts";
 import { NodeRefusal, readNodeRefusal } from "./node-refusal.ts";
-import { expectedBytes, readBody, type BodyTimes } from "./read-body.ts";
+import { readBody, type BodyTimes } from "./read-body.ts";
 import { relay } from "./relay.ts";
 
 /** Where a request may go, without the nodes that were tried. */
@@ -56,8 +56,9 @@ export async function generateAs(
   if (noQuota) throw quotaExhausted();
   await enterLimits(exchange, caller, deps.limiter);
   limitDuration(exchange, deps);
-  const body = await HeldBody.reserve(given?.length ?? expectedBytes(exchange.request), deps.budget, exchange);
-  body.fill(given ?? (await readBody(exchange, deps.times, deps.clock)));
+  const body = new HeldBody(deps.budget, exchange);
+  if (given) await body.reserve(given.length).then(() => body.fill(given));
+  else await readBody(exchange, body, deps.times, deps.clock);
   const facts = await deps.readers.read(path, body, exchange.signal);
   const entry = findModel(facts.model, caller, deps.catalogue());
   exchange.model = entry.id;

@@ -78,7 +78,8 @@ function hold(bytesMax: number) {
 
 test("a held body takes room only while it is large and needed, and gives it back once", async () => {
   const { budget, exchange, isFree, settle } = hold(4 * smallBytesMax);
-  const body = await HeldBody.reserve(3 * smallBytesMax, budget, exchange);
+  const body = new HeldBody(budget, exchange);
+  await body.reserve(3 * smallBytesMax);
   expect([await isFree(smallBytesMax), await isFree(2 * smallBytesMax)]).toEqual([true, false]);
   body.fill(Buffer.alloc(2 * smallBytesMax));
   expect([await isFree(2 * smallBytesMax), await isFree(3 * smallBytesMax)]).toEqual([true, false]);
@@ -86,7 +87,8 @@ test("a held body takes room only while it is large and needed, and gives it bac
   settle();
   expect([await isFree(4 * smallBytesMax), await isFree(4 * smallBytesMax + 1)]).toEqual([true, false]);
   expect(body.bytes).toBeUndefined();
-  const small = await HeldBody.reserve(smallBytesMax, budget, exchange);
+  const small = new HeldBody(budget, exchange);
+  await small.reserve(smallBytesMax);
   expect(await isFree(4 * smallBytesMax)).toBe(true);
   settle();
   expect(() => small.fill(Buffer.alloc(2 * smallBytesMax))).toThrow(ClientGone);
@@ -95,7 +97,8 @@ test("a held body takes room only while it is large and needed, and gives it bac
 
 test("the room of a body that a thread has is free only when it comes back, also of one that was dropped", async () => {
   const { budget, exchange, isFree, settle } = hold(4 * smallBytesMax);
-  const body = await HeldBody.reserve(3 * smallBytesMax, budget, exchange);
+  const body = new HeldBody(budget, exchange);
+  await body.reserve(3 * smallBytesMax);
   body.fill(Buffer.alloc(3 * smallBytesMax));
   body.takeBack(body.lend());
   expect(body.bytes).toHaveLength(3 * smallBytesMax);

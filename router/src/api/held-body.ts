@@ -10,22 +10,23 @@ export class HeldBody {
   /** Undefined while it is lent, and once it was dropped. */
   bytes: Buffer | undefined;
   readonly #budget: ByteBudget;
-  #room: number;
+  readonly #signal: AbortSignal;
+  #room = 0;
   #dropped = false;
   #isLent = false;
 
-  /** Waits for room for a body of up to so many bytes. */
-  static async reserve(bytesMax: number, budget: ByteBudget, exchange: Exchange): Promise<HeldBody> {
-    const room = bytesMax > smallBytesMax ? bytesMax : 0;
-    if (room > 0) await budget.take(room, exchange.signal);
-    const body = new HeldBody(budget, room);
-    exchange.onSettled(() => body.drop());
-    return body;
+  constructor(budget: ByteBudget, exchange: Exchange) {
+    this.#budget = budget;
+    this.#signal = exchange.signal;
+    exchange.onSettled(() => this.drop());
   }
 
-  private constructor(budget: ByteBudget, room: number) {
-    this.#budget = budget;
-    this.#room = room;
+  /** Waits for room for a body of up to so many bytes. Called once, so that nobody waits for room while he holds some. */
+  async reserve(bytesMax: number): Promise<void> {
+    if (bytesMax <= smallBytesMax) return;
+    await this.#budget.take(bytesMax, this.#signal);
+    this.#room = bytesMax;
+    if (this.#dropped) this.#shrink(0);
   }
 
   /** A client may have left with the last byte that it sent: then there is nothing to hold. */

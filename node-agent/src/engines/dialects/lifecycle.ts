@@ -34,7 +34,9 @@ function poolOf({ origin, socketPath }: EngineEndpoint): Pool {
   // A question that was given up is counted until its connection has told of its end.
   const forget = () =>
     setImmediate(() => {
-      if (pool.stats.connected + pool.stats.size === 0 && pools.delete(key)) void pool.close();
+      if (pool.stats.connected + pool.stats.size > 0 || pools.get(key) !== pool) return;
+      pools.delete(key);
+      void pool.close();
     });
   pool.on("disconnect", forget).on("connectionError", forget);
   pools.set(key, pool);
