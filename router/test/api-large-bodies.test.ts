@@ -91,7 +91,10 @@ test("large and small bodies with the same beginning share an affinity", async (
 });
 
 /** In a process of its own: what it used and how late its event loop was, once all of these were answered. */
-async function measured(bodies: readonly Buffer[], { heldUntil = 0, isAnnounced = (_n: number): boolean => true } = {}) {
+async function measured(
+  bodies: readonly Buffer[],
+  { heldUntil = 0, isAnnounced = (_n: number): boolean => true } = {},
+) {
   const child = fork(join(import.meta.dirname, "api-process.ts"), [String(heldUntil)], { execArgv: [] });
   try {
     const [{ port }] = (await once(child, "message")) as [{ port: number }];
