@@ -110,19 +110,23 @@ export function describeAiSdk(service: () => Service, subjects: readonly Subject
       expect(withOne.usage.inputTokens! - without.usage.inputTokens!).toBe(280);
     });
 
-    test.each<[name: string, key: Key, model: string, prompt: string, statusCode: number, isRetryable: boolean]>([
-      ["a wrong model", "all", "nope", "Hello", 400, false],
-      ["a conversation that is too long", "all", model, "word ".repeat(30_000), 400, false],
-      ["no package", "noPackage", model, "Hello", 403, false],
-      ["a model that the key may not use", "restricted", model, "Hello", 403, false],
-      ["a failing engine", "all", model, "sim:fault=500", 500, true],
-      ["an engine without room", "all", model, "sim:fault=503", 503, true],
-    ])("throws an APICallError for %s", async (_name, key, named, prompt, statusCode, isRetryable) => {
+    test.each<
+      [name: string, key: Key, model: string, prompt: string, statusCode: number, isRetryable: boolean, message: RegExp]
+    >([
+      ["a wrong model", "all", "nope", "Hello", 400, false, /does not exist/],
+      ["a wrong key", "wrong", model, "Hello", 401, false, /^A valid API key is needed/],
+      ["a conversation that is too long", "all", model, "word ".repeat(30_000), 400, false, /context window/],
+      ["no package", "noPackage", model, "Hello", 403, false, /no active package/],
+      ["a model that the key may not use", "restricted", model, "Hello", 403, false, /may use: small-24b/],
+      ["a failing engine", "all", model, "sim:fault=500", 500, true, /engine/],
+      ["an engine without room", "all", model, "sim:fault=503", 503, true, /no room/],
+    ])("throws an APICallError for %s", async (_name, key, named, prompt, statusCode, isRetryable, message) => {
       const error: unknown = await generateText({
         ...{ model: providerOf(service(), key)(named), prompt, maxRetries: 0 },
       }).catch((reason: unknown) => reason);
       expect(APICallError.isInstance(error)).toBe(true);
-      expect(error).toMatchObject({ statusCode, isRetryable, data: { error: { code: expect.any(String) } } });
+      const facts = { statusCode, isRetryable, message: expect.stringMatching(message) };
+      expect(error).toMatchObject({ ...facts, data: { error: { code: expect.any(String) } } });
     });
 
     test("throws in the midst of a stream that is broken off", async () => {

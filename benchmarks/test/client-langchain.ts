@@ -117,6 +117,13 @@ export function describeLangChain(service: () => Service, subjects: readonly Sub
 
     test.each<[name: string, key: Key, model: string, prompt: string, facts: object]>([
       ["a wrong model", "all", "nope", "Hello", { status: 400, param: "model" }],
+      [
+        "a wrong key",
+        "wrong",
+        model,
+        "Hello",
+        { status: 401, code: "401", message: expect.stringContaining("A valid API key is needed") },
+      ],
       ["a conversation that is too long", "all", model, "word ".repeat(30_000), { name: "ContextOverflowError" }],
       ["no package", "noPackage", model, "Hello", { status: 403, code: "no_package" }],
       ["a used-up quota", "noQuota", model, "Hello", { name: "InsufficientQuotaError", code: "insufficient_quota" }],

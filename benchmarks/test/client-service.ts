@@ -77,6 +77,8 @@ export interface Service extends AsyncDisposable {
     readonly all: string;
     /** May use one model only. */
     readonly restricted: string;
+    /** Nobody's. */
+    readonly wrong: string;
     readonly noPackage: string;
     /** Of an account whose credits are used up. */
     readonly noQuota: string;
@@ -99,7 +101,7 @@ export async function startService(): Promise<Service> {
       keyOf(cluster, "Five", "Starter"),
     ]);
     await spend(cluster, noQuota);
-    const keys = { all, restricted, noPackage, noQuota, fiveAtOnce };
+    const keys = { all, restricted, wrong: "sk-weiche-wrong", noPackage, noQuota, fiveAtOnce };
     return { baseUrl: cluster.baseUrl, cluster, keys, [Symbol.asyncDispose]: () => cluster[Symbol.asyncDispose]() };
   } catch (error) {
     await cluster[Symbol.asyncDispose]();

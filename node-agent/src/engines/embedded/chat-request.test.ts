@@ -31,6 +31,12 @@ test("null is as good as absent, and unknown fields are ignored", () => {
   expect(read({ ...nothing, store: true })).toEqual(read());
 });
 
+test("64 stop strings are taken, as many as an agent passes on, and no more", () => {
+  const stop = Array.from({ length: 64 }, (_, index) => `${index}`);
+  expect(read({ stop }).stop).toEqual(stop);
+  expect(() => read({ stop: [...stop, "64"] })).toThrow("'stop' may have at most 64 entries");
+});
+
 test("the newer name of the token limit wins", () => {
   expect(read({ max_tokens: 5, max_completion_tokens: 3 }).maxTokens).toBe(3);
 });

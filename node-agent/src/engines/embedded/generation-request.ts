@@ -26,7 +26,8 @@ export interface GenerationRequest {
   readonly continuousUsage: boolean;
 }
 
-const stopsMax = 16;
+/** As many as the agent passes on. */
+const stopsMax = 64;
 
 export function readGeneration(fields: Fields): GenerationRequest {
   const maxTokens = fields.integer("max_completion_tokens", 1, 2 ** 31) ?? fields.integer("max_tokens", 1, 2 ** 31);
