@@ -1,6 +1,6 @@
 /**
- * Who may try again, and when: counted per person and network together, per person and per network, in the database.
- * Attempts are counted before they are judged, so that many at once are not more than one after another.
+ * Who may try again, and when: counted per person and network together, per person, per network and per account, in the
+ * database. Attempts are counted before they are judged, so that many at once are not more than one after another.
  *
  * Nobody can lock a person out for good: guesses from one network fill that pair's bucket and stop there; and the bucket
  * of the person, which guesses from many networks fill, does not hold where the person has signed in before.
@@ -14,13 +14,16 @@ import { networkOf } from "./client-network.ts";
 import { leaked, waitMs, type BucketRule } from "./leaky-bucket.ts";
 
 /** What attempts are counted for: `code` is the second factor alone. */
-export type Purpose = "login" | "code" | "register" | "reset";
+export type Purpose = "login" | "code" | "register" | "reset" | "invite";
 
 export interface LoginThrottle {
-  /** 0: go on, and it is counted. Else how long to wait, and nothing is. `email` absent: the network alone counts. */
-  take(purpose: Purpose, source: string, email?: string): Promise<number>;
+  /**
+   * 0: go on, and it is counted. Else how long to wait, and nothing is. `whom`: the person's address, or the account for
+   * `invite`; absent: the network alone counts.
+   */
+  take(purpose: Purpose, source: string, whom?: string): Promise<number>;
   /** It was no guess: nothing is held against anybody. */
-  giveBack(purpose: Purpose, source: string, email?: string): Promise<void>;
+  giveBack(purpose: Purpose, source: string, whom?: string): Promise<void>;
   /** The person proved to be who they are: nothing is held against them from this network. */
   recognise(source: string, email: string): Promise<void>;
 }
@@ -40,11 +43,13 @@ const rules: Readonly<Record<Purpose, { readonly [Kind in Subject["kind"]]?: Buc
     network: { burst: 20, leakMs: 3 * minuteMs },
   },
   register: { network: { burst: 10, leakMs: 6 * minuteMs } },
+  // Each of these tells whether somebody has the address, and may send a mail: thirty at once, then thirty an hour.
+  invite: { account: { burst: 30, leakMs: 2 * minuteMs } },
 };
 const knownMs = 90 * 86_400_000;
 
 interface Subject {
-  readonly kind: "pair" | "person" | "network";
+  readonly kind: "pair" | "person" | "network" | "account";
   readonly key: string;
   readonly rule: BucketRule;
 }
@@ -98,16 +103,16 @@ export function createLoginThrottle(database: Database, clock: Clock): LoginThro
   }
 
   return {
-    async take(purpose, source, email) {
+    async take(purpose, source, whom) {
       try {
-        await count(subjectsOf(purpose, source, email));
+        await count(subjectsOf(purpose, source, whom));
         return 0;
       } catch (error) {
         if (error instanceof Wait) return error.ms;
         throw error;
       }
     },
-    giveBack: (purpose, source, email) => uncount(subjectsOf(purpose, source, email)),
+    giveBack: (purpose, source, whom) => uncount(subjectsOf(purpose, source, whom)),
     async recognise(source, email) {
       const nowMs = clock.now();
       const { key } = subjectsOf("login", source, email).find(({ kind }) => kind === "pair")!;
@@ -122,10 +127,11 @@ export function createLoginThrottle(database: Database, clock: Clock): LoginThro
 }
 
 /** In the order in which their rows are locked. */
-function subjectsOf(purpose: Purpose, source: string, email: string | undefined): Subject[] {
+function subjectsOf(purpose: Purpose, source: string, whom: string | undefined): Subject[] {
   const network = networkOf(source);
-  const person = email === undefined ? undefined : normalEmail(email);
-  const parts = { network: [network], ...(person === undefined ? {} : { person: [person], pair: [person, network] }) };
+  const person = whom === undefined ? undefined : normalEmail(whom);
+  const ofOne = person === undefined ? {} : { person: [person], pair: [person, network], account: [person] };
+  const parts = { network: [network], ...ofOne };
   return Object.entries(parts)
     .flatMap(([name, part]) => {
       const kind = name as Subject["kind"];

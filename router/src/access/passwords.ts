@@ -10,7 +10,8 @@ import { resetLetter } from "../mail/letters.ts";
 import { asThemselves, type IdentityContext } from "./identity-context.ts";
 import { lockManagedUser } from "./managed-user.ts";
 import { goodPassword } from "./password-rules.ts";
-import { prove, type Claim, type Proven, type Unproven } from "./proof.ts";
+import { prove, type Claim, type Unproven } from "./proof.ts";
+import { ProofIsOver, requireStillProven } from "./proven.ts";
 import { hashToken, linkTo, makeToken } from "./secret-token.ts";
 import type { Language } from "./session.ts";
 import { endSessions } from "./sessions.ts";
@@ -54,7 +55,7 @@ export function createPasswords(context: IdentityContext): Passwords {
       const deed = { action: "user.change-password", on: { kind: "user", id: userId } } as const;
       try {
         await audited(context, deed, async (transaction) => {
-          await requireStillProven(transaction, proof, sessionId);
+          await requireStillProven(transaction, { proof, sessionId });
           await setPassword(transaction, userId, hashed, clock.now(), sessionId);
         });
         return { kind: "changed" };
@@ -116,16 +117,6 @@ export function createPasswords(context: IdentityContext): Passwords {
       await throttle.recognise(source, user.email);
     },
   };
-}
-
-class ProofIsOver extends Error {}
-
-/** Meanwhile a link may have set another password, or somebody have ended the session: that counts, not what was proven. */
-async function requireStillProven(transaction: Transaction<Schema>, { userId, stored }: Proven, sessionId: string) {
-  const credentials = transaction.selectFrom("credentials").select("userId").where("userId", "=", userId);
-  const isSame = await credentials.where("password", "=", stored).forUpdate().executeTakeFirst();
-  const session = transaction.selectFrom("sessions").select("id").where("id", "=", sessionId);
-  if (!isSame || !(await session.executeTakeFirst())) throw new ProofIsOver();
 }
 
 /** Only who has joined: an invitation that was withdrawn is no way in. */

@@ -3,10 +3,10 @@
  * hashed. A known and an unknown address cost the same hashes and the same questions to the database.
  */
 import { ApiError } from "@weiche/shared/errors.ts";
-import type { UserId } from "@weiche/shared/ids.ts";
 import { normalEmail } from "../accounts/email-address.ts";
 import type { LoginOutcome, IdentityContext } from "./identity-context.ts";
 import { normalPassword } from "./password-rules.ts";
+import type { Proven } from "./proven.ts";
 import { createSecondFactor } from "./second-factor.ts";
 
 export interface Claim {
@@ -14,14 +14,6 @@ export interface Claim {
   readonly password: string;
   /** Of the authenticator, or a recovery code. */
   readonly code?: string | undefined;
-}
-
-export interface Proven {
-  readonly kind: "proven";
-  readonly userId: UserId;
-  /** The stored hash that it was compared with. */
-  readonly stored: string;
-  readonly failedLogins: number;
 }
 
 export type Unproven =
@@ -46,7 +38,7 @@ async function judge(context: IdentityContext, claim: Claim, source: string): Pr
   const row = await database.kysely
     .selectFrom("users as u")
     .leftJoin("credentials as c", "c.userId", "u.id")
-    .select(["u.id", "u.blocked", "c.password", "c.totpSince", "c.failedLogins"])
+    .select(["u.id", "u.blocked", "c.password", "c.totpSince", "c.totpSecret", "c.failedLogins"])
     .where("u.email", "=", normalEmail(claim.email))
     .executeTakeFirst();
   const stored = row?.password ?? undefined;
@@ -66,7 +58,8 @@ async function judge(context: IdentityContext, claim: Claim, source: string): Pr
     if (!(await createSecondFactor(context).use(row.id, claim.code))) return { kind: "code-wrong" };
     await throttle.giveBack("code", source, claim.email);
   }
-  return { kind: "proven", userId: row.id, stored, failedLogins: row.failedLogins ?? 0 };
+  const totpSecret = row.totpSince ? row.totpSecret : null;
+  return { kind: "proven", userId: row.id, stored, totpSecret, failedLogins: row.failedLogins ?? 0 };
 }
 
 /** One statement, whether there is such a person or not. */

@@ -10,19 +10,20 @@ import type { UserId } from "@weiche/shared/ids.ts";
 import type { AccountsContext } from "../accounts/accounts-context.ts";
 import { audited } from "../accounts/audit-log.ts";
 import { found, Refused } from "../accounts/refused.ts";
-import { instantText } from "../db/database.ts";
+import { inTransaction, instantText } from "../db/database.ts";
 import type { Schema } from "../db/schema.ts";
+import { requireStillProven, type Evidence } from "./proven.ts";
 import { hashRecoveryCode, makeRecoveryCodes, makeTotpSecret, totpStep } from "./totp.ts";
 
 export interface SecondFactor {
-  /** Shown once, and good for nothing until it is confirmed. Refused where the factor is on. */
-  setUp(userId: UserId): Promise<{ readonly secret: string; readonly uri: string }>;
+  /** Shown once, and good for nothing until it is confirmed. Refused where the factor is on, or the evidence is over. */
+  setUp(evidence: Evidence): Promise<{ readonly secret: string; readonly uri: string }>;
   /** undefined: the code is wrong. The recovery codes are shown once. */
   confirm(userId: UserId, code: string): Promise<readonly string[] | undefined>;
   /** Whether the code is right; then it is used up. */
   use(userId: UserId, code: string): Promise<boolean>;
-  /** Harmless where it is off. */
-  turnOff(userId: UserId): Promise<void>;
+  /** Harmless where it is off. `evidence` absent: an operator does it. */
+  turnOff(userId: UserId, evidence?: Evidence): Promise<void>;
 }
 
 export type Credentials = Selectable<Schema["credentials"]>;
@@ -55,17 +56,21 @@ export function createSecondFactor(context: AccountsContext): SecondFactor {
   }
 
   return {
-    async setUp(userId) {
+    async setUp(evidence) {
+      const { userId } = evidence.proof;
       const user = kysely.selectFrom("users").select("email").where("id", "=", userId);
       const { email } = found(await user.executeTakeFirst(), "user", userId);
       const { secret, uri } = makeTotpSecret(email);
-      const set = await kysely
-        .updateTable("credentials")
-        .set({ totpSecret: secret, totpStep: null })
-        .where("userId", "=", userId)
-        .where("totpSince", "is", null)
-        .executeTakeFirst();
-      if (set.numUpdatedRows !== 1n) throw new Refused("conflict", "the second factor is on already");
+      await inTransaction(database, async (transaction) => {
+        await requireStillProven(transaction, evidence);
+        const set = await transaction
+          .updateTable("credentials")
+          .set({ totpSecret: secret, totpStep: null })
+          .where("userId", "=", userId)
+          .where("totpSince", "is", null)
+          .executeTakeFirst();
+        if (set.numUpdatedRows !== 1n) throw new Refused("conflict", "the second factor is on already");
+      });
       return { secret, uri };
     },
 
@@ -98,8 +103,9 @@ export function createSecondFactor(context: AccountsContext): SecondFactor {
       );
     },
 
-    turnOff: (userId) =>
+    turnOff: (userId, evidence) =>
       audited(context, { action: "user.totp-off", on: { kind: "user", id: userId } }, async (transaction) => {
+        if (evidence) await requireStillProven(transaction, evidence);
         const off = { totpSecret: null, totpSince: null, totpStep: null };
         await transaction.updateTable("credentials").set(off).where("userId", "=", userId).execute();
         await transaction.deleteFrom("recoveryCodes").where("userId", "=", userId).execute();

@@ -52,6 +52,8 @@ export interface Invitations {
   /** A new link; the one before is over. Refused for who has joined. `mailed` null: no mail is sent here. */
   renew(userId: UserId): Promise<{ readonly invitationUrl: string; readonly mailed: boolean | null }>;
   withdraw(userId: UserId): Promise<void>;
+  /** Before a user is made. Returns how long to wait, 0 if it is counted: go on. */
+  count(accountId: AccountId, source: string): Promise<number>;
   /** Sends a link that was just made. null: no mail is sent here. */
   send(userId: UserId, invitationUrl: string): Promise<boolean | null>;
 }
@@ -84,6 +86,7 @@ export function createInvitations(context: IdentityContext): Invitations {
 
   return {
     send,
+    count: (accountId, source) => throttle.take("invite", source, accountId),
 
     async list(accountId) {
       const rows = await invited()

@@ -44,6 +44,13 @@ export class PortalError extends Error {
   }
 }
 
+/** Of what is counted in the database, such as guesses. */
+export function tooMany(waitMs: number): PortalError {
+  return new PortalError("too_many_attempts", "Too many attempts. Wait a while before the next one.", {
+    retryAfterSeconds: waitMs / 1000,
+  });
+}
+
 export interface PortalRefusal {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;

@@ -3,8 +3,9 @@ import type { Clock } from "@weiche/shared/clock.ts";
 import { asId, type UserId } from "@weiche/shared/ids.ts";
 import type { Identity } from "../../access/identity.ts";
 import type { Unproven } from "../../access/proof.ts";
+import { ProofIsOver, type Evidence } from "../../access/proven.ts";
 import type { Session } from "../../access/session.ts";
-import { PortalError } from "../api-error.ts";
+import { PortalError, tooMany } from "../api-error.ts";
 import type { Call, Handlers } from "../api-routes.ts";
 import type { identityContract } from "../contract/identity.ts";
 import type { Route } from "../contract/route.ts";
@@ -105,15 +106,19 @@ function oneself({
 }
 
 function secondFactor({ identity }: IdentityRouteDeps): Pick<Identified, "setUpTotp" | "confirmTotp" | "turnTotpOff"> {
-  async function requireProof(session: Session, proof: { password: string; code?: string }, address: string) {
-    const outcome = await identity.prove({ email: session.user.email, ...proof }, address);
-    if (outcome.kind !== "proven") throw unproven(outcome);
+  /** `write` holds the evidence against what is stored once more: it may be over by then. */
+  async function withProof<T>(
+    { session, body, address }: Pick<Call<typeof identityContract.turnTotpOff>, "session" | "body" | "address">,
+    write: (evidence: Evidence) => Promise<T>,
+  ): Promise<T> {
+    const proof = await identity.prove({ email: session.user.email, ...body }, address);
+    if (proof.kind !== "proven") throw unproven(proof);
+    return write({ proof, sessionId: session.id }).catch((error: unknown) => {
+      throw error instanceof ProofIsOver ? unproven({ kind: "wrong" }) : error;
+    });
   }
   return {
-    async setUpTotp({ session, body, address }) {
-      await requireProof(session, body, address);
-      return identity.secondFactor.setUp(session.user.id);
-    },
+    setUpTotp: (call) => withProof(call, (evidence) => identity.secondFactor.setUp(evidence)),
 
     async confirmTotp({ session, body, origin }) {
       const recoveryCodes = await identity.as(origin).secondFactor.confirm(session.user.id, body.code);
@@ -121,10 +126,8 @@ function secondFactor({ identity }: IdentityRouteDeps): Pick<Identified, "setUpT
       return { recoveryCodes };
     },
 
-    async turnTotpOff({ session, body, origin, address }) {
-      await requireProof(session, body, address);
-      await identity.as(origin).secondFactor.turnOff(session.user.id);
-    },
+    turnTotpOff: (call) =>
+      withProof(call, (evidence) => identity.as(call.origin).secondFactor.turnOff(call.session.user.id, evidence)),
   };
 }
 
@@ -158,10 +161,4 @@ function unproven(outcome: Unproven): PortalError {
     case "blocked":
       return new PortalError("forbidden", "This user is blocked. An Admin or Owner of the account can change that.");
   }
-}
-
-function tooMany(waitMs: number): PortalError {
-  return new PortalError("too_many_attempts", "Too many attempts. Wait a while before the next one.", {
-    retryAfterSeconds: waitMs / 1000,
-  });
 }
