@@ -32,6 +32,8 @@ export interface ClusterOptions {
   readonly agents: Readonly<Record<string, object>>;
   /** More keys of `router.yaml`. */
   readonly router?: object;
+  /** More of the agents' environment. */
+  readonly environment?: Readonly<Record<string, string>>;
 }
 
 export class Cluster implements AsyncDisposable {
@@ -97,7 +99,10 @@ export class Cluster implements AsyncDisposable {
     writeFileSync(file, stringify(config));
     const dataDir = join(this.directory, name);
     mkdirSync(dataDir, { recursive: true });
-    const env = { WEICHE_DATA_DIR: dataDir, WEICHE_AGENT_CONFIG: file, WEICHE_AGENT_OPS_LISTEN: anyPort };
+    const env = {
+      ...this.#options.environment,
+      ...{ WEICHE_DATA_DIR: dataDir, WEICHE_AGENT_CONFIG: file, WEICHE_AGENT_OPS_LISTEN: anyPort },
+    };
     this.agents.set(name, await RunningProgram.start("node-agent/src/main.ts", [], env));
   }
 

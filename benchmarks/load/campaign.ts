@@ -76,29 +76,32 @@ export async function runRounds(
   const samples: Sample[] = [];
   const engine: RunningProgram = { ...nothing, port: bench.engine.port };
   const all = [
-    { name: direct, running: engine },
-    ...started.map(({ program, running }) => ({ name: program.name, running })),
+    { name: direct, running: engine, only: undefined },
+    ...started.map(({ program, running }) => ({ name: program.name, running, only: program.scenarios })),
   ];
   await warm(campaign, started);
   for (let round = 1; round <= rounds; round++) {
     for (const { name: scenario, load } of shuffled(scenarios, random)) {
-      for (const { name, running } of shuffled(all, random)) {
-        const sample = await onCoreOfItsOwn(bench, running, async () => {
-          const measured = await measure(bench, running, quick ? quickLoad(load) : load);
-          return {
-            scenario,
-            program: name,
-            round,
-            values: valuesOf(measured),
-            delays: measured.result.delayUs.buckets,
-          };
+      const taking = all.filter(({ only }) => only?.includes(scenario) ?? true);
+      for (const { name, running } of shuffled(taking, random)) {
+        await attempt(campaign, `round ${round} ${scenario} ${name}`, async () => {
+          const measured = await onCoreOfItsOwn(bench, running, () =>
+            measure(bench, running, quick ? quickLoad(load) : load),
+          );
+          const delays = measured.result.delayUs.buckets;
+          const sample = { scenario, program: name, round, values: valuesOf(measured), delays };
+          samples.push(sample);
+          say(`round ${round} ${scenario} ${name}: ${brief(sample)}`);
         });
-        samples.push(sample);
-        say(`round ${round} ${scenario} ${name}: ${brief(sample)}`);
       }
     }
   }
   return samples;
+}
+
+/** What fails is told, and missing in the report: the hour before was not for nothing. */
+export async function attempt({ say }: Campaign, what: string, work: () => Promise<void>): Promise<void> {
+  await work().catch((error: Error) => say(`${what}: ${error.message}`));
 }
 
 /** Programs above the engine only: `direct` has no processes of its own. */

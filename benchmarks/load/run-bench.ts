@@ -6,7 +6,7 @@ import { createRandom } from "@weiche/shared/testing/random.ts";
 import { describeMachine } from "../cluster/result.ts";
 import { programs as allPrograms } from "../peers/all.ts";
 import { installPeers } from "../peers/install.ts";
-import { runRounds, startPrograms, type Campaign, type Sample, type Started } from "./campaign.ts";
+import { attempt, runRounds, startPrograms, type Campaign, type Sample, type Started } from "./campaign.ts";
 import { judgeGoals } from "./goals.ts";
 import { compileNatives } from "./native/compile.ts";
 import { startEngine } from "./native/run-load.ts";
@@ -120,12 +120,13 @@ function asked(names: readonly string[], name: string, otherwise: boolean): bool
   return names.length > 0 ? names.includes(name) : otherwise;
 }
 
-/** A search takes half a minute: three rounds are enough for a figure that is coarse anyway. */
+/** A search takes most of a minute: two rounds are enough for a figure that is coarse anyway. */
 async function mostStreamsOf(campaign: Campaign, started: readonly Started[]): Promise<Sample[]> {
   const samples: Sample[] = [];
   const chosen = started.filter(({ program }) => peersForStreams.includes(program.name));
-  for (let round = 1; round <= Math.min(3, campaign.rounds); round++)
-    for (const one of chosen) samples.push(await mostStreams(campaign, one, round));
+  for (let round = 1; round <= Math.min(2, campaign.rounds); round++)
+    for (const one of chosen)
+      await attempt(campaign, one.program.name, async () => void samples.push(await mostStreams(campaign, one, round)));
   return samples;
 }
 
@@ -134,7 +135,10 @@ async function besideOf(campaign: Campaign, started: readonly Started[], descrip
   if (!enough(campaign, 6_000, descriptors)) return samples;
   const chosen = started.filter(({ program }) => ["weiche", "nginx", "undici"].includes(program.name));
   for (let round = 1; round <= Math.min(3, campaign.rounds); round++)
-    for (const one of chosen) samples.push(...(await jsonBeside(campaign, one, 6_000, round)));
+    for (const one of chosen)
+      await attempt(campaign, one.program.name, async () => {
+        samples.push(...(await jsonBeside(campaign, one, 6_000, round)));
+      });
   return samples;
 }
 
@@ -147,12 +151,11 @@ async function memoryOf(
   const samples: Sample[] = [];
   if (!enough(campaign, streams, descriptors)) return samples;
   for (const program of programs.filter(({ name }) => peersForStreams.includes(name))) {
-    const rounds = streams === 5_000 ? Math.min(3, campaign.rounds) : 1;
+    const rounds = streams === 5_000 && program.name === "weiche" ? Math.min(3, campaign.rounds) : 1;
     for (let round = 1; round <= rounds; round++)
-      await memoryPerStream(campaign, program, streams, round).then(
-        (sample) => samples.push(sample),
-        (error: Error) => campaign.say(`${program.name}: ${error.message}`),
-      );
+      await attempt(campaign, program.name, async () => {
+        samples.push(await memoryPerStream(campaign, program, streams, round));
+      });
   }
   return samples;
 }

@@ -23,7 +23,7 @@ export interface ScaleOptions {
 const itlSeconds = 2;
 const openedPerSecond = 500;
 /** How long memory may take to come back. */
-const restSeconds = 30;
+const restSeconds = 60;
 
 type Memory = Readonly<Record<string, number>>;
 

@@ -10,8 +10,8 @@ export interface Scenario {
 }
 
 /** An answer of 8 tokens for JSON, of 5 s for paced streams; half a second of ramp sets the streams apart in time. */
-const json = { tokens: 8, warmup: 1, seconds: 4 };
-const paced = { stream: true, ramp: 0.5, warmup: 1.5, seconds: 5 } as const;
+const json = { tokens: 8, warmup: 0.7, seconds: 3 };
+const paced = { stream: true, ramp: 0.5, warmup: 1, seconds: 4 } as const;
 
 export const scenarios: readonly Scenario[] = [
   {
@@ -32,11 +32,11 @@ export const scenarios: readonly Scenario[] = [
   },
   {
     ...{ name: "flood", what: "16 streams of an engine that is faster than everything behind it" },
-    load: { stream: true, connections: 16, tokens: 2_000, warmup: 1, seconds: 4 },
+    load: { stream: true, connections: 16, tokens: 2_000, warmup: 1, seconds: 3 },
   },
   {
     ...{ name: "first-byte", what: "the first byte of a stream, one client, nothing else", quick: true },
-    load: { stream: true, connections: 1, tokens: 1, warmup: 1, seconds: 4 },
+    load: { stream: true, connections: 1, tokens: 1, warmup: 0.7, seconds: 3 },
   },
   {
     ...{ name: "body-20mb", what: "requests of 19.9 MB, two at a time" },

@@ -36,7 +36,7 @@ export async function mostStreams(campaign: Campaign, { program, running }: Star
     if (isGood) routerShare = shareOfRouter(values);
     return isGood;
   };
-  const streams = await onCoreOfItsOwn(bench, running, () => search(holds, 50, 8_000));
+  const streams = await onCoreOfItsOwn(bench, running, () => search(holds, 100, 8_000));
   const values = { streams, streamsPerRouterCore: streams / routerShare };
   return { scenario: "most-streams", program: program.name, round, values };
 }
@@ -47,11 +47,11 @@ function shareOfRouter(values: Readonly<Record<string, number>>): number {
   return (all - (values["cpuMicrosPerChunk agent"] ?? 0)) / all;
 }
 
-/** The highest number that holds, to within a tenth, on the way up in steps of a half. 0: not even the lowest. */
+/** The highest number that holds, to within a tenth, on the way up in doublings. 0: not even the lowest. */
 export async function search(holds: (count: number) => Promise<boolean>, from: number, max: number): Promise<number> {
   let good = 0;
   let bad = max;
-  for (let count = from; count < max; count = Math.ceil(count * 1.5)) {
+  for (let count = from; count < max; count *= 2) {
     if (!(await holds(count))) {
       bad = count;
       break;

@@ -9,6 +9,7 @@ import type { Program } from "./program.ts";
 export const bareRouter: Program = {
   name: "bare-router",
   what: "router without keys, limits, database and metering, above a real agent, no TLS: what these cost is the difference",
+  scenarios: ["json-64", "stream-64x10", "stream-256x20"],
   missing: () => undefined,
   async start({ port: engine, model, directory: scratch }) {
     await using opened = new AsyncDisposableStack();

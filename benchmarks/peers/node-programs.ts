@@ -33,6 +33,7 @@ export function hops(leg: "h2" | "h2-tls" | "h1-tls"): Program {
   return {
     name: `hops-${leg}`,
     what: `two bare Node.js proxies with ${legs[leg]} between them: what router and agent would cost without their work`,
+    scenarios: ["json-64", "stream-64x10", "stream-256x20", "first-byte"],
     missing: () => undefined,
     start: (upstream) => startHops(leg, upstream),
   };

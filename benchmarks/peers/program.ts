@@ -3,6 +3,8 @@ export interface Program {
   readonly name: string;
   /** One line for the report: what it is, and how it is set. */
   readonly what: string;
+  /** The scenarios for which it is a yardstick; absent: all. */
+  readonly scenarios?: readonly string[];
   /** Undefined: it can be started. Else why not, and how to install it. */
   missing(): string | undefined;
   start(upstream: Upstream): Promise<RunningProgram>;

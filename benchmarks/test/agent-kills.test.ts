@@ -1,25 +1,48 @@
-/** `kill -9` of an agent in every state of its slot: an engine that was awake is found again and never restarted. */
+/**
+ * `kill -9` of an agent in every state of its slot and phase of a switch: an engine that was awake is found again and
+ * never restarted. And of an engine while GPU memory is awaited, which a simulated nvidia-smi holds back.
+ */
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { simulatedNvidiaSmi } from "@weiche/node-agent/test/engines-on-host.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { Cluster, isAlive, until } from "../cluster/cluster.ts";
+import { Cluster, isAlive, reachableDirectory, until } from "../cluster/cluster.ts";
 import { SimNodeEngine, catalogueOf, simEngine } from "../cluster/sim-node.ts";
 import { askStream, type Seen } from "../cluster/stream-client.ts";
+import { dumpUsage } from "../cluster/usage-dump.ts";
 
 /** Slow enough for a kill to meet every state. */
 const times = { "start-ms": 700, "sleep-ms": 700, "wake-ms": 700 };
 
+const directory = reachableDirectory("weiche-kills-");
+/** Faults that the next process of model-b begins with. */
+const faultFile = join(directory, "faults");
+/** An engine of the slot with a GPU needs so much, and holds a little more when it is awake. */
+const needMebibytes = 68_000;
+const awakeMebibytes = 70_000;
+
 let cluster: Cluster;
 let apiKey: string;
+let gpu: Awaited<ReturnType<typeof simulatedNvidiaSmi>>;
+const seen: Seen[] = [];
 
 beforeAll(async () => {
+  gpu = await simulatedNvidiaSmi(directory);
+  const slot = { minResidencySeconds: 0, drainOpenSeconds: 0.3, backoffSeconds: { min: 30, max: 30 } };
+  const large = (model: string) => ({ ...simEngine(model), memoryBytes: needMebibytes * 2 ** 20 });
   cluster = await Cluster.start({
-    catalogue: catalogueOf("model-a", "model-b"),
+    catalogue: catalogueOf("model-a", "model-b", "model-c", "model-d"),
+    environment: { PATH: `${directory}:${process.env["PATH"]}` },
     agents: {
       "node-1": {
         slots: [
           {
-            ...{ name: "a", minResidencySeconds: 0, drainOpenSeconds: 0.3, backoffSeconds: { min: 30, max: 30 } },
-            engines: [simEngine("model-a", times), simEngine("model-b", times)],
+            ...{ ...slot, name: "a" },
+            engines: [simEngine("model-a", times), simEngine("model-b", { ...times, "fault-file": faultFile })],
+          },
+          {
+            ...{ ...slot, name: "gpu", gpus: [0], memorySeconds: { room: 60, spare: 60, return: 60 } },
+            engines: [large("model-c"), large("model-d")],
           },
         ],
       },
@@ -27,26 +50,29 @@ beforeAll(async () => {
   });
   ({ apiKey } = await cluster.account());
 });
-afterAll(() => cluster[Symbol.asyncDispose]());
+afterAll(async () => {
+  await cluster[Symbol.asyncDispose]();
+  rmSync(directory, { recursive: true, force: true });
+});
 
-const [a, b] = ["model-a", "model-b"].map((model) => () => engineOf(model)) as [
-  () => SimNodeEngine,
-  () => SimNodeEngine,
-];
+const [a, b] = ["model-a", "model-b"].map((model) => () => engineOf("a", model)) as [Engine, Engine];
+const [c, d] = ["model-c", "model-d"].map((model) => () => engineOf("gpu", model)) as [Engine, Engine];
+type Engine = () => SimNodeEngine;
 
-function engineOf(model: string): SimNodeEngine {
-  return new SimNodeEngine(join(cluster.directory, "node-1"), "a", model);
+function engineOf(slotName: string, model: string): SimNodeEngine {
+  return new SimNodeEngine(join(cluster.directory, "node-1"), slotName, model);
 }
 
-function ask(model: string, text = "sim:tokens=3"): Promise<Seen> {
-  return askStream({ baseUrl: cluster.baseUrl, apiKey, model, text });
+async function ask(model: string, text = "sim:tokens=3", onPiece = () => {}): Promise<Seen> {
+  const one = await askStream({ baseUrl: cluster.baseUrl, apiKey, model, text, onPiece });
+  seen.push(one);
+  return one;
 }
 
 /** A long stream of which something has come. */
 async function streaming(model: string): Promise<{ readonly ended: Promise<Seen> }> {
   const { promise, resolve } = Promise.withResolvers<void>();
-  const question = { baseUrl: cluster.baseUrl, apiKey, model, text: "sim:tokens=500,itl=20" };
-  const ended = askStream({ ...question, onPiece: () => resolve() });
+  const ended = ask(model, "sim:tokens=500,itl=20", resolve);
   await Promise.race([promise, ended]);
   return { ended };
 }
@@ -56,9 +82,25 @@ interface SlotSeen {
   readonly active?: string;
 }
 
-async function slot(): Promise<SlotSeen> {
-  const nodes = (await cluster.weiche("nodes")) as { slots: SlotSeen[] }[];
-  return nodes[0]!.slots[0]!;
+async function slot(name = "a"): Promise<SlotSeen> {
+  const nodes = (await cluster.weiche("nodes")) as { slots: (SlotSeen & { name: string })[] }[];
+  return nodes[0]!.slots.find((one) => one.name === name)!;
+}
+
+/** Resolves when the agent itself says that a switch of the slot is there. */
+async function held(name: string, state: "stopping" | "starting", phase: "memory" | "probe"): Promise<void> {
+  await until(`${state}, ${phase}`, async () => {
+    const { slots } = (await cluster.weicheAgent("node-1", "status")) as {
+      slots: readonly { name: string; state: string; switching?: { phase?: string } }[];
+    };
+    const found = slots.find((one) => one.name === name)!;
+    return found.state === state && found.switching?.phase === phase;
+  });
+}
+
+async function awakeOf(...engines: readonly SimNodeEngine[]): Promise<number> {
+  const states = await Promise.all(engines.map((engine) => engine.state()));
+  return states.filter(({ sleeping }) => !sleeping).length;
 }
 
 async function restartAgent(): Promise<void> {
@@ -112,8 +154,7 @@ test.each([
   await restartAgent();
   await waiting;
   expect(await slot()).toMatchObject(found);
-  const states = await Promise.all([a().state(), b().state()]);
-  expect(states.filter(({ sleeping }) => !sleeping).length).toBeLessThanOrEqual(1);
+  expect(await awakeOf(a(), b())).toBeLessThanOrEqual(1);
   expect(await ask("model-b")).toMatchObject({ ending: "whole" });
   expect(await ask("model-a")).toMatchObject({ ending: "whole" });
   expect([a().pid, b().pid]).toEqual(pids);
@@ -137,4 +178,108 @@ test("failed: what is left is cleared away, and the backoff is forgotten", async
   await until("the slot to have failed", async () => (await slot()).state === "failed");
   await restartAgent();
   expect(await ask("model-b")).toMatchObject({ ending: "whole" });
+});
+
+/** Each begins with model-a awake, and ends with the probe of model-b held until the kill. */
+const probes: [string, () => Promise<unknown>][] = [
+  ["that has started", async () => killUntilGone(b(), () => writeFileSync(faultFile, "hang:0*1"))],
+  ["that was woken", async () => b().setFaults("hang:0*1")],
+];
+
+async function killUntilGone(engine: SimNodeEngine, before = () => {}): Promise<void> {
+  before();
+  process.kill(engine.pid!, "SIGKILL");
+  await until("it to be gone", () => engine.pid === undefined);
+}
+
+test.each(probes)("the probe of an engine %s: the next agent proves it and takes it over", async (_, prepare) => {
+  await ask("model-b");
+  expect(await ask("model-a")).toMatchObject({ ending: "whole" });
+  await prepare();
+  const waiting = ask("model-b");
+  await held("a", "starting", "probe");
+  rmSync(faultFile, { force: true });
+  const pids = [a().pid, b().pid];
+  await restartAgent();
+  expect(await waiting).toMatchObject({ ending: "refused" });
+  expect(await slot()).toMatchObject({ state: "active", active: "model-b" });
+  expect(await awakeOf(a(), b())).toBe(1);
+  expect(await ask("model-b")).toMatchObject({ ending: "whole" });
+  expect(await ask("model-a")).toMatchObject({ ending: "whole" });
+  expect([a().pid, b().pid]).toEqual(pids);
+});
+
+/** What nvidia-smi says: model-c holds so much, and model-d nothing. */
+async function holdsMemory(mebibytes: number): Promise<void> {
+  const pids = [c().pid, d().pid].flatMap((pid) => pid ?? []);
+  await gpu.set(
+    mebibytes,
+    pids.map((pid) => [pid, pid === c().pid ? mebibytes : 0]),
+  );
+}
+
+/** Model-d is asked for; what model-c holds is not free for it, and both engines sleep. Resolves in that phase. */
+async function memoryAwaited(state: "stopping" | "starting"): Promise<{ readonly waiting: Promise<Seen> }> {
+  await ask("model-c");
+  expect(await ask("model-d")).toMatchObject({ ending: "whole" });
+  await holdsMemory(awakeMebibytes);
+  expect(await ask("model-c")).toMatchObject({ ending: "whole" });
+  const waiting = ask("model-d");
+  await held("gpu", "stopping", "memory");
+  if (state === "stopping") return { waiting };
+  // Most has come back, so that model-c sleeps; the rest is missing for model-d.
+  await holdsMemory(80_000 - needMebibytes + 1_000);
+  await held("gpu", "starting", "memory");
+  return { waiting };
+}
+
+test.each(["stopping", "starting"] as const)(
+  "%s, while memory is awaited: no engine wakes before it is there, also under the next agent",
+  async (state) => {
+    const { waiting } = await memoryAwaited(state);
+    const pids = [c().pid, d().pid];
+    await restartAgent();
+    expect(await waiting).toMatchObject({ ending: "refused" });
+    expect(await slot("gpu")).toMatchObject({ state: "empty" });
+    const again = ask("model-d");
+    await held("gpu", "starting", "memory");
+    expect(await awakeOf(c(), d())).toBe(0);
+    await holdsMemory(2_000);
+    expect(await again).toMatchObject({ ending: "whole" });
+    expect(await awakeOf(c(), d())).toBe(1);
+    expect(await ask("model-c")).toMatchObject({ ending: "whole" });
+    expect([c().pid, d().pid]).toEqual(pids);
+  },
+);
+
+test("an engine dies while its memory is awaited: it is cleared away, and who waits for the other one is served", async () => {
+  const { waiting } = await memoryAwaited("stopping");
+  const { pid } = c();
+  process.kill(pid!, "SIGKILL");
+  await until("it to be dead", () => !isAlive(pid!));
+  await holdsMemory(0);
+  expect(await waiting).toMatchObject({ ending: "whole" });
+  expect(c().pid).toBeUndefined();
+  expect(await ask("model-c")).toMatchObject({ ending: "whole" });
+});
+
+test("a sleeper dies while memory is awaited for its wake: it is started cold for the same request", async () => {
+  const { waiting } = await memoryAwaited("starting");
+  const { pid } = d();
+  process.kill(pid!, "SIGKILL");
+  await until("it to be dead", () => !isAlive(pid!));
+  await holdsMemory(2_000);
+  expect(await waiting).toMatchObject({ ending: "whole" });
+  expect([d().pid === pid, await awakeOf(c(), d())]).toEqual([false, 1]);
+});
+
+test("through all of this each whole answer is recorded once, as its client saw it, and nothing else costs", async () => {
+  const recorded = async () => {
+    const records = (await dumpUsage(cluster)).filter(({ outcome }) => outcome !== "broken");
+    return records.map(({ requestId, completionTokens }) => `${requestId} ${completionTokens}`).toSorted();
+  };
+  const whole = seen.filter(({ ending }) => ending === "whole");
+  const owed = whole.map(({ id, completionTokens }) => `${id} ${completionTokens}`).toSorted();
+  await until("the last record", async () => (await recorded()).length >= owed.length);
+  expect(await recorded()).toEqual(owed);
 });

@@ -8,6 +8,7 @@ import { describeAiSdk, providerOf } from "./client-ai-sdk.ts";
 import { chatOf, describeLangChain } from "./client-langchain.ts";
 import { clientOf, describeOpenAi } from "./client-openai.ts";
 import { embedded, simulated, startService, type Service } from "./client-service.ts";
+import { describeDocument } from "./documented.ts";
 
 let service: Service;
 beforeAll(async () => {
@@ -19,6 +20,7 @@ const subjects = [simulated, embedded];
 describeOpenAi(() => service, subjects);
 describeAiSdk(() => service, subjects);
 describeLangChain(() => service, subjects);
+describeDocument(() => service, subjects);
 
 describe("by themselves, all of them", () => {
   type Key = keyof Service["keys"];
