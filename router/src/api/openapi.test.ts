@@ -20,3 +20,15 @@ test("every endpoint, every parameter and every status is in it", () => {
   );
   expect(Object.keys(responses)).toEqual(["200", "400", "401", "403", "413", "429", "500", "503", "504"]);
 });
+
+test("so is every header of ours, with the statuses that it comes with", () => {
+  const { paths, components } = document as { paths: Record<string, Record<string, any>>; components: any };
+  const known = Object.keys(components.headers);
+  expect(known).toEqual(["x-request-id", "retry-after", "x-should-retry", "www-authenticate"]);
+  for (const { responses } of Object.values(paths).flatMap((methods) => Object.values(methods)))
+    for (const [status, { headers }] of Object.entries<any>(responses)) {
+      const also = { "401": ["www-authenticate"], "429": ["retry-after", "x-should-retry"], "503": ["retry-after"] };
+      expect(Object.keys(headers)).toEqual(["x-request-id", ...(also[status as keyof typeof also] ?? [])]);
+      for (const [name, { $ref }] of Object.entries<any>(headers)) expect($ref).toBe(`#/components/headers/${name}`);
+    }
+});

@@ -24,15 +24,40 @@ export function openApiDocument(baseUrl: string): object {
       "/v1/models": {
         get: {
           summary: "Models that the calling key may use; counts for no limit",
-          responses: { 200: content("The list", modelList), ...refusals(["401", "403", "500", "503"]) },
+          responses: {
+            200: { ...content("The list", modelList), headers: headersOf("x-request-id") },
+            ...refusals(["400", "401", "403", "500", "503"]),
+          },
         },
       },
     },
     components: {
       securitySchemes: { key: { type: "http", scheme: "bearer" } },
+      headers,
       schemas: { Error: errorSchema },
     },
   };
+}
+
+const headers = {
+  "x-request-id": {
+    description: "Of every answer, always ours.",
+    required: true,
+    schema: Type.String({ format: "uuid" }),
+  },
+  "retry-after": {
+    description: "Seconds, with everything that is worth another try after a known time.",
+    schema: Type.Integer({ minimum: 1 }),
+  },
+  "x-should-retry": {
+    description: "With a used-up quota, which a client tells from a rate limit by it and by `error.code`.",
+    schema: Type.Literal("false"),
+  },
+  "www-authenticate": { description: "How a key is sent.", schema: Type.Literal("Bearer") },
+};
+
+function headersOf(...names: (keyof typeof headers)[]): object {
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
 const nullable = <Schema extends TSchema>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Null()]));
@@ -51,6 +76,7 @@ const usage = Type.Object({
   prompt_tokens: count,
   completion_tokens: count,
   total_tokens: count,
+  prompt_tokens_details: Type.Optional(Type.Object({ cached_tokens: count })),
   completion_tokens_details: Type.Optional(Type.Object({ reasoning_tokens: count })),
 });
 
@@ -61,6 +87,19 @@ const toolCalls = Type.Array(
     function: Type.Object({ name: Type.String(), arguments: Type.String({ description: "JSON, made by the model." }) }),
   }),
 );
+
+const token = { token: Type.String(), logprob: Type.Number(), bytes: nullable(Type.Array(Type.Integer())) };
+const chatLogprobs = Type.Object({
+  content: Type.Array(Type.Object({ ...token, top_logprobs: Type.Array(Type.Object(token)) })),
+});
+
+/** The older shape. */
+const textLogprobs = Type.Object({
+  tokens: Type.Array(Type.String()),
+  token_logprobs: Type.Array(Type.Union([Type.Number(), Type.Null()])),
+  top_logprobs: Type.Array(Type.Union([Type.Object({}, { additionalProperties: Type.Number() }), Type.Null()])),
+  text_offset: Type.Array(count),
+});
 
 const chatAnswer = Type.Object({
   id: Type.String(),
@@ -76,6 +115,7 @@ const chatAnswer = Type.Object({
         reasoning_content: nullable(Type.String()),
         tool_calls: nullable(toolCalls),
       }),
+      logprobs: nullable(chatLogprobs),
       finish_reason: Type.Enum(["stop", "length", "tool_calls"]),
     }),
   ),
@@ -87,7 +127,14 @@ const textAnswer = Type.Object({
   object: Type.Literal("text_completion"),
   created: Type.Integer(),
   model: Type.String(),
-  choices: Type.Array(Type.Object({ index: count, text: Type.String(), finish_reason: Type.Enum(["stop", "length"]) })),
+  choices: Type.Array(
+    Type.Object({
+      index: count,
+      text: Type.String(),
+      logprobs: nullable(textLogprobs),
+      finish_reason: Type.Enum(["stop", "length"]),
+    }),
+  ),
   usage,
 });
 
@@ -123,19 +170,30 @@ const refusalTexts = {
   "413": "Body over 20 MB (an HTML page)",
   "429": "Quota used up (do not retry) or a rate limit reached (retry after `retry-after` seconds)",
   "500": "Internal error; retry with backoff",
-  "503": "Model being switched, maintained or overloaded; retry after `retry-after` seconds",
+  "503":
+    "Model being switched, maintained or overloaded, or too many requests of one address (an HTML page); retry after " +
+    "`retry-after` seconds",
   "504": "The request took longer than it may",
 };
 type RefusalStatus = keyof typeof refusalTexts;
 
+const refusalHeaders: { readonly [status in RefusalStatus]?: readonly (keyof typeof headers)[] } = {
+  "401": ["www-authenticate"],
+  "429": ["retry-after", "x-should-retry"],
+  "503": ["retry-after"],
+};
+
 function refusals(statuses: readonly RefusalStatus[]): object {
-  const error = { $ref: "#/components/schemas/Error" };
+  const error = { "application/json": { schema: { $ref: "#/components/schemas/Error" } } };
+  const page = { "text/html": {} };
   return Object.fromEntries(
     statuses.map((status) => [
       status,
-      status === "413"
-        ? { description: refusalTexts[status], content: { "text/html": {} } }
-        : content(refusalTexts[status], error),
+      {
+        description: refusalTexts[status],
+        headers: headersOf("x-request-id", ...(refusalHeaders[status] ?? [])),
+        content: status === "413" ? page : status === "503" ? { ...error, ...page } : error,
+      },
     ]),
   );
 }
@@ -153,6 +211,7 @@ function post(summary: string, body: TSchema, answer: TSchema, streams: boolean)
       responses: {
         200: {
           description: streams ? "The answer; with `stream` a stream that ends with `data: [DONE]`" : "The answer",
+          headers: headersOf("x-request-id"),
           content: { "application/json": { schema: answer }, ...(streams ? stream : {}) },
         },
         ...refusals(Object.keys(refusalTexts) as RefusalStatus[]),
