@@ -21,9 +21,11 @@ test("a catalogue may be a bare list", () => {
   expect(parseCatalogue(list).catalogue!.size).toBe(1);
 });
 
-test("a model that is announced is not callable", () => {
-  const announced = parseCatalogue(entry(factors).replace("Beta", "Demnächst")).catalogue!.get(asId<ModelId>("m"))!;
-  expect(isCallable(announced)).toBe(false);
+test("a model that is announced is not callable, one of any other status is", () => {
+  const isCallableAs = (status: string) =>
+    isCallable(parseCatalogue(entry(factors).replace("Beta", status)).catalogue!.get(asId<ModelId>("m"))!);
+  expect(isCallableAs("Demnächst")).toBe(false);
+  expect(["Beta", "Verfügbar", "Auslaufend"].map(isCallableAs)).toEqual([true, true, true]);
 });
 
 const mistakes: [name: string, text: string, message: RegExp][] = [

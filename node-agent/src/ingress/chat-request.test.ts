@@ -51,6 +51,11 @@ test("a completion is said in the same way, 16 tokens long where nobody says", (
   expect(dialects["llama-server"].completionBody(request)).toMatchObject({ logprobs: 1, top_k: 0 });
 });
 
+test("max_completion_tokens means nothing to a completion, whatever it is", () => {
+  const request = (more: object) => readCompletionRequest({ prompt: "p", max_tokens: 5, ...more }, scope());
+  for (const max_completion_tokens of [2, "x"]) expect(request({ max_completion_tokens })).toEqual(request({}));
+});
+
 test("all that a client may say reaches the engine", () => {
   const tools = [{ type: "function", function: { name: "f", description: "d", parameters: { type: "object" } } }];
   const schema = { type: "json_schema", json_schema: { name: "s", schema: { type: "object" }, strict: true } };

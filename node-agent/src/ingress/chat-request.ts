@@ -5,14 +5,16 @@ import type { ChatRequest, Thinking, Tool } from "../engines/dialects/dialect.ts
 import type { Json } from "../engines/dialects/json.ts";
 import { readMessages } from "./chat-messages.ts";
 import { asList, asObject, asOneOf, asText, flag, integer, optional, refuse } from "./fields.ts";
-import { readGeneration, type RequestScope } from "./generation-request.ts";
+import { readGeneration, tokensMax, type RequestScope } from "./generation-request.ts";
 
 const alternativesMax = 20;
 
 export function readChatRequest(body: Json, scope: RequestScope): ChatRequest {
   const { rules } = scope;
+  const generation = readGeneration(body, scope);
   return {
-    ...readGeneration(body, scope),
+    ...generation,
+    maxTokens: integer(body, "max_completion_tokens", 1, tokensMax) ?? generation.maxTokens,
     kind: "chat",
     messages: readMessages(body, rules),
     logprobs: readLogprobs(body),

@@ -10,7 +10,7 @@ export interface RequestScope {
   readonly accountId: string;
 }
 
-const tokensMax = 2 ** 31 - 1;
+export const tokensMax = 2 ** 31 - 1;
 const choicesMax = 128;
 const stopsMax = 64;
 
@@ -19,7 +19,7 @@ export function readGeneration(body: Json, { rules, accountId }: RequestScope): 
   return {
     model: rules.id,
     cacheSalt: accountId,
-    maxTokens: integer(body, "max_completion_tokens", 1, tokensMax) ?? integer(body, "max_tokens", 1, tokensMax),
+    maxTokens: integer(body, "max_tokens", 1, tokensMax),
     temperature: number(body, "temperature", 0, 2) ?? 1,
     topP: number(body, "top_p", 0, 1) ?? 1,
     presencePenalty: number(body, "presence_penalty", -2, 2) ?? 0,
