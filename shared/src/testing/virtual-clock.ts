@@ -34,6 +34,11 @@ export class VirtualClock implements Clock {
     return this.#timers.length;
   }
 
+  /** Whether another timer fires at this very instant. */
+  get isDue(): boolean {
+    return this.#timers[0] !== undefined && this.#timers[0].atMs <= this.#nowMs;
+  }
+
   /** Fires the next timer, moving to its time. False if there is none at or before `untilMs`. */
   step(untilMs = Infinity): boolean {
     const next = this.#timers[0];
