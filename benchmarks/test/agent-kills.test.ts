@@ -2,12 +2,16 @@
  * `kill -9` of an agent in every state of its slot and phase of a switch: an engine that was awake is found again and
  * never restarted. And of an engine while GPU memory is awaited, which a simulated nvidia-smi holds back.
  */
+import { once } from "node:events";
 import { rmSync, writeFileSync } from "node:fs";
+import { request, type IncomingMessage } from "node:http";
 import { join } from "node:path";
+import { json } from "node:stream/consumers";
 import { simulatedNvidiaSmi } from "@weiche/node-agent/test/engines-on-host.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Cluster, isAlive, reachableDirectory, until } from "../cluster/cluster.ts";
 import { SimNodeEngine, catalogueOf, simEngine } from "../cluster/sim-node.ts";
+import type { AgentStatus, SlotStatus } from "@weiche/node-agent/src/admin/status.ts";
 import { askStream, type Seen } from "../cluster/stream-client.ts";
 import { dumpUsage } from "../cluster/usage-dump.ts";
 
@@ -15,7 +19,7 @@ import { dumpUsage } from "../cluster/usage-dump.ts";
 const times = { "start-ms": 700, "sleep-ms": 700, "wake-ms": 700 };
 
 const directory = reachableDirectory("weiche-kills-");
-/** Faults that the next process of model-b begins with. */
+/** Faults that the next process of model-d begins with. */
 const faultFile = join(directory, "faults");
 /** An engine of the slot with a GPU needs so much, and holds a little more when it is awake. */
 const needMebibytes = 68_000;
@@ -29,7 +33,7 @@ const seen: Seen[] = [];
 beforeAll(async () => {
   gpu = await simulatedNvidiaSmi(directory);
   const slot = { minResidencySeconds: 0, drainOpenSeconds: 0.3, backoffSeconds: { min: 30, max: 30 } };
-  const large = (model: string) => ({ ...simEngine(model), memoryBytes: needMebibytes * 2 ** 20 });
+  const memoryBytes = needMebibytes * 2 ** 20;
   cluster = await Cluster.start({
     catalogue: catalogueOf("model-a", "model-b", "model-c", "model-d"),
     environment: { PATH: `${directory}:${process.env["PATH"]}` },
@@ -38,11 +42,14 @@ beforeAll(async () => {
         slots: [
           {
             ...{ ...slot, name: "a" },
-            engines: [simEngine("model-a", times), simEngine("model-b", { ...times, "fault-file": faultFile })],
+            engines: [simEngine("model-a", times), simEngine("model-b", times)],
           },
           {
             ...{ ...slot, name: "gpu", gpus: [0], memorySeconds: { room: 60, spare: 60, return: 60 } },
-            engines: [large("model-c"), large("model-d")],
+            engines: [
+              { ...simEngine("model-c"), memoryBytes },
+              { ...simEngine("model-d", { "fault-file": faultFile }), memoryBytes },
+            ],
           },
         ],
       },
@@ -82,18 +89,27 @@ interface SlotSeen {
   readonly active?: string;
 }
 
-async function slot(name = "a"): Promise<SlotSeen> {
-  const nodes = (await cluster.weiche("nodes")) as { slots: (SlotSeen & { name: string })[] }[];
-  return nodes[0]!.slots.find((one) => one.name === name)!;
+async function slot(): Promise<SlotSeen> {
+  const nodes = (await cluster.weiche("nodes")) as { slots: SlotSeen[] }[];
+  return nodes[0]!.slots[0]!;
 }
 
-/** Resolves when the agent itself says that a switch of the slot is there. */
-async function held(name: string, state: "stopping" | "starting", phase: "memory" | "probe"): Promise<void> {
+/** What the agent itself says of the slot with the GPU, asked as its command asks. */
+async function gpuSlot(): Promise<SlotStatus> {
+  const asked = request({
+    socketPath: join(cluster.directory, "node-1/agent/admin.sock"),
+    path: "/status",
+    agent: false,
+  });
+  asked.end();
+  const [answer] = (await once(asked, "response")) as [IncomingMessage];
+  const { slots } = (await json(answer)) as AgentStatus;
+  return slots.find(({ name }) => name === "gpu")!;
+}
+
+async function held(state: "stopping" | "starting", phase: "memory" | "probe"): Promise<void> {
   await until(`${state}, ${phase}`, async () => {
-    const { slots } = (await cluster.weicheAgent("node-1", "status")) as {
-      slots: readonly { name: string; state: string; switching?: { phase?: string } }[];
-    };
-    const found = slots.find((one) => one.name === name)!;
+    const found = await gpuSlot();
     return found.state === state && found.switching?.phase === phase;
   });
 }
@@ -180,33 +196,34 @@ test("failed: what is left is cleared away, and the backoff is forgotten", async
   expect(await ask("model-b")).toMatchObject({ ending: "whole" });
 });
 
-/** Each begins with model-a awake, and ends with the probe of model-b held until the kill. */
-const probes: [string, () => Promise<unknown>][] = [
-  ["that has started", async () => killUntilGone(b(), () => writeFileSync(faultFile, "hang:0*1"))],
-  ["that was woken", async () => b().setFaults("hang:0*1")],
+/** Both begin with model-d asleep. */
+const probes: [string, () => Promise<void>][] = [
+  [
+    "that has started",
+    async () => {
+      writeFileSync(faultFile, "hang:0*1");
+      process.kill(d().pid!, "SIGKILL");
+      await until("it to be gone", () => d().pid === undefined);
+    },
+  ],
+  ["that was woken", () => d().setFaults("hang:0*1")],
 ];
 
-async function killUntilGone(engine: SimNodeEngine, before = () => {}): Promise<void> {
-  before();
-  process.kill(engine.pid!, "SIGKILL");
-  await until("it to be gone", () => engine.pid === undefined);
-}
-
 test.each(probes)("the probe of an engine %s: the next agent proves it and takes it over", async (_, prepare) => {
-  await ask("model-b");
-  expect(await ask("model-a")).toMatchObject({ ending: "whole" });
+  expect(await ask("model-d")).toMatchObject({ ending: "whole" });
+  expect(await ask("model-c")).toMatchObject({ ending: "whole" });
   await prepare();
-  const waiting = ask("model-b");
-  await held("a", "starting", "probe");
+  const waiting = ask("model-d");
+  await held("starting", "probe");
   rmSync(faultFile, { force: true });
-  const pids = [a().pid, b().pid];
+  const pids = [c().pid, d().pid];
   await restartAgent();
   expect(await waiting).toMatchObject({ ending: "refused" });
-  expect(await slot()).toMatchObject({ state: "active", active: "model-b" });
-  expect(await awakeOf(a(), b())).toBe(1);
-  expect(await ask("model-b")).toMatchObject({ ending: "whole" });
-  expect(await ask("model-a")).toMatchObject({ ending: "whole" });
-  expect([a().pid, b().pid]).toEqual(pids);
+  expect(await gpuSlot()).toMatchObject({ state: "active", active: "model-d" });
+  expect(await awakeOf(c(), d())).toBe(1);
+  expect(await ask("model-d")).toMatchObject({ ending: "whole" });
+  expect(await ask("model-c")).toMatchObject({ ending: "whole" });
+  expect([c().pid, d().pid]).toEqual(pids);
 });
 
 /** What nvidia-smi says: model-c holds so much, and model-d nothing. */
@@ -220,16 +237,18 @@ async function holdsMemory(mebibytes: number): Promise<void> {
 
 /** Model-d is asked for; what model-c holds is not free for it, and both engines sleep. Resolves in that phase. */
 async function memoryAwaited(state: "stopping" | "starting"): Promise<{ readonly waiting: Promise<Seen> }> {
-  await ask("model-c");
-  expect(await ask("model-d")).toMatchObject({ ending: "whole" });
+  const turns = async () => [(await ask("model-c")).ending, (await ask("model-d")).ending];
+  expect(await turns()).toEqual(["whole", "whole"]);
+  await holdsMemory(0); // a reading of model-d's turn has its pid from now on
+  expect(await turns()).toEqual(["whole", "whole"]);
   await holdsMemory(awakeMebibytes);
   expect(await ask("model-c")).toMatchObject({ ending: "whole" });
   const waiting = ask("model-d");
-  await held("gpu", "stopping", "memory");
+  await held("stopping", "memory");
   if (state === "stopping") return { waiting };
   // Most has come back, so that model-c sleeps; the rest is missing for model-d.
   await holdsMemory(80_000 - needMebibytes + 1_000);
-  await held("gpu", "starting", "memory");
+  await held("starting", "memory");
   return { waiting };
 }
 
@@ -240,11 +259,11 @@ test.each(["stopping", "starting"] as const)(
     const pids = [c().pid, d().pid];
     await restartAgent();
     expect(await waiting).toMatchObject({ ending: "refused" });
-    expect(await slot("gpu")).toMatchObject({ state: "empty" });
+    expect(await gpuSlot()).toMatchObject({ state: "empty" });
     const again = ask("model-d");
-    await held("gpu", "starting", "memory");
+    await held("starting", "memory");
     expect(await awakeOf(c(), d())).toBe(0);
-    await holdsMemory(2_000);
+    await holdsMemory(0);
     expect(await again).toMatchObject({ ending: "whole" });
     expect(await awakeOf(c(), d())).toBe(1);
     expect(await ask("model-c")).toMatchObject({ ending: "whole" });
@@ -268,7 +287,7 @@ test("a sleeper dies while memory is awaited for its wake: it is started cold fo
   const { pid } = d();
   process.kill(pid!, "SIGKILL");
   await until("it to be dead", () => !isAlive(pid!));
-  await holdsMemory(2_000);
+  await holdsMemory(0);
   expect(await waiting).toMatchObject({ ending: "whole" });
   expect([d().pid === pid, await awakeOf(c(), d())]).toEqual([false, 1]);
 });

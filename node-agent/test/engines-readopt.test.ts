@@ -139,6 +139,16 @@ describe("an engine whose agent was killed while it", () => {
     expect(handle).not.toHaveProperty("heading");
   });
 
+  test("was starting it, so that it does not listen yet, is awaited and taken over", async () => {
+    const before = open(sleeper);
+    const handle = await before.launchers.process.start(sleeper, "a" as never);
+    await before.handles.write(handle);
+    before.close();
+    const { engines, handles } = open(sleeper);
+    expect((await engines.readopt())?.model).toBe(modelA);
+    expect((await handles.read())[0]!.pid).toBe(handle.pid);
+  });
+
   test("was to fall asleep, and does not, is stopped", async () => {
     const stays = faultEngine(modelA, ["--stay-awake"], { sleepLevel: 1 });
     const before = open(stays);

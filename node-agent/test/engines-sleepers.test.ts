@@ -164,6 +164,36 @@ test("the one that has slept longest goes first, and no more than it takes", asy
   expect([await isAlive(b), told(host, "sleeperEvicted")]).toEqual([true, [modelA]]);
 });
 
+test("the next agent knows which has slept longest, however the handles are called", async () => {
+  const host = open(faultEngine(modelA, [], sleeps), faultEngine(modelB, [], sleeps));
+  await host.engines.activate(modelA, never, quiet);
+  await host.engines.activate(modelB, never, quiet);
+  await host.engines.activate(modelA, never, quiet);
+  await host.engines.retire(modelA, quiet);
+  for (let life = 1; life <= 2; life++) {
+    const next = open(faultEngine(modelA, [], sleeps), faultEngine(modelB, [], sleeps));
+    await next.engines.readopt();
+    expect(next.engines.sleepers().map(({ model }) => model)).toEqual([modelB, modelA]);
+    next.close();
+  }
+});
+
+test("the next agent knows the need of an engine that no longer runs, unless it is configured otherwise now", async () => {
+  const host = open(faultEngine(modelA));
+  await host.engines.activate(modelA, never, quiet);
+  await setSeen(host, 70_000, [[await endpointPid(host, modelA), 70_000]]);
+  await retire(host, modelA, 0);
+  host.close();
+  const needOf = async (spec: EngineSpec) => {
+    const next = open(spec);
+    expect(await next.engines.readopt()).toBeUndefined();
+    return next.memory.needOf(spec)?.neededBytes;
+  };
+  expect(await needOf(faultEngine(modelA))).toBe(mebibytes(70_000));
+  expect(await needOf(faultEngine(modelA, ["--child"]))).toBeUndefined();
+  expect(await needOf(faultEngine(modelB))).toBeUndefined();
+});
+
 test("a need of the last time is no reason by itself: where nobody is seen in the way, the engine is tried", async () => {
   const host = open(faultEngine(modelA), faultEngine(modelB, [], sleeps));
   await host.engines.activate(modelA, never, quiet);

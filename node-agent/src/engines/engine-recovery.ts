@@ -11,6 +11,7 @@ export interface Recovered {
 
 export type RecoveryEvents = Pick<SlotEngineEvents, "engineNotAdopted" | "engineSurprised">;
 
+/** The one that has slept longest comes first. */
 export async function recoverEngines(
   slot: SlotName,
   specs: readonly EngineSpec[],
@@ -26,7 +27,8 @@ export async function recoverEngines(
     Promise.all(stored.map((handle) => recover(handle, specs, host, events))),
     ...strays.map((stray) => refuseEngine(stray, "it has no handle on disk", host, events)),
   ]);
-  return recovered.filter((one) => one !== undefined);
+  const slept = ({ handle }: Recovered) => handle.asleepSinceMs ?? 0;
+  return recovered.filter((one) => one !== undefined).toSorted((a, b) => slept(a) - slept(b));
 }
 
 async function recover(

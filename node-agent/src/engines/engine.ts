@@ -58,8 +58,8 @@ export interface EngineHandle {
   readonly asleep: boolean;
   /** What it was told last, until it is seen to have done it. */
   readonly heading?: "asleep" | "awake";
-  /** GPU memory that it held when it was awake, if that was measured. */
-  readonly usedBytes?: number;
+  /** Since when it sleeps, in wall time: an agent that finds sleepers knows from it which has slept longest. */
+  readonly asleepSinceMs?: number;
 }
 
 /** How an engine comes to life and ends. Few verbs; none of them waits for readiness. */

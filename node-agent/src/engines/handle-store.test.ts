@@ -44,6 +44,19 @@ test("a removed handle is gone, and removing it twice is harmless", async () => 
   expect(await store.read()).toEqual([]);
 });
 
+test("what an engine held is known when its handle is gone, to the same command only, and is no handle", async () => {
+  const { slot, model } = handle;
+  expect(await store.readUse(slot, model, "abc")).toBeUndefined();
+  await store.write(handle);
+  await store.writeUse(slot, model, "abc", 4711.4);
+  await store.remove(slot, model);
+  expect([await store.readUse(slot, model, "abc"), await store.readUse(slot, model, "abd")]).toEqual([4711, undefined]);
+  expect([await store.read(), unreadable]).toEqual([[], []]);
+  const [file] = await readdir(directory);
+  await writeFile(join(directory, file!), "abc -1");
+  expect(await store.readUse(slot, model, "abc")).toBeUndefined();
+});
+
 test.each([
   ["a torn one", `{"slot":"a","mod`, /JSON/],
   ["one with a pid that would reach every process", JSON.stringify({ ...handle, pid: -1 }), /not a handle/],

@@ -19,6 +19,9 @@ export interface HandleStore {
   write(handle: EngineHandle): Promise<void>;
   /** Harmless when there is none. */
   remove(slot: SlotName, model: ModelId): Promise<void>;
+  /** GPU memory that an engine with this command was last seen to hold awake. Kept also when its handle is gone. */
+  readUse(slot: SlotName, model: ModelId, commandHash: string): Promise<number | undefined>;
+  writeUse(slot: SlotName, model: ModelId, commandHash: string, usedBytes: number): Promise<void>;
 }
 
 /** A pid is a number that gets signals: 0, 1 and negative ones would reach others than the engine. */
@@ -33,11 +36,18 @@ const handleSchema = Type.Object({
   unit: Type.Optional(Type.String()),
   asleep: Type.Boolean(),
   heading: Type.Optional(Type.Enum(["asleep", "awake"])),
-  usedBytes: Type.Optional(Type.Integer({ minimum: 0 })),
+  asleepSinceMs: Type.Optional(Type.Number()),
 });
 
 export function createHandleStore(directory: string, events: HandleStoreEvents): HandleStore {
   const fileOf = (slot: SlotName, model: ModelId) => `${engineName(slot, model)}.json`;
+  const useOf = (slot: SlotName, model: ModelId) => join(directory, `${engineName(slot, model)}.use`);
+
+  async function replace(file: string, text: string): Promise<void> {
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    await writeFile(`${file}.tmp`, text, { mode: 0o600 });
+    await rename(`${file}.tmp`, file);
+  }
 
   async function readOne(file: string): Promise<EngineHandle | undefined> {
     try {
@@ -55,18 +65,22 @@ export function createHandleStore(directory: string, events: HandleStoreEvents):
   return {
     async read() {
       await mkdir(directory, { recursive: true, mode: 0o700 });
-      const files = (await readdir(directory)).filter((file) => !file.endsWith(".tmp"));
+      const files = (await readdir(directory)).filter((file) => !/\.(tmp|use)$/.test(file));
       const handles = await Promise.all(files.map(readOne));
       return handles.filter((handle) => handle !== undefined);
     },
     async write(handle) {
-      await mkdir(directory, { recursive: true, mode: 0o700 });
-      const file = join(directory, fileOf(handle.slot, handle.model));
-      await writeFile(`${file}.tmp`, JSON.stringify(handle), { mode: 0o600 });
-      await rename(`${file}.tmp`, file);
+      await replace(join(directory, fileOf(handle.slot, handle.model)), JSON.stringify(handle));
     },
     async remove(slot, model) {
       await rm(join(directory, fileOf(slot, model)), { force: true });
+    },
+    async readUse(slot, model, commandHash) {
+      const [hash, bytes] = (await readFile(useOf(slot, model), "utf8").catch(() => "")).split(" ");
+      return hash === commandHash && /^\d{1,15}$/.test(bytes ?? "") ? Number(bytes) : undefined;
+    },
+    async writeUse(slot, model, commandHash, usedBytes) {
+      await replace(useOf(slot, model), `${commandHash} ${Math.round(usedBytes)}`);
     },
   };
 }

@@ -87,6 +87,11 @@ export class RunningEngine {
     return this.#state;
   }
 
+  /** On the monotonic clock. */
+  get sinceMs(): number {
+    return this.#sinceMs;
+  }
+
   get inStateMs(): number {
     return this.#host.clock.monotonicMs() - this.#sinceMs;
   }
@@ -163,20 +168,20 @@ export class RunningEngine {
 
   async #isSleeping(signal: AbortSignal): Promise<boolean> {
     if (this.spec.sleepLevel === undefined || !this.#dialect.isSleeping) return false;
-    using limit = deadline(this.#host.clock, this.#host.limits.warmMsMax, "the engine's answer", signal);
-    return this.#dialect.isSleeping(this.#handle.endpoint, limit.signal);
+    const { clock, limits } = this.#host;
+    using limit = deadline(clock, limits.warmMsMax, "the engine's answer", signal, this.#gone.signal);
+    // One that was being started may not listen yet.
+    return untilReady(clock, limits.warmMsMax, limit.signal, (each) =>
+      this.#dialect.isSleeping!(this.#handle.endpoint, each),
+    );
   }
 
   /** Writes its handle to disk. */
   async remember(asleep: boolean, heading?: "asleep" | "awake"): Promise<void> {
-    const { heading: _, ...handle } = this.#handle;
-    this.#handle = { ...handle, asleep, ...(heading ? { heading } : {}) };
+    const { heading: _, asleepSinceMs: __, ...handle } = this.#handle;
+    const since = asleep ? { asleepSinceMs: this.#host.clock.now() } : {};
+    this.#handle = { ...handle, asleep, ...since, ...(heading ? { heading } : {}) };
     await this.#host.handles.write(this.#handle);
-  }
-
-  /** What it held awake; goes to disk with the next change. */
-  used(bytes: number): void {
-    this.#handle = { ...this.#handle, usedBytes: Math.round(bytes) };
   }
 
   /** Resolves when it is gone, with all of its group, and forgotten on disk. */

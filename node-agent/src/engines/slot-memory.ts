@@ -81,9 +81,8 @@ export class SlotMemory {
   }
 
   /** An engine of the model was seen to hold so much while it was awake. */
-  learn(model: ModelId, heldBytes: number): number {
+  learn(model: ModelId, heldBytes: number): void {
     this.#usedBytes.set(model, heldBytes);
-    return heldBytes;
   }
 
   /** As configured, else as learned. Undefined: nothing is known. */
