@@ -12,7 +12,7 @@ import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import { EngineStartError, type Sleeper, type SlotEngines, type SwitchPhase } from "./engine.ts";
 import type { EngineEndpoint, EngineHandle, EngineSpec, ExitReport } from "./engine.ts";
 import { recoverEngines } from "./engine-recovery.ts";
-import { commandHash } from "./launchers/engine-command.ts";
+import { learnUse, recallUse } from "./learned-use.ts";
 import { RunningEngine, type EngineHost, type EngineState } from "./running-engine.ts";
 import type { SlotEngineEvents } from "./slot-engine-events.ts";
 import { missesMemory, type MemoryBefore, type SlotMemory } from "./slot-memory.ts";
@@ -164,16 +164,9 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     engine.enter("changing");
     onPhase("stop");
     const before = await memory.beforeLeaving(() => engine.processes(), awakeForMs, engine.freeWithout);
-    if (wasAwake && before) await this.#learn(engine.spec, before.heldBytes);
+    if (wasAwake && before) await learnUse(this.#options, engine.spec, before.heldBytes);
     if (wasAwake && engine.canSleep && !forGood && (await this.#fallAsleep(engine, before, onPhase))) return;
     await this.#clearAway(engine, onPhase, before);
-  }
-
-  /** What it held awake is its need the next time, also for the next agent. No switch fails for want of that note. */
-  async #learn({ model, launcher }: EngineSpec, heldBytes: number): Promise<void> {
-    const { host, memory, slot } = this.#options;
-    memory.learn(model, heldBytes);
-    await host.handles.writeUse(slot, model, commandHash(launcher), heldBytes).catch(() => {});
   }
 
   /** Resolves with whether it sleeps, its memory seen to be free. */
@@ -204,7 +197,7 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     const { host, slot, engines, events } = this.#options;
     this[Symbol.dispose]();
     this.#engines.clear();
-    await this.#recallUse();
+    await recallUse(this.#options);
     const awake: RunningEngine[] = [];
     for (const { spec, handle } of await recoverEngines(slot, engines, host, events)) {
       const engine = this.#watch(spec, handle);
@@ -217,15 +210,6 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     }
     await Promise.all(awake.map((engine) => this.#stop(engine).catch(() => {})));
     return undefined;
-  }
-
-  /** Also of engines that do not run now. */
-  async #recallUse(): Promise<void> {
-    const { host, slot, engines, memory } = this.#options;
-    for (const { model, launcher } of engines) {
-      const usedBytes = await host.handles.readUse(slot, model, commandHash(launcher));
-      if (usedBytes !== undefined) memory.learn(model, usedBytes);
-    }
   }
 
   /** The earlier agent had told it to sleep. Nobody waits for it: what comes next takes its turn. */
