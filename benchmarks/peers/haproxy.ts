@@ -22,7 +22,10 @@ export const haproxy: Program = {
   },
 };
 
-/** Each stream takes two connections. `no option http-buffer-request` is the default: bodies flow. */
+/**
+ * Each stream takes two connections. `no option http-buffer-request` is the default: bodies flow. Without
+ * `http-no-delay` chunks wait for one another for 200 ms.
+ */
 function configuration(port: number, engine: number): string {
   return `global
   nbthread 1
@@ -30,6 +33,7 @@ function configuration(port: number, engine: number): string {
 defaults
   mode http
   option http-keep-alive
+  option http-no-delay
   http-reuse always
   timeout connect 5s
   timeout client 3600s

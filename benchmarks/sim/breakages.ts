@@ -3,6 +3,7 @@
  * forgotten; the simulation must turn red. The real code knows nothing of them.
  */
 import type { SlotLimits } from "@weiche/node-agent/src/config.ts";
+import { RunningRequests } from "@weiche/node-agent/src/slots/running-requests.ts";
 import { currentEpoch, type Slot, type SlotEvent } from "@weiche/node-agent/src/slots/slot-state.ts";
 import { transition } from "@weiche/node-agent/src/slots/slot.ts";
 
@@ -15,7 +16,7 @@ export const breakages: Readonly<Record<string, () => Behaviour>> = {
       "epoch" in event ? { ...event, epoch: currentEpoch(state) ?? event.epoch } : event,
     ),
   "to wait for running requests before an engine is put away": () =>
-    onSlots((slot, event) => (isClosing(slot, event) ? { ...slot, running: new Map() } : slot)),
+    onSlots((slot, event) => (isClosing(slot, event) ? { ...slot, running: RunningRequests.none() } : slot)),
   "to cancel the time at which a drain closes": rememberedClosingTime,
   "that a drain closes": () => onSlots(limited({ drainOpenMsMax: Infinity })),
   "the minimum residency": () => onSlots(limited({ minResidencyMs: 0 })),
@@ -45,8 +46,9 @@ export const breakages: Readonly<Record<string, () => Behaviour>> = {
     })),
   "that a place is given back once": () =>
     onSlots((slot, event) => {
-      const again = event.kind === "released" && !slot.running.has(event.ticket);
-      return again ? { ...slot, running: new Map([...slot.running].slice(1)) } : slot;
+      if (event.kind !== "released" || slot.running.has(event.ticket)) return slot;
+      const [another = event.ticket] = slot.running.tickets();
+      return { ...slot, running: slot.running.without(another) };
     }),
   "who waits when a place gets free": () => (slot, event, nowMs) => {
     const [after, effects] = transition(slot, event, nowMs);

@@ -175,7 +175,6 @@ export class SlotWorld {
     const end = () => {
       if (agent !== this.agent) return;
       timer.cancel();
-      admission.engineLost.removeEventListener("abort", lost);
       rules.released(request);
       admission.release();
       if (visit.releasesTwice) admission.release();
@@ -187,12 +186,11 @@ export class SlotWorld {
         rules.suspected(request);
         admission.suspect("no sign of life");
       });
-    const lost = () => {
+    admission.onEngineLost(() => {
       rules.lost(request);
       timer.cancel();
       clock.after(this.random.below(1_000), end);
-    };
-    admission.engineLost.addEventListener("abort", lost);
+    });
   }
 
   #startAgent(): Agent {

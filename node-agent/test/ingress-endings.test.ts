@@ -249,6 +249,24 @@ test("the terminator waits until the record is safe", async () => {
   }
 });
 
+test("an engine that is gone once its answer is whole spoils nothing", async () => {
+  for (const stream of [true, false]) {
+    await using rig = await Rig.open((socket) => respondEvents(socket, opening + word(1) + ending(2)));
+    const asked = Promise.withResolvers<void>();
+    const synced = Promise.withResolvers<void>();
+    rig.outbox.sync = () => {
+      asked.resolve();
+      return synced.promise;
+    };
+    const sent = rig.chat({ stream });
+    await asked.promise;
+    rig.slot.loseEngine();
+    synced.resolve();
+    expect(await sent.answer).toMatchObject({ status: 200, trailer: "complete" });
+    expect(rig.outbox.records).toMatchObject([{ outcome: "finished", completionTokens: 2 }]);
+  }
+});
+
 test("a client that leaves at the very end pays for the whole, once", async () => {
   for (const stream of [true, false]) {
     await using rig = await Rig.open((socket) => respondEvents(socket, opening + word(1) + ending(2)));

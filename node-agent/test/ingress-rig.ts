@@ -19,6 +19,7 @@ import type { DialectName, EngineEndpoint } from "../src/engines/engine.ts";
 import { Ingress, type RequestSummary } from "../src/ingress/ingress.ts";
 import type { UsageOutbox } from "../src/ingress/usage-meter.ts";
 import type { Admission, AdmissionRequest, Admissions } from "../src/slots/admission.ts";
+import { EngineLoss } from "../src/slots/engine-loss.ts";
 
 export const model = asId<ModelId>("model-under-test");
 
@@ -40,7 +41,7 @@ export class SimulatedSlot implements Admissions {
   gate: Promise<void> = Promise.resolve();
   refusal: ApiError | undefined;
   running = 0;
-  #lost = new AbortController();
+  readonly #loss = new EngineLoss();
 
   constructor(endpoint: EngineEndpoint, dialect: DialectName) {
     this.endpoint = endpoint;
@@ -57,13 +58,15 @@ export class SimulatedSlot implements Admissions {
     request.signal.throwIfAborted();
     this.running++;
     let isHeld = true;
+    const ticket = this.requests.length;
     return {
       slot: asId<SlotName>("a"),
       engine: { model, dialect: this.dialect, launcher: { kind: "external", url: "" }, maxConcurrent: 1_000 },
       endpoint: this.endpoint,
       waitedMs: 0,
-      engineLost: this.#lost.signal,
+      onEngineLost: (listener) => this.#loss.listen(ticket, listener),
       release: () => {
+        this.#loss.forget(ticket);
         if (isHeld) this.running--;
         isHeld = false;
       },
@@ -72,7 +75,7 @@ export class SimulatedSlot implements Admissions {
   }
 
   loseEngine(): void {
-    this.#lost.abort(new Error("gone"));
+    this.#loss.tell();
   }
 }
 

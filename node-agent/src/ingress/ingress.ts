@@ -166,11 +166,10 @@ export class Ingress implements AsyncDisposable {
     }
   }
 
-  #accessTo({ engine, endpoint, engineLost }: Admission, exchange: Exchange, run: RequestRun): EngineAccess {
+  #accessTo(admission: Admission, exchange: Exchange, run: RequestRun): EngineAccess {
+    const { engine, endpoint } = admission;
     const dialect = this.#parts.dialects[engine.dialect];
-    const onLost = () => exchange.endWith(new EngineFault("gone"));
-    if (engineLost.aborted) onLost();
-    else engineLost.addEventListener("abort", onLost, { once: true, signal: exchange.signal });
+    admission.onEngineLost(() => exchange.endWith(new EngineFault("gone")));
     const { requestId } = run.head;
     const { signal } = exchange;
     return {

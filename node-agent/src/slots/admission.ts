@@ -20,8 +20,8 @@ export interface Admission {
   readonly endpoint: EngineEndpoint;
   /** How long the request was held before. */
   readonly waitedMs: number;
-  /** Aborts with a reason if the engine is gone. */
-  readonly engineLost: AbortSignal;
+  /** Calls back, once, if the engine is gone before the release: at once if it is gone already. */
+  onEngineLost(listener: () => void): void;
   /** Gives the place back. Harmless the second time. */
   release(): void;
   /** Tells the slot that the engine misbehaved in a way that needs a probe (see C6). */

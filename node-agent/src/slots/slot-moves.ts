@@ -110,9 +110,9 @@ export function admit(
   const places = placesLeft(slot, engine);
   const admitted = waiters.filter((waiter) => waiter.model === engine.model).slice(0, Math.max(0, places));
   if (admitted.length === 0) return slot;
-  const running = new Map(slot.running);
+  let running = slot.running;
   for (const { ticket, routerId } of admitted) {
-    running.set(ticket, { routerId, sinceMs: nowMs });
+    running = running.with(ticket, { routerId, sinceMs: nowMs });
     effects.push({ kind: "grant", ticket, engine });
   }
   return { ...slot, running, waiters: slot.waiters.filter((waiter) => !running.has(waiter.ticket)) };

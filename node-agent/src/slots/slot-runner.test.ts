@@ -166,16 +166,25 @@ describe("a slot", () => {
   test("tells running requests that their engine exited", async () => {
     const node = new Node();
     await node.begin();
-    const { engineLost } = await node.activated(a);
+    const told: string[] = [];
+    const running = await node.activated(a);
+    running.onEngineLost(() => told.push("running"));
+    const ended = await node.request(a);
+    ended.onEngineLost(() => told.push("ended"));
+    ended.release();
     node.engine.exit(a, { reason: "signal SIGKILL", lastLines: [] });
-    expect(engineLost.aborted).toBe(true);
+    expect(told).toEqual(["running"]);
+    running.onEngineLost(() => told.push("late"));
+    expect(told).toEqual(["running", "late"]);
     expect(node.engine.asked.at(-1)).toBe("retire a for good");
   });
 
   test("tells the requests of a new engine apart from those of the one before", async () => {
     const node = new Node();
     await node.begin();
+    const told: string[] = [];
     const before = await node.activated(a);
+    before.onEngineLost(() => told.push("before"));
     before.suspect("silent for 60 s");
     before.release();
     node.engine.retirement!.resolve();
@@ -183,9 +192,10 @@ describe("a slot", () => {
     node.engine.activation!.resolve(endpoint);
     await settle();
     const after = await node.request(a);
+    after.onEngineLost(() => told.push("after"));
     before.suspect("silent for 60 s");
     expect(node.slots.views()[0]!.kind).toBe("active");
-    expect([before.engineLost.aborted, after.engineLost.aborted]).toEqual([false, false]);
+    expect(told).toEqual([]);
   });
 
   test("measures a switch by its phases", async () => {
@@ -273,13 +283,14 @@ describe("closing", () => {
   test("ends at its deadline, and with the engines when asked to: their requests are told", async () => {
     const node = new Node();
     await node.begin();
-    const { engineLost } = await node.activated(a);
+    let isTold = false;
+    (await node.activated(a)).onEngineLost(() => (isTold = true));
     const closed = node.slots.close({ stopEngines: true, deadlineMs: 10_000 });
     await node.clock.advanceAsync(9_999);
-    expect(engineLost.aborted).toBe(false);
+    expect(isTold).toBe(false);
     await node.clock.advanceAsync(1);
     await closed;
-    expect(engineLost.aborted).toBe(true);
+    expect(isTold).toBe(true);
     expect(node.engine.asked.at(-1)).toBe("stop all");
   });
 });

@@ -10,6 +10,7 @@ import type { SlotConfig } from "../config.ts";
 import type { EngineSpec, SlotEngines, SwitchPhase } from "../engines/engine.ts";
 import type { Admission, AdmissionRequest } from "./admission.ts";
 import { refusalError } from "./refusal.ts";
+import { EngineLoss } from "./engine-loss.ts";
 import type { SlotEvents } from "./slot-events.ts";
 import { awakeEngine, createSlot, currentEpoch, wakeAtMs } from "./slot-state.ts";
 import type { Awake, RefusalKind, Slot, SlotEffect, SlotEvent, Ticket } from "./slot-state.ts";
@@ -57,8 +58,8 @@ export class SlotRunner {
   #tickets = 0;
   #timer: Timer | undefined;
   #timerAtMs: number | undefined;
-  /** Aborts when the awake engine is lost. */
-  #lost = new AbortController();
+  /** Of the awake engine. */
+  #loss = new EngineLoss();
   /** Aborts the activation in progress. */
   #activation = new AbortController();
   readonly #adopted = Promise.withResolvers<void>();
@@ -138,7 +139,7 @@ export class SlotRunner {
     this.#arm(this.#nowMs());
     if (!stopEngines) return;
     this.#activation.abort(new Error("the agent stops"));
-    this.#lost.abort(new Error("the agent stops"));
+    this.#loss.tell();
     await this.#parts.engines.stopAll();
   }
 
@@ -174,7 +175,7 @@ export class SlotRunner {
     const [after, effects] = this.#transition(before, event, nowMs);
     this.#slot = after;
     const engine = awakeEngine(after.state);
-    if (engine && engine.epoch !== awakeEngine(before.state)?.epoch) this.#lost = new AbortController();
+    if (engine && engine.epoch !== awakeEngine(before.state)?.epoch) this.#loss = new EngineLoss();
     if (after.state.kind !== "adopting") this.#adopted.resolve();
     const switched = this.#meter.moved(before.state, after.state, nowMs);
     if (switched) this.#parts.events.switched(this.name, switched);
@@ -198,14 +199,18 @@ export class SlotRunner {
       case "stop":
         return this.#stop(effect.model, effect.epoch, effect.forGood);
       case "engineLost":
-        return this.#lost.abort(new Error("the engine exited"));
+        return this.#loss.tell();
       default:
         return unreachable(effect);
     }
   }
 
   #grant(ticket: Ticket, { model, epoch, endpoint }: Awake): void {
-    const release = () => this.#dispatch({ kind: "released", ticket });
+    const loss = this.#loss;
+    const release = () => {
+      loss.forget(ticket);
+      this.#dispatch({ kind: "released", ticket });
+    };
     const pending = this.#taken(ticket);
     if (!pending) return release();
     const waitedMs = this.#nowMs() - pending.sinceMs;
@@ -215,7 +220,7 @@ export class SlotRunner {
       engine: this.models.get(model)!,
       endpoint,
       waitedMs,
-      engineLost: this.#lost.signal,
+      onEngineLost: (listener) => loss.listen(ticket, listener),
       release,
       suspect: (reason) => {
         this.#parts.events.engineSuspected(this.name, model, reason);

@@ -5,6 +5,7 @@
 import type { ModelId } from "@weiche/shared/ids.ts";
 import type { SlotConfig, SlotLimits } from "../config.ts";
 import type { EngineEndpoint } from "../engines/engine.ts";
+import { RunningRequests } from "./running-requests.ts";
 
 /** Names one call of `admit`. Not the request's id: a request that is tried again must not be counted as one. */
 export type Ticket = number;
@@ -85,7 +86,7 @@ export interface Slot {
   readonly stateSinceMs: number;
   /** Counts what engines were asked to do. News with another number than the current one changes nothing. */
   readonly epoch: number;
-  readonly running: ReadonlyMap<Ticket, Running>;
+  readonly running: RunningRequests;
   /** In order of arrival. */
   readonly waiters: readonly Waiter[];
   readonly backoff: ReadonlyMap<ModelId, Backoff>;
@@ -141,7 +142,7 @@ export function createSlot(config: SlotConfig, nowMs: number): Slot {
     state: { kind: "adopting", epoch: 0, deadlineMs: Infinity, attempt: 0 },
     stateSinceMs: nowMs,
     epoch: 0,
-    running: new Map(),
+    running: RunningRequests.none(),
     waiters: [],
     backoff: new Map(),
     switchMs: new Map(),

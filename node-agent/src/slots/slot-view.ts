@@ -47,7 +47,8 @@ export function viewOf(
   const kind = kindOf(state, nowMs);
   const active = activeOf(state);
   const next = nextOf(slot);
-  const oldest = slot.running.values().next().value;
+  const running = [...slot.running.values()];
+  const oldestMs = Math.min(...running.map(({ sinceMs }) => sinceMs));
   return {
     name,
     models: [...slot.maxConcurrent.keys()],
@@ -55,10 +56,10 @@ export function viewOf(
     ...(active ? { active } : {}),
     ...(next ? { next } : {}),
     running: slot.running.size,
-    runningByRouter: count(slot.running.values().map((running) => running.routerId)),
+    runningByRouter: count(running.map(({ routerId }) => routerId)),
     waiting: slot.waiters.length,
     waitingByModel: count(slot.waiters.values().map((waiter) => waiter.model)),
-    ...(oldest ? { oldestRunningMs: nowMs - oldest.sinceMs } : {}),
+    ...(running.length > 0 ? { oldestRunningMs: nowMs - oldestMs } : {}),
     ...(state.kind === "draining" && kind === "draining-open" ? { closesInMs: state.closesAtMs - nowMs } : {}),
     stateAgeMs: nowMs - (kind === "draining-closed" ? closedSinceMs(slot) : slot.stateSinceMs),
     ...("beganMs" in state ? { switching: switchingOf(slot, nowMs - state.beganMs, phase) } : {}),

@@ -45,10 +45,10 @@ import {
   stop,
   stuck,
   switchEstimateMs,
-  without,
   withoutExpired,
   withoutWish,
 } from "./slot-moves.ts";
+import { RunningRequests } from "./running-requests.ts";
 import { awakeEngine, currentEpoch } from "./slot-state.ts";
 import type { Awake, FoundEngine, RefusalKind, Slot, SlotEffect, SlotEvent, Waiter } from "./slot-state.ts";
 
@@ -74,7 +74,7 @@ function apply(slot: Slot, event: SlotEvent, nowMs: number, effects: SlotEffect[
     case "left":
       return { ...slot, waiters: slot.waiters.filter((waiter) => waiter.ticket !== event.ticket) };
     case "released":
-      return { ...slot, running: without(slot.running, event.ticket) };
+      return { ...slot, running: slot.running.without(event.ticket) };
     case "suspected":
       return suspected(slot, nowMs, effects);
     case "readopt":
@@ -202,7 +202,7 @@ function exited(slot: Slot, model: ModelId, nowMs: number, effects: SlotEffect[]
   effects.push({ kind: "engineLost", epoch: engine.epoch });
   const counted = engine.suspectedAtMs === undefined ? fail(slot, model, nowMs - engine.sinceMs, nowMs, effects) : slot;
   // Nothing runs on an engine that is gone, however long its requests take to notice.
-  const gone = { ...counted, running: new Map() };
+  const gone = { ...counted, running: RunningRequests.none() };
   return stop(gone, { model, forGood: true, restart: true, attempt: 0 }, nowMs, effects);
 }
 
