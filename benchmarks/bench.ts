@@ -14,7 +14,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { endDescendants } from "./load/processes.ts";
 import { chartsOf, readmeTable, reportPage, type BenchResult } from "./load/report.ts";
-import { checkNames, runBench } from "./load/run-bench.ts";
+import { checkNames, runBench, warmSeconds } from "./load/run-bench.ts";
 import { runScale } from "./load/scale.ts";
 
 const { values } = parseArgs({
@@ -43,6 +43,7 @@ try {
     const options = {
       quick: values.quick,
       rounds: Number(values.rounds ?? (values.quick ? 2 : 5)),
+      warmSeconds: values.quick ? warmSeconds.quick : warmSeconds.whole,
       seed: Number(values.seed ?? Date.now() % 1_000_000),
       scenarios: names(values.only),
       programs: names(values.programs),

@@ -27,6 +27,7 @@ export interface Campaign {
   readonly bench: Bench;
   readonly directory: string;
   readonly rounds: number;
+  readonly warmSeconds: number;
   readonly quick: boolean;
   readonly random: () => number;
   readonly say: (line: string) => void;
@@ -115,12 +116,12 @@ export async function onCoreOfItsOwn<T>(bench: Bench, running: RunningProgram, w
 }
 
 /** Code is compiled, connections are open, and every key has been read from the database once. */
-async function warm({ bench, quick, say }: Campaign, started: readonly Started[]): Promise<void> {
+async function warm({ bench, warmSeconds, say }: Campaign, started: readonly Started[]): Promise<void> {
   for (const { program, running } of started) {
-    const seconds = quick ? 1 : 4;
+    const seconds = warmSeconds / 2;
     await onCoreOfItsOwn(bench, running, async () => {
       await measure(bench, running, { connections: 64, tokens: 8, seconds });
-      await measure(bench, running, { connections: 64, stream: true, tokens: 100, itl: 5_000, seconds });
+      await measure(bench, running, { connections: 64, stream: true, tokens: 20, itl: 2_000, seconds });
     });
     say(`${program.name} ${running.version} is warm`);
   }

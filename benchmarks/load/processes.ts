@@ -115,6 +115,11 @@ function readProcesses(): ReadonlyMap<number, ProcessLine> {
   return lines;
 }
 
+/** What a process needs that holds so many streams, beside its files. */
+export function descriptorsFor(streams: number, connectionsPerStream = 2): number {
+  return connectionsPerStream * streams + 500;
+}
+
 /** Tries to allow this process, and those it starts, enough descriptors. Returns how many there are. */
 export function raiseDescriptors(): number {
   spawnSync("prlimit", ["--pid", String(process.pid), "--nofile=131072:131072"], { stdio: "ignore" });

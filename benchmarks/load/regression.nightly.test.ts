@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import type { GoalResult } from "./goals.ts";
 import { findRegressions } from "./regression.ts";
 import type { BenchResult } from "./report.ts";
-import { runBench } from "./run-bench.ts";
+import { runBench, warmSeconds } from "./run-bench.ts";
 
 /** The youngest whole bench that is committed. */
 function committed(): BenchResult {
@@ -21,7 +21,12 @@ function committed(): BenchResult {
 
 const seeds = [1, 2, 3];
 const short = {
-  ...{ quick: true, rounds: 3, scenarios: ["json-64", "stream-64x10", "stream-256x20", "first-byte"] },
+  ...{
+    quick: true,
+    rounds: 3,
+    warmSeconds: warmSeconds.whole,
+    scenarios: ["json-64", "stream-64x10", "stream-256x20", "first-byte"],
+  },
   programs: ["weiche", "weiche-plain", "bare-router", "nginx", "portkey", "hops-h2", "hops-h1-tls"],
 };
 

@@ -6,11 +6,12 @@ import { createRandom } from "@weiche/shared/testing/random.ts";
 import { describeMachine } from "../cluster/result.ts";
 import { programs as allPrograms } from "../peers/all.ts";
 import { installPeers } from "../peers/install.ts";
+import type { Program } from "../peers/program.ts";
 import { attempt, runRounds, startPrograms, type Campaign, type Sample, type Started } from "./campaign.ts";
 import { judgeGoals } from "./goals.ts";
 import { compileNatives } from "./native/compile.ts";
 import { startEngine } from "./native/run-load.ts";
-import { chooseCores, raiseDescriptors } from "./processes.ts";
+import { chooseCores, descriptorsFor, raiseDescriptors } from "./processes.ts";
 import type { BenchResult } from "./report.ts";
 import { scenarios as allScenarios } from "./scenarios.ts";
 import { jsonBeside, memoryPerStream, mostStreams } from "./special.ts";
@@ -19,11 +20,16 @@ import { subBenches } from "./sub-benches.ts";
 export interface BenchOptions {
   readonly quick: boolean;
   readonly rounds: number;
+  /** How long each program is loaded before its first round. */
+  readonly warmSeconds: number;
   readonly seed: number;
   /** Names; empty: all. */
   readonly scenarios: readonly string[];
   readonly programs: readonly string[];
 }
+
+/** A Node.js program's JSON request costs three times as much in the first seconds, and after 20 still a bit more. */
+export const warmSeconds = { whole: 40, quick: 6 };
 
 /** What `--quick` has time for. */
 const quickPrograms = ["weiche", "nginx", "portkey", "undici", "hops-h2", "hops-h1-tls"];
@@ -132,8 +138,9 @@ async function mostStreamsOf(campaign: Campaign, started: readonly Started[]): P
 
 async function besideOf(campaign: Campaign, started: readonly Started[], descriptors: number): Promise<Sample[]> {
   const samples: Sample[] = [];
-  if (!enough(campaign, 6_000, descriptors)) return samples;
-  const chosen = started.filter(({ program }) => ["weiche", "nginx", "undici"].includes(program.name));
+  const chosen = started
+    .filter(({ program }) => ["weiche", "nginx", "undici"].includes(program.name))
+    .filter(({ program }) => mayHold(campaign, program, 6_000, descriptors));
   for (let round = 1; round <= Math.min(3, campaign.rounds); round++)
     for (const one of chosen)
       await attempt(campaign, one.program.name, async () => {
@@ -144,13 +151,13 @@ async function besideOf(campaign: Campaign, started: readonly Started[], descrip
 
 async function memoryOf(
   campaign: Campaign,
-  programs: readonly (typeof allPrograms)[number][],
+  programs: readonly Program[],
   streams: number,
   descriptors: number,
 ): Promise<Sample[]> {
   const samples: Sample[] = [];
-  if (!enough(campaign, streams, descriptors)) return samples;
   for (const program of programs.filter(({ name }) => peersForStreams.includes(name))) {
+    if (!mayHold(campaign, program, streams, descriptors)) continue;
     const rounds = streams === 5_000 && program.name === "weiche" ? Math.min(3, campaign.rounds) : 1;
     for (let round = 1; round <= rounds; round++)
       await attempt(campaign, program.name, async () => {
@@ -160,12 +167,11 @@ async function memoryOf(
   return samples;
 }
 
-/** A proxy holds two descriptors for each stream. */
-function enough({ say }: Campaign, streams: number, descriptors: number): boolean {
-  const isEnough = descriptors >= 2 * streams + 500;
-  if (!isEnough)
-    say(
-      `${streams} streams are left out: ${descriptors} file descriptors per process (ulimit -n), ${2 * streams + 500} are needed`,
-    );
-  return isEnough;
+function mayHold({ say }: Campaign, program: Program, streams: number, descriptors: number): boolean {
+  const needed = descriptorsFor(streams, program.connectionsPerStream);
+  if (descriptors >= needed) return true;
+  say(
+    `${program.name} with ${streams} streams is left out: ${descriptors} file descriptors per process (ulimit -n), ${needed} are needed`,
+  );
+  return false;
 }

@@ -11,7 +11,7 @@ import { startWeiche } from "../peers/weiche.ts";
 import { measure, valuesOf, type Measured } from "./measure.ts";
 import { compileNatives } from "./native/compile.ts";
 import { startEngine } from "./native/run-load.ts";
-import { chooseCores, memoryBytesOf, pin, raiseDescriptors } from "./processes.ts";
+import { chooseCores, descriptorsFor, memoryBytesOf, pin, raiseDescriptors } from "./processes.ts";
 import { short } from "./statistics.ts";
 
 export interface ScaleOptions {
@@ -31,9 +31,10 @@ export async function runScale(options: ScaleOptions, say: (line: string) => voi
   const { streams, minutes } = options;
   const machine = describeMachine();
   const descriptors = raiseDescriptors();
-  if (descriptors < 2 * streams + 500)
+  const needed = descriptorsFor(streams, 1);
+  if (descriptors < needed)
     throw new Error(
-      `${streams} streams need ${2 * streams + 500} file descriptors per process; here are ${descriptors} (ulimit -n)`,
+      `${streams} streams need ${needed} file descriptors per process; here are ${descriptors} (ulimit -n)`,
     );
   const cores = chooseCores();
   const natives = compileNatives();

@@ -5,6 +5,8 @@ export interface Program {
   readonly what: string;
   /** The scenarios for which it is a yardstick; absent: all. */
   readonly scenarios?: readonly string[];
+  /** What one of its processes holds open for each stream: two if absent, to the client and to the engine. */
+  readonly connectionsPerStream?: 1;
   /** Undefined: it can be started. Else why not, and how to install it. */
   missing(): string | undefined;
   start(upstream: Upstream): Promise<RunningProgram>;

@@ -23,7 +23,9 @@ const root = join(import.meta.dirname, "../..");
 const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string };
 
 export function weiche(name: string, what: string, options: WeicheOptions): Program {
-  return { name, what, missing: () => undefined, start: (upstream) => startWeiche(upstream, options) };
+  const start = (upstream: Upstream) => startWeiche(upstream, options);
+  // The router's with the client, the agent's with the engine.
+  return { name, what, connectionsPerStream: 1, missing: () => undefined, start };
 }
 
 export async function startWeiche(upstream: Upstream, options: WeicheOptions): Promise<RunningProgram> {
