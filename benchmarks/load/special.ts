@@ -76,8 +76,8 @@ export async function memoryPerStream(
   const { bench, directory, say } = campaign;
   await using running = await startProgram(bench, program, directory);
   return await onCoreOfItsOwn(bench, running, async () => {
-    await measure(bench, running, { connections: 64, tokens: 8, seconds: 8 });
-    await measure(bench, running, { connections: 64, stream: true, tokens: 50, seconds: 4 });
+    await measure(bench, running, { connections: 64, tokens: 8, seconds: 3 });
+    await measure(bench, running, { connections: 64, stream: true, tokens: 50, seconds: 2 });
     const before = memoryBytesOf(running.processes);
     const { open, found: after } = await besideOpen(bench, running, streams, async () =>
       memoryBytesOf(running.processes),

@@ -9,12 +9,13 @@ import { describeError } from "@weiche/shared/log.ts";
 import type { SlotConfig } from "../config.ts";
 import type { EngineSpec, SlotEngines, SwitchPhase } from "../engines/engine.ts";
 import type { Admission, AdmissionRequest } from "./admission.ts";
-import { refusalError } from "./refusal.ts";
 import { EngineLoss } from "./engine-loss.ts";
+import { refusalError } from "./refusal.ts";
 import type { SlotEvents } from "./slot-events.ts";
 import { awakeEngine, createSlot, currentEpoch, wakeAtMs } from "./slot-state.ts";
 import type { Awake, RefusalKind, Slot, SlotEffect, SlotEvent, Ticket } from "./slot-state.ts";
-import { activeOf, kindOf, nextOf, viewOf, type AwakeEngine, type SlotKind, type SlotView } from "./slot-view.ts";
+import { activeOf, kindOf, nextOf, viewOf } from "./slot-view.ts";
+import type { AwakeEngine, SlotChange, SlotKind, SlotView } from "./slot-view.ts";
 import { transition } from "./slot.ts";
 import { SwitchMeter } from "./switch-meter.ts";
 
@@ -26,9 +27,6 @@ export interface SlotParts {
   /** The slot's behaviour; another one only where a test shows what would go wrong without a part of it. */
   readonly transition?: typeof transition;
 }
-
-/** `state`: its state is another one, or the model that comes next. `load`: only its counts are. */
-export type SlotChange = "state" | "load";
 
 export interface CloseOptions {
   readonly stopEngines: boolean;
@@ -58,7 +56,6 @@ export class SlotRunner {
   #tickets = 0;
   #timer: Timer | undefined;
   #timerAtMs: number | undefined;
-  /** Of the awake engine. */
   #loss = new EngineLoss();
   /** Aborts the activation in progress. */
   #activation = new AbortController();

@@ -28,6 +28,9 @@ export interface SlotView {
   readonly sleepers: readonly Sleeper[];
 }
 
+/** `state`: the slot is in another state, or the model that comes next. `load`: only its counts are. */
+export type SlotChange = "state" | "load";
+
 /** An engine that answers, for whoever measures it. */
 export interface AwakeEngine {
   readonly slot: SlotName;
