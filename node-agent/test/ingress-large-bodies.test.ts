@@ -64,23 +64,23 @@ test("who leaves while its body comes, or is read, leaves nothing behind", async
   expect([rig.bugs, rig.slot.running]).toEqual([[], 0]);
 });
 
-test("large bodies beyond 512 MB wait for room, and after 30 s they are a 503 with retry-after", async () => {
+test("large bodies beyond 320 MB wait for room, and after 30 s they are a 503 with retry-after", async () => {
   const clock = new VirtualClock();
   await using rig = await Rig.open(answering, { clock });
   const body = { messages: [{ role: "user", content: long }] };
   const bytes = Buffer.byteLength(JSON.stringify({ model, ...body }));
-  const begun = Array.from({ length: 25 }, () => rig.router.request(headersOf(20_000_000)));
+  const begun = Array.from({ length: 16 }, () => rig.router.request(headersOf(20_000_000)));
   for (const stream of begun) stream.on("error", () => {});
-  await until(() => rig.ingress.running === 25, "them to begin");
+  await until(() => rig.ingress.running === 16, "them to begin");
   const late = rig.router.request(headersOf(20_000_000));
   const refusal = collect(late);
-  await until(() => rig.ingress.running === 26, "another one");
+  await until(() => rig.ingress.running === 17, "another one");
   expect((await rig.chat().answer).status, "a small one needs no room").toBe(200);
   clock.advance(30_000);
   expect(await refusal).toEqual([503, "2", expect.stringContaining('"overloaded"')]);
   late.close(8);
   begun[0]!.close(8);
-  await until(() => rig.ingress.running === 24, "both to leave");
+  await until(() => rig.ingress.running === 15, "both to leave");
   expect((await rig.chat(body, announced(bytes)).answer).status).toBe(200);
   for (const stream of begun) stream.close(8);
   await rig.quiet();
@@ -115,7 +115,10 @@ test(`${atOnce} bodies of 20 MB at once: the event loop is never late by more th
   const child = fork(join(import.meta.dirname, "ingress-process.ts"), [origin], { execArgv: [] });
   try {
     const [{ port }] = (await once(child, "message")) as [{ port: number }];
-    const session = connectHttp2("http://node", { createConnection: () => connect(port, "127.0.0.1") });
+    const session = connectHttp2("http://node", {
+      createConnection: () => connect(port, "127.0.0.1"),
+      maxSessionMemory: 4_096,
+    });
     session.on("error", () => {});
     // What is slowest to read: many small things.
     const messages = Array.from({ length: 600_000 }, () => ({ role: "user", content: "hi" }));

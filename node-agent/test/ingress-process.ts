@@ -23,7 +23,9 @@ const ingress = new Ingress({
 });
 
 const server = createServer((socket) => {
-  const session = performServerHandshake(socket, { settings: { initialWindowSize: 1 << 20 } });
+  // As the agent opens its sessions: many bodies of 20 MB may wait on one.
+  const settings = { initialWindowSize: 1 << 20 };
+  const session = performServerHandshake(socket, { settings, maxSessionMemory: 4_096 });
   session.setLocalWindowSize(16 << 20);
   session.on("error", () => {});
   session.on("stream", (stream, headers) => ingress.handle(stream, headers, { routerLost: () => session.destroyed }));

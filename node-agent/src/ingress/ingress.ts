@@ -64,8 +64,8 @@ export interface RequestSummary {
 /** A frozen engine is noticed after so long, or half of what a request may take: else short limits would hide it. */
 const silenceMsMax = 60_000;
 
-/** All large bodies together, from their first byte until their engine has answered. */
-const largeBodiesBytesMax = 512_000_000;
+/** All large bodies together, from their first byte until their engine has answered: 64 at once were 1.8 GB with 512 MB. */
+const largeBodiesBytesMax = 320_000_000;
 
 export class Ingress implements AsyncDisposable {
   readonly #parts: IngressParts;
