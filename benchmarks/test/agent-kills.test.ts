@@ -94,8 +94,8 @@ async function slot(): Promise<SlotSeen> {
   return nodes[0]!.slots[0]!;
 }
 
-/** What the agent itself says of the slot with the GPU, asked as its command asks. */
-async function gpuSlot(): Promise<SlotStatus> {
+/** What the agent itself says, asked as its command asks. */
+async function agentStatus(): Promise<AgentStatus> {
   const asked = request({
     socketPath: join(cluster.directory, "node-1/agent/admin.sock"),
     path: "/status",
@@ -103,8 +103,11 @@ async function gpuSlot(): Promise<SlotStatus> {
   });
   asked.end();
   const [answer] = (await once(asked, "response")) as [IncomingMessage];
-  const { slots } = (await json(answer)) as AgentStatus;
-  return slots.find(({ name }) => name === "gpu")!;
+  return (await json(answer)) as AgentStatus;
+}
+
+async function gpuSlot(): Promise<SlotStatus> {
+  return (await agentStatus()).slots.find(({ name }) => name === "gpu")!;
 }
 
 async function held(state: "stopping" | "starting", phase: "memory" | "probe"): Promise<void> {
@@ -242,6 +245,11 @@ async function memoryAwaited(state: "stopping" | "starting"): Promise<{ readonly
   await holdsMemory(0); // a reading of model-d's turn has its pid from now on
   expect(await turns()).toEqual(["whole", "whole"]);
   await holdsMemory(awakeMebibytes);
+  // Else model-d's memory is missed when it has left: by a reading of its turn that is older than this.
+  await until("the agent to see it", async () => {
+    const { gpus } = await agentStatus();
+    return gpus?.[0]?.memoryUsedBytes === awakeMebibytes * 2 ** 20;
+  });
   expect(await ask("model-c")).toMatchObject({ ending: "whole" });
   const waiting = ask("model-d");
   await held("stopping", "memory");
