@@ -227,15 +227,20 @@ test("a slot's refusal is told as it is", async () => {
   expect(rig.outbox.records).toEqual([]);
 });
 
+/** The disk takes the record's time: `asked` when it is to be kept, `synced` lets it be. */
+function holdRecord({ outbox }: Rig) {
+  const [asked, synced] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  outbox.sync = () => {
+    asked.resolve();
+    return synced.promise;
+  };
+  return { asked, synced };
+}
+
 test("the terminator waits until the record is safe", async () => {
   for (const stream of [true, false]) {
     await using rig = await Rig.open((socket) => respondEvents(socket, opening + word(1) + ending(2)));
-    const synced = Promise.withResolvers<void>();
-    const asked = Promise.withResolvers<void>();
-    rig.outbox.sync = () => {
-      asked.resolve();
-      return synced.promise;
-    };
+    const { asked, synced } = holdRecord(rig);
     const sent = rig.chat({ stream });
     let text = "";
     sent.stream.on("data", (bytes: Buffer) => (text += bytes.toString()));
@@ -252,12 +257,7 @@ test("the terminator waits until the record is safe", async () => {
 test("an engine that is gone once its answer is whole spoils nothing", async () => {
   for (const stream of [true, false]) {
     await using rig = await Rig.open((socket) => respondEvents(socket, opening + word(1) + ending(2)));
-    const asked = Promise.withResolvers<void>();
-    const synced = Promise.withResolvers<void>();
-    rig.outbox.sync = () => {
-      asked.resolve();
-      return synced.promise;
-    };
+    const { asked, synced } = holdRecord(rig);
     const sent = rig.chat({ stream });
     await asked.promise;
     rig.slot.loseEngine();
@@ -270,12 +270,7 @@ test("an engine that is gone once its answer is whole spoils nothing", async () 
 test("a client that leaves at the very end pays for the whole, once", async () => {
   for (const stream of [true, false]) {
     await using rig = await Rig.open((socket) => respondEvents(socket, opening + word(1) + ending(2)));
-    const synced = Promise.withResolvers<void>();
-    const asked = Promise.withResolvers<void>();
-    rig.outbox.sync = () => {
-      asked.resolve();
-      return synced.promise;
-    };
+    const { asked, synced } = holdRecord(rig);
     const sent = rig.chat({ stream });
     await asked.promise;
     sent.stream.close(constants.NGHTTP2_CANCEL);
