@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { systemClock } from "@weiche/shared/clock.ts";
 import { uuidv7 } from "@weiche/shared/ids.ts";
+import { sessionMemoryMiB } from "@weiche/shared/node-protocol.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { event, model, respondEvents, Rig, until, type EngineScript } from "./ingress-rig.ts";
 
@@ -117,7 +118,7 @@ test(`${atOnce} bodies of 20 MB at once: the event loop is never late by more th
     const [{ port }] = (await once(child, "message")) as [{ port: number }];
     const session = connectHttp2("http://node", {
       createConnection: () => connect(port, "127.0.0.1"),
-      maxSessionMemory: 4_096,
+      maxSessionMemory: sessionMemoryMiB,
     });
     session.on("error", () => {});
     // What is slowest to read: many small things.

@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { performServerHandshake } from "node:http2";
 import { createServer, type AddressInfo } from "node:net";
 import { systemClock } from "@weiche/shared/clock.ts";
+import { agentWindowBytes, sessionMemoryMiB } from "@weiche/shared/node-protocol.ts";
 import { dialects } from "../src/engines/dialects/all.ts";
 import { EngineLife } from "../src/engines/engine-life.ts";
 import { Ingress } from "../src/ingress/ingress.ts";
@@ -23,9 +24,8 @@ const ingress = new Ingress({
 });
 
 const server = createServer((socket) => {
-  // As the agent opens its sessions: many bodies of 20 MB may wait on one.
-  const settings = { initialWindowSize: 1 << 20 };
-  const session = performServerHandshake(socket, { settings, maxSessionMemory: 4_096 });
+  const settings = { initialWindowSize: agentWindowBytes };
+  const session = performServerHandshake(socket, { settings, maxSessionMemory: sessionMemoryMiB });
   session.setLocalWindowSize(16 << 20);
   session.on("error", () => {});
   session.on("stream", (stream, headers) => ingress.handle(stream, headers, { routerLost: () => session.destroyed }));

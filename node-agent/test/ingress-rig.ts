@@ -49,7 +49,7 @@ export class SimulatedSlot implements Admissions {
   }
 
   async admit(request: AdmissionRequest): Promise<Admission> {
-    this.requests.push(request);
+    const ticket = this.requests.push(request);
     if (this.refusal) throw this.refusal;
     const gone = new Promise<never>((_, reject) =>
       request.signal.addEventListener("abort", () => reject(request.signal.reason as Error), { once: true }),
@@ -58,7 +58,6 @@ export class SimulatedSlot implements Admissions {
     request.signal.throwIfAborted();
     this.running++;
     let isHeld = true;
-    const ticket = this.requests.length;
     return {
       slot: asId<SlotName>("a"),
       engine: { model, dialect: this.dialect, launcher: { kind: "external", url: "" }, maxConcurrent: 1_000 },

@@ -54,6 +54,8 @@ export const routerWindowBytes = 128 << 10;
 export const agentWindowBytes = 1 << 20;
 /** What may be under way on a whole session; Node takes it off the wire at once, so that it bounds no memory. */
 export const sessionWindowBytes = 4 << 20;
+/** Node counts what waits to be sent, 20 MB and more for each of many requests; its default of 10 would refuse new streams. */
+export const sessionMemoryMiB = 4_096;
 /** One data session at first, another per so many open streams, up to `sessionsMax`. */
 export const streamsPerSession = 250;
 export const sessionsMax = 8;

@@ -5,7 +5,13 @@ import { connect, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import type { Clock } from "@weiche/shared/clock.ts";
 import type { ListenAddress } from "@weiche/shared/listen.ts";
-import { agentWindowBytes, identityPath, sessionWindowBytes, type NodeIdentity } from "@weiche/shared/node-protocol.ts";
+import {
+  agentWindowBytes,
+  identityPath,
+  sessionMemoryMiB,
+  sessionWindowBytes,
+  type NodeIdentity,
+} from "@weiche/shared/node-protocol.ts";
 import { keepAliveDelayMs, watchPulse } from "@weiche/shared/session-pulse.ts";
 import type { TlsFiles } from "@weiche/shared/tls-files.ts";
 import type { DataSession, StreamHandler } from "./data-link.ts";
@@ -26,8 +32,6 @@ const dialMsMax = 4_000;
 const streamsMax = 10_000;
 /** Node's default ends a session at a thousand quick cancels. */
 const resets = { streamResetBurst: 100_000, streamResetRate: 10_000 };
-/** Counts answers that wait to be sent. The default of 10 would refuse new streams. */
-const sessionMemoryMiB = 4_096;
 
 /** Resolves once the router has asked who this is; rejects with the reason if it does not come to that. */
 export async function dialDataSession(address: ListenAddress, options: DialOptions): Promise<DialledSession> {

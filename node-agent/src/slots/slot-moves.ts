@@ -140,7 +140,7 @@ export function withoutWish(slot: Slot, model: ModelId): Slot {
   return rest;
 }
 
-export function without<K, V>(map: ReadonlyMap<K, V>, key: K): ReadonlyMap<K, V> {
+function without<K, V>(map: ReadonlyMap<K, V>, key: K): ReadonlyMap<K, V> {
   const rest = new Map(map);
   rest.delete(key);
   return rest;

@@ -10,6 +10,7 @@ import type { ListenAddress } from "@weiche/shared/listen.ts";
 import {
   nodeHeaders,
   routerWindowBytes,
+  sessionMemoryMiB,
   sessionsMax,
   sessionWindowBytes,
   streamsPerSessionMax,
@@ -55,9 +56,6 @@ export interface DataConnections extends Upstream {
 
 /** An agent replaces its sessions when its certificate changes: for a moment there are twice as many. */
 const sessionsPerNodeMax = 2 * sessionsMax;
-
-/** Counts what waits to be sent: many requests of 20 MB on one session. The default of 10 would refuse new streams. */
-const sessionMemoryMiB = 4_096;
 
 export async function openDataConnections(options: DataConnectionsOptions): Promise<DataConnections> {
   const sessions = new DataSessions(options);
