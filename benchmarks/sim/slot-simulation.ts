@@ -46,6 +46,9 @@ const times: SimTimes = {
   lateMs: [0, 40_000],
 };
 
+/** Of the requests that show at the end that all is well. */
+const lastRunMs = 10;
+
 export async function simulate(seed: number, behaviour?: () => typeof transition): Promise<SimulationResult> {
   const random = createRandom(seed);
   const plan = makePlan(random);
@@ -167,11 +170,12 @@ async function getWell(world: SlotWorld, plan: Plan): Promise<string | undefined
   const switchMs = Math.max(limits.minResidencyMs, 0) + times.startMs[1] + times.stopMs[1];
   for (const model of plan.models.keys()) {
     const granted = world.answers.granted;
-    world.visit({ model, runMs: 10 });
+    world.visit({ model, runMs: lastRunMs });
     if (!(await world.advanceTo(clock.monotonicMs() + switchMs))) return rules.broken;
     if (world.answers.granted !== granted + 1) return `${model} is not served though all is well`;
   }
-  if (!(await world.advanceTo(clock.monotonicMs() + limits.minResidencyMs))) return rules.broken;
+  if (!(await world.advanceTo(clock.monotonicMs() + limits.minResidencyMs + lastRunMs))) return rules.broken;
+  if (rules.running.size > 0) return "a request does not end";
   if (world.agent.clock.pending > 0) return "a timer is left over";
   await world.agent.slots.close({ stopEngines: true, deadlineMs: 0 });
   return host.occupants.length > 0 ? "an engine is left over" : undefined;
