@@ -62,7 +62,7 @@ test("all that a client may say reaches the engine", () => {
   const body = {
     ...{ max_tokens: 5, temperature: 0, top_p: 0.5, stop: ["a", "b"], n: 3, seed: 7, presence_penalty: -2 },
     ...{ frequency_penalty: 2, logprobs: true, top_logprobs: 20, tools, tool_choice: "required" },
-    ...{ parallel_tool_calls: false, response_format: schema },
+    response_format: schema,
   };
   expect(said(body)).toEqual({ ...always, ...body, stream_options: usageOptions });
 });
@@ -72,7 +72,13 @@ test("nothing else does, at no depth", () => {
   const text = JSON.stringify(
     said({
       ...{ canary: 1, model: "other", user: "u", cache_salt: "x", priority: 1, grammar: "g", n_predict: 9, top_k: 1 },
-      ...{ logit_bias: { 1: 1 }, echo: true, chat_template: "t", stream_options: { include_usage: true, ...secret } },
+      ...{
+        logit_bias: { 1: 1 },
+        echo: true,
+        parallel_tool_calls: false,
+        chat_template: "t",
+        stream_options: { include_usage: true, ...secret },
+      },
       chat_template_kwargs: { enable_thinking: true, chat_template: "t", ...secret },
       messages: [
         { role: "system", content: "s", name: "n", ...secret },
@@ -90,7 +96,7 @@ test("nothing else does, at no depth", () => {
     }),
   );
   expect(text).not.toMatch(
-    /canary|"other"|salt|priority|grammar|n_predict|top_k|logit_bias|echo|chat_template"|"n":"n"/,
+    /canary|"other"|salt|priority|grammar|n_predict|top_k|logit_bias|echo|parallel|chat_template"|"n":"n"/,
   );
   expect(text).not.toMatch(/reasoning_content|strict/);
   expect(text).toContain('{"role":"assistant","content":"","tool_calls":[{"id":"i","type":"function","function"');
@@ -104,13 +110,15 @@ test("a schema keeps all of its members but __proto__", () => {
   expect(JSON.stringify(said({ tools })["tools"])).toContain('{"constructor":1,"properties":{"a":[{"b":3}]}}');
 });
 
-test("fields that the service does not name are dropped where they make no sense, never refused", () => {
-  expect(said({ parallel_tool_calls: "x", chat_template_kwargs: { thinking: "x" } })).toEqual(said({}));
+test("what the service does not name changes nothing, whatever it is", () => {
+  const tools = [{ type: "function", function: { name: "f" } }];
+  for (const parallel_tool_calls of [false, true, "x"])
+    expect(said({ tools, parallel_tool_calls })).toEqual(said({ tools }));
 });
 
 test("null is the same as absent", () => {
   const names =
-    "max_tokens max_completion_tokens temperature top_p stop n seed presence_penalty frequency_penalty logprobs top_logprobs stream stream_options tools tool_choice parallel_tool_calls response_format reasoning_effort chat_template_kwargs";
+    "max_tokens max_completion_tokens temperature top_p stop n seed presence_penalty frequency_penalty logprobs top_logprobs stream stream_options tools tool_choice response_format reasoning_effort chat_template_kwargs";
   expect(said(Object.fromEntries(names.split(" ").map((name) => [name, null])))).toEqual(said({}));
 });
 
@@ -248,7 +256,13 @@ const thinking: [
   ["optional, by effort medium", optional, { reasoning_effort: "medium" }, "medium", on],
   ["optional, by effort high", optional, { reasoning_effort: "high" }, "high", on],
   ["optional, by switch", optional, { chat_template_kwargs: { enable_thinking: true } }, undefined, on],
-  ["optional, by the other switch", optional, { chat_template_kwargs: { thinking: true } }, undefined, on],
+  [
+    "optional, by a switch that the service does not name",
+    optional,
+    { chat_template_kwargs: { thinking: true } },
+    "none",
+    off,
+  ],
   [
     "by effort alone",
     { ...defaultOn, templateKwargsAccepted: false },

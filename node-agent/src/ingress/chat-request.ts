@@ -19,7 +19,6 @@ export function readChatRequest(body: Json, scope: RequestScope): ChatRequest {
     messages: readMessages(body, rules),
     logprobs: readLogprobs(body),
     ...readTools(body, rules),
-    parallelToolCalls: hint(body, "parallel_tool_calls"),
     responseFormat: optional(body, "response_format", readResponseFormat),
     thinking: readThinking(body, rules),
   };
@@ -82,12 +81,6 @@ function readResponseFormat(value: unknown): object | undefined {
   };
 }
 
-/** A field that the service does not name: it counts where it makes sense, and is dropped like any other where it does not. */
-function hint(of: Json, name: string): boolean | undefined {
-  const value = of[name];
-  return typeof value === "boolean" ? value : undefined;
-}
-
 /** A copy of a JSON Schema, whose members are anybody's: all but the one that means something to JavaScript. */
 function plainSchema(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plainSchema);
@@ -108,7 +101,7 @@ function readThinking(body: Json, { reasoning }: ModelRules): Thinking | undefin
   if (effort !== undefined && efforts.length > 0 && !efforts.includes(effort))
     return refuse("reasoning_effort", `one of ${efforts.join(", ")}`);
   if (mode === "unavailable") return undefined;
-  const switched = flag(kwargs ?? {}, "enable_thinking") ?? hint(kwargs ?? {}, "thinking");
+  const switched = flag(kwargs ?? {}, "enable_thinking");
   const on = switched ?? (effort === undefined ? mode === "default-on" : effort !== "none");
   const off = efforts.length === 0 || efforts.includes("none") ? "none" : undefined;
   const wanted = effort === "none" ? undefined : effort;

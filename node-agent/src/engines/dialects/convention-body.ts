@@ -15,7 +15,6 @@ export function chatBody(request: ChatRequest) {
     ...(tools.length > 0 && {
       tools,
       tool_choice: named ? { type: "function", function: { name: toolChoice.name } } : toolChoice,
-      parallel_tool_calls: request.parallelToolCalls,
     }),
     response_format: request.responseFormat,
     ...(request.thinking && thinkingFields(request.thinking)),

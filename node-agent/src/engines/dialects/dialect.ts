@@ -56,7 +56,6 @@ export interface ChatRequest extends GenerationRequest {
   /** Empty: none. */
   readonly tools: readonly Tool[];
   readonly toolChoice: "auto" | "required" | { readonly name: string };
-  readonly parallelToolCalls?: boolean;
   readonly responseFormat?: object;
   /** Absent: the model cannot think. */
   readonly thinking?: Thinking;
