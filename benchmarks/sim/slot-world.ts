@@ -201,7 +201,7 @@ export class SlotWorld {
     const engines = new SimulatedEngines(host, rules.engines);
     const slot: SlotConfig = {
       name: asId<SlotName>("a"),
-      memory: { roomMsMax: 0, makeRoomAfterMs: 0, returnMsMax: 0 },
+      memory: { roomMsMax: 0, makeRoomAfterMs: 0, returnMsMax: 0, returnShareMin: 0 },
       gpus: [0],
       limits,
       engines: [...models].map(([model, { places }]) => ({

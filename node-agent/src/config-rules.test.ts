@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { checkAgentText, loadAgentConfig } from "./config.ts";
+import { checkAgentText, loadAgentConfig, type AgentConfig } from "./config.ts";
 
 /** A right file, line by line; each case changes or adds lines. */
 const right = [
@@ -101,6 +101,12 @@ describe("a mistake in agent.yaml has its line and what to do", () => {
       'slot "a": backoffSeconds.min is over .max',
     ],
     [
+      "more than all of what an engine held",
+      withLine(4, "    memoryReturnShare: 75"),
+      4,
+      '"slots.0.memoryReturnShare" must be <= 1',
+    ],
+    [
       "two slots whose engines would share a name",
       [
         ...right.toSpliced(5, 1, "      - model: b-m"),
@@ -124,13 +130,27 @@ describe("a mistake in agent.yaml has its line and what to do", () => {
   });
 });
 
-test("an agent does not start with a contradiction, and says where it stands", () => {
+function load(text: string): AgentConfig {
   const directory = mkdtempSync(join(tmpdir(), "weiche-config-"));
   try {
     const file = join(directory, "agent.yaml");
-    writeFileSync(file, [...right, ...right.slice(2)].join("\n"));
-    expect(() => loadAgentConfig(file, {})).toThrow(`${file}:9: slot "a" is listed twice`);
+    writeFileSync(file, text);
+    return loadAgentConfig(file, {});
   } finally {
     rmSync(directory, { recursive: true });
   }
+}
+
+test("an agent does not start with a contradiction, and says where it stands", () => {
+  expect(() => load([...right, ...right.slice(2)].join("\n"))).toThrow(/agent\.yaml:9: slot "a" is listed twice/);
+});
+
+test.each([
+  ["", { roomMsMax: 30_000, makeRoomAfterMs: 3_000, returnMsMax: 10_000, returnShareMin: 0.75 }],
+  [
+    "    memorySeconds: { room: 60, spare: 5, return: 20 }\n    memoryReturnShare: 0.5",
+    { roomMsMax: 60_000, makeRoomAfterMs: 5_000, returnMsMax: 20_000, returnShareMin: 0.5 },
+  ],
+])("a slot waits for GPU memory as its lines say: '%s'", (lines, memory) => {
+  expect(load(withLine(4, lines)).slots[0]!.memory).toEqual(memory);
 });

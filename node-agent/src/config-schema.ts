@@ -38,6 +38,7 @@ const slotSchema = Type.Object(
         closed,
       ),
     ),
+    memoryReturnShare: Type.Optional(Type.Number({ minimum: 0, maximum: 1 })),
     backoffSeconds: Type.Optional(Type.Object({ min: seconds, max: seconds }, closed)),
     engines: Type.Array(engineSchema, { minItems: 1 }),
   },

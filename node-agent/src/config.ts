@@ -89,6 +89,7 @@ function toConfig(raw: RawAgent, baseDir: string, env: NodeJS.ProcessEnv): Agent
         roomMsMax: (slot.memorySeconds?.room ?? 30) * 1000,
         makeRoomAfterMs: (slot.memorySeconds?.spare ?? 3) * 1000,
         returnMsMax: (slot.memorySeconds?.return ?? 10) * 1000,
+        returnShareMin: slot.memoryReturnShare ?? 0.75,
       },
     })),
     stateDir: resolve(dataDir, "agent"),

@@ -126,6 +126,21 @@ test("memory that never comes back is told and does not hold the slot for ever",
   expect(told("memoryLate")).toBe(true);
 });
 
+test.each([
+  [0.75, 16_000, false],
+  [0.75, 20_000, true],
+  [0.5, 20_000, false],
+])("a sleeper must give back %f of what it held: of 69000, when it keeps %i", async (share, keptMebibytes, isLate) => {
+  const spec = faultEngine(modelA, [], { sleepLevel: 1 });
+  host = openHost(state.directory, { engines: [spec], gpus: [0], nvidiaSmi: gpu.path, memoryReturnShare: share });
+  await host.engines.activate(modelA, never, quiet);
+  const pid = await endpointPid(host, modelA);
+  await setSeen(70_000, [[pid, 69_000]]);
+  const after = () => void gpu.set(1_000 + keptMebibytes, [[pid, keptMebibytes]]);
+  await host.engines.retire(modelA, (phase) => phase === "memory" && after());
+  expect([told("memoryLate"), await isAlive(pid)]).toEqual([isLate, !isLate]);
+});
+
 test("an engine whose sleep frees no memory is stopped", async () => {
   const { engines } = open(faultEngine(modelA, [], { sleepLevel: 1 }));
   await engines.activate(modelA, never, quiet);

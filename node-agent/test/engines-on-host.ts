@@ -83,6 +83,7 @@ export interface HostOptions {
   readonly engines: readonly EngineSpec[];
   readonly gpus?: readonly number[];
   readonly nvidiaSmi?: string;
+  readonly memoryReturnShare?: number;
   readonly runCommand?: RunCommand;
   readonly environment?: NodeJS.ProcessEnv;
 }
@@ -117,7 +118,12 @@ export function openHost(stateDir: string, options: HostOptions) {
       name: slot,
       gpus: options.gpus ?? [],
       engines: options.engines,
-      memory: { roomMsMax: 2_000, makeRoomAfterMs: 500, returnMsMax: 2_000 },
+      memory: {
+        roomMsMax: 2_000,
+        makeRoomAfterMs: 500,
+        returnMsMax: 2_000,
+        returnShareMin: options.memoryReturnShare ?? 0.75,
+      },
     },
     {
       host: {

@@ -34,6 +34,8 @@ export interface MemoryLimits {
   readonly makeRoomAfterMs: number;
   /** How long the memory of an engine that went away may take to come back. */
   readonly returnMsMax: number;
+  /** Of what it held, the part that must come back, 0 to 1: a sleeper keeps some, and other readings wobble. */
+  readonly returnShareMin: number;
 }
 
 export interface WantedRoom {
@@ -54,8 +56,6 @@ export interface MemoryBefore {
 const pollMs = 100;
 /** An awake engine's memory hardly moves: a reading of the last report will do. */
 const steadyMs = 10_000;
-/** Of what an engine held, the part that must come back: a sleeper keeps some, and other readings wobble. */
-const returnShare = 0.75;
 /** Of what an engine held the last time, the part that must be free for it now: readings wobble. */
 const knownShare = 0.95;
 
@@ -155,9 +155,10 @@ export class SlotMemory {
     if (before === undefined) return true;
     const { clock, events, limits, slot } = this.#options;
     const untilMs = clock.monotonicMs() + limits.returnMsMax;
+    const enoughBytes = before.freeBytes + before.heldBytes * limits.returnShareMin;
     for (;;) {
       const free = await this.freeBytes();
-      if (free === undefined || free >= before.freeBytes + before.heldBytes * returnShare) return true;
+      if (free === undefined || free >= enoughBytes) return true;
       if (clock.monotonicMs() >= untilMs) break;
       await sleep(clock, pollMs);
     }

@@ -8,7 +8,7 @@ import { transition } from "../slot.ts";
 export const [a, b, c] = ["a", "b", "c"].map((name) => asId<ModelId>(name)) as [ModelId, ModelId, ModelId];
 export const config: SlotConfig = {
   name: asId<SlotName>("s"),
-  memory: { roomMsMax: 0, makeRoomAfterMs: 0, returnMsMax: 0 },
+  memory: { roomMsMax: 0, makeRoomAfterMs: 0, returnMsMax: 0, returnShareMin: 0 },
   gpus: [],
   engines: [a, b, c].map((model) => ({
     model,
