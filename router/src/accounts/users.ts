@@ -41,7 +41,7 @@ export interface NewUser extends Restrictions {
 export interface Users {
   create(wish: NewUser): Promise<UserView & { invitationUrl: string }>;
   update(id: UserId, wish: UserWish): Promise<UserView>;
-  /** All keys and sessions of the user stop; unblocked, the keys work again. */
+  /** All keys and sessions of the user stop; unblocked, the keys work again. The last Owner who joined is not blocked. */
   setBlocked(id: UserId, blocked: boolean): Promise<UserView>;
   /** For good: keys are revoked, the address is free again. What the user did and used stays. */
   delete(id: UserId): Promise<UserView>;
@@ -82,7 +82,9 @@ export function createUsers(context: AccountsContext): Users {
 
     setBlocked: (id, blocked) =>
       change(id, { action: blocked ? "user.block" : "user.unblock" }, async (transaction, user, actor) => {
-        if (blocked && actor) await requireDispensable(transaction, user, actor);
+        // Who never joined is nobody's way in: an operator stops such an Owner, too.
+        if (blocked && (actor || (await hasJoined(transaction, id))))
+          await requireDispensable(transaction, user, actor);
         if (blocked) await endSessions(transaction, id);
         return { blocked };
       }),
@@ -148,6 +150,11 @@ async function requireOtherOwner(transaction: Transaction<Schema>, user: UserRow
     .forUpdate()
     .execute();
   if (!owners.some(({ id }) => id !== user.id)) throw new Refused("conflict", "the last Owner of the account stays");
+}
+
+async function hasJoined(transaction: Transaction<Schema>, userId: UserId): Promise<boolean> {
+  const credentials = transaction.selectFrom("credentials").select("userId").where("userId", "=", userId);
+  return (await credentials.executeTakeFirst()) !== undefined;
 }
 
 async function endSessions(transaction: Transaction<Schema>, userId: UserId): Promise<void> {

@@ -1,0 +1,89 @@
+/** Blocking an Owner: the account keeps one who can sign in, whoever blocks and however many do so at once. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { AccountId, UserId } from "@weiche/shared/ids.ts";
+import { startDatabaseServer, type DatabaseServer } from "./database-fixture.ts";
+import { here, openIdentityRig, password, tokenOf, type IdentityRig } from "./identity-rig.ts";
+
+let server: DatabaseServer;
+let rig: IdentityRig;
+let accountId: AccountId;
+let ada: UserId;
+let count = 0;
+const address = (name: string) => `${name}${count}@example.com`;
+
+beforeAll(async () => {
+  server = await startDatabaseServer();
+  rig = openIdentityRig(await server.newDatabase());
+});
+afterAll(() => server[Symbol.asyncDispose]());
+beforeEach(async () => {
+  await rig.database.pool.query("delete from attempts");
+  count++;
+  ({ accountId, userId: ada } = await rig.newAccount(address("ada")));
+});
+
+const operator = { block: (id: UserId) => rig.accounts.users.setBlocked(id, true) };
+const by = (actor: UserId) => ({
+  block: (id: UserId) => rig.accounts.as({ actor, source: here.source }).users.setBlocked(id, true),
+});
+const invite = (name: string) => rig.accounts.users.create({ accountId, email: address(name), role: "owner" });
+async function secondOwner(): Promise<UserId> {
+  const { id, invitationUrl } = await invite("cleo");
+  await rig.identity.invitations.accept({ token: tokenOf(invitationUrl), password }, here);
+  return id;
+}
+const signIn = async (name: string) => (await rig.identity.login.signIn({ email: address(name), password }, here)).kind;
+const unblockedOwners = async () =>
+  (await rig.accounts.show(accountId)).users.filter(({ role, blocked }) => role === "owner" && !blocked).length;
+
+describe("the last Owner who can sign in stays when", () => {
+  const stays = "the last Owner of the account stays";
+  const deeds: readonly (readonly [string, () => Promise<unknown>, string])[] = [
+    ["an operator blocks them", () => operator.block(ada), stays],
+    ["they block themselves", () => by(ada).block(ada), "you cannot do this to yourself"],
+    ["another was only invited", () => invite("cleo").then(() => operator.block(ada)), stays],
+    [
+      "another is blocked already",
+      async () => {
+        await operator.block(await secondOwner());
+        await operator.block(ada);
+      },
+      stays,
+    ],
+  ];
+  test.each(deeds)("%s", async (_name, deed, why) => {
+    await expect(deed()).rejects.toThrow(why);
+    expect(await rig.identity.sessions.list(ada)).toHaveLength(1);
+    expect(await signIn("ada")).toBe("signed-in");
+    expect((await rig.accounts.audit.list(accountId)).map(({ result }) => result)).toContain("refused: conflict");
+  });
+});
+
+test("an Owner blocks another, who comes back when unblocked", async () => {
+  const cleo = await secondOwner();
+  expect((await by(ada).block(cleo)).blocked).toBe(true);
+  expect(await signIn("cleo")).toBe("blocked");
+  await rig.accounts.users.setBlocked(cleo, false);
+  expect(await signIn("cleo")).toBe("signed-in");
+  expect((await operator.block(ada)).blocked).toBe(true);
+  expect(await signIn("ada")).toBe("blocked");
+});
+
+test("an operator stops an Owner who never joined: nobody who is in is shut out", async () => {
+  const { id, ownerUserId } = await rig.accounts.create({ name: "Globex", ownerEmail: address("hank") });
+  expect((await operator.block(ownerUserId as UserId)).blocked).toBe(true);
+  expect((await rig.accounts.show(id)).users).toMatchObject([{ role: "owner", blocked: true }]);
+});
+
+test.each([
+  ["two Owners block each other", (cleo: UserId) => [by(ada).block(cleo), by(cleo).block(ada)]],
+  ["two operators block one Owner each", (cleo: UserId) => [operator.block(cleo), operator.block(ada)]],
+])("when %s at once, one Owner is left", async (_name, block) => {
+  const cleo = await secondOwner();
+  for (let round = 0; round < 2; round++) {
+    const outcomes = await Promise.allSettled(block(cleo));
+    expect(outcomes.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
+    expect(await unblockedOwners()).toBe(1);
+    for (const id of [ada, cleo]) await rig.accounts.users.setBlocked(id, false);
+  }
+});
