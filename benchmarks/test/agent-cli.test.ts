@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { AgentStatus } from "@weiche/node-agent/src/admin/status.ts";
+import { simulatedNvidiaSmi } from "@weiche/node-agent/test/engines-on-host.ts";
 import { RunningProgram, until } from "../cluster/cluster.ts";
 
 const root = join(import.meta.dirname, "../..");
@@ -43,7 +44,7 @@ interface Ended {
 }
 
 async function command(...args: readonly string[]): Promise<Ended> {
-  const env = { ...process.env, WEICHE_DATA_DIR: directory };
+  const env = { ...process.env, PATH: `${directory}:${process.env["PATH"]}`, WEICHE_DATA_DIR: directory };
   try {
     return { code: 0, ...(await promisify(execFile)(process.execPath, [bin, ...args], { env, cwd: directory })) };
   } catch (error) {
@@ -133,6 +134,23 @@ describe("weiche-agent", () => {
     expect([code, stdout.split("\n")[1]]).toEqual([
       1,
       'wrong.yaml:4: unknown key "slots.0.engine"; did you mean "engines"?',
+    ]);
+  });
+
+  test("says that it is a mistake if the host's GPU could never hold a model", async () => {
+    await simulatedNvidiaSmi(directory);
+    const engine = "{ model: m, dialect: openai, launcher: external, url: 'http://127.0.0.1:1', memoryBytes: BYTES }";
+    const file = (memoryBytes: number) =>
+      `node: n\nslots:\n  - name: a\n    gpus: [0]\n    engines:\n      - ${engine.replace("BYTES", `${memoryBytes}`)}\n`;
+    const totalBytes = 80_000 * 2 ** 20;
+    writeFileSync(join(directory, "full.yaml"), file(totalBytes));
+    expect(await command("check-config", "full.yaml")).toMatchObject({ code: 0, stdout: "full.yaml is fine\n" });
+    writeFileSync(join(directory, "over.yaml"), file(totalBytes + 1));
+    const { code, stdout } = await command("check-config", "over.yaml");
+    const message = `memoryBytes is ${totalBytes + 1}, and the slot's GPUs have ${totalBytes}`;
+    expect([code, stdout.split("\n")]).toEqual([
+      1,
+      expect.arrayContaining([`over.yaml:6: model "m" never fits: ${message}`]),
     ]);
   });
 });

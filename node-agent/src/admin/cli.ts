@@ -9,7 +9,7 @@ import { systemClock } from "@weiche/shared/clock.ts";
 import { formatMistakes, locate } from "@weiche/shared/config-file.ts";
 import { checkAgentText } from "../config.ts";
 import { createGpuReader } from "../report/gpu.ts";
-import { hostWarnings, type HostFacts } from "./host-warnings.ts";
+import { hostMistakes, hostWarnings, type HostFacts } from "./host-warnings.ts";
 import type { AgentStatus } from "./status.ts";
 import { formatStatus, type TextOptions } from "./status-text.ts";
 
@@ -61,8 +61,10 @@ program
   .description("judge an agent.yaml: every mistake with its line (exit code 1); what this host lacks are warnings")
   .action(async (file: string) => {
     const text = readText(file);
-    const { value, mistakes } = checkAgentText(text);
-    const warnings = value ? locate(text, hostWarnings(value, dirname(resolve(file)), await hostFacts())) : [];
+    const { value, mistakes: ofText } = checkAgentText(text);
+    const host = await hostFacts();
+    const mistakes = value ? locate(text, hostMistakes(value, host)) : ofText;
+    const warnings = value ? locate(text, hostWarnings(value, dirname(resolve(file)), host)) : [];
     const lines = [
       ...formatMistakes(file, mistakes),
       ...formatMistakes(

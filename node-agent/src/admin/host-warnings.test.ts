@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { locate } from "@weiche/shared/config-file.ts";
 import { checkAgentText } from "../config.ts";
-import { hostWarnings } from "./host-warnings.ts";
+import { hostMistakes, hostWarnings } from "./host-warnings.ts";
 
 const text = `node: gpu-1
 routers: ["router1.example:7443"]
@@ -75,4 +75,36 @@ test("engines that together need more than their GPU has are one too", () => {
   expect(warnings(shared("40000000000"), all, [0])).toEqual([
     { line: 8, message: "memoryBytes of GPU 0's slots: 90000000000, and it has 80000000000" },
   ]);
+});
+
+const needing = (gpus: string, memoryBytes: string) => `node: n
+slots:
+  - name: a
+    gpus: [${gpus}]
+    engines:
+      - { model: small, dialect: openai, command: [e, "{port}"], memoryBytes: 80000000000 }
+      - model: m
+        dialect: openai
+        command: [e, "{port}"]
+        memoryBytes: ${memoryBytes}
+`;
+
+test.each([
+  ["a GPU that is too small", "0", "80000000001", [80e9], 80e9],
+  ["a GPU that it fills", "0", "80000000000", [80e9], undefined],
+  ["GPUs that are too small together", "0, 1", "120000000001", [80e9, 40e9], 120e9],
+  ["GPUs that it fills together", "0, 1", "120000000000", [80e9, 40e9], undefined],
+  ["a GPU that does not say how much it has", "0, 1", "800000000000", [80e9, undefined], undefined],
+  ["a GPU that is not there", "0, 4", "800000000000", [80e9], undefined],
+  ["no GPU", "", "800000000000", [80e9], undefined],
+  ["a host without GPUs", "0", "800000000000", undefined, undefined],
+])("a model on %s", (_name, gpus, memoryBytes, totals, tooFew) => {
+  const given = needing(gpus, memoryBytes);
+  const there = totals?.map((memoryTotalBytes, index) => ({
+    index,
+    ...(memoryTotalBytes ? { memoryTotalBytes } : {}),
+  }));
+  const found = locate(given, hostMistakes(checkAgentText(given).value!, { exists: () => true, gpus: there }));
+  const message = `model "m" never fits: memoryBytes is ${memoryBytes}, and the slot's GPUs have ${tooFew}`;
+  expect(found).toEqual(tooFew === undefined ? [] : [{ line: 10, message }]);
 });

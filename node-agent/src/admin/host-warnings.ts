@@ -1,4 +1,4 @@
-/** What an agent.yaml expects of the host that is not there, or not yet: reasons to look, not mistakes of the text. */
+/** What an agent.yaml expects of the host: what is not there, or not yet, is a reason to look; what never can be, a mistake. */
 import { resolve } from "node:path";
 import type { Finding } from "@weiche/shared/config-file.ts";
 import { isLoopback, parseListen } from "@weiche/shared/listen.ts";
@@ -18,6 +18,19 @@ const ownKeys = {
   systemd: ["unit", "env"],
   external: ["url"],
 } as const;
+
+/** A model that all memory of its slot's GPUs is too small for is refused whenever it is asked for. */
+export function* hostMistakes(config: RawAgent, { gpus = [] }: HostFacts): Iterable<Finding> {
+  for (const [index, slot] of config.slots.entries()) {
+    const totals = (slot.gpus ?? []).map((gpu) => gpus.find((one) => one.index === gpu)?.memoryTotalBytes ?? Infinity);
+    const totalBytes = totals.length === 0 ? Infinity : totals.reduce((sum, bytes) => sum + bytes);
+    for (const [at, { model, memoryBytes = 0 }] of slot.engines.entries()) {
+      if (memoryBytes <= totalBytes) continue;
+      const message = `model "${model}" never fits: memoryBytes is ${memoryBytes}, and the slot's GPUs have ${totalBytes}`;
+      yield [["slots", index, "engines", at, "memoryBytes"], message];
+    }
+  }
+}
 
 export function* hostWarnings(config: RawAgent, baseDir: string, host: HostFacts): Iterable<Finding> {
   const isRemote = (router: string) => !isLoopback(parseListen(router, "routers").host);
