@@ -17,6 +17,7 @@ import {
 import type { Caller, KeyCache, KeyRefusal } from "../src/access/caller.ts";
 import type { FinishedRequest } from "../src/api/exchange.ts";
 import type { RefusalCode } from "../src/credits/refusal-codes.ts";
+import type { Limiter } from "../src/limits/limiter.ts";
 import { MemoryLimiter } from "../src/limits/memory.ts";
 import type { Placement, PlacementRequest } from "../src/nodes/placement.ts";
 import { NodeLost, type AnswerEnding, type Upstream, type UpstreamRequest } from "../src/nodes/upstream.ts";
@@ -162,6 +163,8 @@ export interface HarnessOptions {
   /** Instead of the simulated nodes. */
   readonly upstream?: Upstream;
   readonly place?: ApiServerDeps["place"];
+  /** Another limiter, around the one of the harness. */
+  readonly limiter?: (memory: Limiter) => Limiter;
 }
 
 export async function startApi(options: HarnessOptions = {}): Promise<Harness> {
@@ -187,7 +190,7 @@ export async function startApi(options: HarnessOptions = {}): Promise<Harness> {
   };
   const server = createApiServer({
     keys,
-    limiter,
+    limiter: options.limiter?.(limiter) ?? limiter,
     catalogue: options.catalogue ?? (() => catalogue),
     place: options.place ?? place,
     upstream: options.upstream ?? nodes,

@@ -18,6 +18,10 @@ beforeAll(async () => {
     .set("sk-blocked-user", { refused: "invalid_api_key", why: "user-blocked" })
     .set("sk-no-package", { refused: "no_package" })
     .set("sk-no-quota", { refused: "insufficient_quota", caller: allow("small-24b") })
+    .set("sk-no-quota-no-minute", {
+      refused: "insufficient_quota",
+      caller: caller({ accountId: "q" as never, requestsPerMinute: 0, parallelRequests: 0 }),
+    })
     .set("sk-small-only", allow("small-24b", "coder-next"))
     .set("sk-nothing", allow())
     .set("sk-no-minute", caller({ accountId: "m" as never, requestsPerMinute: 0 }))
@@ -190,6 +194,11 @@ const rows: Row[] = [
   ["a key is refused before the body is looked at", () => as("sk-wrong", "{", { "content-type": "!" }), invalidKey],
   ["a package is asked for before the body", () => as("sk-no-package", "{"), { status: 403, code: "no_package" }],
   ["the quota is looked at before the body", () => as("sk-no-quota", "{"), { status: 429, code: "insufficient_quota" }],
+  [
+    "the quota is looked at before the rate",
+    () => as("sk-no-quota-no-minute"),
+    { status: 429, code: "insufficient_quota", headers: { "x-should-retry": "false", "retry-after": null } },
+  ],
   ["limits are looked at before the body", () => as("sk-no-minute", "{"), rate],
   ["limits are looked at before the size", () => as("sk-no-minute", Buffer.alloc((20 << 20) + 1)), rate],
   [
@@ -232,8 +241,9 @@ test("missing, wrong, revoked, expired and blocked differ in nothing but the mes
   const keys = ["sk-wrong", "sk-revoked", "sk-expired", "sk-over-limit", "sk-blocked-user"];
   const answers = await Promise.all([without(chatPath), ...keys.map((key) => as(key))]);
   const rest = answers.map(({ status, headers, json: { error } }) => {
-    const names = [...headers.keys()].filter((name) => name !== "content-length").join();
-    return JSON.stringify([status, names, error.type, error.code, error.param]);
+    const own = new Set(["date", "x-request-id", "content-length"]);
+    const same = [...headers].map(([name, value]) => (own.has(name) ? name : `${name}: ${value}`));
+    return JSON.stringify([status, same, error.type, error.code, error.param]);
   });
   expect(new Set(rest).size).toBe(1);
   expect(answers[0]!.json).toEqual(answers[1]!.json);
