@@ -79,10 +79,10 @@ export function createNodeEvents(
     },
     nodeWishesUnreadable: (error) => log.warn(describeError(error), "what operators want of the nodes cannot be read"),
     routersUnreadable: (error) => log.warn(describeError(error), "which routers there are cannot be read"),
-    otherRouters(count) {
-      if (count === 0) log.info("no other router uses this database any more");
-      else
-        log.warn({ routers: count + 1 }, "several routers use this database: rate and parallel limits hold per router");
+    otherRouters(count, wereFirst) {
+      const routers = { routers: count + 1 };
+      if (wereFirst) log.warn(routers, "other routers use this database: rate and parallel limits hold per router");
+      else log.info(routers, "other routers of this database came or went");
     },
     dataSessionUp(node, sessions) {
       metrics.dataSessions.set({ node }, sessions);

@@ -67,23 +67,31 @@ test("generations grow in a new database too, since they begin with the time", a
   expect(wishes.of(node)!.generation).toBeGreaterThan(older.of(node)!.generation);
 });
 
-test("another live router is noticed, its end too, and the own life before is no other router", async () => {
+test("another live router is noticed, by the later one as one that was first; its end too, and the own life before is no other", async () => {
   const clock = new VirtualClock();
-  const counts: number[] = [];
-  const events = { ...never, otherRouters: (count: number) => void counts.push(count) };
-  const ignored = { ...never, otherRouters() {} };
+  const told = ids.map(() => [] as [count: number, wereFirst: boolean][]);
+  const events = told.map((each) => ({
+    ...never,
+    otherRouters: (...seen: (typeof each)[number]) => void each.push(seen),
+  }));
   await database.pool.query("insert into routers values ($1, now())", ["00000009-0000-7000-8000-000000000000"]);
-  await using _ = await joinRouters(database, clock, ids[0]!, events);
+  await using _ = await joinRouters(database, clock, ids[0]!, events[0]!);
   await beat(clock, ids[0]!);
-  expect(counts).toEqual([]);
+  expect(told[0]).toEqual([]);
   {
-    await using _other = await joinRouters(database, clock, ids[1]!, ignored);
+    await using _other = await joinRouters(database, clock, ids[1]!, events[1]!);
+    await beat(clock, ids[0]!);
     clock.advance(5_000);
-    await until("the other to be counted", 2_000, () => counts.length === 1);
+    await until("each to be counted by the other", 2_000, () => told.every((each) => each.length === 1));
   }
   clock.advance(5_000);
-  await until("its end to be noticed", 2_000, () => counts.length === 2);
-  expect(counts).toEqual([1, 0]);
+  await until("its end to be noticed", 2_000, () => told[0]!.length === 2);
+  const [ofFirst, ofLater] = told;
+  expect(ofFirst).toEqual([
+    [1, false],
+    [0, false],
+  ]);
+  expect(ofLater).toEqual([[1, true]]);
 });
 
 /** Resolves once a beat of the router has been written. */

@@ -94,6 +94,33 @@ describe("a switch", () => {
   });
 });
 
+test("who is refused is told an average of the model's switches, in which the newest counts three tenths", () => {
+  const play = new Play({ minResidencyMs: 0 });
+  play.begin();
+  const told = [20_000, 10_000, 40_000, 0].flatMap((tookMs, round) => {
+    const [ofA, ofB] = [3 * round + 1, 3 * round + 2];
+    play.request(a);
+    play.news("stopped");
+    play.pass(30_000);
+    play.news("started");
+    play.request(b);
+    play.pass(10_000);
+    const refused = play.request(a);
+    play.release(ofA);
+    play.news("stopped");
+    play.pass(tookMs);
+    play.news("started");
+    play.release(ofB);
+    return refused;
+  });
+  expect(told).toEqual([
+    "refuse 3 model_switching 10000",
+    "refuse 6 model_switching 20000",
+    "refuse 9 model_switching 17000",
+    "refuse 12 model_switching 23900",
+  ]);
+});
+
 describe("waiters", () => {
   test("of a third model have their turn after the second, which is closed at once if they have waited long", () => {
     const play = active(a, 1);

@@ -3,8 +3,11 @@ import { every, type Clock } from "@weiche/shared/clock.ts";
 import type { Database } from "./database.ts";
 
 export interface LiveRouterEvents {
-  /** So many others serve from this database now; told when the number is another one. */
-  otherRouters(count: number): void;
+  /**
+   * So many others serve from this database now; told when they are others than before. `wereFirst`: one of those that
+   * are new to this router was there before it.
+   */
+  otherRouters(count: number, wereFirst: boolean): void;
   routersUnreadable(error: unknown): void;
 }
 
@@ -19,22 +22,23 @@ export async function joinRouters(
 ): Promise<AsyncDisposable> {
   // Who has not been heard of since then may be this router's own life before.
   const joinedAt = (await say()).seenAt;
-  let others = 0;
+  const earlier = await listed("id <> $1", [routerId]);
+  let others: ReadonlySet<string> = new Set();
   let running: Promise<void> = Promise.resolve();
   const beating = every(clock, beatMs, () => (running = beat()));
 
   async function beat(): Promise<void> {
     try {
       const { seenAt } = await say();
-      const { rows } = await pool.query<{ count: bigint }>(
-        `with forgotten as (delete from routers where seen_at < $2::timestamptz - interval '1 minute')
-         select count(*) from routers
-         where id <> $1 and seen_at > $3 and seen_at > $2::timestamptz - interval '15 seconds'`,
-        [routerId, seenAt, joinedAt],
-      );
-      const count = Number(rows[0]!.count);
-      if (count !== others) events.otherRouters(count);
-      others = count;
+      await pool.query("delete from routers where seen_at < $1::timestamptz - interval '1 minute'", [seenAt]);
+      const live = await listed("id <> $1 and seen_at > $3 and seen_at > $2::timestamptz - interval '15 seconds'", [
+        routerId,
+        seenAt,
+        joinedAt,
+      ]);
+      const came = live.difference(others);
+      if (came.size > 0 || live.size < others.size) events.otherRouters(live.size, !came.isDisjointFrom(earlier));
+      others = live;
     } catch (error) {
       events.routersUnreadable(error);
     }
@@ -47,6 +51,11 @@ export async function joinRouters(
       [routerId],
     );
     return rows[0]!;
+  }
+
+  async function listed(condition: string, values: readonly string[]): Promise<ReadonlySet<string>> {
+    const { rows } = await pool.query<{ id: string }>(`select id from routers where ${condition}`, [...values]);
+    return new Set(rows.map(({ id }) => id));
   }
 
   return {
