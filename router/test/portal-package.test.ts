@@ -137,7 +137,7 @@ describe("the audit log", () => {
     expect((await list("action=user.update")).items).toMatchObject([
       { result: "refused: forbidden", actorName: cleo.email },
     ]);
-    expect(await list(`actor=${cleo.id}&action=key.create`)).toMatchObject({ total: 2, nextBefore: null });
+    expect(await list(`actor=${cleo.id}&action=key.create`)).toMatchObject({ total: 2, page: 1, pageSize: 50 });
     expect((await list(`object=${keys[0].id}`)).items.map(({ action }: any) => action)).toEqual([
       "key.revoke",
       "key.create",
@@ -146,15 +146,42 @@ describe("the audit log", () => {
     expect((await list(`to=${noon}&action=key.create`)).total).toBe(3);
     const { total } = await list("");
     const numbers: number[] = [];
-    for (let before = ""; ;) {
-      const page = await list(`pageSize=3${before}`);
-      expect(page.total).toBe(total);
-      numbers.push(...page.items.map(({ number }: { number: number }) => number));
-      if (page.nextBefore === null) break;
-      before = `&before=${page.nextBefore}`;
+    for (let page = 1; numbers.length < total; page++) {
+      const { items, ...counts } = await list(`pageSize=3&page=${page}`);
+      expect(counts).toEqual({ total, page, pageSize: 3 });
+      numbers.push(...items.map(({ number }: { number: number }) => number));
     }
     expect(numbers).toEqual(Array.from({ length: total }, (_, n) => total - n));
     expect((await portal.get("/audit?from=2026-99-01T00:00:00Z", ada)).status).toBe(400);
+    expect((await portal.get("/audit?sort=hash", ada)).status).toBe(400);
+    expect(await list("page=99")).toMatchObject({ total, items: [] });
+  });
+
+  test("is searched and sorted by the server, in the CSV, too", async () => {
+    ada = await portal.newAccount("ACME", { package: "Pro" });
+    const cleo = await portal.newUser(ada, "admin");
+    for (const [name, who] of [
+      ["b 100%_", cleo],
+      ["a", ada],
+    ] as const)
+      await portal.send("POST", "/keys", { name }, who);
+    await portal.send("PATCH", `/users/${ada.id}`, { role: "member" }, cleo);
+    const list = async (query: string) => {
+      const { items, total } = (await portal.get(`/audit?${query}`, ada)).json;
+      return [total, items.map((entry: any) => `${entry.action} ${entry.object.name}`)];
+    };
+    const [created, other] = ["key.create b 100%_", "key.create a"];
+    expect(await list("search=100%25_")).toEqual([1, [created]]);
+    expect(await list(`search=${cleo.email.toUpperCase()}&action=key.create`)).toEqual([1, [created]]);
+    expect(await list("search=KEY.create")).toEqual([2, [other, created]]);
+    expect(await list("search=forbidden")).toEqual([1, [`user.update ${ada.email}`]]);
+    expect(await list("search=key.create&sort=at&order=asc")).toEqual([2, [created, other]]);
+    expect(await list("search=key.create&sort=object")).toEqual([2, [other, created]]);
+    expect(await list("search=key.create&sort=object&order=desc&pageSize=1&page=2")).toEqual([2, [other]]);
+    expect(await list("action=key.create&sort=actor")).toEqual([2, [created, other]]); // admin… before owner…
+    expect((await list("sort=result&order=desc&pageSize=1"))[1]).toEqual([`user.update ${ada.email}`]);
+    const csv = (await portal.get("/audit.csv?search=100%25_", ada)).text.trimEnd().split("\r\n");
+    expect(csv).toHaveLength(2);
   });
 
   test("as CSV is whole, and what a spreadsheet would take for a formula is a text", async () => {

@@ -1,8 +1,11 @@
-/** The audit log as people search it: by person, object, action and time, youngest first, with the names they know. */
+/** The audit log as people search it: by person, object, action and time, with the names they know. */
 import { sql } from "kysely";
 import type { AccountId } from "@weiche/shared/ids.ts";
 import type { Database } from "../db/database.ts";
 import { viewEntry, type AuditView } from "./audit.ts";
+import { containing } from "./key-list.ts";
+
+export type AuditSort = "at" | "actor" | "action" | "object" | "result";
 
 export interface AuditFilter {
   /** A user's id, or `operator`. */
@@ -14,6 +17,18 @@ export interface AuditFilter {
   readonly from?: string;
   /** An instant; not included. */
   readonly to?: string;
+  /** In the names of who did it and of what it was done to, in the action, the result or where it came from. */
+  readonly search?: string;
+}
+
+/** The youngest entry first, unless it is sorted. */
+export interface AuditPage {
+  readonly limit: number;
+  readonly offset?: number;
+  /** Only entries below this number. */
+  readonly before?: number;
+  readonly sort?: AuditSort;
+  readonly order?: "asc" | "desc";
 }
 
 export interface NamedEntry extends Omit<AuditView, "object" | "details"> {
@@ -23,31 +38,56 @@ export interface NamedEntry extends Omit<AuditView, "object" | "details"> {
   readonly object: { readonly kind: string; readonly id: string; readonly name: string | null };
 }
 
-/** Entries below the number `before`. `total`: all that match, wherever the page begins. */
+type Log = Pick<Database, "kysely">;
+
+const orders: Readonly<Record<AuditSort, string>> = {
+  at: "number",
+  actor: "coalesce(actor_name, actor)",
+  action: "action",
+  object: "coalesce(object_name, object)",
+  result: "result",
+};
+
+/** `total`: all that match, wherever the page begins. */
 export async function auditPage(
-  { kysely }: Pick<Database, "kysely">,
+  database: Log,
   accountId: AccountId,
   filter: AuditFilter,
-  page: { readonly limit: number; readonly before?: number },
+  page: AuditPage,
 ): Promise<{ readonly items: readonly NamedEntry[]; readonly total: number }> {
-  const { actor = null, object = null, action = null, from = null, to = null } = filter;
-  const matching = sql<boolean>`l.account_id = ${accountId} and (${actor}::text is null or l.actor = ${actor})
-    and (${object}::text is null or split_part(l.object, ' ', 2) = ${object})
-    and (${action}::text is null or l.action = ${action})
-    and (${from}::timestamptz is null or l.at >= ${from}::timestamptz)
-    and (${to}::timestamptz is null or l.at < ${to}::timestamptz)`;
+  const items = await auditEntries(database, accountId, filter, page);
+  const { rows } = await sql<{ total: number }>`
+    select count(*)::integer as total from (${matching(accountId, filter)}) m`.execute(database.kysely);
+  return { items, total: rows[0]!.total };
+}
+
+export async function auditEntries(
+  { kysely }: Log,
+  accountId: AccountId,
+  filter: AuditFilter,
+  { limit, offset = 0, before, sort = "at", order = "desc" }: AuditPage,
+): Promise<readonly NamedEntry[]> {
   const { rows } = await sql<Row>`
+    select * from (${matching(accountId, filter)}) m
+    where ${before ?? null}::bigint is null or number < ${before ?? null}
+    order by ${sql.raw(`${orders[sort]} ${order}`)}, number desc limit ${limit} offset ${offset}`.execute(kysely);
+  return rows.map(viewNamed);
+}
+
+function matching(accountId: AccountId, filter: AuditFilter) {
+  const { actor = null, object = null, action = null, from = null, to = null, search } = filter;
+  return sql`
     select l.*, a.email as actor_name, coalesce(u.email, k.name) as object_name
     from audit_log l
       left join users a on a.id::text = l.actor and a.account_id = l.account_id and a.deleted_at is null
       left join users u on l.object = 'user ' || u.id and u.account_id = l.account_id and u.deleted_at is null
       left join api_keys k on l.object = 'key ' || k.id and k.account_id = l.account_id
-    where ${matching} and (${page.before ?? null}::bigint is null or l.number < ${page.before ?? null})
-    order by l.number desc limit ${page.limit}`.execute(kysely);
-  const counted = await sql<{
-    total: number;
-  }>`select count(*)::integer as total from audit_log l where ${matching}`.execute(kysely);
-  return { items: rows.map(viewNamed), total: counted.rows[0]!.total };
+    where l.account_id = ${accountId} and (${actor}::text is null or l.actor = ${actor})
+      and (${object}::text is null or split_part(l.object, ' ', 2) = ${object})
+      and (${action}::text is null or l.action = ${action})
+      and (${from}::timestamptz is null or l.at >= ${from}::timestamptz)
+      and (${to}::timestamptz is null or l.at < ${to}::timestamptz)
+      and ${containing(search, "concat_ws(' ', l.actor, a.email, u.email, k.name, l.action, l.result, l.source)")}`;
 }
 
 type Row = Parameters<typeof viewEntry>[0] & {

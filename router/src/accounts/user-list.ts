@@ -13,11 +13,16 @@ export const userSorts = ["email", "role", "state", "used", "keys", "lastLogin",
 export const userStates = ["active", "invited", "uninvited", "blocked"] as const;
 export type UserState = (typeof userStates)[number];
 
+/** Why somebody cannot sign in, or with the last one, why their keys cannot be used. */
+export type UserReason = "blocked" | "invited" | "invitation-expired" | "invitation-withdrawn" | "user-limit";
+
 export interface ListedUser {
   readonly id: UserId;
   readonly email: string;
   readonly role: Role;
   readonly state: UserState;
+  /** null: they can do both. */
+  readonly reason: UserReason | null;
   readonly invitedUntil: string | null;
   readonly allowedModels: readonly string[] | null;
   readonly creditLimit: string | null;
@@ -61,7 +66,7 @@ export async function listUsers(
   const order = sql.raw(`${orders[page.sort]} ${page.order} nulls last, id`);
   const { rows } = await sql<Row>`
     with people as (
-      select u.*, c.last_login_at,
+      select u.*, c.last_login_at, i.withdrawn_at,
         case when c.password is null and i.withdrawn_at is null and i.used_at is null then i.expires_at end as invited_until,
         coalesce((select t.credits from usage_totals t where t.account_id = u.account_id
           and t.period_start = ${periodStart}::timestamptz and t.scope = 'user' and t.subject = u.id::text), 0) as used,
@@ -92,6 +97,7 @@ interface Row {
   readonly role: Role;
   readonly state: UserState;
   readonly invitedUntil: Temporal.Instant | null;
+  readonly withdrawnAt: Temporal.Instant | null;
   readonly allowedModels: string[] | null;
   readonly creditLimit: Millicredits | null;
   readonly limitReachedUntil: Temporal.Instant | null;
@@ -103,18 +109,32 @@ interface Row {
 
 function viewListed(row: Row, nowMs: number): ListedUser {
   const { id, email, role, state, allowedModels, creditLimit, keys } = row;
+  const limitReached = (row.limitReachedUntil?.epochMilliseconds ?? 0) > nowMs;
   return {
     id,
     email,
     role,
     state,
+    reason: reasonOf(row, limitReached),
     invitedUntil: row.invitedUntil?.toString() ?? null,
     allowedModels,
     creditLimit: creditLimit === null ? null : formatCredits(creditLimit),
     creditsUsed: formatCredits(row.used),
-    limitReached: (row.limitReachedUntil?.epochMilliseconds ?? 0) > nowMs,
+    limitReached,
     keys,
     lastLoginAt: row.lastLoginAt?.toString() ?? null,
     createdAt: row.createdAt.toString(),
   };
+}
+
+function reasonOf({ state, withdrawnAt }: Row, limitReached: boolean): UserReason | null {
+  switch (state) {
+    case "blocked":
+    case "invited":
+      return state;
+    case "uninvited":
+      return withdrawnAt ? "invitation-withdrawn" : "invitation-expired";
+    case "active":
+      return limitReached ? "user-limit" : null;
+  }
 }

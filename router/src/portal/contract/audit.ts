@@ -1,6 +1,6 @@
 /** Who did what in the account. */
 import { Type } from "typebox";
-import { administrators, count, instant, object, orNull, type Routes } from "./route.ts";
+import { administrators, count, instant, object, orNull, pageOf, pageQuery, type Routes } from "./route.ts";
 
 const filter = {
   actor: Type.Optional(Type.String({ maxLength: 40, description: "The id of a user, or `operator`." })),
@@ -26,21 +26,17 @@ export const auditContract = {
   listAudit: {
     method: "GET",
     path: "/audit",
-    summary: "The audit log, youngest first. `before`: the number of the last entry that was shown",
+    summary: "The audit log, the youngest entry first. `to` keeps its pages still while entries are added",
     roles: administrators,
-    query: object({
-      ...filter,
-      before: Type.Optional(Type.Integer({ minimum: 1 })),
-      pageSize: Type.Optional(Type.Integer({ minimum: 1, maximum: 200 })),
-    }),
-    reply: object({ items: Type.Array(entry), total: count, nextBefore: orNull(count) }),
+    query: pageQuery(Type.Enum(["at", "actor", "action", "object", "result"]), filter),
+    reply: pageOf(entry),
   },
   exportAudit: {
     method: "GET",
     path: "/audit.csv",
-    summary: "The same, all of it, as CSV",
+    summary: "The same, all of it, as CSV, the youngest entry first",
     roles: administrators,
-    query: object(filter),
+    query: object({ search: Type.Optional(Type.String({ maxLength: 200 })), ...filter }),
     stream: "text/csv",
   },
 } as const satisfies Routes;

@@ -11,6 +11,8 @@ import {
   name,
   object,
   orNull,
+  pageOf,
+  pageQuery,
   role,
   type Routes,
 } from "./route.ts";
@@ -24,10 +26,11 @@ const language = Type.Enum(["de", "en"]);
 const theme = Type.Enum(["light", "dark"]);
 const proof = { password: typedPassword, code: Type.Optional(code) };
 
+const invitationState = Type.Enum(["open", "accepted", "expired", "withdrawn"]);
 const invitation = {
   email: Type.String(),
   role,
-  state: Type.Enum(["open", "accepted", "expired", "withdrawn"]),
+  state: invitationState,
   createdAt: instant,
   expiresAt: instant,
 };
@@ -184,9 +187,13 @@ const ofOthers = {
   invitations: {
     method: "GET",
     path: "/invitations",
-    summary: "Who was invited to this account, youngest first",
+    summary: "Who was invited to this account, the last one first",
     roles: administrators,
-    reply: object({ items: Type.Array(object({ userId: id, ...invitation })) }),
+    query: pageQuery(Type.Enum(["email", "role", "state", "created", "expires"]), {
+      role: Type.Optional(role),
+      state: Type.Optional(invitationState),
+    }),
+    reply: pageOf(object({ userId: id, ...invitation })),
   },
   renewInvitation: {
     method: "POST",

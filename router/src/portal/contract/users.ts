@@ -27,6 +27,11 @@ const user = object({
   email: Type.String(),
   role,
   state,
+  reason: orNull(
+    Type.Enum(["blocked", "invited", "invitation-expired", "invitation-withdrawn", "user-limit"], {
+      description: "Why they cannot sign in, or their keys cannot be used. null: they can.",
+    }),
+  ),
   invitedUntil: orNull(instant),
   allowedModels: modelList,
   creditLimit: orNull(credits),
@@ -46,7 +51,8 @@ export const usersContract = {
   listUsers: {
     method: "GET",
     path: "/users",
-    summary: "Users of the account: role, state, limits, what they used in this billing period, number of usable keys",
+    summary:
+      "Users of the account: role, state and its reason, limits, what they used in this billing period, number of usable keys",
     roles: administrators,
     query: pageQuery(Type.Enum(["email", "role", "state", "used", "keys", "lastLogin", "created"]), {
       role: Type.Optional(role),

@@ -2,13 +2,14 @@
 import type { Clock } from "@weiche/shared/clock.ts";
 import type { AccountId } from "@weiche/shared/ids.ts";
 import { germanDay } from "../../accounts/billing-period.ts";
-import { auditPage, type AuditFilter, type NamedEntry } from "../../accounts/audit-page.ts";
+import { auditEntries, auditPage, type AuditFilter, type NamedEntry } from "../../accounts/audit-page.ts";
 import { csvLine } from "../../credits/csv.ts";
 import type { Database } from "../../db/database.ts";
 import { sendCsv } from "../api-csv.ts";
 import { readInstant } from "../api-request.ts";
 import type { Handlers } from "../api-routes.ts";
 import type { auditContract } from "../contract/audit.ts";
+import { pageWindow } from "../contract/route.ts";
 
 export interface AuditRouteDeps {
   readonly database: Database;
@@ -20,11 +21,10 @@ const exportPage = 500;
 export function auditHandlers({ database, clock }: AuditRouteDeps): Handlers<typeof auditContract> {
   return {
     async listAudit({ session, query }) {
-      const { before, pageSize: limit = 50, ...filter } = query;
-      const page = { limit, ...(before === undefined ? {} : { before }) };
-      const { items, total } = await auditPage(database, session.user.accountId, checked(filter), page);
-      const last = items.length === limit ? items.at(-1)! : undefined;
-      return { items, total, nextBefore: last && last.number > 1 ? last.number : null };
+      const { page: _page, pageSize: _size, sort = "at", order = sort === "at" ? "desc" : "asc", ...filter } = query;
+      const { page, pageSize, ...window } = pageWindow(query);
+      const wanted = { ...window, sort, order };
+      return { ...(await auditPage(database, session.user.accountId, checked(filter), wanted)), page, pageSize };
     },
     exportAudit: (call) => {
       const lines = auditLines(database, call.session.user.accountId, checked(call.query));
@@ -56,8 +56,7 @@ async function* auditLines(database: Database, accountId: AccountId, filter: Aud
   yield csvLine(Object.keys(columns));
   let before: number | undefined;
   for (;;) {
-    const page = { limit: exportPage, ...(before === undefined ? {} : { before }) };
-    const { items } = await auditPage(database, accountId, filter, page);
+    const items = await auditEntries(database, accountId, filter, { limit: exportPage, ...(before && { before }) });
     yield items.map((entry) => csvLine(Object.values(columns).map((cell) => cell(entry)))).join("");
     if (items.length < exportPage) return;
     before = items.at(-1)!.number;

@@ -5,13 +5,16 @@ import type { Identity } from "../../access/identity.ts";
 import type { Unproven } from "../../access/proof.ts";
 import { ProofIsOver, type Evidence } from "../../access/proven.ts";
 import type { Session } from "../../access/session.ts";
+import { listInvitations } from "../../accounts/invitation-list.ts";
+import type { Database } from "../../db/database.ts";
 import { PortalError, tooMany } from "../api-error.ts";
 import type { Call, Handlers } from "../api-routes.ts";
 import type { identityContract } from "../contract/identity.ts";
-import type { Route } from "../contract/route.ts";
+import { pageWindow, type Route } from "../contract/route.ts";
 
 export interface IdentityRouteDeps {
   readonly identity: Identity;
+  readonly database: Database;
   readonly clock: Clock;
 }
 
@@ -133,9 +136,18 @@ function secondFactor({ identity }: IdentityRouteDeps): Pick<Identified, "setUpT
 
 function ofOthers({
   identity,
+  database,
+  clock,
 }: IdentityRouteDeps): Pick<Identified, "invitations" | "renewInvitation" | "withdrawInvitation" | "makeResetLink"> {
   return {
-    invitations: async ({ session }) => ({ items: await identity.invitations.list(session.user.accountId) }),
+    async invitations({ session, query }) {
+      const { page, pageSize, ...window } = pageWindow(query);
+      const { sort = "created", order = sort === "created" ? "desc" : "asc", role, state, search } = query;
+      const filter = { ...(role && { role }), ...(state && { state }), ...(search && { search }) };
+      const wanted = { ...window, sort, order };
+      const list = await listInvitations(database, session.user.accountId, filter, wanted, clock.now());
+      return { ...list, page, pageSize };
+    },
     renewInvitation: ({ params, origin }) => identity.as(origin).invitations.renew(asId<UserId>(params.id)),
     withdrawInvitation: ({ params, origin }) => identity.as(origin).invitations.withdraw(asId<UserId>(params.id)),
     makeResetLink: ({ params, origin }) => identity.as(origin).passwords.makeResetLink(asId<UserId>(params.id)),

@@ -1,0 +1,62 @@
+/** The invitations of an account as they are looked for: a page of those that match, with how they stand. */
+import { sql } from "kysely";
+import type { AccountId, UserId } from "@weiche/shared/ids.ts";
+import { instantText, type Database } from "../db/database.ts";
+import type { Role } from "../db/schema.ts";
+import type { InvitationState, InvitationView } from "./invitations.ts";
+import { containing, type Page } from "./key-list.ts";
+
+export type InvitationSort = "email" | "role" | "state" | "created" | "expires";
+
+export interface InvitationFilter {
+  readonly role?: Role;
+  readonly state?: InvitationState;
+  /** In the address. */
+  readonly search?: string;
+}
+
+const orders: Readonly<Record<InvitationSort, string>> = {
+  email: "email",
+  role: "array_position(array['owner','admin','member'], role)",
+  state: "array_position(array['open','expired','withdrawn','accepted'], state)",
+  created: "created_at",
+  expires: "expires_at",
+};
+
+export async function listInvitations(
+  { kysely }: Pick<Database, "kysely">,
+  accountId: AccountId,
+  filter: InvitationFilter,
+  page: Page<InvitationSort>,
+  nowMs: number,
+): Promise<{ readonly items: readonly InvitationView[]; readonly total: number }> {
+  const order = sql.raw(`${orders[page.sort]} ${page.order}, user_id`);
+  const { rows } = await sql<Row>`
+    with invited as (
+      select i.user_id, u.email, u.role, i.created_at, i.expires_at,
+        case when i.used_at is not null then 'accepted' when i.withdrawn_at is not null then 'withdrawn'
+          when i.expires_at > ${instantText(nowMs)}::timestamptz then 'open' else 'expired' end as state
+      from invitations i join users u on u.id = i.user_id
+      where u.account_id = ${accountId} and u.deleted_at is null
+        and (${filter.role ?? null}::text is null or u.role = ${filter.role ?? null})
+        and ${containing(filter.search, "u.email")}
+    ), matching as materialized (
+      select * from invited where ${filter.state ?? null}::text is null or state = ${filter.state ?? null}
+    )
+    select c.total, p.* from (select count(*)::integer as total from matching) c left join (
+      select * from matching order by ${order} limit ${page.limit} offset ${page.offset}
+    ) p on true
+    order by ${order}`.execute(kysely);
+  return { total: rows[0]!.total, items: rows.filter(({ userId }) => userId !== null).map(viewListed) };
+}
+
+interface Row extends Omit<InvitationView, "createdAt" | "expiresAt"> {
+  readonly total: number;
+  readonly userId: UserId;
+  readonly createdAt: Temporal.Instant;
+  readonly expiresAt: Temporal.Instant;
+}
+
+function viewListed({ userId, email, role, state, createdAt, expiresAt }: Row): InvitationView {
+  return { userId, email, role, state, createdAt: createdAt.toString(), expiresAt: expiresAt.toString() };
+}
