@@ -34,6 +34,9 @@ const user = ({ user: id }: Ids) => ({ id });
 const key = ({ key: id }: Ids) => ({ id });
 const proof = { password: "a wrong password" };
 const quoteId = "0".repeat(48);
+/** Days in which the ids of an account used something. */
+export const usedDay = "2026-01-15";
+const usedDays = `from=${usedDay}&to=${usedDay}`;
 
 export const expectations: Readonly<Record<keyof Contract, Expected>> = {
   session: { may: "OAM", own: "200" },
@@ -80,7 +83,7 @@ export const expectations: Readonly<Record<keyof Contract, Expected>> = {
   createUser: {
     may: "OA",
     own: "201",
-    ask: ({ key: id }) => ({ body: { email: `${id}@acme.example`, role: "member" } }),
+    ask: ({ key: id }) => ({ body: { email: `${id}@new.example`, role: "member" } }),
   },
   updateUser: {
     may: "OA",
@@ -114,13 +117,13 @@ export const expectations: Readonly<Record<keyof Contract, Expected>> = {
     may: "OAM",
     own: "200",
     foreign: "200",
-    ask: (ids) => ({ query: `by=key,user&keyId=${ids.key}&userId=${ids.user}` }),
+    ask: (ids) => ({ query: `by=key,user&${usedDays}&keyId=${ids.key}&userId=${ids.user}` }),
   },
   exportUsage: {
     may: "OAM",
     own: "200",
     foreign: "200",
-    ask: (ids) => ({ query: `by=key,user&keyId=${ids.key}` }),
+    ask: (ids) => ({ query: `by=key,user&${usedDays}&keyId=${ids.key}` }),
   },
   showRefusals: { may: "OAM", own: "200" },
   listNotices: { may: "OAM", own: "200" },
@@ -136,6 +139,6 @@ export const expectations: Readonly<Record<keyof Contract, Expected>> = {
   quotePackage: { may: "O", own: "201", ask: () => ({ body: { action: "cancel" } }) },
   changePackage: { may: "O", own: "409 price_changed", ask: () => ({ body: { action: "cancel", quoteId } }) },
   listInvoiceLines: { may: "OAM", own: "200" },
-  listAudit: { may: "OA", own: "200", ask: () => ({ query: "action=user.create" }) },
-  exportAudit: { may: "OA", own: "200", ask: () => ({ query: "action=user.create" }) },
+  listAudit: { may: "OA", own: "200", foreign: "200", ask: (ids) => ({ query: `actor=${ids.user}` }) },
+  exportAudit: { may: "OA", own: "200", foreign: "200", ask: (ids) => ({ query: `object=${ids.key}` }) },
 };
