@@ -81,7 +81,8 @@ export function createNodeEvents(
     routersUnreadable: (error) => log.warn(describeError(error), "which routers there are cannot be read"),
     otherRouters(count, wereFirst) {
       const routers = { routers: count + 1 };
-      if (wereFirst) log.warn(routers, "other routers use this database: rate and parallel limits hold per router");
+      if (count === 0) log.info("no other router uses this database any more");
+      else if (wereFirst) log.warn(routers, "this router is not the first: rate and parallel limits hold per router");
       else log.info(routers, "other routers of this database came or went");
     },
     dataSessionUp(node, sessions) {
