@@ -150,6 +150,44 @@ describe("a browser's session of before ends when it", () => {
   });
 });
 
+describe("the sessions of a user that end at once", () => {
+  type Session = "this" | "phone" | "laptop";
+  const sessions = ["this", "phone", "laptop"] as const;
+  const idOf = async (who: Person) =>
+    (await portal.get("/devices", who)).json.items.find(({ current }: { current: boolean }) => current).id;
+  const end = async (who: Person) => portal.send("DELETE", `/devices/${await idOf(who)}`, {}, ada);
+
+  test.each<[name: string, deed: (of: Record<Session, Person>) => Promise<Answer>, over: readonly Session[]]>([
+    ["are all, after signing out everywhere", () => post("/sign-out-everywhere", {}), sessions],
+    ["are the one that signs out", () => post("/sign-out", {}), ["this"]],
+    ["are another device's that is ended", ({ phone }) => end(phone), ["phone"]],
+    ["are the own device's, ended in the list", () => end(ada), ["this"]],
+    [
+      "are all others, after a change of the password",
+      () => post("/password", { password, newPassword }),
+      ["phone", "laptop"],
+    ],
+  ])("%s", async (_name, deed, over) => {
+    const of = { this: ada, phone: await portal.signIn(ada), laptop: await portal.signIn(ada) };
+    const colleague = await portal.newUser(ada, "member");
+    const done = await deed(of);
+    expect(done.status).toBe(204);
+    for (const name of sessions) {
+      const expected = over.includes(name) ? "401 login_required" : "200";
+      const { status, json } = await portal.get("/session", of[name]);
+      expect([name, status === 200 ? "200" : `${status} ${json.error.code}`]).toEqual([name, expected]);
+    }
+    expect((await portal.get("/session", colleague)).status).toBe(200);
+  });
+
+  test("take the browser's cookie with them where it is this one's", async () => {
+    for (const path of ["/sign-out", "/sign-out-everywhere"]) {
+      const answer = await post(path, {}, await portal.signIn(ada));
+      expect(answer.headers.get("set-cookie")).toMatch(/^__Host-weiche=; .*Max-Age=0/);
+    }
+  });
+});
+
 test("an account adds thirty users, or asks after thirty addresses, and then one every two minutes", async () => {
   const admin = await portal.newUser(ada, "admin");
   const add = (email: string, who = ada) => post("/users", { email, role: "member" }, who);
