@@ -1,9 +1,10 @@
 /** When an engine that owes an answer is held to hang: not while it shows, anywhere, that it works. */
 import { once } from "node:events";
+import { createRequire } from "node:module";
 import type { Socket } from "node:net";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { expect, test } from "vitest";
-import { beginEvents, event, respond, Rig, writeChunk } from "./ingress-rig.ts";
+import { beginEvents, endEvents, event, respond, Rig, writeChunk } from "./ingress-rig.ts";
 
 const word = event({ choices: [{ index: 0, delta: { content: "x" }, finish_reason: null }] });
 
@@ -79,4 +80,29 @@ test("what the engine's front counts for a refusal is no sign of life", async ()
   clock.advance(10_000);
   expect((await asked[0]!.answer).trailer).toBe("error");
   expect(rig.slot.suspected).toEqual(["silent"]);
+});
+
+/** Moves the clock of the HTTP client, which has one of its own; timers of the last half second begin with the first call. */
+function advanceHttpClient(ms: number): void {
+  const timers = createRequire(import.meta.url)("undici/lib/util/timers.js") as { tick(ms: number): void };
+  for (const each of [1_000, ms]) timers.tick(each);
+}
+
+test("the HTTP client has no timeouts: an hour before the head of an answer and another within it change nothing", async () => {
+  const { promise: asked, resolve: onAsked } = Promise.withResolvers<Socket>();
+  await using rig = await Rig.open(onAsked, { clock: new VirtualClock() });
+  const { stream, answer } = rig.chat({ stream: true });
+  const socket = await asked;
+  advanceHttpClient(3_600_000);
+  await settled();
+  beginEvents(socket);
+  writeChunk(socket, word);
+  await Promise.race([once(stream, "data"), once(socket, "close")]);
+  advanceHttpClient(3_600_000);
+  await settled();
+  writeChunk(socket, word.replace("null", '"stop"') + event("[DONE]"));
+  endEvents(socket);
+  const { text, trailer } = await answer;
+  expect([text.match(/"content":"x"/g)?.length, trailer]).toEqual([2, "complete"]);
+  expect(rig.engine.connections).toBe(1);
 });

@@ -1,4 +1,5 @@
 /** The API on real data connections: registry, placement and HTTP/2, with simulated nodes at the other end. */
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { performServerHandshake, type Http2Session, type ServerHttp2Stream } from "node:http2";
 import { connect } from "node:net";
@@ -112,6 +113,26 @@ test.each<[name: string, end: (stream: ServerHttp2Stream, session: Http2Session)
   expect(received).toMatch(/data: 1\n\n.*data: \{"error":\{.*"code":"500"\}\}\n\n\r\n$/s);
   expect(seen.length).toBe(1);
 });
+
+test("a stream to a node has no timeout of HTTP/2, of its session or of its socket", async () => {
+  const timeouts: unknown[] = [];
+  const onStart = (message: unknown) => {
+    const { stream } = message as { stream: Timed & { session: Timed & { socket: Timed } } };
+    timeouts.push(...[stream, stream.session, stream.session.socket].map(({ timeout }) => timeout ?? 0));
+  };
+  subscribe("http2.client.stream.start", onStart);
+  script = (stream) => {
+    respond(stream, "application/json");
+    stream.end("{}");
+  };
+  expect((await ask()).status).toBe(200);
+  unsubscribe("http2.client.stream.start", onStart);
+  expect(timeouts).toEqual([0, 0, 0]);
+});
+/** As `setTimeout` leaves them; undefined where it was never called. */
+interface Timed {
+  readonly timeout: number | undefined;
+}
 
 test("a node that goes before the head of its answer is replaced, and nobody notices", async () => {
   script = (stream, node, session) => {
