@@ -1,9 +1,11 @@
 /** The examples that operators copy are right, and agree with each other and with the documentation. */
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import type { Command } from "commander";
 import { describe, expect, test } from "vitest";
 import { loadAgentConfig } from "../node-agent/src/config.ts";
 import { createMetrics as createAgentMetrics } from "../node-agent/src/metrics.ts";
+import { createProgram } from "../router/src/admin/cli.ts";
 import { loadCatalogue, loadRouterConfig } from "../router/src/config.ts";
 import { createClientAddress } from "../router/src/gateway/client-address.ts";
 import { createMetrics as createRouterMetrics } from "../router/src/metrics.ts";
@@ -68,6 +70,40 @@ test.each([
   );
   expect((documented ?? []).toSorted()).toEqual(rows.toSorted());
 });
+
+test("every command of `weiche` is on the page for operators with the options that it needs, and no other", () => {
+  const page = readFileSync(join(here, "README.md"), "utf8");
+  const table = page.slice(page.indexOf("| `weiche …`"), page.indexOf("| `weiche-agent …`"));
+  const cells = table
+    .split("\n")
+    .slice(2)
+    .map((row) => row.split(/(?<!\\)\|/)[1] ?? "");
+  const usages = cells.flatMap((cell) => [...cell.replaceAll("\\|", "|").matchAll(/`([^`]+)`/g)]).flatMap(spelledOut);
+  const commands = commandsOf(createProgram({}, "data"));
+  const isUsageOf = (usage: string, { name, needs }: CommandName) =>
+    `${usage} `.startsWith(`${name} `) && needs.every((option) => usage.includes(`${option} `));
+  expect(commands.filter((command) => !usages.some((usage) => isUsageOf(usage, command)))).toEqual([]);
+  expect(usages.filter((usage) => !commands.some((command) => isUsageOf(usage, command)))).toEqual([]);
+});
+
+interface CommandName {
+  readonly name: string;
+  /** Options. */
+  readonly needs: readonly string[];
+}
+
+function commandsOf({ commands, options }: Command, name = ""): CommandName[] {
+  const own = { name: name.trim(), needs: options.filter(({ mandatory }) => mandatory).map(({ long }) => long!) };
+  const below = commands.flatMap((command) => commandsOf(command, `${name} ${command.name()}`));
+  // `audit` does something without a command below it.
+  return commands.length === 0 || options.length > 0 ? [...(name === "" ? [] : [own]), ...below] : below;
+}
+
+/** `user block|unblock ID` is two usages. */
+function spelledOut([, usage]: RegExpMatchArray): string[] {
+  const [, before, words, after] = /^((?:[a-z-]+ )?)([a-z-]+(?:\|[a-z-]+)+)(.*)$/.exec(usage!) ?? [];
+  return words === undefined ? [usage!] : words.split("|").map((word) => `${before}${word}${after}`);
+}
 
 test("what the pages of deploy, router and node-agent point at is there", () => {
   const pages = ["deploy/README.md", "deploy/INSTALL.md", "router/README.md", "node-agent/README.md"];

@@ -17,6 +17,7 @@ import { createSessions } from "./access/sessions.ts";
 import { keepAuditFor } from "./accounts/audit-retention.ts";
 import { createAccounts } from "./accounts/accounts.ts";
 import { createNotices } from "./accounts/notices.ts";
+import { addAccountRoutes } from "./admin/account-routes.ts";
 import { createAdminApi } from "./admin/admin-api.ts";
 import { addIdentityRoutes } from "./admin/identity-routes.ts";
 import { addBusinessRoutes } from "./admin/business-routes.ts";
@@ -194,6 +195,7 @@ export async function createRouter(config: RouterConfig): Promise<Router> {
             notices: createNotices(database, clock),
             refusals: (account) => reportRefusals(database.pool, clock, account),
           });
+          addAccountRoutes(app, { accounts, database, limiter, clock });
           addIdentityRoutes(app, identityAt(portal.url), accounts);
         },
       },

@@ -6,10 +6,12 @@ import { systemClock } from "@weiche/shared/clock.ts";
 import { StartError } from "@weiche/shared/directory-lock.ts";
 import { asId } from "@weiche/shared/ids.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
-import { createAccounts } from "../src/accounts/accounts.ts";
+import { createAccounts, type Accounts } from "../src/accounts/accounts.ts";
+import { addAccountRoutes } from "../src/admin/account-routes.ts";
 import { createAdminApi } from "../src/admin/admin-api.ts";
 import { createUsageLedger } from "../src/credits/usage-ledger.ts";
 import { reportUsage } from "../src/credits/usage-report.ts";
+import { MemoryLimiter } from "../src/limits/memory.ts";
 import { startDatabaseServer, temporaryFolder } from "./database-fixture.ts";
 import { makeRecord } from "./usage-records.ts";
 
@@ -18,13 +20,14 @@ const bin = join(import.meta.dirname, "../../node_modules/.bin/weiche");
 const open = new AsyncDisposableStack();
 const failures: unknown[] = [];
 let dataDir: string;
+let accounts: Accounts;
 let mistakes: string | undefined;
-let record: (accountId: string, keyId: string) => Promise<void>;
+let record: (accountId: string, keyId: string, userId?: string) => Promise<void>;
 
 beforeAll(async () => {
   const server = open.use(await startDatabaseServer());
   const database = await server.newDatabase();
-  const accounts = createAccounts({ database, clock: systemClock, portalUrl: "https://portal.example" });
+  accounts = createAccounts({ database, clock: systemClock, portalUrl: "https://portal.example" });
   dataDir = open.use(temporaryFolder()).path;
   mkdirSync(join(dataDir, "router"));
   const context = {
@@ -38,6 +41,8 @@ beforeAll(async () => {
     reloadCatalogue() {
       if (mistakes !== undefined) throw new StartError(mistakes);
     },
+    more: (app: Parameters<typeof addAccountRoutes>[0]) =>
+      addAccountRoutes(app, { accounts, database, limiter: new MemoryLimiter(systemClock), clock: systemClock }),
   };
   const events = { adminFailed: (error: unknown) => void failures.push(error) };
   open.use(await createAdminApi(join(dataDir, "router/admin.sock"), context, events));
@@ -49,9 +54,9 @@ beforeAll(async () => {
     usageDaysFailed: nothing,
   };
   const ledger = open.use(await createUsageLedger(database, systemClock, ledgerEvents));
-  record = (accountId, keyId) => {
+  record = (accountId, keyId, userId = keyId) => {
     const counts = { promptTokens: 40, completionTokens: 21, factor: 1000n as never };
-    const owner = { accountId: asId(accountId), keyId: asId(keyId) } as never;
+    const owner = { accountId: asId(accountId), keyId: asId(keyId), userId: asId(userId) } as never;
     return ledger.record(asId("gpu-1"), [makeRecord(createRandom(1), Date.now(), { ...counts, ...(owner as object) })]);
   };
 });
@@ -161,6 +166,99 @@ test("from an account to its usage", async () => {
   expect(failures).toEqual([]);
 });
 
+describe("an account that used some of its credits", () => {
+  let id: string;
+  let owner: string;
+  let used: Record<string, string>;
+  beforeAll(async () => {
+    const wish = ["--name", "Used", "--owner-email", "used@example.com", "--package", "starter"];
+    const account = await json<{ id: string; ownerUserId: string }>("account", "create", ...wish);
+    [id, owner] = [account.id, account.ownerUserId];
+    const create = (name: string, ...more: string[]) =>
+      json<Record<string, string>>("key", "create", "--user", owner, "--name", name, ...more);
+    used = await create("first", "--credit-limit", "100");
+    await json("key", "revoke", (await create("never used"))["id"]!);
+    await record(id, used["id"]!, owner);
+    await record(id, owner); // in a test chat
+  });
+
+  test("shows what is left, and who and what used it, down to test chats", async () => {
+    const credits = await json<object>("credits", "show", id);
+    expect(credits).toMatchObject({
+      package: "Starter",
+      quota: "5000000.000",
+      used: "122.000",
+      remaining: "4999878.000",
+      exhaustedUntil: null,
+      rate: { lastMinute: 0, perMinute: 30, parallel: 0, parallelMax: 5 },
+      users: [{ id: owner, email: "used@example.com", used: "122.000", limit: null, limitReached: false }],
+      keys: [
+        { id: used["id"], name: "first", user: "used@example.com", used: "61.000", limit: "100.000", reason: null },
+        { name: "test chat of used@example.com", user: null, used: "61.000", limit: null },
+      ],
+      models: [{ requests: 2, credits: "122.000" }],
+    });
+    expect(credits).not.toHaveProperty("own");
+    const { out } = await weiche(["credits", "show", id]);
+    expect(out).toMatch(/^quota +5000000\.000\nused +122\.000\nremaining +4999878\.000$/m);
+    expect(out).toMatch(/^rate +0 of 30 requests in the last minute, 0 of 5 at once$/m);
+    expect(out).toMatch(/^first +used@example\.com +61\.000 +100\.000 +– /m);
+  });
+
+  test("shows its keys and people with what they used, and why they cannot", async () => {
+    const ofUser = await json<object[]>("key", "list", "--user", owner);
+    const first = { id: used["id"], name: "first", state: "active", reason: null, creditsUsed: "61.000" };
+    expect(ofUser).toMatchObject([first, { name: "never used", state: "revoked", reason: "revoked" }]);
+    const ben = await accounts.users.create({ accountId: asId(id), email: "ben.used@example.com", role: "member" });
+    const { id: bens } = await accounts.keys.create(ben.id, { name: "of Ben" });
+    expect(await json("key", "list", "--account", id)).toMatchObject([...ofUser, { id: bens }]);
+    expect(await json("key", "list", "--user", owner)).toEqual(ofUser);
+    expect(await json("key", "show", bens)).toMatchObject({ name: "of Ben", userEmail: "ben.used@example.com" });
+    expect(await json("key", "show", used["id"]!)).toMatchObject({
+      ...{ ...first, accountId: id, userEmail: "used@example.com", creditLimit: "100.000" },
+      binding: { by: "key", limit: "100.000", left: "39.000" },
+      lastUsedAt: expect.stringMatching(/^20/) as string,
+    });
+    const person = { id: owner, accountId: id, role: "owner", creditsUsed: "122.000", keys: 1 };
+    expect(await json("user", "list", "--account", id)).toMatchObject([person, { id: ben.id }]);
+    expect(await json("user", "show", ben.id)).toMatchObject({ id: ben.id, role: "member", state: "invited" });
+
+    await json("user", "block", owner);
+    expect(await json("user", "show", owner)).toMatchObject({ ...person, state: "blocked", reason: "blocked" });
+    expect((await weiche(["key", "list", "--account", id])).out).toMatch(
+      /^ID +NAME +USER EMAIL +STATE +REASON .*\n.*\n.* first +used@example\.com +user-blocked +user-blocked /,
+    );
+    expect((await weiche(["key", "show", used["id"]!])).out).toMatch(/^binding +by key used 61\.000 .*left 39\.000$/m);
+    await json("user", "unblock", owner);
+  });
+
+  test("names who did what to it", async () => {
+    const origin = { actor: owner, source: "192.0.2.7" };
+    await accounts.as(origin).keys.create(asId(owner), { name: "by herself" });
+    const { out } = await weiche(["audit", "--account", id, "--actor", owner]);
+    expect(out).toMatch(/\n *\d+ +\S+ +used@example\.com +192\.0\.2\.7 +key\.create +key \S+ \(by herself\) +done /);
+  });
+
+  test("without a package has no quota", async () => {
+    const bare = await json<{ id: string; ownerUserId: string }>(
+      "account",
+      "create",
+      "--name",
+      "Bare",
+      "--owner-email",
+      "bare@example.com",
+    );
+    await record(bare.id, bare.ownerUserId);
+    expect(await json("credits", "show", bare.id)).toMatchObject({
+      package: null,
+      quota: null,
+      used: null,
+      models: [],
+    });
+    expect((await weiche(["credits", "show", bare.id])).out).toMatch(/^package +none$/m);
+  });
+});
+
 test("nodes, models and the catalogue come from those who know them", async () => {
   expect(await json("nodes")).toMatchObject([{ name: "gpu-1", state: "live" }]);
   expect(await json("models")).toMatchObject([{ id: "tiny-chat" }, { id: "tiny-embed" }]);
@@ -208,6 +306,14 @@ describe("the exit code says how it went", () => {
     [2, ["user", "update", someone, "--credit-limit", "1.2345"], "at most three places"],
     [2, ["user", "create", "--account", someone, "--email", "a@b.c", "--role", "king"], "Allowed choices"],
     [2, ["key", "update", someone], "say what to change"],
+    [1, ["user", "show", someone], `there is no user ${someone}`],
+    [1, ["key", "show", someone], `there is no key ${someone}`],
+    [1, ["key", "list", "--account", someone], `there is no account ${someone}`],
+    [1, ["credits", "show", someone], `there is no account ${someone}`],
+    [1, ["audit", "--account", someone], `there is no account ${someone}`],
+    [1, ["audit", "--account", someone, "--limit", "1001"], "limit is not well-formed"],
+    [2, ["audit", "--account", someone, "--since", "2026-02-30"], "A time looks like"],
+    [2, ["key", "list"], "say whose"],
     [0, ["key", "--help"], ""],
   ] as const)("%i: %j", async (code, args, message) => {
     const outcome = await weiche(args);

@@ -86,6 +86,39 @@ test("an operator tries, previews, orders, downgrades, withdraws and cancels, an
   expect((await weiche("audit", "verify", "--account", id)).out).toBe("7 entries in 1 chains, 0 chains broken\n");
 });
 
+test("an operator searches the audit log by person, object, action and time", async () => {
+  const { id, ownerUserId } = await json(
+    "account",
+    "create",
+    "--name",
+    "C",
+    "--owner-email",
+    "c@c.de",
+    "--package",
+    "Pro",
+  );
+  const { id: keyId } = await json("key", "create", "--user", String(ownerUserId), "--name", "ci");
+  await json("key", "revoke", String(keyId));
+  const audit = (...filter: string[]) => json<{ number: number }[]>("audit", "--account", String(id), ...filter);
+  const numbers = async (...filter: string[]) => (await audit(...filter)).map(({ number }) => number);
+  expect(await audit("--action", "key.revoke")).toMatchObject([
+    { number: 3, actor: "operator", actorName: null, object: `key ${String(keyId)}`, objectName: "ci" },
+  ]);
+  expect(await numbers("--object", String(keyId))).toEqual([3, 2]);
+  expect(await numbers("--actor", "operator", "--limit", "2")).toEqual([3, 2]);
+  expect(await numbers("--actor", String(ownerUserId))).toEqual([]);
+  expect(await numbers("--before", "2")).toEqual([1]);
+  const [{ at }] = (await audit("--before", "2")) as unknown as [{ at: string }];
+  expect(await numbers("--until", at)).toEqual([]);
+  expect((await numbers("--since", at)).at(-1)).toBe(1);
+  const day = Temporal.Instant.from(at).toZonedDateTimeISO("Europe/Berlin").toPlainDate();
+  expect((await numbers("--since", day.toString(), "--until", day.toString())).at(-1)).toBe(1);
+  expect(await numbers("--until", day.subtract({ days: 1 }).toString())).toEqual([]);
+  const { out } = await weiche("audit", "--account", String(id), "--limit", "2");
+  expect(out).toMatch(/ key\.revoke +key \S+ \(ci\) +done /);
+  expect(out).toMatch(/\n\nolder ones: --before 2\n$/);
+});
+
 test("an operator sees what an account is told and what of it was refused, and takes its usage along as CSV", async () => {
   const { id, ownerUserId } = await json(
     "account",

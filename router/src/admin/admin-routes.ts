@@ -41,7 +41,6 @@ const keyChange = Type.Object(
   { name: Type.Optional(name), expiresAt, ...restrictions },
   { ...closed, minProperties: 1 },
 );
-const keysOf = Type.Object({ user: id }, closed);
 const usageOf = Type.Object(
   { account: id, from: Type.Optional(day), to: Type.Optional(day), by: Type.Optional(Type.Enum([...usageParts])) },
   closed,
@@ -89,9 +88,6 @@ export function addAdminRoutes(app: FastifyInstance, context: AdminContext): voi
     const { userId, name: label, expiresAt: expiry, ...wish } = body(request, newKey);
     return keys.create(asId<UserId>(userId), { name: label, ...expires(expiry), ...restrict(wish) });
   });
-  app.get("/keys", { schema: { querystring: keysOf } }, (request) =>
-    keys.list(asId<UserId>((request.query as Static<typeof keysOf>).user)),
-  );
   app.patch("/keys/:id", schema(byId, keyChange), (request) => {
     const { name: label, expiresAt: expiry, ...wish } = body(request, keyChange);
     const rename = label === undefined ? {} : { name: label };

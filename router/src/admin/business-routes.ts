@@ -1,4 +1,4 @@
-/** The operators' API of what runs over all accounts, and of what was done to one. */
+/** The operators' API of what runs over all accounts, and of what the people of one are told. */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { Type, type Static } from "typebox";
 import { asId, type AccountId } from "@weiche/shared/ids.ts";
@@ -9,7 +9,7 @@ import type { Evaluator } from "../credits/evaluator.ts";
 
 export interface Business {
   readonly evaluator: Pick<Evaluator, "evaluate">;
-  readonly audit: Audit;
+  readonly audit: Pick<Audit, "verify">;
   readonly notices: Pick<Notices, "list">;
   readonly refusals: (account: AccountId) => Promise<RefusalReport>;
 }
@@ -17,7 +17,6 @@ export interface Business {
 const closed = { additionalProperties: false } as const;
 const id = Type.String({ pattern: "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" });
 const number = Type.Optional(Type.String({ pattern: "^[1-9][0-9]{0,8}$" }));
-const auditOf = Type.Object({ account: id, limit: number, before: number }, closed);
 const noticesOf = Type.Object({ account: id, limit: number }, closed);
 const refusalsOf = Type.Object({ account: id }, closed);
 const verified = Type.Object({ account: Type.Optional(id) }, closed);
@@ -32,13 +31,6 @@ export function addBusinessRoutes(app: FastifyInstance, { evaluator, audit, noti
   app.get("/refusals", { schema: { querystring: refusalsOf } }, (request: FastifyRequest) =>
     refusals(asId<AccountId>((request.query as Static<typeof refusalsOf>).account)),
   );
-  app.get("/audit", { schema: { querystring: auditOf } }, (request: FastifyRequest) => {
-    const { account, limit, before } = request.query as Static<typeof auditOf>;
-    return audit.list(asId<AccountId>(account), {
-      ...(limit === undefined ? {} : { limit: Number(limit) }),
-      ...(before === undefined ? {} : { before: Number(before) }),
-    });
-  });
   app.post("/audit/verify", { schema: { body: verified } }, (request: FastifyRequest) => {
     const { account } = request.body as Static<typeof verified>;
     return audit.verify(account === undefined ? undefined : asId<AccountId>(account));

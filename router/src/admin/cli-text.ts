@@ -33,3 +33,10 @@ function cell(value: unknown): Cell {
 function plain(text: string): string {
   return text.replace(/[\p{Cc}\u2028\u2029]/gu, "?");
 }
+
+/** The fields that are there, as the query of a path. */
+export function query(fields: Readonly<Record<string, string | undefined>>): string {
+  return new URLSearchParams(
+    Object.entries(fields).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  ).toString();
+}

@@ -1,15 +1,16 @@
 /** `weiche`: the operators' command. Exit codes: 0 done; 1 refused or failed, the reason on stderr; 2 wrong usage; 3 no router there. */
 import { join, resolve } from "node:path";
-import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { Command, CommanderError, Option } from "commander";
 import { NobodyThere, askSocket } from "@weiche/shared/admin-socket.ts";
-import { parseFactor } from "@weiche/shared/credits.ts";
 import { csvLine } from "../credits/csv.ts";
 import { usageParts } from "../credits/usage-parts.ts";
 import type { UsageReport } from "../credits/usage-report.ts";
-import { itemText, listText, type Item } from "./cli-text.ts";
+import { itemText, listText, query, type Item } from "./cli-text.ts";
 import { addBusinessCommands } from "./business-commands.ts";
 import { addIdentityCommands } from "./identity-commands.ts";
+import { addKeyCommands } from "./key-commands.ts";
 import { addSubscriptionCommands } from "./subscription-commands.ts";
+import { addUserCommands } from "./user-commands.ts";
 import { addNodeCommands } from "./node-commands.ts";
 import { modelsText, nodesText } from "./node-tables.ts";
 import type { ModelForOperators, NodeForOperators } from "./node-views.ts";
@@ -20,6 +21,16 @@ type Method = "GET" | "POST" | "PATCH";
 
 /** Runs one command. `defaultDataDir`: where a router started from this checkout keeps its data. Returns the exit code. */
 export async function runCli(args: readonly string[], env: NodeJS.ProcessEnv, defaultDataDir: string): Promise<number> {
+  try {
+    await createProgram(env, defaultDataDir).parseAsync(args, { from: "user" });
+    return 0;
+  } catch (error) {
+    return exitCodeOf(error);
+  }
+}
+
+/** Every command there is. */
+export function createProgram(env: NodeJS.ProcessEnv, defaultDataDir: string): Command {
   const program = new Command("weiche")
     .description("Looks at and steers the router of this machine.")
     .option("--json", "print JSON instead of tables")
@@ -50,9 +61,9 @@ export async function runCli(args: readonly string[], env: NodeJS.ProcessEnv, de
   const actions: Actions = { act, ask, list, print };
   addAccountCommands(program.command("account").description("customer accounts"), actions);
   const user = program.command("user").description("the people of an account");
-  addUserCommands(user, { act });
+  addUserCommands(user, actions);
   addIdentityCommands(user, actions);
-  addKeyCommands(program.command("key").description("API keys"), { act, list });
+  addKeyCommands(program.command("key").description("API keys"), actions);
   addSubscriptionCommands(program.command("subscription").description("the package of an account"), actions);
   addBusinessCommands(program, actions);
   program
@@ -89,13 +100,7 @@ export async function runCli(args: readonly string[], env: NodeJS.ProcessEnv, de
     .command("reload")
     .description("take over the changed file; a wrong one is refused and the old catalogue stays")
     .action(() => act("POST", "/catalogue/reload"));
-
-  try {
-    await program.parseAsync(args, { from: "user" });
-    return 0;
-  } catch (error) {
-    return exitCodeOf(error);
-  }
+  return program;
 }
 
 export interface Actions {
@@ -126,130 +131,6 @@ function addAccountCommands(account: Command, { act, ask, list, print }: Actions
       const columns = ["id", "email", "role", "blocked", "allowedModels", "creditLimit"];
       print(shown, `${itemText(item)}\n\n${listText(users, columns)}`);
     });
-}
-
-function addUserCommands(user: Command, { act }: Pick<Actions, "act">): void {
-  restrictable(user.command("create"))
-    .description("a new user; prints the link by which they set a password, mailed too, if `smtp` is set up")
-    .requiredOption("--account <id>")
-    .requiredOption("--email <email>")
-    .addOption(new Option("--role <role>").choices(["owner", "admin", "member"]).makeOptionMandatory())
-    .action(({ account, email, role, ...wish }: RestrictionOptions & Record<"account" | "email" | "role", string>) =>
-      act("POST", "/users", { accountId: account, email, role, ...restrictions(wish) }),
-    );
-  restrictable(user.command("update <id>"))
-    .description("role, models and credits of a user and all their keys; a new role ends their sessions")
-    .addOption(new Option("--role <role>").choices(["owner", "admin", "member"]))
-    .action((id: string, { role, ...wish }: RestrictionOptions & { role?: string }) =>
-      act("PATCH", `/users/${encodeURIComponent(id)}`, changes({ ...(role && { role }), ...restrictions(wish) })),
-    );
-  for (const [action, effect] of [
-    ["block", "stop all keys of a user at once"],
-    ["unblock", "let them work again"],
-    ["delete", "for good: their keys are revoked, their address is free again"],
-  ] as const) {
-    user
-      .command(`${action} <id>`)
-      .description(effect)
-      .action((id: string) => act("POST", `/users/${encodeURIComponent(id)}/${action}`));
-  }
-}
-
-function addKeyCommands(key: Command, { act, list }: Pick<Actions, "act" | "list">): void {
-  const expiry = new Option("--expires <instant>", "such as 2027-01-31T18:00:00+01:00").argParser(instant);
-  type KeyOptions = RestrictionOptions & { name?: string; expires?: string | false };
-  const settings = ({ name, expires, ...wish }: KeyOptions) => ({
-    ...(name === undefined ? {} : { name }),
-    ...(expires === undefined ? {} : { expiresAt: expires === false ? null : expires }),
-    ...restrictions(wish),
-  });
-  restrictable(key.command("create"))
-    .description("a new key; its value is shown only now")
-    .requiredOption("--user <id>")
-    .requiredOption("--name <name>")
-    .addOption(expiry)
-    .action(({ user, ...wish }: KeyOptions & { user: string }) =>
-      act("POST", "/keys", { userId: user, ...settings(wish) }),
-    );
-  key
-    .command("list")
-    .description("the keys of a user")
-    .requiredOption("--user <id>")
-    .action(({ user }: { user: string }) =>
-      list(`/keys?${query({ user })}`, [
-        "id",
-        "name",
-        "state",
-        "lastFour",
-        "allowedModels",
-        "creditLimit",
-        "expiresAt",
-      ]),
-    );
-  restrictable(key.command("update <id>"))
-    .description("name, models, credits or expiry of a key")
-    .option("--name <name>")
-    .addOption(expiry)
-    .option("--no-expires", "no expiry")
-    .action((id: string, wish: KeyOptions) => act("PATCH", `/keys/${encodeURIComponent(id)}`, changes(settings(wish))));
-  for (const [action, effect] of [
-    ["regenerate", "a new key with the same settings, shown only now; the old one stops at once"],
-    ["revoke", "stop a key for good"],
-  ] as const) {
-    key
-      .command(`${action} <id>`)
-      .description(effect)
-      .action((id: string) => act("POST", `/keys/${encodeURIComponent(id)}/${action}`));
-  }
-}
-
-interface RestrictionOptions {
-  readonly model?: string[];
-  readonly allModels?: boolean;
-  readonly creditLimit?: string | false;
-}
-
-function restrictable(command: Command): Command {
-  return command
-    .option("--model <model>", "may be called; repeat for more", (model: string, all?: string[]) => [
-      ...(all ?? []),
-      model,
-    ])
-    .addOption(new Option("--all-models", "every model may be called").conflicts("model"))
-    .option("--credit-limit <credits>", "per billing period", credits)
-    .option("--no-credit-limit", "no limit but the package's");
-}
-
-function restrictions({ model, allModels, creditLimit }: RestrictionOptions): object {
-  return {
-    ...(allModels ? { allowedModels: null } : model ? { allowedModels: model } : {}),
-    ...(creditLimit === undefined ? {} : { creditLimit: creditLimit === false ? null : creditLimit }),
-  };
-}
-
-function changes(wish: object): object {
-  if (Object.keys(wish).length === 0) throw new CommanderError(2, "weiche.nothing", "say what to change (see --help)");
-  return wish;
-}
-
-function credits(text: string): string {
-  if (parseFactor(text) === undefined)
-    throw new InvalidArgumentError("Credits are a number with at most three places.");
-  return text;
-}
-
-function instant(text: string): string {
-  try {
-    return Temporal.Instant.from(text).toString();
-  } catch {
-    throw new InvalidArgumentError("An instant looks like 2027-01-31T18:00:00+01:00.");
-  }
-}
-
-function query(fields: Readonly<Record<string, string | undefined>>): string {
-  return new URLSearchParams(
-    Object.entries(fields).filter((entry): entry is [string, string] => entry[1] !== undefined),
-  ).toString();
 }
 
 interface UsageOptions extends Readonly<Partial<Record<"from" | "to" | "by", string>>> {
