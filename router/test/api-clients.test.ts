@@ -129,14 +129,17 @@ test.each([
   expect(error).toMatchObject(facts);
 });
 
-test("it tries a 503 with retry-after again by itself, and succeeds", async () => {
-  api.nodes.script = () =>
-    api.nodes.sent.length === 1 ? failing(503, "model_switching", "1") : { chunks: [JSON.stringify(completion)] };
-  const started = performance.now();
-  expect((await client("sk-good", 2).chat.completions.create(request)).choices[0]!.message.content).toBe("Hi");
-  expect(performance.now() - started).toBeGreaterThan(900);
-  expect(api.finished.map(({ status }) => status)).toEqual([503, 200]);
-});
+test.each(["model_switching", "overloaded"])(
+  "it tries a 503 %s again by itself after retry-after, and succeeds",
+  async (code) => {
+    api.nodes.script = () =>
+      api.nodes.sent.length === 1 ? failing(503, code, "1") : { chunks: [JSON.stringify(completion)] };
+    const started = performance.now();
+    expect((await client("sk-good", 2).chat.completions.create(request)).choices[0]!.message.content).toBe("Hi");
+    expect(performance.now() - started).toBeGreaterThan(900);
+    expect(api.finished.map(({ status }) => status)).toEqual([503, 200]);
+  },
+);
 
 test("it tries a rate limit again, but not a quota that is used up", async () => {
   await client("sk-full", 1)

@@ -19,7 +19,9 @@ describe("embeddings", () => {
     ["encoding_format float", { encoding_format: "float" }],
     ["encoding_format base64", { encoding_format: "base64" }],
     ["an instruction", { instruction: "Find the answer." }],
-    ["null means absent", { dimensions: null, encoding_format: null, instruction: null }],
+    ["dimensions null, as if absent", { dimensions: null }],
+    ["encoding_format null, as if absent", { encoding_format: null }],
+    ["instruction null, as if absent", { instruction: null }],
     ["unknown fields", { user: "u", truncate: 5 }],
   ])("accept: %s", async (_sentence, more) => {
     expect((await api.post("/v1/embeddings", embed(more))).status).toBe(200);
@@ -50,10 +52,19 @@ describe("embeddings", () => {
 
 describe("legacy completions", () => {
   const complete = (more: object) => ({ model: "coder-next", prompt: "Once", max_tokens: 5, ...more });
-  test.each([
+  const optional = [
+    ...["max_tokens", "temperature", "top_p", "stop", "n", "seed", "presence_penalty", "frequency_penalty", "logprobs"],
+    ...["stream", "stream_options"],
+  ];
+  test.each<[sentence: string, more: object]>([
     ["model, prompt and max_tokens", {}],
     ["a stream", { stream: true }],
     ["sampling parameters", { temperature: 1, top_p: 0.5, stop: ["x"], n: 2, seed: 1, logprobs: 5 }],
+    ["logprobs 0", { logprobs: 0 }],
+    ["logprobs 20", { logprobs: 20 }],
+    ["top_p 0", { top_p: 0 }],
+    ["the least seed of 64 bits", { seed: -(2 ** 63) }],
+    ...optional.map((name) => [`${name} null, as if absent`, { [name]: null }] as [string, object]),
     ["an empty prompt", { prompt: "" }],
     ["unknown fields", { best_of: 1, echo: false }],
   ])("accept: %s", async (_sentence, more) => {
@@ -64,6 +75,18 @@ describe("legacy completions", () => {
     ["prompt is a string", { prompt: [1, 2] }, "prompt"],
     ["model is required", { model: undefined }, "model"],
     ["max_tokens is at least 1", { max_tokens: 0 }, "max_tokens"],
+    ["logprobs is a number here", { logprobs: true }, "logprobs"],
+    ["logprobs is an integer", { logprobs: 1.5 }, "logprobs"],
+    ["logprobs is at least 0", { logprobs: -1 }, "logprobs"],
+    ["logprobs is at most 20", { logprobs: 21 }, "logprobs"],
+    ["temperature is at most 2", { temperature: 2.1 }, "temperature"],
+    ["top_p is at most 1", { top_p: 1.1 }, "top_p"],
+    ["stop has at most 64 strings", { stop: Array(65).fill("x") }, "stop"],
+    ["n is at most 128", { n: 129 }, "n"],
+    ["seed is below 2^63", { seed: 2 ** 63 }, "seed"],
+    ["presence_penalty is at most 2", { presence_penalty: 2.1 }, "presence_penalty"],
+    ["frequency_penalty is at least -2", { frequency_penalty: -2.1 }, "frequency_penalty"],
+    ["stream is a boolean", { stream: 1 }, "stream"],
     ["an embedding model does not complete", { model: "vl-embedding-2b" }, "model"],
     ["beyond the context window", { max_tokens: 40_000 }, "max_tokens"],
   ])("refuse with 400 and name it: %s", async (_sentence, more, param) => {

@@ -28,14 +28,20 @@ const accepted: [sentence: string, more: Record<string, unknown>][] = [
   ["max_tokens may be 1", { max_tokens: 1 }],
   ["stop takes 64 strings", { stop: Array(64).fill("x") }],
   ["max_completion_tokens is accepted as well", { max_completion_tokens: 100 }],
+  ["max_completion_tokens may be 1", { max_completion_tokens: 1 }],
   ["temperature may be 0", { temperature: 0 }],
   ["temperature may be 2", { temperature: 2 }],
-  ["top_p may be 0 or 1", { top_p: 1 }],
+  ["top_p may be 0", { top_p: 0 }],
+  ["top_p may be 1", { top_p: 1 }],
   ["stop may be a string", { stop: "\n" }],
   ["stop may be an array", { stop: ["a", "b"] }],
+  ["stop may be an empty array", { stop: [] }],
+  ["n may be 1", { n: 1 }],
   ["n may be 128", { n: 128 }],
   ["seed is an integer", { seed: 42 }],
   ["seed may be negative", { seed: -1 }],
+  ["seed may be the least of 64 bits", { seed: -(2 ** 63) }],
+  ["seed may be the largest number below 2^63", { seed: 2 ** 63 - 1_024 }],
   ["penalties may be -2", { presence_penalty: -2, frequency_penalty: -2 }],
   ["penalties may be 2", { presence_penalty: 2, frequency_penalty: 2 }],
   ["logprobs with top_logprobs", { logprobs: true, top_logprobs: 20 }],
@@ -101,21 +107,22 @@ const accepted: [sentence: string, more: Record<string, unknown>][] = [
   ["unknown fields in chat_template_kwargs", { chat_template_kwargs: { enable_thinking: true, other: [1] } }],
   ["unknown fields in stream_options", { stream: true, stream_options: { include_obfuscation: false } }],
   ["unknown fields in tools", { tools: [{ ...tool("f"), cache: 1, function: { name: "f", strict: true } }] }],
-  [
-    "null for an optional parameter means absent",
-    Object.fromEntries(
-      [
-        ...["max_tokens", "max_completion_tokens", "temperature", "top_p", "stop", "n", "seed", "presence_penalty"],
-        ...["frequency_penalty", "logprobs", "top_logprobs", "stream", "stream_options", "tools", "tool_choice"],
-        ...["response_format", "reasoning_effort", "chat_template_kwargs"],
-      ].map((name) => [name, null]),
-    ),
-  ],
   ["null within an optional parameter means absent", { stream_options: { include_usage: null } }],
   ["small-24b with chat_template_kwargs null", small({ chat_template_kwargs: null })],
   ["max_tokens as large as the context window is the node's to judge", { max_tokens: 32_768 }],
   ["integers may be written as 1.0 or 1e2", { n: 1.0, max_tokens: 1e2 }],
 ];
+/** Optional ones, as the service's table has them. */
+const optional = [
+  ...["max_tokens", "max_completion_tokens", "temperature", "top_p", "stop", "n", "seed", "presence_penalty"],
+  ...["frequency_penalty", "logprobs", "top_logprobs", "stream", "stream_options", "tools", "tool_choice"],
+  ...["response_format", "reasoning_effort", "chat_template_kwargs"],
+];
+test.each(optional)("null means that it is absent: %s", async (name) => {
+  const answer = await api.post("/v1/chat/completions", chat({ [name]: null }));
+  expect([answer.status, answer.json]).toEqual([200, { ok: true }]);
+});
+
 test.each(accepted)("chat accepts: %s", async (_sentence, more) => {
   const answer = await api.post("/v1/chat/completions", chat(more));
   expect([answer.status, answer.json]).toEqual([200, { ok: true }]);
@@ -186,6 +193,8 @@ const refused: [sentence: string, more: Record<string, unknown>, param: string, 
   ["n is at least 1", { n: 0 }, "n"],
   ["n is at most 128", { n: 129 }, "n"],
   ["seed is an integer", { seed: 0.5 }, "seed"],
+  ["seed is below 2^63", { seed: 2 ** 63 }, "seed"],
+  ["seed is at least -2^63", { seed: -(2 ** 63) - 2_048 }, "seed"],
   ["presence_penalty is at most 2", { presence_penalty: 2.1 }, "presence_penalty"],
   ["presence_penalty is at least -2", { presence_penalty: -2.1 }, "presence_penalty"],
   ["frequency_penalty is at most 2", { frequency_penalty: 2.1 }, "frequency_penalty"],
