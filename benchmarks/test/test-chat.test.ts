@@ -1,35 +1,21 @@
 /** The portal's test chat through the whole system: what it says it cost is what is recorded, also of one that was stopped. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Cluster, until } from "../cluster/cluster.ts";
+import { joinAsOwner, type PortalOwner } from "../cluster/portal-owner.ts";
 import { catalogueOf, simEngine } from "../cluster/sim-node.ts";
 import { dumpUsage } from "../cluster/usage-dump.ts";
 
 let cluster: Cluster;
-let portal: string;
-let cookie: string;
+let ada: PortalOwner;
 
 beforeAll(async () => {
   cluster = await Cluster.start({
     catalogue: catalogueOf("chat-a", "chat-b"),
     agents: { n1: { slots: [{ name: "a", gpus: [0], engines: [simEngine("chat-a"), simEngine("chat-b")] }] } },
   });
-  portal = `http://${cluster.router.listen["portal"]}`;
-  const wish = ["--name", "ACME", "--owner-email", "ada@example.com", "--package", "Pro"];
-  const { invitationUrl } = (await cluster.weiche("account", "create", ...wish)) as { invitationUrl: string };
-  const [, token] = invitationUrl.split("#");
-  const joined = await send("/invitation", { token, password: "a password that nobody guesses" });
-  cookie = joined.headers.getSetCookie()[0]!.split(";")[0]!;
+  ada = await joinAsOwner(cluster);
 }, 90_000);
 afterAll(() => cluster[Symbol.asyncDispose]());
-
-function send(path: string, body: object, signal?: AbortSignal): Promise<Response> {
-  return fetch(`${portal}/api${path}`, {
-    method: "POST",
-    headers: { origin: portal, "content-type": "application/json", cookie: cookie ?? "" },
-    body: JSON.stringify(body),
-    ...(signal ? { signal } : {}),
-  });
-}
 
 const question = (model: string, maxTokens: number) => ({
   model,
@@ -46,10 +32,7 @@ interface Row {
 }
 
 async function recorded(requests: number): Promise<Row> {
-  const read = async () => {
-    const response = await fetch(`${portal}/api/usage?by=key`, { headers: { cookie } });
-    return ((await response.json()) as { items: Row[] }).items;
-  };
+  const read = async () => (await ada.get<{ items: Row[] }>("/usage?by=key")).items;
   await until(`${requests} requests to be recorded`, async () => (await read())[0]?.requests === requests, 30_000);
   const rows = await read();
   expect(rows).toHaveLength(1);
@@ -57,7 +40,7 @@ async function recorded(requests: number): Promise<Row> {
 }
 
 test("a chat is activated, answered and billed as it says; a chat that is stopped costs what came until then", async () => {
-  const text = await (await send("/chat", question("chat-a", 30))).text();
+  const text = await (await ada.send("/chat", question("chat-a", 30))).text();
   expect(text.startsWith('event: state\ndata: {"state":"activating"}\n\n')).toBe(true);
   const done = JSON.parse(/event: done\ndata: (.*)\n/.exec(text)![1]!) as { promptTokens: number; credits: string };
   const first = await recorded(1);
@@ -69,7 +52,7 @@ test("a chat is activated, answered and billed as it says; a chat that is stoppe
   });
 
   const stop = new AbortController();
-  const reader = (await send("/chat", question("chat-a", 20_000), stop.signal)).body!.getReader();
+  const reader = (await ada.send("/chat", question("chat-a", 20_000), stop.signal)).body!.getReader();
   let seen = "";
   while (seen.split("data: ").length < 12) seen += Buffer.from((await reader.read()).value!).toString();
   expect(seen.startsWith('event: state\ndata: {"state":"active"}\n\n')).toBe(true);

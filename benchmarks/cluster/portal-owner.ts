@@ -1,0 +1,31 @@
+/** The Owner of a new account of a cluster, signed in at its portal. */
+import type { Cluster } from "./cluster.ts";
+
+export interface PortalOwner {
+  /** What the account's page shows; below `/api`. */
+  get<Reply>(path: string): Promise<Reply>;
+  send(path: string, body: object, signal?: AbortSignal): Promise<Response>;
+}
+
+export async function joinAsOwner(cluster: Cluster): Promise<PortalOwner> {
+  const origin = `http://${cluster.router.listen["portal"]}`;
+  let cookie = "";
+  const send: PortalOwner["send"] = (path, body, signal) =>
+    fetch(`${origin}/api${path}`, {
+      method: "POST",
+      headers: { origin, "content-type": "application/json", cookie },
+      body: JSON.stringify(body),
+      ...(signal ? { signal } : {}),
+    });
+  const wish = ["--name", "ACME", "--owner-email", "ada@example.com", "--package", "Pro"];
+  const { invitationUrl } = (await cluster.weiche("account", "create", ...wish)) as { invitationUrl: string };
+  const [, token] = invitationUrl.split("#");
+  const joined = await send("/invitation", { token, password: "a password that nobody guesses" });
+  cookie = joined.headers.getSetCookie()[0]!.split(";")[0]!;
+  return {
+    send,
+    async get<Reply>(path: string) {
+      return (await (await fetch(`${origin}/api${path}`, { headers: { cookie } })).json()) as Reply;
+    },
+  };
+}
