@@ -53,7 +53,7 @@ export async function ask(endpoint: EngineEndpoint, call: string, signal?: Abort
         else reject(new Error(`${call} answered ${response.statusCode}`));
       });
     });
-    sent.on("error", reject).end();
+    sent.on("error", (error) => reject(signal?.aborted ? (signal.reason as Error) : error)).end();
   });
 }
 
