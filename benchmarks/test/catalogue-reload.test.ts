@@ -91,7 +91,7 @@ test("the account's people are told of the factor that changed and of the one to
 });
 
 test.each([
-  ["no YAML", "- id: ["],
+  ["no YAML", "- id: {"],
   ["a model without a factor", withFactors()],
   ["a factor below zero", withFactors({ validFrom: newYear, factor: -1 })],
 ])("a broken file is refused and the catalogue before stays: %s", async (_name, text) => {

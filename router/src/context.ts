@@ -78,7 +78,12 @@ export async function createRouter(config: RouterConfig): Promise<Router> {
   const ops = opened.use(await openOpsServer(config.listen.ops, metrics.registry, () => ready));
   const database = opened.use(await openDatabase(config, clock, databaseEvents));
   if (database.notice) log.info({ show: true }, database.notice);
-  const ledger = opened.use(await createUsageLedger(database, clock, databaseEvents, { keepDays: config.usageDays }));
+  const ledger = opened.use(
+    await createUsageLedger(database, clock, databaseEvents, {
+      keepDays: config.usageDays,
+      makesEmbeddings: (model) => catalogue.get(model)?.category === "embeddings",
+    }),
+  );
   const keys = opened.use(await createKeyCache(database, clock, databaseEvents));
 
   const routerId = uuidv7(clock);

@@ -3,7 +3,7 @@
  * one commit at a time; a caller hears of its records only after the commit.
  */
 import { every, type Clock, type Timer } from "@weiche/shared/clock.ts";
-import { uuidv7TimeMs, type NodeId } from "@weiche/shared/ids.ts";
+import { uuidv7TimeMs, type ModelId, type NodeId } from "@weiche/shared/ids.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { retryConflicts, type Database } from "../db/database.ts";
 import { refusalOf, type UsageRefusal } from "./usage-check.ts";
@@ -30,6 +30,8 @@ export interface UsageLedgerEvents {
 export interface UsageLedgerOptions {
   /** How many days of records are kept; totals are kept for ever. */
   readonly keepDays?: number;
+  /** Of such a model only the input is counted, whatever a node reports of its output. */
+  readonly makesEmbeddings?: (model: ModelId) => boolean;
 }
 
 /** Measured: twice as many are no faster, and hold the event loop twice as long at a time. */
@@ -42,13 +44,13 @@ export async function createUsageLedger(
   database: Database,
   clock: Clock,
   events: UsageLedgerEvents,
-  { keepDays = 400 }: UsageLedgerOptions = {},
+  { keepDays = 400, makesEmbeddings = () => false }: UsageLedgerOptions = {},
 ): Promise<UsageLedger & AsyncDisposable> {
   await rollUsageDays(database.pool, clock.now(), keepDays);
   const rolling = every(clock, rollDaysMs, async () => {
     await rollUsageDays(database.pool, clock.now(), keepDays).catch((error: unknown) => events.usageDaysFailed(error));
   });
-  const ledger = new BatchingLedger(database, clock, events, keepDays);
+  const ledger = new BatchingLedger(database, clock, events, { keepDays, makesEmbeddings });
   return {
     record: (node, records) => ledger.record(node, records),
     async [Symbol.asyncDispose]() {
@@ -67,21 +69,22 @@ class BatchingLedger implements UsageLedger {
   readonly #database: Database;
   readonly #clock: Clock;
   readonly #events: UsageLedgerEvents;
-  readonly #keepDays: number;
+  readonly #options: Required<UsageLedgerOptions>;
   #waiting: Waiting[] = [];
   #timer: Timer | undefined;
   #committing: Promise<void> | undefined;
 
-  constructor(database: Database, clock: Clock, events: UsageLedgerEvents, keepDays: number) {
+  constructor(database: Database, clock: Clock, events: UsageLedgerEvents, options: Required<UsageLedgerOptions>) {
     this.#database = database;
     this.#clock = clock;
     this.#events = events;
-    this.#keepDays = keepDays;
+    this.#options = options;
   }
 
   async record(node: NodeId, records: readonly UsageRecord[]): Promise<void> {
     const nowMs = this.#clock.now();
-    const oldestMs = oldestKeptMs(nowMs, this.#keepDays);
+    const { keepDays, makesEmbeddings } = this.#options;
+    const oldestMs = oldestKeptMs(nowMs, keepDays);
     const taken = records.filter((record) => {
       const refusal = refusalOf(record, oldestMs, nowMs);
       if (refusal !== undefined) this.#events.usageRefused(node, refusal);
@@ -93,7 +96,10 @@ class BatchingLedger implements UsageLedger {
       const done = () => {
         if (--open === 0) resolve();
       };
-      for (const record of taken) this.#waiting.push({ node, record, done, failed: reject });
+      for (const one of taken) {
+        const record = makesEmbeddings(one.model) ? { ...one, completionTokens: 0 } : one;
+        this.#waiting.push({ node, record, done, failed: reject });
+      }
       this.#schedule();
     });
   }

@@ -1,0 +1,59 @@
+/** A whole router, and an agent that reports output of a model that has none. */
+import { execFile } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { systemClock } from "@weiche/shared/clock.ts";
+import { uuidv7 } from "@weiche/shared/ids.ts";
+import { loadRouterConfig } from "../src/config.ts";
+import { createRouter, type Router } from "../src/context.ts";
+import { temporaryFolder } from "./database-fixture.ts";
+import { bootId, helloOf, LinkClient } from "./link-client.ts";
+
+const bin = join(import.meta.dirname, "../../node_modules/.bin/weiche");
+const folder = temporaryFolder();
+let router: Router;
+
+beforeAll(async () => {
+  const file = join(folder.path, "router.yaml");
+  writeFileSync(
+    file,
+    `catalogue: ${join(import.meta.dirname, "../../deploy/catalogue.yaml")}
+dataDir: data
+listen: { api: "127.0.0.1:0", portal: "127.0.0.1:0", nodes: "127.0.0.1:0", data: "127.0.0.1:0", ops: "127.0.0.1:0" }
+logLevel: fatal
+`,
+  );
+  router = await createRouter(loadRouterConfig(file, {}));
+});
+afterAll(async () => {
+  await router.close();
+  folder[Symbol.dispose]();
+});
+
+async function weiche<T>(...args: string[]): Promise<T> {
+  const all = [bin, "--data-dir", join(folder.path, "data"), ...args, "--json"];
+  return JSON.parse((await promisify(execFile)(process.execPath, all)).stdout) as T;
+}
+
+test("output that a node reports of embeddings is neither counted nor charged; that of other models is", async () => {
+  const wish = ["--name", "ACME", "--owner-email", "ada@example.com", "--package", "Pro"];
+  const { id, ownerUserId } = await weiche<{ id: string; ownerUserId: string }>("account", "create", ...wish);
+  const record = (model: string) => ({
+    ...{ request_id: uuidv7(systemClock), attempt: 1, model, factor_millicredits: "500" },
+    ...{ account_id: id, user_id: ownerUserId, key_id: ownerUserId },
+    ...{ prompt_tokens: 100, completion_tokens: 900, duration_ms: 1 },
+    ...{ source: "USAGE_SOURCE_ENGINE", outcome: "REQUEST_OUTCOME_FINISHED" },
+  });
+  using agent = new LinkClient(Number(router.listen.nodes.split(":").at(-1)));
+  agent.say(helloOf("gpu-1", bootId(1), ["vl-embedding-2b"]));
+  await agent.welcomed;
+  agent.say({ usage_batch: { batch_id: 1, records: [record("vl-embedding-2b"), record("small-24b")] } });
+  await expect.poll(() => agent.received.some((message) => message["usage_ack"])).toBe(true);
+  const { rows } = await weiche<{ rows: { model: string }[] }>("usage", "--account", id, "--by", "model");
+  expect(rows.toSorted((a, b) => a.model.localeCompare(b.model))).toMatchObject([
+    { model: "small-24b", promptTokens: 100, completionTokens: 900, credits: "500.000" },
+    { model: "vl-embedding-2b", promptTokens: 100, completionTokens: 0, credits: "50.000" },
+  ]);
+});
