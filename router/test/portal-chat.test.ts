@@ -1,6 +1,7 @@
 /** The test chat through the real portal, the real pipeline of the public API and simulated nodes behind it. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { asId } from "@weiche/shared/ids.ts";
+import { contract } from "../src/portal/contract.ts";
 import type { NodeView, SlotView } from "../src/nodes/node-view.ts";
 import { sse, startApi, until, type Harness, type SimAnswer } from "./api-harness.ts";
 import { startPortal, type Person, type PortalRig } from "./portal-rig.ts";
@@ -188,26 +189,28 @@ describe("a test chat is refused like a request with a key", () => {
     expect(api.refused).toEqual(["rate_limit_minute"]);
   });
 
-  test("for a model that the user may not use, without a package, with a quota that is used up, at the user's limit", async () => {
+  test("at the user's credit limit, but with 429: a 401 would say that the session is over", async () => {
+    await portal.database.pool.query("update users set limit_reached_until = 'infinity' where id = $1", [ada.id]);
+    const answer = await ask();
+    expect(answer).toMatchObject({ status: 429, json: { error: { code: "insufficient_quota", param: null } } });
+    expect(answer.headers.get("x-should-retry")).toBe("false");
+    expect(answer.json.error.message).toContain("Your credit limit");
+    expect((await portal.get("/session", ada)).status).toBe(200);
+    expect(contract.chat.summary).toContain("429 insufficient_quota");
+    expect(api.refused).toEqual(["key_blocked_by_limit"]);
+  });
+
+  test("for a model that the user may not use, without a package, with a quota that is used up", async () => {
     const { pool } = portal.database;
     await pool.query("update users set allowed_models = '{small-24b}' where id = $1", [ada.id]);
     expect(await ask()).toMatchObject({ status: 403, json: { error: { type: "key_model_access_denied" } } });
-    await pool.query("update users set allowed_models = null, limit_reached_until = 'infinity' where id = $1", [
-      ada.id,
-    ]);
-    expect(await ask()).toMatchObject({ status: 429, json: { error: { code: "insufficient_quota" } } });
-    await pool.query("update users set limit_reached_until = null where id = $1", [ada.id]);
+    await pool.query("update users set allowed_models = null where id = $1", [ada.id]);
     await pool.query("update accounts set exhausted_until = now() + interval '1 day' where id = $1", [ada.accountId]);
     expect(await ask()).toMatchObject({ status: 429, json: { error: { code: "insufficient_quota" } } });
     await pool.query("delete from subscriptions where account_id = $1", [ada.accountId]);
     expect(await ask()).toMatchObject({ status: 403, json: { error: { code: "no_package" } } });
     expect(api.nodes.sent).toEqual([]);
-    expect(api.refused).toEqual([
-      "key_model_access_denied",
-      "key_blocked_by_limit",
-      "insufficient_quota",
-      "no_package",
-    ]);
+    expect(api.refused).toEqual(["key_model_access_denied", "insufficient_quota", "no_package"]);
   });
 
   test("for what the model does not take, and for what a chat of the portal does not know", async () => {

@@ -9,7 +9,8 @@ export const chatContract = {
     summary:
       "Streams an answer by the same way as the API. Besides its chunks: `event: state` with {state: active | activating}, " +
       "at the end `event: done` with {promptTokens, completionTokens, reasoningTokens, credits, firstTokenMs, " +
-      "tokensPerSecond, durationMs}, `event: error` with the error body, status and retryAfterSeconds. Closing it stops it",
+      "tokensPerSecond, durationMs}, `event: error` with the error body, status and retryAfterSeconds. Closing it stops it. " +
+      "At the user's credit limit it is 429 insufficient_quota, where the API answers 401: here that means a session that is over",
     roles: everybody,
     body: object({
       model: Type.String({ minLength: 1, maxLength: 200 }),

@@ -128,7 +128,7 @@ const oneself = {
   changePassword: {
     method: "POST",
     path: "/password",
-    summary: "Change the own password; all other sessions end",
+    summary: "Change the own password; all other sessions end, this one stays",
     roles: everybody,
     body: object({ ...proof, newPassword }),
   },
@@ -154,7 +154,7 @@ const oneself = {
   endDevice: {
     method: "DELETE",
     path: "/devices/:id",
-    summary: "End one of the own sessions",
+    summary: "End one of the own sessions; this one goes, too, if it is the one named",
     roles: everybody,
     params: byId,
   },
