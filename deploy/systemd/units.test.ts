@@ -56,6 +56,47 @@ describe("a unit", () => {
   test("never forbids memory that is written and executed: Node.js and engines compile", () => {
     expect(units.filter((unit) => /^MemoryDenyWriteExecute=/m.test(text(unit)))).toEqual([]);
   });
+  const nvidia = ["char-nvidia*", "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools"];
+  const gpus = ["DevicePolicy=closed", ...nvidia.map((device) => `DeviceAllow=${device} rw`)];
+  const speaks = ["Type=notify", "NotifyAccess=all", "WatchdogSec=30", "WatchdogSignal=SIGKILL", "Restart=always"];
+  test.each<[what: string, unit: string, lines: readonly string[]]>([
+    ["of the agent says when it is ready and that it lives", "weiche-node-agent", speaks],
+    ["of the router says when it is ready and that it lives", "weiche-router", speaks],
+    ["of the agent reaches NVIDIA's devices and no others", "weiche-node-agent", gpus],
+    ["of an engine reaches NVIDIA's devices and no others", "weiche-engine@", gpus],
+    ["of the router reaches no devices", "weiche-router", ["PrivateDevices=yes", "DevicePolicy=closed"]],
+    [
+      "of the agent is handed certificate and key, which root keeps",
+      "weiche-node-agent",
+      ["LoadCredential=node.pem:/etc/weiche/node.pem", "LoadCredential=node.key:/etc/weiche/node.key"],
+    ],
+    [
+      "of the router is handed its key, which root keeps",
+      "weiche-router",
+      ["LoadCredential=router.key:/etc/weiche/router.key"],
+    ],
+    ["of the agent keeps its state from others", "weiche-node-agent", ["StateDirectoryMode=0700", "UMask=0077"]],
+    ["of the router keeps its state from others", "weiche-router", ["StateDirectoryMode=0700", "UMask=0077"]],
+    ["of the router ends its database itself, last of all", "weiche-router", ["KillMode=mixed", "OOMPolicy=continue"]],
+    ["of the router reads its catalogue again", "weiche-router", ["ExecReload=/bin/kill -HUP $MAINPID"]],
+    ["of an engine talks to this host only", "weiche-engine@", ["IPAddressDeny=any", "IPAddressAllow=localhost"]],
+    ["of an engine ends with all its processes", "weiche-engine@", ["KillMode=mixed", "TimeoutStopSec=60"]],
+  ])("%s", (_, unit, lines) => {
+    const keyOf = (line: string) => line.split("=")[0]!;
+    const keys = new Set(lines.map(keyOf));
+    const said = text(`${unit}.service`)
+      .split("\n")
+      .filter((line) => keys.has(keyOf(line)));
+    expect(said.toSorted()).toEqual(lines.toSorted());
+  });
+  test.each(["weiche-router", "weiche-node-agent"])("of %s lets running answers end before it is killed", (unit) => {
+    const shutdownSeconds = 600; // the default
+    const [, seconds] = /^TimeoutStopSec=(\d+)$/m.exec(text(`${unit}.service`))!;
+    expect(Number(seconds)).toBeGreaterThan(shutdownSeconds);
+  });
+  test("of an engine gets nothing of the node's key", () => {
+    expect(text("weiche-engine@.service")).not.toMatch(/^(LoadCredential|User=weiche-agent)/m);
+  });
   test("of the agent leaves engines alone, whatever happens to the agent", () => {
     expect(text("weiche-node-agent.service")).toMatch(/^KillMode=process$/m);
     expect(text("weiche-node-agent.service")).toMatch(/^OOMPolicy=continue$/m);
