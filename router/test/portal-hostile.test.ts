@@ -4,8 +4,10 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { TObject } from "typebox";
 import { systemClock } from "@weiche/shared/clock.ts";
+import { addAccountRoutes } from "../src/admin/account-routes.ts";
 import { createAdminApi } from "../src/admin/admin-api.ts";
 import { reportUsage } from "../src/credits/usage-report.ts";
+import { MemoryLimiter } from "../src/limits/memory.ts";
 import { contract } from "../src/portal/contract.ts";
 import type { Route } from "../src/portal/contract/route.ts";
 import { temporaryFolder } from "./database-fixture.ts";
@@ -27,6 +29,8 @@ beforeAll(async () => {
     nodes: () => [],
     models: () => [],
     reloadCatalogue() {},
+    more: (app: Parameters<typeof addAccountRoutes>[0]) =>
+      addAccountRoutes(app, { accounts, database, limiter: new MemoryLimiter(systemClock), clock: systemClock }),
   };
   open.use(await createAdminApi(socketPath, context, { adminFailed: (error) => void failures.push(error) }));
 });
@@ -90,6 +94,10 @@ test("the operators' routes refuse the same", async () => {
   const { accountId: account, id: userId } = ada;
   for (const [param, value] of ["from", "to"].flatMap((name) => strange.map((text) => [name, text] as const)))
     expect(await operate("GET", `/usage?account=${account}&${param}=${encodeURIComponent(value)}`)).toBe(400);
+  for (const [param, value] of ["from", "to"].flatMap((name) =>
+    [...strange, "\0"].map((text) => [name, text] as const),
+  ))
+    expect(await operate("GET", `/audit?account=${account}&${param}=${encodeURIComponent(value)}`)).toBe(400);
   for (const path of [`/usage?account=${account}&from=%00`, "/usage?account=%00", "/keys?user=%00"])
     expect(await operate("GET", path)).toBe(400);
   for (const expiresAt of ["9999-12-31T23:59:59-14:00", "0000-01-01T00:00:00Z"])
