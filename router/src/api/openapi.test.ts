@@ -32,3 +32,16 @@ test("so is every header of ours, with the statuses that it comes with", () => {
       for (const [name, { $ref }] of Object.entries<any>(headers)) expect($ref).toBe(`#/components/headers/${name}`);
     }
 });
+
+test("so are the pages of the gateway: too large, too many of one address, and whatever is not in it", () => {
+  const { paths, components } = document as { paths: Record<string, Record<string, any>>; components: any };
+  const page = { "text/html": { schema: expect.objectContaining({ type: "string" }) } };
+  expect(components.responses.Unsupported).toMatchObject({
+    description: expect.stringContaining("403"),
+    content: page,
+  });
+  for (const { responses } of Object.values(paths).flatMap((methods) => Object.values(methods))) {
+    expect(responses["503"].content).toMatchObject(page);
+    expect(responses["413"]?.content ?? page).toEqual(page);
+  }
+});

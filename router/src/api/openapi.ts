@@ -13,7 +13,8 @@ export function openApiDocument(baseUrl: string): object {
       version: "1",
       description:
         "Chat, embeddings and model listing in the convention of the widely used chat-completions API. Every path also " +
-        "works without its prefix /v1. Every answer carries x-request-id. Clients ignore fields that they do not know.",
+        "works without its prefix /v1. Any other path, and any other method, is answered with 403 and an HTML page " +
+        "(the response Unsupported). Every answer carries x-request-id. Clients ignore fields that they do not know.",
     },
     servers: [{ url: baseUrl }],
     security: [{ key: [] }],
@@ -35,6 +36,13 @@ export function openApiDocument(baseUrl: string): object {
       securitySchemes: { key: { type: "http", scheme: "bearer" } },
       headers,
       schemas: { Error: errorSchema },
+      responses: {
+        Unsupported: {
+          description: "403 for a path that is not in this document, or for another method",
+          headers: headersOf("x-request-id"),
+          content: page,
+        },
+      },
     },
   };
 }
@@ -59,6 +67,8 @@ const headers = {
 function headersOf(...names: (keyof typeof headers)[]): object {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
+
+const page = { "text/html": { schema: Type.String({ description: "Nothing of the request is in it." }) } };
 
 const nullable = <Schema extends TSchema>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Null()]));
 const count = Type.Integer({ minimum: 0 });
@@ -185,7 +195,6 @@ const refusalHeaders: { readonly [status in RefusalStatus]?: readonly (keyof typ
 
 function refusals(statuses: readonly RefusalStatus[]): object {
   const error = { "application/json": { schema: { $ref: "#/components/schemas/Error" } } };
-  const page = { "text/html": {} };
   return Object.fromEntries(
     statuses.map((status) => [
       status,
