@@ -6,6 +6,7 @@ import { asId, type ModelId } from "@weiche/shared/ids.ts";
 import { afterEach, expect, test } from "vitest";
 import { dialects } from "../src/engines/dialects/all.ts";
 import type { DialectName, EngineEndpoint } from "../src/engines/engine.ts";
+import { readRecording } from "./recordings.ts";
 
 const model = asId<ModelId>("m");
 const never = new AbortController().signal;
@@ -64,6 +65,25 @@ test("an engine is ready when health is good, it names the model, and it made a 
   }
 });
 
+/** A page as llama-server gave it. */
+function recorded(name: string): [status: number, body: unknown] {
+  const { status, body } = readRecording(name);
+  return [status, JSON.parse(body)];
+}
+
+test("llama-server as it was recorded is ready, and says how long a request may be and how many it runs", async () => {
+  const { endpoint } = await engine({
+    "/health": [200, { status: "ok" }],
+    "/v1/models": recorded("02-models"),
+    "/v1/completions": recorded("50-completions"),
+    "/props": recorded("141-sleeping-props"),
+  });
+  const facts = { windowTokens: 512, parallelMax: 1 };
+  expect(await dialects["llama-server"].readiness(endpoint, asId<ModelId>("tiny"), never)).toEqual(facts);
+  const alias = dialects["llama-server"].readiness(endpoint, asId<ModelId>("tiny-alias"), never);
+  await expect(alias, "it must call itself as the model is called").rejects.toThrow("does not name tiny-alias");
+});
+
 test("llama-server says how many requests it runs at once", async () => {
   const { endpoint } = await engine({
     ...ready,
@@ -97,6 +117,11 @@ test("an engine for embeddings proves itself with one", async () => {
 
 const unready: [name: string, pages: Pages, reason: string][] = [
   ["bad health", { ...ready, "/health": [503] }, "/health answers 503"],
+  [
+    "a key that nobody gave us",
+    { ...ready, "/v1/models": recorded("133-key-models-closed") },
+    "/v1/models answers 401",
+  ],
   ["another model", { ...ready, "/v1/models": [200, { data: [{ id: "other" }] }] }, "does not name m"],
   ["no token", { ...ready, "/v1/completions": [200, { choices: [] }] }, "no token (200) and no embedding (404)"],
   ...[{ text: "", finish_reason: "abort" }, { text: "x", finish_reason: "error" }, { text: "" }, "x"].map(
@@ -176,6 +201,6 @@ test("vLLM wakes from either level, and says so", async () => {
 });
 
 test("an engine without metrics says nothing of itself", async () => {
-  const { endpoint } = await engine({ "/metrics": [501] });
+  const { endpoint } = await engine({ "/metrics": recorded("134-metrics-disabled") });
   await expect(dialects["llama-server"].metrics!(endpoint, never)).rejects.toThrow("/metrics answers 501");
 });

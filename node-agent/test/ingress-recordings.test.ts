@@ -57,6 +57,14 @@ const streams: [name: string, choices: unknown[]][] = [
     ],
   ],
   [
+    "12-chat-stream-nousage",
+    [
+      role(),
+      ...["Hello", ",", " I", " am", " a", " tiny", " scripted", " model", "."].map((word) => text(word)),
+      finish("stop"),
+    ],
+  ],
+  [
     "21-chat-n2-stream",
     [
       ...[role(1), text("Hello", 1), role(0), text("Hello"), text(",", 1), finish("length", 1)],
@@ -113,8 +121,11 @@ function expectWholeStream(answer: Answer): void {
   expect(eventsOf(answer.text).at(-1)).toBe("[DONE]");
 }
 
-test("a stream without usage asked for is still counted by the engine's usage", async () => {
-  const { text: got, record } = await replay("11-chat-stream-usage", { stream_options: null });
+test.each([
+  ["11-chat-stream-usage", "usage"],
+  ["12-chat-stream-nousage", "timings"],
+])("%s without usage asked for is still counted by the engine's %s", async (name) => {
+  const { text: got, record } = await replay(name, { stream_options: null });
   expect(got).not.toContain("usage");
   expect(record).toMatchObject({ promptTokens: 22, completionTokens: 10, cachedTokens: 21, source: "engine" });
   expect(record).toMatchObject({ outcome: "finished", accountId: "account-1", factor: 1_500n, attempt: 1 });
@@ -187,6 +198,7 @@ const refusals: [name: string, status: number, error: object][] = [
   ["38-chat-image-unsupported", 400, { type: "invalid_request_error" }],
   ["41-chat-response-format-bad", 400, { type: "invalid_request_error", param: "response_format.type" }],
   ["43-chat-json-schema-invalid", 400, { type: "invalid_request_error" }],
+  ["86-enable-thinking-string", 400, { type: "invalid_request_error" }],
   ["97-tool-logprobs-stream", 400, { type: "invalid_request_error" }],
   ["128-chat-on-embed-server", 400, { type: "invalid_request_error" }],
   ["130-key-missing", 500, { type: "server_error", code: "500" }],

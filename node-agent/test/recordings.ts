@@ -1,4 +1,4 @@
-/** Recorded exchanges with llama-server v0.5.0: a request line, its body, and the answer as it came. */
+/** Recorded exchanges with llama-server v0.5.0: a request line, its body if it had one, and the answer as it came. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -11,9 +11,11 @@ export interface Recording {
 
 export function readRecording(name: string): Recording {
   const text = recordingText(name);
-  const [, path, request, status, body] = /^\w+ (\S+)\n(.*)\n\nHTTP (\d+)\n(?:[\w-]+: .*\n)*\n([^]*)$/.exec(text) ?? [];
+  const [, path, request, status, body] =
+    /^\w+ (\S+)\n(?:(.*)\n)?\nHTTP (\d+)\n(?:[\w-]+: .*\n)*\n([^]*)$/.exec(text) ?? [];
   if (path === undefined) throw new Error(`${name} is not one exchange`);
-  return { path, request: JSON.parse(request!) as Record<string, unknown>, status: Number(status), body: ended(body!) };
+  const sent = JSON.parse(request ?? "{}") as Record<string, unknown>;
+  return { path, request: sent, status: Number(status), body: ended(body!) };
 }
 
 export function recordingText(name: string): string {
