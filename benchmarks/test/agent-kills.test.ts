@@ -2,12 +2,10 @@
  * `kill -9` of an agent in every state of its slot and phase of a switch: an engine that was awake is found again and
  * never restarted. And of an engine while GPU memory is awaited, which a simulated nvidia-smi holds back.
  */
-import { once } from "node:events";
 import { rmSync, writeFileSync } from "node:fs";
-import { request, type IncomingMessage } from "node:http";
 import { join } from "node:path";
-import { json } from "node:stream/consumers";
 import { simulatedNvidiaSmi } from "@weiche/node-agent/test/engines-on-host.ts";
+import { askSocket } from "@weiche/shared/admin-socket.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Cluster, isAlive, reachableDirectory, until } from "../cluster/cluster.ts";
 import { SimNodeEngine, catalogueOf, simEngine } from "../cluster/sim-node.ts";
@@ -32,7 +30,7 @@ const seen: Seen[] = [];
 
 beforeAll(async () => {
   gpu = await simulatedNvidiaSmi(directory);
-  const slot = { minResidencySeconds: 0, drainOpenSeconds: 0.3, backoffSeconds: { min: 30, max: 30 } };
+  const slot = { minResidencySeconds: 0, drainOpenSeconds: 1, backoffSeconds: { min: 30, max: 30 } };
   const memoryBytes = needMebibytes * 2 ** 20;
   cluster = await Cluster.start({
     catalogue: catalogueOf("model-a", "model-b", "model-c", "model-d"),
@@ -84,30 +82,25 @@ async function streaming(model: string): Promise<{ readonly ended: Promise<Seen>
   return { ended };
 }
 
-interface SlotSeen {
-  readonly state: string;
-  readonly active?: string;
+/** Asks the agent itself, as its command asks. */
+async function askAgent(...question: readonly [method: "GET" | "POST", path: string, body?: object]): Promise<unknown> {
+  return (await askSocket(join(cluster.directory, "node-1/agent/admin.sock"), ...question)).body;
 }
 
-async function slot(): Promise<SlotSeen> {
-  const nodes = (await cluster.weiche("nodes")) as { slots: SlotSeen[] }[];
-  return nodes[0]!.slots[0]!;
-}
-
-/** What the agent itself says, asked as its command asks. */
 async function agentStatus(): Promise<AgentStatus> {
-  const asked = request({
-    socketPath: join(cluster.directory, "node-1/agent/admin.sock"),
-    path: "/status",
-    agent: false,
-  });
-  asked.end();
-  const [answer] = (await once(asked, "response")) as [IncomingMessage];
-  return (await json(answer)) as AgentStatus;
+  return (await askAgent("GET", "/status")) as AgentStatus;
 }
 
-async function gpuSlot(): Promise<SlotStatus> {
-  return (await agentStatus()).slots.find(({ name }) => name === "gpu")!;
+async function slot(named = "a"): Promise<SlotStatus> {
+  return (await agentStatus()).slots.find(({ name }) => name === named)!;
+}
+
+function gpuSlot(): Promise<SlotStatus> {
+  return slot("gpu");
+}
+
+async function maintenance(on: boolean): Promise<void> {
+  await askAgent("POST", "/maintenance", { on });
 }
 
 async function held(state: "stopping" | "starting", phase: "memory" | "probe"): Promise<void> {
@@ -122,12 +115,19 @@ async function awakeOf(...engines: readonly SimNodeEngine[]): Promise<number> {
   return states.filter(({ sleeping }) => !sleeping).length;
 }
 
-async function restartAgent(): Promise<void> {
+async function restartAgent(state: "live" | "maintenance" = "live"): Promise<void> {
   const agent = cluster.agents.get("node-1")!;
   agent.kill("SIGKILL");
   await agent.exited();
   await cluster.startAgent("node-1");
-  await cluster.linked();
+  await linked(state);
+}
+
+async function linked(state: "live" | "maintenance"): Promise<void> {
+  await until(`the node to be ${state}`, async () => {
+    const [node] = (await cluster.weiche("nodes")) as { readonly state: string }[];
+    return node!.state === state;
+  });
 }
 
 test("active, with a stream that runs: the stream breaks, the engine stays and serves on", async () => {
@@ -141,12 +141,14 @@ test("active, with a stream that runs: the stream breaks, the engine stays and s
   expect(a().pid).toBe(pid);
 });
 
-test("draining: the engine that was awake is found again, and the other model has its turn", async () => {
+test.each(["draining-open", "draining-closed"])("%s: the engine that was awake is found again", async (state) => {
+  expect(await ask("model-a")).toMatchObject({ ending: "whole" });
   const { pid } = a();
   const cut = await streaming("model-a");
   const waiting = ask("model-b");
-  await until("the drain", async () => (await slot()).state.startsWith("draining"));
+  await until(state, async () => (await slot()).state === state);
   await restartAgent();
+  expect(await slot()).toMatchObject({ state: "active", active: "model-a" });
   expect([(await cut.ended).ending, (await waiting).ending]).toEqual(["error", "refused"]);
   expect(a().pid).toBe(pid);
   expect(await ask("model-b")).toMatchObject({ ending: "whole" });
@@ -174,6 +176,48 @@ test.each([
   await waiting;
   expect(await slot()).toMatchObject(found);
   expect(await awakeOf(a(), b())).toBeLessThanOrEqual(1);
+  expect(await ask("model-b")).toMatchObject({ ending: "whole" });
+  expect(await ask("model-a")).toMatchObject({ ending: "whole" });
+  expect([a().pid, b().pid]).toEqual(pids);
+});
+
+const [empty, activeB] = [{ state: "empty" }, { state: "active", active: "model-b" }];
+
+/** Each begins with model-a awake; who waits for model-b is refused when maintenance begins. */
+test.each([
+  ["stopping, in maintenance", () => a().heading === "asleep", undefined, empty],
+  ["starting, in maintenance", () => b().heading === "awake", undefined, activeB],
+  ["active, in maintenance", () => b().heading === "awake", "active", activeB],
+  ["empty, in maintenance", () => a().heading === "asleep", "empty", empty],
+])("%s: maintenance goes on, and no engine is restarted", async (_, isThere, awaited, found) => {
+  await ask("model-a");
+  const pids = [a().pid, b().pid];
+  const waiting = ask("model-b");
+  await until("the moment", isThere);
+  await maintenance(true);
+  expect(await waiting).toMatchObject({ status: 503, code: "maintenance" });
+  if (awaited) await until(awaited, async () => (await slot()).state === awaited);
+  await restartAgent("maintenance");
+  expect(await slot()).toMatchObject(found);
+  expect(await ask("model-b")).toMatchObject({ status: 503, code: "maintenance" });
+  await maintenance(false);
+  await linked("live");
+  expect(await ask("model-b")).toMatchObject({ ending: "whole" });
+  expect(await ask("model-a")).toMatchObject({ ending: "whole" });
+  expect([a().pid, b().pid]).toEqual(pids);
+});
+
+test("empty: both sleepers are found again, and none is woken until it is asked for", async () => {
+  const pids = [a().pid, b().pid];
+  const waiting = ask("model-b");
+  await until("model-a to fall asleep", () => a().heading === "asleep");
+  await maintenance(true);
+  expect(await waiting).toMatchObject({ status: 503, code: "maintenance" });
+  await until("the slot to be empty", async () => (await slot()).state === "empty");
+  await maintenance(false);
+  await restartAgent();
+  expect(await slot()).toMatchObject({ ...empty, sleepers: ["model-b", "model-a"] });
+  expect(await awakeOf(a(), b())).toBe(0);
   expect(await ask("model-b")).toMatchObject({ ending: "whole" });
   expect(await ask("model-a")).toMatchObject({ ending: "whole" });
   expect([a().pid, b().pid]).toEqual(pids);
