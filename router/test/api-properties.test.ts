@@ -4,6 +4,9 @@
  */
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { chatSchema } from "../src/api/chat-completions.ts";
+import { completionSchema } from "../src/api/completions.ts";
+import { embeddingSchema } from "../src/api/embeddings.ts";
 import { startApi, type Answer, type Harness } from "./api-harness.ts";
 
 const cases = Number(process.env["WEICHE_CASES"] ?? 2_000);
@@ -16,30 +19,39 @@ afterAll(() => api[Symbol.asyncDispose]());
 const models = fc.constantFrom(...Array<string>(8).fill("general-4-31b"), "general-3.8-27b", "coder-next", "small-24b");
 const text = fc.string({ unit: "grapheme", minLength: 1, maxLength: 20 });
 const url = fc.constantFrom("data:image/png;base64,iVBORw0KGgoAAAANSUhEUg==", "data:image/gif;base64,R0lGODlh");
-const parts = fc.array(
-  fc.oneof(
-    fc.record({ type: fc.constant("text"), text }),
-    fc.record({ type: fc.constant("image_url"), image_url: fc.record({ url }) }),
-  ),
-  { maxLength: 3 },
-);
+const textPart = fc.record({ type: fc.constant("text"), text });
+const imagePart = fc.record({ type: fc.constant("image_url"), image_url: fc.record({ url }) });
+const [texts, parts] = [textPart, fc.oneof(textPart, imagePart)].map((part) => fc.array(part, { maxLength: 3 }));
+const content = fc.oneof({ arbitrary: text, weight: 3 }, texts!);
+const maybe = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { freq: 4 });
 const toolCall = fc.record({
   id: text,
-  type: fc.constant("function"),
+  type: maybe(fc.constant("function")),
   function: fc.record({ name: text, arguments: text }),
 });
 const message = fc.oneof(
-  fc.record({ role: fc.constantFrom("system", "user"), content: text }),
-  fc.record({ role: fc.constant("user"), content: parts }),
+  fc.record({ role: fc.constantFrom("system", "user"), content }),
+  fc.record({ role: fc.constant("user"), content: parts! }),
   fc.record({
     role: fc.constant("assistant"),
-    content: fc.option(text),
-    tool_calls: fc.array(toolCall, { maxLength: 2 }),
+    content: fc.option(content),
+    tool_calls: maybe(fc.array(toolCall, { maxLength: 2 })),
   }),
-  fc.record({ role: fc.constant("tool"), content: text, tool_call_id: text }),
+  fc.record({ role: fc.constant("tool"), content, tool_call_id: text }),
 );
-const tool = fc.record({ type: fc.constant("function"), function: fc.record({ name: text, parameters: fc.object() }) });
-const maybe = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { freq: 4 });
+const named = { type: fc.constant("function"), function: fc.record({ name: text }) };
+const tool = fc.record({
+  type: fc.constant("function"),
+  function: fc.record({ name: text, description: maybe(text), parameters: maybe(fc.object()) }),
+});
+const format = fc.oneof(
+  fc.record({ type: fc.constantFrom("text", "json_object"), json_schema: fc.constant(null) }),
+  fc.record({
+    type: fc.constant("json_schema"),
+    json_schema: fc.record({ name: text, schema: fc.object(), strict: maybe(fc.boolean()) }),
+  }),
+);
+const penalty = maybe(fc.double({ min: -2, max: 2, noNaN: true }));
 
 const generation = {
   model: models,
@@ -49,28 +61,37 @@ const generation = {
   stop: maybe(fc.oneof(text, fc.array(text, { maxLength: 5 }))),
   n: maybe(fc.integer({ min: 1, max: 128 })),
   seed: maybe(fc.integer()),
+  presence_penalty: penalty,
+  frequency_penalty: penalty,
   stream: maybe(fc.boolean()),
+  stream_options: maybe(fc.record({ include_usage: maybe(fc.boolean()) })),
 };
 const chat = fc.record(
   {
     ...generation,
     messages: fc.array(message, { minLength: 1, maxLength: 5 }),
     tools: maybe(fc.array(tool, { maxLength: 3 })),
-    tool_choice: maybe(fc.constantFrom("auto", "none")),
-    response_format: maybe(fc.record({ type: fc.constantFrom("text", "json_object") })),
+    tool_choice: maybe(fc.oneof(fc.constantFrom("auto", "none", "required"), fc.record(named))),
+    response_format: maybe(format),
     reasoning_effort: maybe(fc.constantFrom("none", "low")),
-    chat_template_kwargs: maybe(fc.record({ enable_thinking: fc.boolean() })),
+    chat_template_kwargs: maybe(fc.record({ enable_thinking: maybe(fc.boolean()) })),
+    max_completion_tokens: maybe(fc.integer({ min: 1, max: 32_768 })),
     logprobs: maybe(fc.boolean()),
+    top_logprobs: maybe(fc.integer({ min: 0, max: 20 })),
   },
   { requiredKeys: ["model", "messages"] },
 );
-const completion = fc.record({ ...generation, prompt: text }, { requiredKeys: ["model", "prompt"] });
+const completion = fc.record(
+  { ...generation, prompt: text, logprobs: maybe(fc.integer({ min: 0, max: 20 })) },
+  { requiredKeys: ["model", "prompt"] },
+);
 const embedding = fc.record(
   {
     model: fc.constant("vl-embedding-2b"),
     input: fc.oneof(text, fc.array(text, { minLength: 1, maxLength: 5 })),
     dimensions: maybe(fc.integer({ min: 64, max: 2_048 })),
     encoding_format: maybe(fc.constantFrom("float", "base64")),
+    instruction: maybe(text),
   },
   { requiredKeys: ["model", "input"] },
 );
@@ -117,6 +138,43 @@ function isProper({ status, headers, json }: Answer): boolean {
   const strings = [told, type, code].every((value) => typeof value === "string" && value !== "");
   return status >= 400 && status < 500 && strings && (param === null || typeof param === "string");
 }
+
+interface Schema {
+  readonly anyOf?: readonly Schema[];
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly items?: Schema;
+  readonly enum?: readonly unknown[];
+  readonly const?: unknown;
+  readonly type?: string;
+}
+
+/** What a body can have: each field by its path and type, each word that is fixed. */
+function possible({ anyOf, properties, items, enum: words, const: word, type }: Schema, at = ""): string[] {
+  if (anyOf) return anyOf.flatMap((one) => possible(one, at));
+  if (word !== undefined || words) return (words ?? [word]).map((each) => `${at} = ${String(each)}`);
+  const fields = Object.entries(properties ?? {}).flatMap(([name, field]) => possible(field, `${at}.${name}`));
+  return [`${at}: ${type === "integer" ? "number" : type}`, ...fields, ...(items ? possible(items, `${at}[]`) : [])];
+}
+
+function present(value: unknown = null, at = ""): string[] {
+  if (value === null) return [`${at}: null`];
+  if (Array.isArray(value)) return [`${at}: array`, ...value.flatMap((item) => present(item, `${at}[]`))];
+  if (typeof value === "string") return [`${at}: string`, `${at} = ${value}`];
+  if (typeof value !== "object") return [`${at}: ${typeof value}`];
+  return [`${at}: object`, ...Object.entries(value).flatMap(([name, member]) => present(member, `${at}.${name}`))];
+}
+
+test.each<[name: string, schema: Schema, bodies: fc.Arbitrary<unknown>]>([
+  ["chats", chatSchema, chat],
+  ["completions", completionSchema, completion],
+  ["embeddings", embeddingSchema, embedding],
+])(
+  "random %s have every field of the schema, with every type and every word that it may have",
+  (_name, schema, bodies) => {
+    const seen = new Set(fc.sample(bodies, { seed: 1, numRuns: 2_000 }).flatMap((body) => present(body)));
+    expect(possible(schema).filter((each) => !seen.has(each))).toEqual([]);
+  },
+);
 
 test(`${cases} bodies and their mutations are answered properly`, async () => {
   const seen = new Map<number, number>();
