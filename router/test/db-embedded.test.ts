@@ -124,6 +124,8 @@ test("a state folder with a long path makes it listen on loopback, with a passwo
 
 /** These use one folder in turn; each leaves it without a server. */
 describe("with a database that is there already", () => {
+  let pretended = 0;
+
   test("a server that a killed router left behind is adopted, not doubled", async () => {
     const { child } = await routerIn(used);
     const { pid } = readPostmaster(clusterOf(used))!;
@@ -167,6 +169,40 @@ describe("with a database that is there already", () => {
     await expect(opening).rejects.toThrow(StartError);
     await expect(opening).rejects.toThrow(/fsync off/);
     await expect(openIn(used)).rejects.toThrow(/fsync off/);
+  });
+
+  /** A real server whose answer is another one: a schema before the system's has functions of the same names. */
+  async function pretending(setting: string, value: string): Promise<string> {
+    const server = open.use(await startEmbeddedServer(used, systemClock, silent));
+    const name = `pretending_${++pretended}`;
+    const admin = new Client({ ...server.connection });
+    await admin.connect();
+    await admin.query(`create database ${name}`);
+    await admin.query(`alter database ${name} set search_path = pretended, pg_catalog, public`);
+    await admin.end();
+    const client = new Client({ connectionString: urlOf(server, name) });
+    await client.connect();
+    await client.query(`create schema pretended;
+      create function pretended.pg_is_in_recovery() returns boolean language sql as
+        $$ select '${setting}' = 'standby' $$;
+      create function pretended.current_setting(text) returns text language sql as
+        $$ select case $1 when '${setting}' then '${value}' else pg_catalog.current_setting($1) end $$`);
+    await client.end();
+    return urlOf(server, name);
+  }
+
+  test.each([
+    ["server_version_num", "90624", "the database is PostgreSQL 9: at least 15 is needed"],
+    ["server_version_num", "140019", "the database is PostgreSQL 14: at least 15 is needed"],
+    ["server_encoding", "SQL_ASCII", "the database has the encoding SQL_ASCII: UTF8 is needed"],
+    ["standby", "", "the database is a standby: name the primary"],
+    ["server_version_num", "150000", undefined],
+  ])("a server that says %s %s is refused or used: %s", async (setting, value, message) => {
+    const databaseUrl = await pretending(setting, value);
+    const opening = openDatabase({ stateDir: used, databaseUrl }, systemClock, silent);
+    if (message === undefined) return (await opening)[Symbol.asyncDispose]();
+    await expect(opening).rejects.toThrow(StartError);
+    await expect(opening).rejects.toThrow(message);
   });
 
   test("two routers may migrate at once", async () => {

@@ -313,6 +313,82 @@ test("a report's rows add up to its totals, for the period and for days, by ever
   }
 });
 
+test("every sum of a day and of a billing period is that of its records, cell by cell", async () => {
+  for (const account of [0, 1]) await subscribe(account, "2026-10-14T08:00:00Z");
+  await using ledger = await openLedger();
+  const random = createRandom(11);
+  const broken = { outcome: "broken", promptTokens: 0, completionTokens: 0 } as const;
+  const all = Array.from({ length: 1_500 }, (_, n) =>
+    makeRecord(random, nowMs - random.below(60 * dayMs), n % 10 === 0 ? broken : {}),
+  );
+  const batches = Array.from({ length: 30 }, () => Array.from({ length: 100 }, () => random.pick(all)));
+  await Promise.all([all, ...batches].map((batch) => ledger.record(node, batch)));
+  const counts = `count(*), sum(prompt_tokens), sum(completion_tokens), sum(credits)`;
+  const columns = "requests, prompt_tokens, completion_tokens, credits";
+  const scopes = "('account', ''), ('user', user_id::text), ('key', key_id::text), ('model', model)";
+  for (const [table, cell, subjects] of [
+    ["usage_days", "account_id, day, period_start, user_id, key_id, model", ""],
+    [
+      "usage_totals",
+      "account_id, period_start, scope, subject",
+      `cross join lateral (values ${scopes}) s (scope, subject)`,
+    ],
+  ] as const) {
+    const kept = `select ${cell}, ${columns} from ${table}`;
+    const counted = `select ${cell}, ${counts} from usage_records ${subjects} where outcome <> 'broken' group by ${cell}`;
+    const { rows } = await database.pool.query(
+      `((${kept}) except (${counted})) union all ((${counted}) except (${kept}))`,
+    );
+    expect(rows).toEqual([]);
+    const cells = await database.pool.query<{ count: bigint }>(`select count(*) from ${table}`);
+    expect(Number(cells.rows[0]!.count)).toBeGreaterThan(table === "usage_days" ? 500 : 20);
+  }
+});
+
+describe("the database itself", () => {
+  const counted = ["requests", "prompt_tokens", "completion_tokens", "credits"];
+  const below = (table: string) => counted.map((column) => [table, `${column} = -1`, `${table}_${column}_check`]);
+  const usage = "usage_records";
+  test.each([
+    ...below("usage_totals"),
+    ...below("usage_days"),
+    [usage, "prompt_tokens = -1, credits = (completion_tokens - 1) * factor", "usage_records_prompt_tokens_check"],
+    [usage, "completion_tokens = -1, credits = (prompt_tokens - 1) * factor", "usage_records_completion_tokens_check"],
+    [usage, "credits = credits + 1", "usage_records_check"],
+    [usage, "attempt = 0", "usage_records_attempt_check"],
+  ])("refuses in %s: %s", async (table, change, constraint) => {
+    await using ledger = await openLedger();
+    await ledger.record(node, records(1));
+    await expect(database.pool.query(`update ${table} set ${change}`)).rejects.toMatchObject({ constraint });
+  });
+
+  test("has each attempt of a request once, whoever it is billed to, and other attempts beside it", async () => {
+    await using ledger = await openLedger();
+    await ledger.record(node, records(1));
+    const again = (change: object) =>
+      database.pool.query("insert into usage_records select (jsonb_populate_record(r, $1)).* from usage_records r", [
+        change,
+      ]);
+    const constraint = expect.stringMatching(/^usage_records_\d{8}_pkey$/) as string;
+    await expect(again({ attempt: 1 })).rejects.toMatchObject({ constraint });
+    await expect(again({ account_id: idOf("a", 9) })).rejects.toMatchObject({ constraint });
+    await again({ attempt: 2 });
+    expect((await database.pool.query("select count(*) from usage_records")).rows).toEqual([{ count: 2n }]);
+  });
+
+  test("knows no accounts where it keeps usage, which may move to a server of its own", async () => {
+    const { rows } = await database.pool.query(
+      "select conrelid::regclass::text as usage from pg_constraint where contype = 'f' and conrelid::regclass::text ~ '^(usage|key_uses)'",
+    );
+    expect(rows).toEqual([]);
+    await using ledger = await openLedger();
+    const all = records(1);
+    await ledger.record(node, all);
+    expect((await database.pool.query("select id from accounts")).rows).toEqual([]);
+    expect(await sumsOf(database)).toEqual(everySum(all));
+  });
+});
+
 describe("the last use of a key", () => {
   const used = (seconds: number, key: number) => ({
     ...records(1)[0]!,
