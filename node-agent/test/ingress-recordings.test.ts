@@ -122,9 +122,9 @@ function expectWholeStream(answer: Answer): void {
 }
 
 test.each([
-  ["11-chat-stream-usage", "usage"],
-  ["12-chat-stream-nousage", "timings"],
-])("%s without usage asked for is still counted by the engine's %s", async (name) => {
+  ["usage", "11-chat-stream-usage"],
+  ["timings", "12-chat-stream-nousage"],
+])("a stream without usage asked for is still counted by the engine's %s", async (_, name) => {
   const { text: got, record } = await replay(name, { stream_options: null });
   expect(got).not.toContain("usage");
   expect(record).toMatchObject({ promptTokens: 22, completionTokens: 10, cachedTokens: 21, source: "engine" });
