@@ -81,6 +81,23 @@ export function describeAiSdk(service: () => Service, subjects: readonly Subject
       expect(one.embedding.length).toBe(64);
       expect(many.usage.tokens).toBeGreaterThan(one.usage.tokens);
     });
+
+    test.each<
+      [name: string, key: Key, model: string, prompt: string, statusCode: number, isRetryable: boolean, message: RegExp]
+    >([
+      ["a wrong model", "all", "nope", "Hello", 400, false, /does not exist/],
+      ["a wrong key", "wrong", model, "Hello", 401, false, /^A valid API key is needed/],
+      ["a conversation that is too long", "all", model, "word ".repeat(30_000), 400, false, /context window/],
+      ["no package", "noPackage", model, "Hello", 403, false, /no active package/],
+      ["a model that the key may not use", "restricted", model, "Hello", 403, false, /may use: small-24b/],
+    ])("throws an APICallError for %s", async (_name, key, named, prompt, statusCode, isRetryable, message) => {
+      const error: unknown = await generateText({
+        ...{ model: providerOf(service(), key)(named), prompt, maxRetries: 0 },
+      }).catch((reason: unknown) => reason);
+      expect(APICallError.isInstance(error)).toBe(true);
+      const facts = { statusCode, isRetryable, message: expect.stringMatching(message) };
+      expect(error).toMatchObject({ ...facts, data: { error: { code: expect.any(String) } } });
+    });
   });
 
   describe("the AI SDK", () => {
@@ -113,11 +130,6 @@ export function describeAiSdk(service: () => Service, subjects: readonly Subject
     test.each<
       [name: string, key: Key, model: string, prompt: string, statusCode: number, isRetryable: boolean, message: RegExp]
     >([
-      ["a wrong model", "all", "nope", "Hello", 400, false, /does not exist/],
-      ["a wrong key", "wrong", model, "Hello", 401, false, /^A valid API key is needed/],
-      ["a conversation that is too long", "all", model, "word ".repeat(30_000), 400, false, /context window/],
-      ["no package", "noPackage", model, "Hello", 403, false, /no active package/],
-      ["a model that the key may not use", "restricted", model, "Hello", 403, false, /may use: small-24b/],
       ["a failing engine", "all", model, "sim:fault=500", 500, true, /engine/],
       ["an engine without room", "all", model, "sim:fault=503", 503, true, /no room/],
     ])("throws an APICallError for %s", async (_name, key, named, prompt, statusCode, isRetryable, message) => {

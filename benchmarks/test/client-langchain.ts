@@ -82,6 +82,25 @@ export function describeLangChain(service: () => Service, subjects: readonly Sub
       const short = new OpenAIEmbeddings({ ...settings, configuration, dimensions: 64, encodingFormat: "float" });
       expect((await short.embedQuery("The dog")).length).toBe(64);
     });
+
+    test.each<[name: string, key: Key, model: string, prompt: string, facts: object]>([
+      ["a wrong model", "all", "nope", "Hello", { status: 400, param: "model" }],
+      [
+        "a wrong key",
+        "wrong",
+        model,
+        "Hello",
+        { status: 401, code: "401", message: expect.stringContaining("A valid API key is needed") },
+      ],
+      ["a conversation that is too long", "all", model, "word ".repeat(30_000), { name: "ContextOverflowError" }],
+      ["no package", "noPackage", model, "Hello", { status: 403, code: "no_package" }],
+      ["a used-up quota", "noQuota", model, "Hello", { name: "InsufficientQuotaError", code: "insufficient_quota" }],
+    ])("throws its own error for %s", async (_name, key, named, prompt, facts) => {
+      const error: unknown = await chatOf(service(), named, key)
+        .invoke(prompt)
+        .catch((reason: unknown) => reason);
+      expect(error).toMatchObject(facts);
+    });
   });
 
   describe("LangChain", () => {
@@ -116,17 +135,6 @@ export function describeLangChain(service: () => Service, subjects: readonly Sub
     });
 
     test.each<[name: string, key: Key, model: string, prompt: string, facts: object]>([
-      ["a wrong model", "all", "nope", "Hello", { status: 400, param: "model" }],
-      [
-        "a wrong key",
-        "wrong",
-        model,
-        "Hello",
-        { status: 401, code: "401", message: expect.stringContaining("A valid API key is needed") },
-      ],
-      ["a conversation that is too long", "all", model, "word ".repeat(30_000), { name: "ContextOverflowError" }],
-      ["no package", "noPackage", model, "Hello", { status: 403, code: "no_package" }],
-      ["a used-up quota", "noQuota", model, "Hello", { name: "InsufficientQuotaError", code: "insufficient_quota" }],
       ["a failing engine", "all", model, "sim:fault=500", { status: 500 }],
       ["an engine without room", "all", model, "sim:fault=503", { status: 503, code: "overloaded" }],
     ])("throws its own error for %s", async (_name, key, named, prompt, facts) => {

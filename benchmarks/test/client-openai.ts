@@ -29,9 +29,18 @@ const unvalidated = {
 
 const user = (content: string) => [{ role: "user" as const, content }];
 
+/** `more`: what the request says besides. */
+type Refusal = [name: string, kind: abstract new (...all: never[]) => Error, key: Key, more: object, facts: object];
+
 export function describeOpenAi(service: () => Service, subjects: readonly Subject[]): void {
+  const errorOf = (key: Key, model: string, more: object): Promise<unknown> =>
+    clientOf(service(), key)
+      .chat.completions.create({ model, messages: user("Hello"), ...more })
+      .catch((reason: unknown) => reason);
+
   describe.each(subjects)("the openai package with $name", (subject) => {
-    const { model, embeddingModel, dimensions, smallTalk, weather, person } = subject;
+    const { model, embeddingModel, dimensions, contextTokens, smallTalk, weather, person } = subject;
+    const image = { type: "image_url", image_url: { url: `data:image/png;base64,${png}` } };
     const openai = () => clientOf(service());
     const silent = { model, reasoning_effort: "none", temperature: 0 } as const;
 
@@ -118,6 +127,41 @@ export function describeOpenAi(service: () => Service, subjects: readonly Subjec
         text += part.choices[0]?.text ?? "";
       expect([text, choices[0]!.text.length > 0]).toEqual([choices[0]!.text, true]);
     });
+
+    test.each<Refusal>([
+      ["a wrong model", OpenAI.BadRequestError, "all", { model: "nope" }, { status: 400, param: "model" }],
+      [
+        "a conversation that is too long",
+        OpenAI.BadRequestError,
+        "all",
+        { messages: user("word ".repeat(30_000)) },
+        {
+          status: 400,
+          type: "ContextWindowExceededError",
+          message: expect.stringMatching(new RegExp(`${contextTokens}.*\\d{5}`)),
+        },
+      ],
+      ["no package", OpenAI.PermissionDeniedError, "noPackage", {}, { status: 403, code: "no_package" }],
+      [
+        "a model that the key may not use",
+        OpenAI.PermissionDeniedError,
+        "restricted",
+        {},
+        { status: 403, type: "key_model_access_denied", code: "403", param: "model" },
+      ],
+      [
+        "an image that the model does not see",
+        OpenAI.BadRequestError,
+        "all",
+        { messages: [{ role: "user", content: [image] }] },
+        { status: 400, param: "messages[0].content[0].image_url.url" },
+      ],
+      ["a used-up quota", OpenAI.RateLimitError, "noQuota", {}, { status: 429, code: "insufficient_quota" }],
+    ])("throws its own error for %s", async (_name, kind, key, more, facts) => {
+      const error = await errorOf(key, model, more);
+      expect(error).toBeInstanceOf(kind);
+      expect(error).toMatchObject(facts);
+    });
   });
 
   describe("the openai package", () => {
@@ -203,24 +247,7 @@ export function describeOpenAi(service: () => Service, subjects: readonly Subjec
       expect((await list("all")).slice(0, 2)).toEqual(["small-24b", "general-3.8-27b"]);
     });
 
-    test.each<[name: string, kind: abstract new (...all: never[]) => Error, key: Key, more: object, facts: object]>([
-      ["a wrong model", OpenAI.BadRequestError, "all", { model: "nope" }, { status: 400, param: "model" }],
-      [
-        "a conversation that is too long",
-        OpenAI.BadRequestError,
-        "all",
-        { messages: user("word ".repeat(30_000)) },
-        { status: 400, type: "ContextWindowExceededError", message: expect.stringMatching(/32768.*\d{5}/) },
-      ],
-      ["no package", OpenAI.PermissionDeniedError, "noPackage", {}, { status: 403, code: "no_package" }],
-      [
-        "a model that the key may not use",
-        OpenAI.PermissionDeniedError,
-        "restricted",
-        {},
-        { status: 403, type: "key_model_access_denied", code: "403", param: "model" },
-      ],
-      ["a used-up quota", OpenAI.RateLimitError, "noQuota", {}, { status: 429, code: "insufficient_quota" }],
+    test.each<Refusal>([
       [
         "a failing engine",
         OpenAI.InternalServerError,
@@ -236,10 +263,7 @@ export function describeOpenAi(service: () => Service, subjects: readonly Subjec
         { status: 503, code: "overloaded" },
       ],
     ])("throws its own error for %s", async (_name, kind, key, more, facts) => {
-      const request = { model, messages: user("Hello"), ...more };
-      const error: unknown = await clientOf(service(), key)
-        .chat.completions.create(request)
-        .catch((reason: unknown) => reason);
+      const error = await errorOf(key, model, more);
       expect(error).toBeInstanceOf(kind);
       expect(error).toMatchObject(facts);
     });

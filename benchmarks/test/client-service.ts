@@ -14,6 +14,7 @@ export interface Subject {
   readonly model: string;
   readonly embeddingModel: string;
   readonly dimensions: number;
+  readonly contextTokens: number;
   /** Answered with a few words. */
   readonly smallTalk: string;
   /** Answered with a call of `get_weather`. */
@@ -27,6 +28,7 @@ export const simulated: Subject = {
   model: "general-3.8-27b",
   embeddingModel: "vl-embedding-2b",
   dimensions: 2_048,
+  contextTokens: 32_768,
   smallTalk: "sim:tokens=12,reasoning=3 Who are you?",
   weather: "sim:tokens=4 What is the weather in Hamburg?",
   person: "sim:reasoning=2 Extract name, age and city as JSON: Marlene, aged 47, lives in Kassel.",
@@ -37,6 +39,7 @@ export const embedded: Subject = {
   model: "tiny-thinker",
   embeddingModel: "tiny-embed",
   dimensions: 192,
+  contextTokens: 4_096,
   smallTalk: "Who are you?",
   weather: "What is the weather in Hamburg?",
   person: "Extract name, age and city as JSON: Marlene, aged 47, lives in Kassel.",
