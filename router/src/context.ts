@@ -1,6 +1,6 @@
 /** Everything a router is made of, in the order it is made; it is closed in reverse. */
 import { join } from "node:path";
-import { systemClock } from "@weiche/shared/clock.ts";
+import { systemClock, type Clock } from "@weiche/shared/clock.ts";
 import { rulesOf, type Catalogue } from "@weiche/shared/catalogue.ts";
 import { lockDirectory, StartError } from "@weiche/shared/directory-lock.ts";
 import { uuidv7, type ModelId } from "@weiche/shared/ids.ts";
@@ -63,9 +63,8 @@ export interface Router {
 /** For links and sessions, once no answer runs any more. */
 const linkCloseMs = 2_000;
 
-export async function createRouter(config: RouterConfig): Promise<Router> {
+export async function createRouter(config: RouterConfig, clock: Clock = systemClock): Promise<Router> {
   await using opened = new AsyncDisposableStack();
-  const clock = systemClock;
   const log = createLog("router", config.logLevel);
   const metrics = createMetrics();
   const nodeEvents = createNodeEvents(log, metrics);
