@@ -66,21 +66,34 @@ const generation = {
   stream: maybe(fc.boolean()),
   stream_options: maybe(fc.record({ include_usage: maybe(fc.boolean()) })),
 };
-const chat = fc.record(
-  {
-    ...generation,
-    messages: fc.array(message, { minLength: 1, maxLength: 5 }),
-    tools: maybe(fc.array(tool, { maxLength: 3 })),
-    tool_choice: maybe(fc.oneof(fc.constantFrom("auto", "none", "required"), fc.record(named))),
-    response_format: maybe(format),
-    reasoning_effort: maybe(fc.constantFrom("none", "low")),
-    chat_template_kwargs: maybe(fc.record({ enable_thinking: maybe(fc.boolean()) })),
-    max_completion_tokens: maybe(fc.integer({ min: 1, max: 32_768 })),
-    logprobs: maybe(fc.boolean()),
-    top_logprobs: maybe(fc.integer({ min: 0, max: 20 })),
-  },
-  { requiredKeys: ["model", "messages"] },
-);
+const chat = fc
+  .record(
+    {
+      ...generation,
+      messages: fc.array(message, { minLength: 1, maxLength: 5 }),
+      tools: maybe(fc.array(tool, { maxLength: 3 })),
+      tool_choice: maybe(fc.oneof(fc.constantFrom("auto", "none", "required"), fc.record(named))),
+      response_format: maybe(format),
+      reasoning_effort: maybe(fc.constantFrom("none", "low")),
+      chat_template_kwargs: maybe(fc.record({ enable_thinking: maybe(fc.boolean()) })),
+      max_completion_tokens: maybe(fc.integer({ min: 1, max: 32_768 })),
+      logprobs: maybe(fc.boolean()),
+      top_logprobs: maybe(fc.integer({ min: 0, max: 20 })),
+    },
+    { requiredKeys: ["model", "messages"] },
+  )
+  .map(coherent);
+
+/** Gives a field what it needs of another, where that can be: else few chats would be sound. */
+function coherent(body: object): object {
+  const { tools, tool_choice: choice, top_logprobs: most } = body as Record<string, any>;
+  const name = tools?.[0]?.function.name ?? choice?.function?.name;
+  return {
+    ...body,
+    ...(most ? { logprobs: true } : {}),
+    ...(choice?.function ? { tool_choice: { ...choice, function: { name } } } : {}),
+  };
+}
 const completion = fc.record(
   { ...generation, prompt: text, logprobs: maybe(fc.integer({ min: 0, max: 20 })) },
   { requiredKeys: ["model", "prompt"] },
