@@ -4,6 +4,12 @@ import { timeZone } from "../src/accounts/billing-period.ts";
 import { packages, type PackageName } from "../src/accounts/packages.ts";
 import type { SubscriptionAction } from "../src/accounts/subscription-rules.ts";
 
+/** How many histories are lived through: few in a check, many by night, or as many as `WEICHE_HISTORIES` says. */
+export const histories = Number(process.env["WEICHE_HISTORIES"] ?? (process.env["WEICHE_NIGHTLY"] ? 3_000 : 300));
+/** Steps of a history, of six days on average: up to two years of them, or six where there are many histories. */
+export const stepsMax = histories > 300 ? 360 : 120;
+export const historiesMsMax = histories > 300 ? 3_600_000 : 180_000;
+
 export class Model {
   name: PackageName | undefined;
   trial = false;
@@ -53,6 +59,9 @@ export class Model {
 }
 
 const price = (name: PackageName) => packages[name].priceCents;
+
+/** Of every length up to `stepsMax`: left to itself, fast-check makes short ones only. */
+export const lengths = (minLength: number, maxLength: number) => ({ minLength, maxLength, size: "max" }) as const;
 
 export const step = fc.record({
   // Days often enough that periods end between, and now and then to the very instant of a midnight.
