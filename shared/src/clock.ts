@@ -16,12 +16,21 @@ export interface Timer {
   cancel(): void;
 }
 
+/** Node takes any longer delay, 25 days and more, for 1 ms. */
+const timeoutMsMax = 2 ** 31 - 1;
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonicMs: () => performance.now(),
   after(delayMs, callback) {
-    const timeout = setTimeout(callback, delayMs);
-    return { cancel: () => clearTimeout(timeout) };
+    if (delayMs <= timeoutMsMax) {
+      const timeout = setTimeout(callback, delayMs);
+      return { cancel: () => clearTimeout(timeout) };
+    }
+    let timer = systemClock.after(timeoutMsMax, () => {
+      timer = systemClock.after(delayMs - timeoutMsMax, callback);
+    });
+    return { cancel: () => timer.cancel() };
   },
 };
 
