@@ -110,6 +110,8 @@ export interface RigOptions {
   readonly rules?: ModelRules;
   readonly clock?: Clock;
   readonly socketPath?: string;
+  /** Of an engine that is not the rig's own. */
+  readonly endpoint?: EngineEndpoint;
   /** What the engine has said that it takes. */
   readonly windowTokens?: number;
 }
@@ -183,12 +185,12 @@ export class Rig implements AsyncDisposable {
     this.engine = engine;
     this.#sockets = [agentSocket, routerSocket];
     const { socketPath } = options;
-    const endpoint =
+    const own =
       socketPath === undefined
         ? { origin: `http://127.0.0.1:${(engine.server.address() as AddressInfo).port}` }
         : { origin: "http://engine", socketPath };
     const facts = options.windowTokens === undefined ? {} : { windowTokens: options.windowTokens };
-    this.slot = new SimulatedSlot({ ...endpoint, ...facts }, options.dialect ?? "openai");
+    this.slot = new SimulatedSlot({ ...(options.endpoint ?? own), ...facts }, options.dialect ?? "openai");
     this.life = new EngineLife(options.clock ?? systemClock);
     this.ingress = new Ingress({
       life: this.life,

@@ -1,10 +1,14 @@
 /** When an engine that owes an answer is held to hang: not while it shows, anywhere, that it works. */
 import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
 import type { Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { expect, test } from "vitest";
-import { beginEvents, endEvents, event, respond, Rig, writeChunk } from "./ingress-rig.ts";
+import { BusyEngine } from "./busy-engine.ts";
+import { beginEvents, endEvents, event, respond, Rig, until, writeChunk } from "./ingress-rig.ts";
 
 const word = event({ choices: [{ index: 0, delta: { content: "x" }, finish_reason: null }] });
 
@@ -107,3 +111,50 @@ test("the HTTP client has no timeouts: an hour before the head of an answer and 
   expect([text.match(/"content":"x"/g)?.length, trailer]).toEqual([2, "complete"]);
   expect(rig.engine.connections).toBe(1);
 });
+
+/** A request to an engine that accepts no connection. */
+async function openBusy(opened: AsyncDisposableStack, listens: string) {
+  const directory = await mkdtemp(join(tmpdir(), "weiche-busy-"));
+  opened.defer(() => rm(directory, { recursive: true }));
+  const socketPath = listens === "a port" ? undefined : join(directory, "engine.sock");
+  const last = word.replace("null", '"stop"') + event("[DONE]");
+  const engine = opened.use(await BusyEngine.open(last, socketPath));
+  const clock = new VirtualClock();
+  const rig = opened.use(await Rig.open(() => {}, { clock, endpoint: engine.endpoint }));
+  const { answer } = rig.chat();
+  await until(() => rig.slot.requests.length === 1, "the request to be admitted");
+  const pass = async (ms: number) => {
+    await settled();
+    clock.advance(ms);
+    advanceHttpClient(ms);
+    await settled();
+  };
+  return { engine, rig, clock, answer, pass };
+}
+
+test.each(["a port", "a Unix socket"])(
+  "an engine too busy to accept a connection on %s is waited for like one that owes a byte",
+  async (listens) => {
+    await using opened = new AsyncDisposableStack();
+    const { engine, rig, answer, pass } = await openBusy(opened, listens);
+    for (let second = 0; second < 59; second++) await pass(1_000);
+    expect([rig.slot.running, rig.slot.suspected]).toEqual([1, []]);
+    await engine.letGo();
+    await pass(20);
+    expect(await answer).toMatchObject({ status: 200, trailer: "complete" });
+    expect(rig.faults).toEqual([]);
+  },
+);
+
+test.each(["a port", "a Unix socket"])(
+  "an engine that has accepted no connection on %s for a minute is silent, and is asked no more",
+  async (listens) => {
+    await using opened = new AsyncDisposableStack();
+    const { rig, clock, answer, pass } = await openBusy(opened, listens);
+    for (let second = 0; second < 60; second++) await pass(1_000);
+    expect(await answer).toMatchObject({ status: 500 });
+    expect(rig.slot.suspected).toEqual(["silent"]);
+    await pass(20);
+    expect(clock.pending).toBe(0);
+  },
+);

@@ -176,7 +176,7 @@ export class EngineCall implements Dispatcher.DispatchHandler {
   }
 }
 
-const refusedCodes: ReadonlySet<unknown> = new Set(["ECONNREFUSED", "ENOENT", "UND_ERR_CONNECT_TIMEOUT"]);
+const refusedCodes: ReadonlySet<unknown> = new Set(["ECONNREFUSED", "ENOENT"]);
 
 /** The text of an error of ours or of the system: an address and a code, nothing of the answer. */
 function toFault(error: Error): EngineFault {

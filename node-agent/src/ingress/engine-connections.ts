@@ -2,7 +2,7 @@
  * HTTP/1.1 to the engines, one connection for each running request. Those that idle are kept apart from those that run, so
  * that finding one costs the same however many run.
  */
-import { Client } from "undici";
+import { buildConnector, Client } from "undici";
 import type { Clock } from "@weiche/shared/clock.ts";
 import { EngineFault } from "../engines/dialects/engine-fault.ts";
 import type { EngineEndpoint } from "../engines/engine.ts";
@@ -22,6 +22,8 @@ export interface EngineRequest {
 
 /** Below the five seconds after which vLLM and others close an idle connection. */
 const idleMsMax = 4_000;
+/** Between two attempts to connect to a Unix socket that takes no connection at the moment. */
+const connectAgainMs = 20;
 
 export class EngineConnections implements AsyncDisposable {
   readonly #clock: Clock;
@@ -74,8 +76,8 @@ export class EngineConnections implements AsyncDisposable {
   }
 
   #connect(endpoint: EngineEndpoint): Client {
-    const client = new Client(endpoint.origin, {
-      ...(endpoint.socketPath === undefined ? {} : { socketPath: endpoint.socketPath }),
+    const client: Client = new Client(endpoint.origin, {
+      connect: patientConnector(endpoint, this.#clock, () => client.destroyed),
       headersTimeout: 0,
       bodyTimeout: 0,
       keepAliveTimeout: idleMsMax,
@@ -110,4 +112,23 @@ export class EngineConnections implements AsyncDisposable {
 
 function keyOf({ origin, socketPath }: EngineEndpoint): string {
   return socketPath ?? origin;
+}
+
+/**
+ * An engine too busy to accept owes an answer like any other: connecting has no deadline of its own. Where a port lets one
+ * wait, a Unix socket whose queue is full says EAGAIN, so that it is asked again until `isOver`.
+ */
+function patientConnector(
+  { socketPath }: EngineEndpoint,
+  clock: Clock,
+  isOver: () => boolean,
+): buildConnector.connector {
+  const dial = buildConnector({ ...(socketPath === undefined ? {} : { socketPath }), timeout: 0 });
+  return function connect(options, callback) {
+    dial(options, (...result) => {
+      const [error] = result as [NodeJS.ErrnoException | null, unknown];
+      if (error?.code !== "EAGAIN") return callback(...result);
+      clock.after(connectAgainMs, () => (isOver() ? callback(...result) : connect(options, callback)));
+    });
+  };
 }
