@@ -201,3 +201,33 @@ const others: [name: string, status: number, body: unknown, refusal: EngineRefus
 test.each(others)("%s is understood", (_name, status, body, refusal) => {
   expect(readConventionRefusal(status, body)).toEqual(refusal);
 });
+
+const overflow = "maximum context length is 4096 tokens";
+const long: [name: string, message: string, refusal: EngineRefusal][] = [
+  ["an overflow at its beginning", overflow.padEnd(256 << 10, "x"), { kind: "context", contextTokens: 4096 }],
+  ["an overflow that is told late", overflow.padStart(256 << 10, "x"), { kind: "invalid" }],
+];
+test.each(long)(
+  "of a message of 256 KB the first 2 KB are read: %s",
+  { timeout: 10_000 },
+  (_name, message, refusal) => {
+    expect(readConventionRefusal(400, vllm(message))).toEqual(refusal);
+  },
+);
+
+const digits = "1".repeat(256 << 10);
+test.each(["", " tokens in the messages", " tokens. Given: 5"])(
+  "256 KB of digits, then '%s', say that a prompt is too long, and no numbers",
+  { timeout: 10_000 },
+  (end) => {
+    const error = { type: "exceed_context_size_error", message: digits + end };
+    expect(readConventionRefusal(400, { error })).toEqual({ kind: "context" });
+  },
+);
+
+test("a number that no window has is not told", () => {
+  const message = `maximum context length is ${2 ** 31} tokens: ${"8".repeat(11)} tokens in the messages`;
+  expect(readConventionRefusal(400, vllm(message))).toEqual({ kind: "context" });
+  const error = { type: "exceed_context_size_error", n_prompt_tokens: 2 ** 31, n_ctx: 2 ** 31 - 1 };
+  expect(readConventionRefusal(400, { error })).toEqual({ kind: "context", contextTokens: 2 ** 31 - 1 });
+});

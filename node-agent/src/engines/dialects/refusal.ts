@@ -16,6 +16,10 @@ const contextTypes: ReadonlySet<unknown> = new Set([
   "ContextWindowExceededError",
 ]);
 
+/** What engines mean by a text they say at its beginning; after it, some quote the client. */
+const messageCharactersMax = 2 << 10;
+const tokensMax = 2 ** 31 - 1;
+
 /** The first number is the engine's window. */
 const windowPatterns: readonly RegExp[] = [
   /maximum context length (?:is|of) (\d+)/,
@@ -29,7 +33,7 @@ const windowPatterns: readonly RegExp[] = [
 /** The first number is the length of the prompt; with a limit that does not fit, the prompt alone. */
 const promptPatterns: readonly RegExp[] = [
   /prompt contains (\d+) input tokens/,
-  /(\d+) tokens (?:from|in) the (?:input )?messages/,
+  /(?<!\d)(\d+) tokens (?:from|in) the (?:input )?messages/,
   /(?:request|input) \((\d+) tokens\)/,
   /resulted in (\d+) tokens/,
   /tokens\. Given: (\d+)/,
@@ -45,7 +49,7 @@ const requestFaultPattern = /json\.exception|image input is not supported|does n
 
 export function readConventionRefusal(status: number, body: unknown): EngineRefusal {
   const error = errorOf(body);
-  const message = typeof error["message"] === "string" ? error["message"] : "";
+  const message = typeof error["message"] === "string" ? error["message"].slice(0, messageCharactersMax) : "";
   const context = readContext(status, error, message);
   if (context) return context;
   if (status === 404) return { kind: "failed", reason: "unknown model" };
@@ -88,5 +92,7 @@ function firstNumber(patterns: readonly RegExp[], message: string): number | und
 }
 
 function count(value: unknown): number | undefined {
-  return Number.isSafeInteger(value) && (value as number) > 0 ? (value as number) : undefined;
+  return Number.isInteger(value) && (value as number) > 0 && (value as number) <= tokensMax
+    ? (value as number)
+    : undefined;
 }
