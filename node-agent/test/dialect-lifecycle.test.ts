@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { Readable } from "node:stream";
 import { asId, type ModelId } from "@weiche/shared/ids.ts";
 import { afterEach, expect, test } from "vitest";
 import { dialects } from "../src/engines/dialects/all.ts";
@@ -20,7 +21,7 @@ afterEach(async () => {
   }
 });
 
-type Pages = Record<string, [status: number, body?: unknown] | "hangs">;
+type Pages = Record<string, [status: number, body?: unknown] | "hangs" | "floods">;
 
 /** Serves these pages, and 404 elsewhere. Returns what was asked for. */
 async function engine(pages: Pages): Promise<{ endpoint: EngineEndpoint; asked: string[] }> {
@@ -31,6 +32,7 @@ async function engine(pages: Pages): Promise<{ endpoint: EngineEndpoint; asked: 
       asked.push(`${request.method} ${request.url}`);
       const page = pages[request.url!] ?? [404];
       if (page === "hangs") return;
+      if (page === "floods") return flood(response, asked);
       response.writeHead(page[0]).end(page[1] === undefined ? "" : JSON.stringify(page[1]));
     });
   });
@@ -38,6 +40,14 @@ async function engine(pages: Pages): Promise<{ endpoint: EngineEndpoint; asked: 
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   return { endpoint: { origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }, asked };
+}
+
+/** A good answer after 8 MiB of white space. */
+function flood(response: ServerResponse, asked: string[]): void {
+  response.on("close", () => asked.push(response.writableFinished ? "read to its end" : "given up"));
+  Readable.from([...Array<string>(128).fill(" ".repeat(64 << 10)), JSON.stringify({ ...models, ...token })]).pipe(
+    response.writeHead(200),
+  );
 }
 
 const models = {
@@ -203,4 +213,16 @@ test("vLLM wakes from either level, and says so", async () => {
 test("an engine without metrics says nothing of itself", async () => {
   const { endpoint } = await engine({ "/metrics": recorded("134-metrics-disabled") });
   await expect(dialects["llama-server"].metrics!(endpoint, never)).rejects.toThrow("/metrics answers 501");
+});
+
+test.each(["/health", "/v1/models", "/v1/completions"])("of an answer of %s a megabyte is read", async (path) => {
+  const { endpoint, asked } = await engine({ ...ready, [path]: "floods" });
+  await expect(dialects.vllm.readiness(endpoint, model, never)).rejects.toThrow(`${path} answers more than 1048576`);
+  await expect.poll(() => asked.at(-1)).toBe("given up");
+});
+
+test("of metrics four megabytes are read", async () => {
+  const { endpoint, asked } = await engine({ "/metrics": "floods" });
+  await expect(dialects.vllm.metrics!(endpoint, never)).rejects.toThrow("/metrics answers more than 4194304 bytes");
+  await expect.poll(() => asked.at(-1)).toBe("given up");
 });

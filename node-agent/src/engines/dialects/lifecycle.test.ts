@@ -54,3 +54,12 @@ test("work is what only an engine moves: neither its memory, nor its queue, nor 
   expect(parseMetrics("sglang:generation_tokens_total 3\n").work).toBe(3);
   expect(parseMetrics("llamacpp:n_decode_total 4\n").work).toBe(4);
 });
+
+const large: [name: string, text: string, running: number | undefined][] = [
+  ["a name without end", "a".repeat(200_000), undefined],
+  ["labels without end", `vllm:num_requests_running${"{".repeat(200_000)}`, undefined],
+  ["a series of each of very many processes", "vllm:num_requests_running 1\n".repeat(80_000), 80_000],
+];
+test.each(large)("%s is read in one go", { timeout: 10_000 }, (_name, text, running) => {
+  expect(parseMetrics(text)).toMatchObject({ running });
+});

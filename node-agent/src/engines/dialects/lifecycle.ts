@@ -43,12 +43,30 @@ function poolOf({ origin, socketPath }: EngineEndpoint): Pool {
   return pool;
 }
 
-async function ask(endpoint: EngineEndpoint, { method, path, body }: Ask, signal: AbortSignal): Promise<Answer> {
+/** Room for any page about an engine, and for a probe's answer. */
+const answerBytesMax = 1 << 20;
+/** An engine of many processes has all series of each. */
+const metricsBytesMax = 4 << 20;
+
+/** Rejects an answer of more bytes, and ends its connection. */
+async function ask(
+  endpoint: EngineEndpoint,
+  { method, path, body }: Ask,
+  signal: AbortSignal,
+  bytesMax = answerBytesMax,
+): Promise<Answer> {
   try {
     const headers = body === undefined ? {} : { "content-type": "application/json" };
     const json = body === undefined ? null : JSON.stringify(body);
     const response = await poolOf(endpoint).request({ method, path, headers, body: json, signal });
-    return { status: response.statusCode, text: await response.body.text() };
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    for await (const chunk of response.body as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      if (bytes > bytesMax) throw new Error(`${path} answers more than ${bytesMax} bytes`);
+      chunks.push(chunk);
+    }
+    return { status: response.statusCode, text: new TextDecoder().decode(Buffer.concat(chunks)) };
   } catch (error) {
     signal.throwIfAborted();
     throw error;
@@ -179,7 +197,7 @@ const prefixCounters = [
 ] as const;
 
 export async function readMetrics(endpoint: EngineEndpoint, signal: AbortSignal): Promise<EngineMetrics> {
-  const { status, text } = await ask(endpoint, { method: "GET", path: "/metrics" }, signal);
+  const { status, text } = await ask(endpoint, { method: "GET", path: "/metrics" }, signal, metricsBytesMax);
   if (status !== 200) throw new Error(`/metrics answers ${status}`);
   return parseMetrics(text);
 }
@@ -187,8 +205,11 @@ export async function readMetrics(endpoint: EngineEndpoint, signal: AbortSignal)
 /** Reads Prometheus text. */
 export function parseMetrics(text: string): EngineMetrics {
   const series = new Map<string, number[]>();
-  for (const [, name, value] of text.matchAll(/^([a-z_]+:?[a-z_]+)(?:\{[^\n]*\})? (\S+)/gm)) {
-    if (Number.isFinite(Number(value))) series.set(name!, [...(series.get(name!) ?? []), Number(value)]);
+  for (const [, name, value] of text.matchAll(/^([a-z_]+(?::[a-z_]+)?)(?:\{[^\n]*\})? (\S+)/gm)) {
+    if (!Number.isFinite(Number(value))) continue;
+    const known = series.get(name!);
+    if (known) known.push(Number(value));
+    else series.set(name!, [Number(value)]);
   }
   const work = workCounters.flatMap((name) => series.get(name) ?? []);
   const first = (of: readonly string[]) => of.map((name) => series.get(name)).find((values) => values !== undefined);
