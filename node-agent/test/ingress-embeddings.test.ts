@@ -154,6 +154,7 @@ test.each([
   ["too few vectors", { data: [] }],
   ["a vector twice", { data: [item, item] }],
   ["a number that is none", { data: [{ index: 0, embedding: [...vectors[0]!.slice(1), null] }] }],
+  ["a number beyond 32 bits", { data: [{ index: 0, embedding: [...vectors[0]!.slice(1), 1e39] }] }],
   ["a vector that is shorter than promised", { data: [{ index: 0, embedding: [1, 0] }] }],
   ["text", { data: [{ index: 0, embedding: "AAAA" }] }],
   ["no object", []],

@@ -112,13 +112,18 @@ function vectorsOf(data: unknown, texts: number): readonly Float32Array[] {
   const vectors = new Array<Float32Array | undefined>(texts).fill(undefined);
   for (const item of Array.isArray(data) ? data : []) {
     const { index, embedding } = isObject(item) ? item : {};
-    const isVector = Array.isArray(embedding) && embedding.length > 0 && embedding.every(Number.isFinite);
+    const isVector = Array.isArray(embedding) && embedding.length > 0 && embedding.every(isFloat);
     if (!isVector || !isCount(index, texts - 1) || vectors[index])
       throw new EngineFault("malformed", "an embedding that is no list of numbers");
     vectors[index] = Float32Array.from(embedding as number[]);
   }
   if (vectors.includes(undefined)) throw new EngineFault("malformed", "embeddings are missing");
   return vectors as Float32Array[];
+}
+
+/** JSON can say numbers that 32 bits hold as infinite only. */
+function isFloat(value: unknown): boolean {
+  return typeof value === "number" && Number.isFinite(Math.fround(value));
 }
 
 /** The beginning of a vector is a vector of the same text, once it has length 1 again. Engines that know it do just this. */
