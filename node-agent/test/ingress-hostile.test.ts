@@ -242,3 +242,19 @@ test("an answer that never ends does not fill the memory", { timeout: 60_000 }, 
   await rig.quiet();
   expect(rig.faults).toEqual([expect.stringMatching(/too large/)]);
 });
+
+test("an engine that says it gave more than it was asked for is billed by what it gave", async () => {
+  const much = event({ choices: [], usage: { prompt_tokens: 3, completion_tokens: 1_000 } });
+  await using rig = await Rig.open(events(opening + delta({}, "stop") + much + done));
+  const told = { completion_tokens: 1, total_tokens: 1 };
+  for (const limit of [{ max_tokens: 5 }, { max_completion_tokens: 5 }])
+    expect(JSON.parse((await rig.chat(limit).answer).text)).toMatchObject({ usage: told });
+  expect(JSON.parse((await rig.chat().answer).text)).toMatchObject({ usage: { completion_tokens: 1_000 } });
+  expect(rig.outbox.records.map(({ source, completionTokens }) => [source, completionTokens])).toEqual([
+    ...[
+      ["counted", 1],
+      ["counted", 1],
+      ["engine", 1_000],
+    ],
+  ]);
+});

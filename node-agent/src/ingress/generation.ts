@@ -70,7 +70,10 @@ export class Generation implements EngineWork {
 
   async run(engine: EngineAccess): Promise<FinishedAnswer> {
     const { usagePerChoice } = engine.dialect;
-    this.#usage = new UsageCount({ contextTokens: this.#windowTokens, choices: this.#choices, usagePerChoice });
+    this.#usage = new UsageCount({
+      ...{ contextTokens: this.#windowTokens, maxTokens: this.#maxTokens },
+      ...{ choices: this.#choices, usagePerChoice },
+    });
     this.#windowTokens = Math.min(this.#windowTokens, engine.windowTokens ?? Infinity);
     const call = await this.#open(engine);
     try {

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import type { ChoiceDelta, EngineChunk } from "../engines/dialects/dialect.ts";
 import { readConventionChunk } from "../engines/dialects/chunk.ts";
-import { UsageCount } from "./usage-count.ts";
+import { UsageCount, type UsageLimits } from "./usage-count.ts";
 
 const contextTokens = 100;
 
-function counter(more: { choices?: number; usagePerChoice?: boolean } = {}): UsageCount {
+function counter(more: Partial<UsageLimits> = {}): UsageCount {
   return new UsageCount({ contextTokens, choices: 1, usagePerChoice: false, ...more });
 }
 
@@ -58,6 +58,29 @@ const implausible: [name: string, chunk: EngineChunk | undefined][] = [
 test.each(implausible)("%s: the tokens that were seen count, and are marked so", (_name, chunk) => {
   const usage = counted(chunk ? [...believedPrompt, chunk] : believedPrompt);
   expect(usage.finished()).toEqual({ promptTokens: 10, completionTokens: 2, source: "counted" });
+});
+
+const bounded: [name: string, completion: number, limits: Partial<UsageLimits>, source: string][] = [
+  ["as much as was asked for", 5, { maxTokens: 5 }, "engine"],
+  ["a token that ends the answer", 6, { maxTokens: 5 }, "engine"],
+  ["more than was asked for", 7, { maxTokens: 5 }, "counted"],
+  ["as much as several answers may be", 12, { maxTokens: 5, choices: 2 }, "engine"],
+  ["more than several answers may be", 13, { maxTokens: 5, choices: 2 }, "counted"],
+  [
+    "an answer among several that is longer than one may be",
+    7,
+    { maxTokens: 5, choices: 2, usagePerChoice: true },
+    "counted",
+  ],
+  ["more than the window, however much was asked for", 101, { maxTokens: 1_000 }, "counted"],
+];
+test.each(bounded)("%s: %i of %j is %s", (_name, completion, limits, source) => {
+  const chunks = [word(0), finish(0), word(1), finish(1), final(10, completion), final(10, completion)];
+  const usage = counted(limits.usagePerChoice ? chunks : chunks.slice(0, -1), limits);
+  expect(usage.finished()).toMatchObject({
+    source,
+    completionTokens: source === "engine" ? completion : (limits.choices ?? 1),
+  });
 });
 
 test("a prompt that shrinks is believed in its smaller size only", () => {

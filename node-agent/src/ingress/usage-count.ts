@@ -15,9 +15,14 @@ export interface TokenCounts {
 
 export const noTokens: TokenCounts = { promptTokens: 0, completionTokens: 0, source: "counted" };
 
+/** Some engines count the token that ends an answer, and some do so beyond its limit. */
+const endTokensMax = 1;
+
 export interface UsageLimits {
   /** The model's window: no prompt and no single answer is longer. */
   readonly contextTokens: number;
+  /** What each answer was allowed, thoughts included; absent: all that the window has room for. */
+  readonly maxTokens?: number;
   readonly choices: number;
   /** The engine sends a final usage for each answer, which add up; else the last one is that of all. */
   readonly usagePerChoice: boolean;
@@ -106,8 +111,10 @@ export class UsageCount {
   }
 
   #plausible({ prompt, completion, reasoning, cached }: RawUsage): Usage | undefined {
-    const { contextTokens, choices } = this.#limits;
-    if (!isCount(prompt, contextTokens) || !isCount(completion, contextTokens * choices)) return undefined;
+    const { contextTokens, maxTokens = Infinity, choices, usagePerChoice } = this.#limits;
+    const answerTokensMax = Math.min(contextTokens, maxTokens + endTokensMax);
+    const answers = usagePerChoice ? 1 : choices;
+    if (!isCount(prompt, contextTokens) || !isCount(completion, answerTokensMax * answers)) return undefined;
     return {
       ...{ prompt, completion },
       ...(isCount(reasoning, completion) && { reasoning }),
