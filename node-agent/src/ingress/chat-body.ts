@@ -44,14 +44,18 @@ export class ChatBody implements AnswerWriter {
 
   toolCall(index: number, piece: CanonicalToolCall, logprobs: object | undefined): void {
     const choice = this.#choices[index]!;
-    if (piece.opening) choice.calls.set(piece.index, { ...piece.opening, arguments: [] });
+    if (piece.opening) {
+      this.#collected.count(piece.opening.id + piece.opening.name);
+      choice.calls.set(piece.index, { ...piece.opening, arguments: [] });
+    }
     this.#collected.add(choice.calls.get(piece.index)!.arguments, piece.arguments);
     this.#addLogprobs(choice, logprobs);
   }
 
   #addLogprobs(choice: Choice, logprobs: object | undefined): void {
     const { logprobs: alternatives } = this.#options;
-    if (logprobs && alternatives !== undefined) choice.logprobs.push(...chatLogprobs(logprobs, alternatives));
+    if (logprobs && alternatives !== undefined)
+      this.#collected.addValues(choice.logprobs, chatLogprobs(logprobs, alternatives));
   }
 
   finish(index: number, reason: FinishReason): void {

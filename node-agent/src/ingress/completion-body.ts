@@ -39,7 +39,8 @@ export class CompletionBody implements AnswerWriter {
     const { logprobs: alternatives } = this.#options;
     if (logprobs && alternatives !== undefined) {
       const more = completionLogprobs(logprobs, alternatives, choice.length);
-      for (const list of Object.keys(more) as (keyof CompletionLogprobs)[]) choice.logprobs[list].push(...more[list]);
+      for (const list of Object.keys(more) as (keyof CompletionLogprobs)[])
+        this.#collected.addValues(choice.logprobs[list], more[list]);
     }
     choice.length += text.length;
     this.#collected.add(choice.text, text);
