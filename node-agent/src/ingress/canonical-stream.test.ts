@@ -73,7 +73,6 @@ test.each([
   ["stop", false, false, "stop"],
   ["length", true, true, "length"],
   ["tool_calls", false, false, "tool_calls"],
-  ["repetition", false, false, "stop"],
   ["stop", true, false, "tool_calls"],
   ["stop", false, true, "tool_calls"],
 ])("%s with a call: %s, demanded in vain: %s, is %s", (finish, withCall, stopsAsToolCalls, told) => {
@@ -81,9 +80,12 @@ test.each([
   expect(run([...call, { finish }], { stopsAsToolCalls }).lines.at(-1)).toBe(`0 finish ${told}`);
 });
 
-test.each(["abort", "error", "content_filter", ""])("an answer that ends with '%s' is broken off", (finish) => {
-  expect(() => run([{ content: "c" }, { finish }])).toThrow("ended the answer itself");
-});
+test.each(["abort", "repetition", "error", "content_filter", ""])(
+  "an answer that ends with '%s' is broken off",
+  (finish) => {
+    expect(() => run([{ content: "c" }, { finish }])).toThrow("ended the answer itself");
+  },
+);
 
 test("an answer is whole when each of its choices has finished", () => {
   const { stream } = run([{ content: "a" }], { choices: 2 });

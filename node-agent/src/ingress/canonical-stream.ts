@@ -133,7 +133,6 @@ export class CanonicalStream {
       case "tool_calls":
         return reason;
       case "stop":
-      case "repetition":
         // vLLM says so of a named function too.
         return choice.calls.size > 0 || this.#options.stopsAsToolCalls ? "tool_calls" : "stop";
       default:
