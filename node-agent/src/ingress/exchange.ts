@@ -32,6 +32,8 @@ export interface StreamSession {
 }
 
 const stallMsMax = 60_000;
+/** What is longer is written in pieces, each of which a client has the time of a stall for. */
+const pieceBytesMax = 64 << 10;
 const handedOver = Symbol("handed over");
 
 const eventStreamHeaders = {
@@ -104,14 +106,14 @@ export class Exchange {
     this.signal.throwIfAborted();
     if (!this.isAnswering) this.#respond(eventStreamHeaders);
     this.#isEventStream = true;
-    return this.#stream.write(text) ? undefined : this.#drained();
+    return this.#write(text);
   }
 
   /** The last bytes of a whole answer, as one body if nothing was sent before, and what proves it. */
   async complete(pieces: Iterable<string>): Promise<void> {
     this.signal.throwIfAborted();
     if (!this.isAnswering) this.#respond({ ":status": 200, ...jsonType, ...(isList(pieces) && wholeHeaders(pieces)) });
-    for (const piece of pieces) if (!this.#stream.write(piece)) await this.#drained();
+    for (const piece of pieces) await this.#write(piece);
     await this.#finish(endComplete);
   }
 
@@ -133,6 +135,18 @@ export class Exchange {
   cut(): void {
     this.#limit?.cancel();
     if (!this.#stream.closed) this.#stream.close(constants.NGHTTP2_CANCEL);
+  }
+
+  #write(text: string): Promise<void> | undefined {
+    if (text.length > pieceBytesMax) return this.#writeLong(Buffer.from(text));
+    return this.#stream.write(text) ? undefined : this.#drained();
+  }
+
+  async #writeLong(bytes: Buffer): Promise<void> {
+    for (let at = 0; at < bytes.length; at += pieceBytesMax) {
+      this.signal.throwIfAborted();
+      if (!this.#stream.write(bytes.subarray(at, at + pieceBytesMax))) await this.#drained();
+    }
   }
 
   #respond(headers: Record<string, string | number>): void {
