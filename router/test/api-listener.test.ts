@@ -1,7 +1,9 @@
 /** The listener itself: how it stops, how many requests an address may send, and TLS. */
+import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
 import type { TlsMaterial } from "@weiche/shared/tls-files.ts";
 import { chat, rawPost, RawClient, sse, startApi, until } from "./api-harness.ts";
@@ -93,6 +95,24 @@ test("a tunnel is refused with a page, and counts against the address's limit", 
   expect(await new RawClient(api.port).send(tunnel).all()).toMatch(/^HTTP\/1.1 403 .*text\/html/s);
   expect(await new RawClient(api.port).send(tunnel).all()).toMatch(/^HTTP\/1.1 503 .*retry-after: 1\r\n/s);
   expect((await api.get("/v1/models")).status).toBe(503);
+});
+
+test("a tunnel whose client resets the connection is nothing but a closed connection", async () => {
+  await using api = await startApi();
+  const raised: unknown[] = [];
+  const onRaised = (error: unknown) => void raised.push(error);
+  process.on("uncaughtException", onRaised);
+  for (let attempt = 0; attempt < 20; attempt++) {
+    const client = new RawClient(api.port);
+    await once(client.socket, "connect");
+    client.send(tunnel);
+    await setImmediate(); // the request is read, the answer is not away yet
+    client.socket.resetAndDestroy();
+    await client.closed;
+  }
+  expect((await api.get("/v1/models")).status).toBe(200);
+  process.off("uncaughtException", onRaised);
+  expect(raised).toEqual([]);
 });
 
 test("behind a request that runs, the refusal of a tunnel is not taken for the answer to that one", async () => {

@@ -32,6 +32,8 @@ const answers = {
 
 /** Writes the answer and closes the connection. */
 export function answerRaw(socket: Duplex, what: keyof typeof answers, requestId: string): void {
+  // Node gives a tunnel's socket away without a listener: a reset by the client would end the process.
+  socket.on("error", () => {});
   const { head, type, body } = answers[what];
   const headers = [
     `HTTP/1.1 ${head}`,
