@@ -98,6 +98,8 @@ test("the operators' routes refuse the same", async () => {
     [...strange, "\0"].map((text) => [name, text] as const),
   ))
     expect(await operate("GET", `/audit?account=${account}&${param}=${encodeURIComponent(value)}`)).toBe(400);
+  for (const param of ["actor", "object", "action"])
+    expect(await operate("GET", `/audit?account=${account}&${param}=a%00`)).toBe(400);
   for (const path of [`/usage?account=${account}&from=%00`, "/usage?account=%00", "/keys?user=%00"])
     expect(await operate("GET", path)).toBe(400);
   for (const expiresAt of ["9999-12-31T23:59:59-14:00", "0000-01-01T00:00:00Z"])

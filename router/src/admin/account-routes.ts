@@ -16,7 +16,8 @@ const number = Type.Optional(Type.String({ pattern: "^[1-9][0-9]{0,8}$" }));
 const byId = Type.Object({ id }, closed);
 const ofAccount = Type.Object({ account: id }, closed);
 const keysOf = Type.Union([Type.Object({ user: id }, closed), ofAccount]);
-const text = Type.Optional(Type.String({ maxLength: 60 }));
+/** Without control characters: the database cannot hold a NUL. */
+const text = Type.Optional(Type.String({ maxLength: 60, pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f]*$" }));
 const auditOf = Type.Object(
   { account: id, actor: text, object: text, action: text, from: text, to: text, limit, before: number },
   closed,
