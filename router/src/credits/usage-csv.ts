@@ -52,7 +52,7 @@ export function createUsageExport(database: Database, clock: Clock): UsageExport
   };
 }
 
-/** A client that does not read holds the transaction up; the database ends it after half a minute, and so the answer. */
+/** Whoever does not ask for the next step holds the transaction up, which the database ends after half a minute. */
 async function* steps(pool: Pool, { text, order, values }: UsageQuery): AsyncGenerator<TableRow[], void, undefined> {
   const client: PoolClient = await pool.connect();
   let broken = false;

@@ -1,12 +1,17 @@
 /** An answer as a CSV file, row by row: however long it is, little of it is in memory. */
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import type { Clock, Timer } from "@weiche/shared/clock.ts";
 import type { Call } from "./api-routes.ts";
 import type { Route } from "./contract/route.ts";
 
-/** What goes wrong before the first piece is still an error body; after it the connection is cut. */
+/** Whoever reads nothing for so long keeps others from an export. */
+export const unreadMsMax = 30_000;
+
+/** What goes wrong before the first piece is still an error body; after it the connection is cut, as when nobody reads. */
 export async function sendCsv(
   { takeOver }: Pick<Call<Route>, "takeOver">,
+  clock: Clock,
   fileName: string,
   lines: AsyncGenerator<string, void, undefined>,
 ): Promise<void> {
@@ -16,15 +21,23 @@ export async function sendCsv(
     "content-type": "text/csv; charset=utf-8",
     "content-disposition": `attachment; filename="${fileName}"`,
   });
+  let unread: Timer | undefined;
+  // Runs while a piece waits to be taken, and not while the next one is made.
+  const wait = () => (unread = clock.after(unreadMsMax, () => response.destroy()));
   async function* pieces() {
-    if (!first.done) yield first.value;
-    yield* lines;
+    for (let piece = first; !piece.done; piece = await lines.next()) {
+      wait();
+      yield piece.value;
+      unread?.cancel();
+    }
+    wait();
   }
   try {
     await pipeline(Readable.from(pieces()), response);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ERR_STREAM_PREMATURE_CLOSE") throw error;
   } finally {
+    unread?.cancel();
     await lines.return();
   }
 }

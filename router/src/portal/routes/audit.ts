@@ -28,7 +28,7 @@ export function auditHandlers({ database, clock }: AuditRouteDeps): Handlers<typ
     },
     exportAudit: (call) => {
       const lines = auditLines(database, call.session.user.accountId, checked(call.query));
-      return sendCsv(call, `audit-${germanDay(clock.now())}.csv`, lines);
+      return sendCsv(call, clock, `audit-${germanDay(clock.now())}.csv`, lines);
     },
   };
 }

@@ -42,7 +42,7 @@ export function usageHandlers({ database, limiter, clock }: UsageRouteDeps): Han
     async exportUsage(call) {
       const { session, query } = call;
       const { fileName, lines } = await usageExport.open(session.user.accountId, wishOf(session, query));
-      await sendCsv(call, fileName, lines);
+      await sendCsv(call, clock, fileName, lines);
     },
 
     showRefusals({ session: { user }, query }) {

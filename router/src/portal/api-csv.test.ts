@@ -1,0 +1,76 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { connect, type AddressInfo, type Socket } from "node:net";
+import { expect, test } from "vitest";
+import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
+import { sendCsv, unreadMsMax } from "./api-csv.ts";
+
+/** More than the system takes for somebody who does not read. */
+const large = "x".repeat(64 << 20);
+
+async function* linesOf(pieces: Iterable<string>, over: () => void) {
+  try {
+    yield* pieces;
+  } finally {
+    over();
+  }
+}
+
+/** A client asks for these pieces and has not read anything yet. */
+async function startExport(clock: VirtualClock, pieces: Iterable<string>) {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const client: Socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
+  client.pause().on("error", () => {});
+  client.write("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  const [request, response] = (await once(server, "request")) as [IncomingMessage, ServerResponse];
+  let isOver = false;
+  const lines = linesOf(pieces, () => (isOver = true));
+  const sent = sendCsv({ takeOver: () => ({ request, response }) }, clock, "x.csv", lines);
+  return {
+    client,
+    response,
+    sent,
+    isOver: () => isOver,
+    async [Symbol.asyncDispose]() {
+      client.destroy();
+      await sent;
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+function* endless() {
+  for (;;) yield large;
+}
+
+test.each<[string, Iterable<string>]>([
+  ["in the midst", endless()],
+  ["at its last piece", [large]],
+])("who does not read for half a minute is cut %s", async (_where, pieces) => {
+  const clock = new VirtualClock();
+  await using run = await startExport(clock, pieces);
+  await expect.poll(() => run.response.writableNeedDrain && clock.pending).toBe(1);
+  await clock.advanceAsync(unreadMsMax - 1);
+  expect(run.response.destroyed).toBe(false);
+  await clock.advanceAsync(1);
+  expect(run.response.destroyed).toBe(true);
+  await run.sent;
+  expect([run.isOver(), clock.pending]).toEqual([true, 0]);
+});
+
+test("who reads gets all of it, however long each piece takes to be made", async () => {
+  const clock = new VirtualClock();
+  function* slow() {
+    for (let n = 0; n < 10; n++) {
+      clock.advance(2 * unreadMsMax);
+      yield `line ${n}\r\n`;
+    }
+  }
+  await using run = await startExport(clock, slow());
+  const texts = run.client.setEncoding("utf8").map(String);
+  const text = (await texts.toArray()).join("");
+  expect(text.match(/line \d/g)).toHaveLength(10);
+  await run.sent;
+  expect([run.isOver(), clock.pending]).toEqual([true, 0]);
+});
