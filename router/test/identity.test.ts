@@ -183,6 +183,20 @@ describe("signing in", () => {
     expect((await signIn({ email: address("ben"), password: "wrong wrong wrong" })).kind).toBe("wrong");
   });
 
+  test("leaves no session behind for who is blocked while the password is compared", async () => {
+    const ben = await rig.newUser(accountId, address("ben"));
+    const { hashing } = rig.context;
+    const verify = async (stored: string | undefined, text: string) => {
+      const isRight = await hashing.verify(stored, text);
+      await rig.accounts.users.setBlocked(ben, true);
+      return isRight;
+    };
+    const slow = createIdentity({ ...rig.context, hashing: { ...hashing, verify } });
+    expect((await slow.login.signIn({ email: address("ben"), password }, here)).kind).toBe("blocked");
+    expect(rig.logins).toEqual(["blocked"]);
+    expect(await rig.identity.sessions.list(ben)).toEqual([]);
+  });
+
   test("brings an old hash up to date, once", async () => {
     const stored = async () =>
       (

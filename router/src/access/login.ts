@@ -7,7 +7,7 @@ import { asThemselves, type IdentityContext } from "./identity-context.ts";
 import { normalPassword } from "./password-rules.ts";
 import { prove, type Claim, type Unproven } from "./proof.ts";
 import type { Session } from "./session.ts";
-import { endSessions, startSession, type SignedInFrom } from "./sessions.ts";
+import { endSessions, startSession, UserIsBlocked, type SignedInFrom } from "./sessions.ts";
 
 export interface SignedIn {
   readonly kind: "signed-in";
@@ -51,9 +51,10 @@ export function createLogin(context: IdentityContext): Login {
         events.loginFinished("signed-in");
         return { kind: "signed-in", ...started };
       } catch (error) {
-        if (!(error instanceof PasswordChanged)) throw error;
-        events.loginFinished("wrong");
-        return { kind: "wrong" };
+        if (!(error instanceof PasswordChanged || error instanceof UserIsBlocked)) throw error;
+        const kind = error instanceof UserIsBlocked ? "blocked" : "wrong";
+        events.loginFinished(kind);
+        return { kind };
       }
     },
 

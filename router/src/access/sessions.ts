@@ -2,6 +2,7 @@
 import { sql, type Kysely, type Transaction } from "kysely";
 import type { Clock } from "@weiche/shared/clock.ts";
 import { uuidv7, type AccountId, type UserId } from "@weiche/shared/ids.ts";
+import { Refused } from "../accounts/refused.ts";
 import { inTransaction, instantText, type Database } from "../db/database.ts";
 import type { Role, Schema } from "../db/schema.ts";
 import { hashToken, makeToken } from "./secret-token.ts";
@@ -87,7 +88,14 @@ export function createSessions(database: Database, clock: Clock): Sessions {
   };
 }
 
-/** In the transaction of what it follows from. */
+/** While somebody proved to be the user, the user was blocked: a session would be there that opens no door. */
+export class UserIsBlocked extends Refused {
+  constructor() {
+    super("conflict", "the user is blocked");
+  }
+}
+
+/** In the transaction of what it follows from. Throws `UserIsBlocked`. */
 export async function startSession(
   transaction: Transaction<Schema>,
   clock: Clock,
@@ -104,6 +112,7 @@ export async function startSession(
     .where("id", "=", userId)
     .forShare()
     .executeTakeFirstOrThrow();
+  if (user.blocked) throw new UserIsBlocked();
   const oldest = transaction
     .selectFrom("sessions")
     .select("id")
