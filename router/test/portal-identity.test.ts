@@ -188,6 +188,26 @@ describe("the sessions of a user that end at once", () => {
   });
 });
 
+test.each([
+  ["an invitation anew", "invitation", () => portal.newUser(ada, "member")],
+  ["a link for a new password", "password-reset", joined],
+])("an account makes %s thirty times, and then once every two minutes", async (_what, path, person) => {
+  const [admin, ben] = [await portal.newUser(ada, "admin"), await person()];
+  const make = (who = ada) => post(`/users/${ben.id}/${path}`, {}, who);
+  for (let n = 0; n < 30; n++) expect((await make(n % 2 ? admin : ada)).status).toBe(200);
+  for (const who of [ada, admin]) expect(codeOf(await make(who))).toBe("429 too_many_attempts");
+  clock.advance(120_000);
+  expect((await make()).status).toBe(200);
+  expect((await make()).status).toBe(429);
+});
+
+async function joined(): Promise<Person> {
+  const ben = await portal.newUser(ada, "member");
+  const added = "insert into credentials (user_id, password, password_set_at) values ($1, '$argon2id$none', now())";
+  await portal.database.pool.query(added, [ben.id]);
+  return ben;
+}
+
 test("an account adds thirty users, or asks after thirty addresses, and then one every two minutes", async () => {
   const admin = await portal.newUser(ada, "admin");
   const add = (email: string, who = ada) => post("/users", { email, role: "member" }, who);

@@ -43,7 +43,7 @@ const rules: Readonly<Record<Purpose, { readonly [Kind in Subject["kind"]]?: Buc
     network: { burst: 20, leakMs: 3 * minuteMs },
   },
   register: { network: { burst: 10, leakMs: 6 * minuteMs } },
-  // Each of these tells whether somebody has the address, and may send a mail: thirty at once, then thirty an hour.
+  // Each of these may send a mail, and a new user tells whether somebody has the address: 30 at once, then 30 an hour.
   invite: { account: { burst: 30, leakMs: 2 * minuteMs } },
 };
 const knownMs = 90 * 86_400_000;

@@ -52,7 +52,7 @@ export interface Invitations {
   /** A new link; the one before is over. Refused for who has joined. `mailed` null: no mail is sent here. */
   renew(userId: UserId): Promise<{ readonly invitationUrl: string; readonly mailed: boolean | null }>;
   withdraw(userId: UserId): Promise<void>;
-  /** Before a user is made. Returns how long to wait, 0 if it is counted: go on. */
+  /** Before a user is made, or a link for one. Returns how long to wait, 0 if it is counted: go on. */
   count(accountId: AccountId, source: string): Promise<number>;
   /** Sends a link that was just made. null: no mail is sent here. */
   send(userId: UserId, invitationUrl: string): Promise<boolean | null>;

@@ -139,6 +139,11 @@ function ofOthers({
   database,
   clock,
 }: IdentityRouteDeps): Pick<Identified, "invitations" | "renewInvitation" | "withdrawInvitation" | "makeResetLink"> {
+  /** Links of both kinds are mailed: they count as users do who are added. */
+  async function count({ session, address }: Pick<Call<typeof identityContract.makeResetLink>, "session" | "address">) {
+    const waitMs = await identity.invitations.count(session.user.accountId, address);
+    if (waitMs > 0) throw tooMany(waitMs);
+  }
   return {
     async invitations({ session, query }) {
       const { page, pageSize, ...window } = pageWindow(query);
@@ -148,9 +153,15 @@ function ofOthers({
       const list = await listInvitations(database, session.user.accountId, filter, wanted, clock.now());
       return { ...list, page, pageSize };
     },
-    renewInvitation: ({ params, origin }) => identity.as(origin).invitations.renew(asId<UserId>(params.id)),
+    async renewInvitation(call) {
+      await count(call);
+      return identity.as(call.origin).invitations.renew(asId<UserId>(call.params.id));
+    },
     withdrawInvitation: ({ params, origin }) => identity.as(origin).invitations.withdraw(asId<UserId>(params.id)),
-    makeResetLink: ({ params, origin }) => identity.as(origin).passwords.makeResetLink(asId<UserId>(params.id)),
+    async makeResetLink(call) {
+      await count(call);
+      return identity.as(call.origin).passwords.makeResetLink(asId<UserId>(call.params.id));
+    },
   };
 }
 
