@@ -117,6 +117,18 @@ describe("an account", () => {
   });
 });
 
+test("an address that takes the place of a deleted one is nobody's: everybody can be deleted", async () => {
+  const account = await accounts.create({ name: "A", ownerEmail: "gone@example.com" });
+  const ben = { accountId: account.id, email: "ben.deleted@example.com", role: "member" } as const;
+  const { id } = await accounts.users.create(ben);
+  for (const email of [`${id}@deleted.invalid`, ` ${id.toUpperCase()}@Deleted.Invalid `]) {
+    expect(await refusal(accounts.users.create({ ...ben, email }))).toMatch(/^invalid/);
+    expect(await refusal(accounts.create({ name: "B", ownerEmail: email }))).toMatch(/^invalid/);
+  }
+  expect((await accounts.users.delete(id)).email).toBe(`${id}@deleted.invalid`);
+  expect((await accounts.users.create(ben)).email).toBe(ben.email);
+});
+
 test("a user's restrictions are set, kept and taken away", async () => {
   const accountId = (await accounts.create({ name: "A", ownerEmail: "restrict@example.com" })).id;
   const wish = {

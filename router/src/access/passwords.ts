@@ -3,6 +3,7 @@ import { sql, type Transaction } from "kysely";
 import type { UserId } from "@weiche/shared/ids.ts";
 import { audited } from "../accounts/audit-log.ts";
 import { normalEmail } from "../accounts/email-address.ts";
+import { linkMaker } from "../accounts/link-makers.ts";
 import { Refused } from "../accounts/refused.ts";
 import { instantText } from "../db/database.ts";
 import type { Schema } from "../db/schema.ts";
@@ -86,7 +87,7 @@ export function createPasswords(context: IdentityContext): Passwords {
         if (managed.blocked) throw new Refused("conflict", "the user is blocked");
         await transaction
           .insertInto("passwordResets")
-          .values({ userId, ...row })
+          .values({ userId, ...row, createdBy: linkMaker(context) })
           .execute();
         return managed;
       });

@@ -5,15 +5,17 @@ import { hashToken, linkTo, makeToken } from "../access/secret-token.ts";
 import { instantText } from "../db/database.ts";
 import type { Schema } from "../db/schema.ts";
 import type { AccountsContext } from "./accounts-context.ts";
+import { linkMaker } from "./link-makers.ts";
 
 export const invitationMsMax = 7 * 86_400_000;
 
 /** Returns the link, which is shown once. */
 export async function issueInvitation(
-  { clock, portalUrl }: Pick<AccountsContext, "clock" | "portalUrl">,
+  context: Pick<AccountsContext, "clock" | "portalUrl" | "origin">,
   transaction: Transaction<Schema>,
   userId: UserId,
 ): Promise<string> {
+  const { clock, portalUrl } = context;
   const token = makeToken();
   const nowMs = clock.now();
   const row = {
@@ -22,6 +24,7 @@ export async function issueInvitation(
     expiresAt: instantText(nowMs + invitationMsMax),
     usedAt: null,
     withdrawnAt: null,
+    createdBy: linkMaker(context),
   };
   await transaction
     .insertInto("invitations")

@@ -6,8 +6,9 @@ import { instantText } from "../db/database.ts";
 import type { Role, Schema } from "../db/schema.ts";
 import type { AccountsContext } from "./accounts-context.ts";
 import { audited, type Deed } from "./audit-log.ts";
-import { normalEmail } from "./email-address.ts";
+import { deletedAddress, newAddress } from "./email-address.ts";
 import { issueInvitation } from "./invitation-link.ts";
+import { endLinks } from "./link-makers.ts";
 import { found, Refused } from "./refused.ts";
 import { mayChangeUser, mayGrant, requireRight, type Actor } from "./rights.ts";
 
@@ -41,13 +42,17 @@ export interface NewUser extends Restrictions {
 export interface Users {
   create(wish: NewUser): Promise<UserView & { invitationUrl: string }>;
   update(id: UserId, wish: UserWish): Promise<UserView>;
-  /** All keys and sessions of the user stop; unblocked, the keys work again. The last Owner who joined is not blocked. */
+  /**
+   * All keys and sessions of the user stop, and links that they made; unblocked, the keys work again. The last Owner
+   * who joined is not blocked.
+   */
   setBlocked(id: UserId, blocked: boolean): Promise<UserView>;
-  /** For good: keys are revoked, the address is free again. What the user did and used stays. */
+  /** For good: keys are revoked, links that they made end, the address is free. What the user did and used stays. */
   delete(id: UserId): Promise<UserView>;
 }
 
 export interface UserWish extends Restrictions {
+  /** A new one ends the user's sessions; `owner` also links that lead to them, any other links that they made. */
   readonly role?: Role;
 }
 
@@ -85,7 +90,10 @@ export function createUsers(context: AccountsContext): Users {
         // Who never joined is nobody's way in: an operator stops such an Owner, too.
         if (blocked && (actor || (await hasJoined(transaction, id))))
           await requireDispensable(transaction, user, actor);
-        if (blocked) await endSessions(transaction, id);
+        if (blocked) {
+          await endSessions(transaction, id);
+          await endLinks(transaction, context.clock, "createdBy", id);
+        }
         return { blocked };
       }),
 
@@ -94,11 +102,12 @@ export function createUsers(context: AccountsContext): Users {
         await requireDispensable(transaction, user, actor);
         const deletedAt = instantText(context.clock.now());
         await endSessions(transaction, id);
+        await endLinks(transaction, context.clock, "createdBy", id);
         for (const table of ["credentials", "invitations", "passwordResets"] as const)
           await transaction.deleteFrom(table).where("userId", "=", id).execute();
         const keys = transaction.updateTable("apiKeys").set({ revokedAt: deletedAt }).where("userId", "=", id);
         await keys.where("revokedAt", "is", null).execute();
-        return { blocked: true, deletedAt, email: `${id}@deleted.invalid` };
+        return { blocked: true, deletedAt, email: deletedAddress(id) };
       }),
   };
 
@@ -126,6 +135,8 @@ export function createUsers(context: AccountsContext): Users {
     await requireRight(context, transaction, object, (actor) => mayGrant(actor, role));
     if (user.role === "owner") await requireOtherOwner(transaction, user);
     await endSessions(transaction, user.id);
+    // An Admin may have made the links to who becomes Owner; who becomes anything else may not make all that they made.
+    await endLinks(transaction, context.clock, role === "owner" ? "userId" : "createdBy", user.id);
   }
 }
 
@@ -178,7 +189,7 @@ export async function insertUser(
     .values({
       id: wish.id ?? asId<UserId>(uuidv7(clock)),
       accountId: wish.accountId,
-      email: normalEmail(wish.email),
+      email: newAddress(wish.email),
       role: wish.role,
       allowedModels: wish.allowedModels ? [...wish.allowedModels] : null,
       creditLimit: wish.creditLimit ?? null,

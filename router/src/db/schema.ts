@@ -65,12 +65,14 @@ export interface Schema {
     expiresAt: Instant;
     usedAt: InstantOrNull;
     withdrawnAt: InstantOrNull;
+    createdBy: UserId | null;
   };
   readonly passwordResets: {
     tokenHash: string;
     userId: UserId;
     createdAt: Instant;
     expiresAt: Instant;
+    createdBy: UserId | null;
   };
   readonly attempts: {
     subject: string;

@@ -84,7 +84,8 @@ export const usersContract = {
   updateUser: {
     method: "PATCH",
     path: "/users/:id",
-    summary: "Role, allowed models, credit limit. Only Owners change Owners or make them; the last Owner stays",
+    summary:
+      "Role, allowed models, credit limit. Only Owners change Owners or make them; the last Owner stays. Who becomes Owner needs a new link, if any",
     roles: administrators,
     params: byId,
     body: object({ role: Type.Optional(role), ...restrictions }, { minProperties: 1 }),
@@ -93,7 +94,7 @@ export const usersContract = {
   blockUser: {
     method: "POST",
     path: "/users/:id/block",
-    summary: "All keys and sessions of the user stop at once",
+    summary: "All keys and sessions of the user stop at once, and links that they made for others",
     roles: administrators,
     params: byId,
     reply: user,
