@@ -14,11 +14,12 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
-import { Client } from "pg";
+import { sql } from "kysely";
+import { Client, type PoolClient } from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { systemClock } from "@weiche/shared/clock.ts";
 import { StartError } from "@weiche/shared/directory-lock.ts";
-import { openDatabase, type Database } from "../src/db/database.ts";
+import { inTransaction, isUnavailable, openDatabase, type Database } from "../src/db/database.ts";
 import { embeddedHome } from "../src/db/embedded-home.ts";
 import { startEmbeddedServer } from "../src/db/embedded-server.ts";
 import { isPostmaster, readPostmaster } from "../src/db/postmaster.ts";
@@ -147,6 +148,38 @@ describe("with a database that is there already", () => {
     process.kill(readPostmaster(clusterOf(used))!.pid, "SIGKILL");
     await until("the server runs again", 20_000, () => restarts === 1);
     expect((await database.pool.query("select seven from kept")).rows).toEqual([{ seven: 7 }]);
+  });
+
+  test.each([
+    ["is ended by an operator", "during a statement"],
+    ["is ended by an operator", "between two statements"],
+    ["goes with its server", "during a statement"],
+    ["goes with its server", "between two statements"],
+  ])("a transaction whose connection %s %s fails as one without a database, and nothing else", async (how, when) => {
+    const restarted = Promise.withResolvers<void>();
+    const events = { ...silent, databaseRestarted: () => restarted.resolve() };
+    await using database = await openDatabase({ stateDir: used }, systemClock, events);
+    const inUse = Promise.withResolvers<PoolClient>();
+    const goOn = Promise.withResolvers<void>();
+    database.pool.once("acquire", inUse.resolve);
+    const work = inTransaction(database, async (transaction) => {
+      await sql`select 1`.execute(transaction);
+      if (when === "between two statements") await goOn.promise;
+      await sql`select pg_sleep(60)`.execute(transaction);
+    }).catch((error: unknown) => error);
+    const client = await inUse.promise;
+    const ended = new Promise<void>((resolve) => client.once("end", resolve));
+    const state = when === "during a statement" ? "active" : "idle in transaction";
+    const victim = `from pg_stat_activity where application_name = 'weiche' and pid <> pg_backend_pid() and state = '${state}'`;
+    const found = async () => (await database.pool.query(`select pid ${victim}`)).rowCount === 1;
+    await until("the transaction is there", 5_000, found);
+    if (how === "is ended by an operator") await database.pool.query(`select pg_terminate_backend(pid) ${victim}`);
+    else process.kill(readPostmaster(clusterOf(used))!.pid, "SIGKILL");
+    await ended;
+    goOn.resolve();
+    expect(isUnavailable(await work)).toBe(true);
+    if (how === "goes with its server") await restarted.promise;
+    expect((await database.pool.query("select 7 as seven")).rows).toEqual([{ seven: 7 }]);
   });
 
   test.each([

@@ -58,6 +58,8 @@ export async function openDatabase(config: DatabaseConfig, clock: Clock, events:
 
   const pool = new Pool({ ...connection, ...limits, types: typesOfOurs, max: connectionsMax });
   pool.on("error", (error) => events.databaseConnectionLost(error));
+  // In use it has no listener of the pool's: without one, its loss would end the process. Its user learns of it anyway.
+  pool.on("connect", (client) => client.on("error", () => {}));
   opened.defer(() => endWithin(pool, clock, closeMsMax));
   const kysely = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }), plugins: [new CamelCasePlugin()] });
   const closing = opened.move();
@@ -125,6 +127,7 @@ async function checkServer(connection: ClientConfig): Promise<void> {
 async function migrateAlone(connection: ClientConfig): Promise<void> {
   const pool = new Pool({ ...connection, max: 2 });
   pool.on("error", () => {});
+  pool.on("connect", (client) => client.on("error", () => {}));
   const database = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) });
   try {
     await migrate(database);
@@ -158,11 +161,15 @@ function isConflict(error: unknown): boolean {
   return ["40001", "40P01"].includes((error as { code?: string }).code ?? "");
 }
 
+/** What the driver says without a code. */
+const lostMessages =
+  /^(timeout exceeded when trying to connect|Connection terminated|Query read timeout|Client .* is not queryable)/;
+
 /** Whether the database does not answer, or not in time. Anything else is a statement that is wrong. */
 export function isUnavailable(error: unknown): boolean {
   const { code = "", syscall, message } = error as { code?: string; syscall?: string; message?: string };
   // Connections, resources, an operator's or a deadline's cancel, a lock's deadline, conflicts without end.
   if (/^(08|53|57)[0-9A-Z]{3}$|^(55P03|40001|40P01)$/.test(code)) return true;
   if (syscall === "connect" || code === "ECONNRESET" || code === "EPIPE") return true;
-  return /^(timeout exceeded when trying to connect|Connection terminated|Query read timeout)/.test(message ?? "");
+  return lostMessages.test(message ?? "");
 }
