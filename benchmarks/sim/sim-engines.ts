@@ -175,7 +175,7 @@ export class SimulatedEngines implements SlotEngines {
       // Never of one that was put away or started again in between.
       if (!this.#attached || engine.incarnation !== incarnation || engine.calls !== calls) return;
       this.#watcher.exitTold(engine);
-      this.#onExit(engine.model, { reason: "signal SIGSEGV", lastLines: [] });
+      this.#onExit(engine.model, { reason: "signal SIGSEGV", output: "" });
     });
   }
 

@@ -8,7 +8,7 @@ import { createMetrics, type Metrics } from "./metrics.ts";
 
 const slot = asId<SlotName>("a");
 const model = asId<ModelId>("m");
-const exit = { reason: "signal SIGKILL", lastLines: ["out of memory"] };
+const exit = { reason: "signal SIGKILL", output: "/var/log/a-m.log" };
 let lines: { readonly level: number; readonly msg: string }[];
 let metrics: Metrics;
 let slots: ReturnType<typeof createSlotEvents>;
@@ -117,6 +117,15 @@ test.each<[string, string, () => void]>([
   expect(lines).toMatchObject([{ msg: line, slot, model }]);
   expect(lines[0]!.level).toBeGreaterThanOrEqual(40);
   expect(await values("weiche_agent_engine_failures_total")).toEqual([{ slot, model, what, value: 1 }]);
+});
+
+test.each<[string, (report: typeof exit) => void]>([
+  ["awake", (report) => slots.engineExited(slot, model, report)],
+  ["asleep", (report) => engines.sleeperExited(slot, model, report)],
+])("the exit of an engine that was %s is told with where its output is, never with the output", (_, happens) => {
+  happens(Object.assign({ lastLines: ["a prompt"] }, exit));
+  expect(lines).toMatchObject([exit]);
+  expect(JSON.stringify(lines) + failures.of(slot)).not.toContain("a prompt");
 });
 
 test("a foreign process on the slot's GPUs is told and counted", async () => {

@@ -66,11 +66,11 @@ export function createSlotEvents(
       failures.failed(slot, undefined, reason);
       log.error({ slot, reason }, "could not look for engines of an earlier agent");
     },
-    engineExited(slot, model, { reason, lastLines }) {
+    engineExited(slot, model, { reason, output }) {
       restarts.lost(slot, model, "exit");
       failures.failed(slot, model, reason);
       metrics.engineFailures.inc({ slot, model, what: "exit" });
-      log.error({ slot, model, reason, lastLines }, "engine ended by itself");
+      log.error({ slot, model, reason, output }, "engine ended by itself");
     },
     engineSuspected(slot, model, reason) {
       if (suspicions.has(reason)) restarts.lost(slot, model, reason as RestartReason);
@@ -116,10 +116,10 @@ export function createEngineEvents(
       failures.said(slot, lastLines);
       log.error({ slot, model, lastLines }, "what the engine said last");
     },
-    sleeperExited(slot, model, { reason }) {
+    sleeperExited(slot, model, { reason, output }) {
       restarts.lost(slot, model, "exit");
       metrics.engineFailures.inc({ slot, model, what: "exit" });
-      log.warn({ slot, model, reason }, "engine ended in its sleep");
+      log.warn({ slot, model, reason, output }, "engine ended in its sleep");
     },
     engineNotAdopted(slot, model, reason) {
       log.warn({ slot, model, reason }, "engine of an earlier agent was not taken over");

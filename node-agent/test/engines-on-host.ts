@@ -12,7 +12,7 @@ import { createHandleStore } from "../src/engines/handle-store.ts";
 import { createExternalLauncher } from "../src/engines/launchers/external.ts";
 import { createLoopbackPorts } from "../src/engines/launchers/loopback-ports.ts";
 import { createProcessLauncher } from "../src/engines/launchers/process.ts";
-import { procTable } from "../src/engines/launchers/process-table.ts";
+import { procTable, type ProcessTable } from "../src/engines/launchers/process-table.ts";
 import { createSystemdLauncher, runCommand, type RunCommand } from "../src/engines/launchers/systemd.ts";
 import { createSlotEngines } from "../src/engines/node-engines.ts";
 import { createGpuReader } from "../src/report/gpu.ts";
@@ -86,6 +86,7 @@ export interface HostOptions {
   readonly memoryReturnShare?: number;
   readonly runCommand?: RunCommand;
   readonly environment?: NodeJS.ProcessEnv;
+  readonly processes?: ProcessTable;
 }
 
 type Told = readonly [event: string, ...details: unknown[]];
@@ -101,7 +102,7 @@ export function openHost(stateDir: string, options: HostOptions) {
   });
   const clock = systemClock;
   const logs = createEngineLogs({ directory: join(stateDir, "logs"), clock, events });
-  const shared = { stateDir, clock, ports: createLoopbackPorts(), processes: procTable };
+  const shared = { stateDir, clock, ports: createLoopbackPorts(), processes: options.processes ?? procTable };
   const process_ = createProcessLauncher({
     ...{ ...shared, logs, nodePath: process.execPath },
     environment: options.environment ?? process.env,
@@ -177,6 +178,22 @@ export function endpointPid(host: Host, model: ModelId): Promise<number> {
 
 export async function startsIn(file: string): Promise<number[]> {
   return (await readFile(file, "utf8").catch(() => "")).split("\n").filter(Boolean).map(Number);
+}
+
+/** The host's processes, while there is no `outage`; with how often it could not tell. */
+export function fallibleProcTable() {
+  const fallible = { outage: undefined as Error | undefined, failures: 0 };
+  const check = () => {
+    if (!fallible.outage) return;
+    fallible.failures++;
+    throw fallible.outage;
+  };
+  const table: ProcessTable = {
+    startOf: async (pid) => (check(), procTable.startOf(pid)),
+    group: async (pgid) => (check(), procTable.group(pgid)),
+    groupsWith: async (prefix) => (check(), procTable.groupsWith(prefix)),
+  };
+  return Object.assign(fallible, table);
 }
 
 /** Awaits a condition, for at most ten seconds. */

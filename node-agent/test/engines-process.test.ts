@@ -1,14 +1,25 @@
 import { execFile } from "node:child_process";
-import { mkdir } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { once } from "node:events";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { ExitReport } from "../src/engines/engine.ts";
+import type { LauncherExitReport } from "../src/engines/engine.ts";
 import { createLoopbackPorts } from "../src/engines/launchers/loopback-ports.ts";
-import { procTable, psTable } from "../src/engines/launchers/process-table.ts";
-import { ask, faultEngine, isAlive, kill, modelA, openHost, slot, temporaryState, until } from "./engines-on-host.ts";
+import { createProcTable, createPsTable, procTable, psTable } from "../src/engines/launchers/process-table.ts";
+import {
+  ask,
+  fallibleProcTable,
+  faultEngine,
+  isAlive,
+  kill,
+  modelA,
+  openHost,
+  slot,
+  temporaryState,
+  until,
+} from "./engines-on-host.ts";
 
 let state: Awaited<ReturnType<typeof temporaryState>>;
 let host: ReturnType<typeof openHost>;
@@ -105,8 +116,9 @@ describe("a process engine", () => {
 
   test("that exits is reported with its exit code and last 50 lines", async () => {
     const handle = await start("--exit", "7");
-    const report = await new Promise<ExitReport>((resolve) => host.launchers.process.onExit(handle, resolve));
+    const report = await new Promise<LauncherExitReport>((resolve) => host.launchers.process.onExit(handle, resolve));
     expect(report.reason).toBe("exit code 7");
+    expect(report.output).toBe(join(state.directory, "logs", "a-model-a.log"));
     expect(report.lastLines).toEqual(Array.from({ length: 50 }, (_, index) => `line ${index + 11}`));
   });
 
@@ -131,6 +143,18 @@ describe("a process engine", () => {
     await expect(start({ command: ["node"] })).rejects.toThrow("names neither {port} nor {socket}");
   });
 
+  test("whose start the host cannot tell is killed: nobody would find it again", async () => {
+    const processes = fallibleProcTable();
+    processes.outage = new Error("EMFILE: too many open files");
+    const other = openHost(state.directory, { engines: [], processes });
+    const starts = join(state.directory, "starts");
+    await expect(other.launchers.process.start(faultEngine(modelA, ["--starts", starts]), slot)).rejects.toThrow(
+      "EMFILE",
+    );
+    await until("it is gone", async () => (await procTable.groupsWith(`WEICHE_ENGINE=${state.directory}/`)).size === 0);
+    other.close();
+  });
+
   test("is not touched when its pid belongs to another process", async () => {
     const handle = await start();
     const other = { ...handle, startTicks: handle.startTicks! - 1 };
@@ -149,6 +173,32 @@ test("no two engines get the same port, and none that is in use", async () => {
   await once(server, "listening");
   expect(taken).not.toContain((server.address() as { port: number }).port);
   server.close();
+});
+
+describe("what /proc tells of a process that", () => {
+  const stat = (state: string) => `7 (a b) ${state} 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 4711 0`;
+  const folder = () => join(state.directory, "proc", "7");
+
+  test.each([
+    ["lives", { stat: stat("S") }, 4711, [7]],
+    ["only waits to be reaped", { stat: stat("Z") }, undefined, []],
+    ["is just going", {}, undefined, []],
+  ])("%s", async (_, files, started, group) => {
+    await mkdir(folder(), { recursive: true });
+    for (const [name, text] of Object.entries(files)) await writeFile(join(folder(), name), text);
+    const table = createProcTable(join(state.directory, "proc"));
+    expect(await table.startOf(7)).toBe(started);
+    expect(await table.group(7)).toEqual(group);
+  });
+
+  test("cannot be read now is no answer, not that it is gone", async () => {
+    for (const name of ["stat", "environ"]) await mkdir(join(folder(), name), { recursive: true });
+    const table = createProcTable(join(state.directory, "proc"));
+    await expect(table.startOf(7)).rejects.toThrow("EISDIR");
+    await expect(table.group(7)).rejects.toThrow("EISDIR");
+    await expect(table.groupsWith("A=")).rejects.toThrow("EISDIR");
+    await expect(createPsTable(folder()).startOf(7)).rejects.toThrow("ENOENT");
+  });
 });
 
 test("ps tells the same of a process as /proc, for hosts without it", async () => {

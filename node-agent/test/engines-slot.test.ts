@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { procTable } from "../src/engines/launchers/process-table.ts";
@@ -167,14 +168,16 @@ test("an engine that fails to wake is killed and started cold", async () => {
   expect(toldOf("engineSurprised")).toEqual([["a", modelA, "wake", "POST /wake_up answered 500"]]);
 });
 
-test("an awake engine that exits is reported at once, and what is left of its group goes", async () => {
+test("an awake engine that exits is reported at once, not with what it said, and what is left of its group goes", async () => {
   const { engines, handles } = open(faultEngine(modelA, ["--child"]));
   const endpoint = await engines.activate(modelA, never, quiet);
   const exits: unknown[] = [];
-  engines.onExit((model, report) => exits.push([model, report.reason, report.lastLines.includes("asked to exit")]));
+  engines.onExit((model, report) => exits.push([model, report]));
   await ask(endpoint, "POST /exit").catch(() => {});
   await until("the exit is reported", () => exits.length === 1);
-  expect(exits).toEqual([[modelA, "exit code 3", true]]);
+  const output = join(state.directory, "logs", "a-model-a.log");
+  expect(await readFile(output, "utf8")).toContain("asked to exit");
+  expect(exits).toEqual([[modelA, { reason: "exit code 3", output }]]);
   await until("nothing is left", async () => (await engineGroups()).length === 0);
   await until("it is forgotten", async () => (await handles.read()).length === 0);
   await engines.activate(modelA, never, quiet);

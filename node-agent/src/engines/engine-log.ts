@@ -9,6 +9,8 @@ import { every, type Clock } from "@weiche/shared/clock.ts";
 export interface EngineLogs extends Disposable {
   /** Opens the file for a new engine, which inherits the descriptor; the caller closes it. */
   open(name: string): Promise<FileHandle>;
+  /** The path of the file that an engine of this name writes to. */
+  fileOf(name: string): string;
   /** The last lines of the engine that was started last under this name, at most 50. */
   lastLines(name: string): Promise<readonly string[]>;
 }
@@ -67,6 +69,7 @@ export function createEngineLogs(options: EngineLogOptions): EngineLogs {
       begins.set(name, (await file.stat()).size);
       return file;
     },
+    fileOf,
     async lastLines(name) {
       const text = await readTail(fileOf(name), begins.get(name) ?? 0);
       const lines = text.split(/\r?\n/).filter((line) => line !== "");

@@ -11,7 +11,10 @@ export interface Recovered {
 
 export type RecoveryEvents = Pick<SlotEngineEvents, "engineNotAdopted" | "engineSurprised">;
 
-/** The one that has slept longest comes first. */
+/**
+ * The one that has slept longest comes first. Rejects, with nothing stopped, where it cannot be told now which may be
+ * taken over, and where one that must go does not: it may be awake.
+ */
 export async function recoverEngines(
   slot: SlotName,
   specs: readonly EngineSpec[],
@@ -22,45 +25,69 @@ export async function recoverEngines(
   const running = await Promise.all(
     Object.values(host.launchers).map((launcher) => launcher.running?.(slot) ?? Promise.resolve([])),
   );
-  const strays = running.flat().filter((stray) => !stored.some((handle) => handle.pid === stray.pid));
-  const [recovered] = await Promise.all([
-    Promise.all(stored.map((handle) => recover(handle, specs, host, events))),
-    ...strays.map((stray) => refuseEngine(stray, "it has no handle on disk", host, events)),
+  const judged = await Promise.all(
+    stored.map(async (handle) => ({ handle, verdict: await judge(handle, specs, host) })),
+  );
+  const recovered = judged.flatMap(({ handle, verdict }) =>
+    typeof verdict === "string" ? [] : [{ handle, spec: verdict }],
+  );
+  const isKnown = (stray: EngineHandle) =>
+    stored.some(({ pid }) => pid === stray.pid) || recovered.some(({ handle }) => isOfSameStart(stray, handle));
+  const strays = running.flat().filter((stray) => !isKnown(stray));
+  const stops = await Promise.allSettled([
+    ...judged.map(async ({ handle, verdict }) => {
+      if (typeof verdict === "string") await refuseEngine(handle, verdict, host, events);
+    }),
+    ...strays.map((stray) => stopRefused(stray, "it has no handle on disk", host, events)),
   ]);
+  const failed = stops.find((stop) => stop.status === "rejected");
+  if (failed) throw failed.reason;
   const slept = ({ handle }: Recovered) => handle.asleepSinceMs ?? 0;
-  return recovered.filter((one) => one !== undefined).toSorted((a, b) => slept(a) - slept(b));
+  return recovered.toSorted((a, b) => slept(a) - slept(b));
 }
 
-async function recover(
+/** The spec that an engine is taken over with, or why it is not. */
+async function judge(
   handle: EngineHandle,
   specs: readonly EngineSpec[],
   host: EngineHost,
-  events: RecoveryEvents,
-): Promise<Recovered | undefined> {
+): Promise<EngineSpec | string> {
   const spec = specs.find(({ model, launcher }) => model === handle.model && launcher.kind === handle.launcher);
-  const refused = async (reason: string) => {
-    await refuseEngine(handle, reason, host, events);
-    return undefined;
-  };
-  if (!spec) return refused("it is no longer configured");
+  if (!spec) return "it is no longer configured";
   const mayNotBeAwake = handle.asleep || handle.heading !== undefined;
-  if (mayNotBeAwake && spec.sleepLevel === undefined) return refused("it sleeps, but is not set up to");
-  if (await host.launchers[handle.launcher].recover(handle, spec)) return { spec, handle };
-  return refused("it is gone, or was started from another configuration");
+  if (mayNotBeAwake && spec.sleepLevel === undefined) return "it sleeps, but is not set up to";
+  if (await host.launchers[handle.launcher].recover(handle, spec)) return spec;
+  return "it is gone, or was started from another configuration";
 }
 
-/** Stops an engine that is not taken over, and forgets it. */
+/** A process that an engine has put in a session of its own carries that engine's mark. */
+function isOfSameStart(stray: EngineHandle, { launcher, model, nonce }: EngineHandle): boolean {
+  return stray.launcher === launcher && stray.model === model && stray.nonce === nonce;
+}
+
+/** Stops an engine of a stored handle that is not taken over, and forgets it. Rejects if it does not stop. */
 export async function refuseEngine(
   handle: EngineHandle,
   reason: string,
-  { handles, launchers }: Pick<EngineHost, "handles" | "launchers">,
+  host: Pick<EngineHost, "handles" | "launchers">,
+  events: RecoveryEvents,
+): Promise<void> {
+  await stopRefused(handle, reason, host, events);
+  await host.handles.remove(handle.slot, handle.model);
+}
+
+/** What is stored under its name may be the handle of another engine, which stays. */
+async function stopRefused(
+  handle: EngineHandle,
+  reason: string,
+  { launchers }: Pick<EngineHost, "launchers">,
   events: RecoveryEvents,
 ): Promise<void> {
   events.engineNotAdopted(handle.slot, handle.model, reason);
   try {
     await launchers[handle.launcher].stop(handle);
-    await handles.remove(handle.slot, handle.model);
   } catch (error) {
     events.engineSurprised(handle.slot, handle.model, "stop", (error as Error).message);
+    throw error;
   }
 }

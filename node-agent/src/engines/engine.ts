@@ -53,6 +53,8 @@ export interface EngineHandle {
   readonly startTicks?: number;
   /** SHA-256 of the command line and environment of the spec: a changed configuration is another engine. */
   readonly commandHash?: string;
+  /** Of this start alone, and in the environment of all that it begets. Absent: started before there were nonces. */
+  readonly nonce?: string;
   readonly unit?: string;
   /** Certain: neither falling asleep nor being woken. */
   readonly asleep: boolean;
@@ -66,26 +68,32 @@ export interface EngineHandle {
 export interface Launcher {
   /** Resolves when the process exists. Throws with the reason if it cannot be started at all. */
   start(spec: EngineSpec, slot: SlotName): Promise<EngineHandle>;
-  /** Whether the engine of the handle is alive and still the one that was started from this spec. */
+  /** Whether the engine of the handle is alive and still the one that was started from this spec. Rejects if that cannot be told now. */
   recover(handle: EngineHandle, spec: EngineSpec): Promise<boolean>;
   /** Resolves when the engine is gone: a polite signal to its group, a second one, then a kill. Idempotent. */
   stop(handle: EngineHandle): Promise<void>;
   /** Calls back once when the engine exits, with the last lines it said; the returned function stops watching. */
-  onExit(handle: EngineHandle, callback: (report: ExitReport) => void): () => void;
+  onExit(handle: EngineHandle, callback: (report: LauncherExitReport) => void): () => void;
   /** The last lines that the engine said, at most 50. For the agent's log only, never for a client. */
   lastLines(handle: EngineHandle): Promise<readonly string[]>;
   /** Process ids of the living engine, to tell its GPU memory from that of others. Empty: not known, or gone. */
   processes(handle: EngineHandle): Promise<readonly number[]>;
-  /** Engines of the slot that run, also those whose handle never reached the disk. Absent: cannot be told. */
+  /** Process groups of the slot's engines that live, also of those whose handle never reached the disk. Absent: cannot be told. */
   running?(slot: SlotName): Promise<readonly EngineHandle[]>;
 }
 
 export type Launchers = Readonly<Record<LauncherSpec["kind"], Launcher>>;
 
+/** Never what the engine said: one that has served may have printed prompts. */
 export interface ExitReport {
   /** Such as `exit code 1` or `signal SIGKILL`. */
   readonly reason: string;
-  /** The last lines of the engine's own output, at most 50. For the agent's log only, never for a client. */
+  /** Where what it said can be read: a file's path, or a `journalctl` command. */
+  readonly output: string;
+}
+
+export interface LauncherExitReport extends ExitReport {
+  /** The last lines of the engine's own output, at most 50. Only for the error of a start that failed. */
   readonly lastLines: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -25,6 +25,7 @@ const handle: EngineHandle = {
   pid: 4711,
   startTicks: 123_456,
   commandHash: "abc",
+  nonce: "0b8ae7b2-6b7c-4a6e-9d9c-0d5f3c1c2f10",
   asleep: false,
 };
 
@@ -69,6 +70,15 @@ test.each([
   expect(await store.read()).toEqual([]);
   expect(unreadable).toEqual([expect.stringMatching(reason)]);
   expect(await readdir(directory)).toEqual([file]);
+});
+
+test("a handle that cannot be read now fails the reading: its engine would be taken for one without", async () => {
+  await store.write(handle);
+  const file = join(directory, (await readdir(directory))[0]!);
+  await rm(file);
+  await symlink("/proc/self/mem", file);
+  await expect(store.read()).rejects.toThrow("EIO");
+  expect(unreadable).toEqual([]);
 });
 
 test("what a killed agent left half written is no handle, and no matter", async () => {

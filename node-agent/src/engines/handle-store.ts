@@ -13,7 +13,7 @@ export interface HandleStoreEvents {
 }
 
 export interface HandleStore {
-  /** Handles of all slots. */
+  /** Handles of all slots. Rejects where the host cannot read them now, as for want of file descriptors. */
   read(): Promise<readonly EngineHandle[]>;
   /** Resolves when the next agent would find it. Nothing is synced: a power cut ends the engines too. */
   write(handle: EngineHandle): Promise<void>;
@@ -33,11 +33,15 @@ const handleSchema = Type.Object({
   pid: Type.Optional(Type.Integer({ minimum: 2 })),
   startTicks: Type.Optional(Type.Integer({ minimum: 0 })),
   commandHash: Type.Optional(Type.String()),
+  nonce: Type.Optional(Type.String()),
   unit: Type.Optional(Type.String()),
   asleep: Type.Boolean(),
   heading: Type.Optional(Type.Enum(["asleep", "awake"])),
   asleepSinceMs: Type.Optional(Type.Number()),
 });
+
+/** Errors of a read that say nothing of the file. */
+const passing: ReadonlySet<string> = new Set(["EMFILE", "ENFILE", "ENOMEM", "EIO"]);
 
 export function createHandleStore(directory: string, events: HandleStoreEvents): HandleStore {
   const fileOf = (slot: SlotName, model: ModelId) => `${engineName(slot, model)}.json`;
@@ -57,7 +61,10 @@ export function createHandleStore(directory: string, events: HandleStoreEvents):
       if (fileOf(known.slot, known.model) !== file) throw new Error("its name belongs to another engine");
       return known;
     } catch (error) {
-      events.handleUnreadable(file, (error as NodeJS.ErrnoException).code ?? (error as Error).message);
+      const { code, message } = error as NodeJS.ErrnoException;
+      // The engine of a handle that only cannot be read now would be taken for one without.
+      if (code !== undefined && passing.has(code)) throw error;
+      events.handleUnreadable(file, code ?? message);
       return undefined;
     }
   }

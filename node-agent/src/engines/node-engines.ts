@@ -46,12 +46,16 @@ async function engineProcesses({ host, specs }: NodeEngineParts): Promise<Readon
   return others.includes(undefined) ? undefined : new Set([...own.flat(), ...others.flatMap((pids) => [...pids!])]);
 }
 
-/** Stops engines of slots that are no longer configured: nobody else would, and they hold GPU memory. */
+/**
+ * Stops engines of slots that are no longer configured: nobody else would, and they hold GPU memory. One that does not
+ * stop keeps its handle and is in no slot's way: the next agent tries again.
+ */
 export async function stopForgottenEngines(
   slots: readonly Pick<SlotConfig, "name">[],
   host: Pick<EngineHost, "handles" | "launchers">,
   events: RecoveryEvents,
 ): Promise<void> {
   const forgotten = (await host.handles.read()).filter((handle) => slots.every(({ name }) => name !== handle.slot));
-  await Promise.all(forgotten.map((handle) => refuseEngine(handle, "its slot is no longer configured", host, events)));
+  const reason = "its slot is no longer configured";
+  await Promise.allSettled(forgotten.map((handle) => refuseEngine(handle, reason, host, events)));
 }

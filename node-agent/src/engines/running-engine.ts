@@ -70,7 +70,8 @@ export class RunningEngine {
       const was = this.#state;
       this.enter("changing");
       this.#gone.abort(new EngineStartError(report.reason, report.lastLines));
-      if (was !== "changing") onExit(this, was, report);
+      const { reason, output } = report;
+      if (was !== "changing") onExit(this, was, { reason, output });
     });
   }
 

@@ -221,7 +221,9 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     try {
       await engine.wakeIfAsleep(neverAborts);
       await engine.answer(neverAborts);
-      const before = await this.#options.memory.beforeLeaving(() => engine.processes(), 0, undefined);
+      // No engine goes because it could not be measured.
+      const measured = this.#options.memory.beforeLeaving(() => engine.processes(), 0, undefined);
+      const before = await measured.catch(() => undefined);
       if (before) engine.freeWithout = before.freeBytes + before.heldBytes;
       this.#ready(engine, "adopted");
       return true;
@@ -270,7 +272,9 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     if (was === "awake" && !this.#unwanted.has(engine)) this.#onExit(engine.spec.model, report);
   }
 
+  /** Throws if it has exited since it was proven: nobody would be told. */
   #ready(engine: RunningEngine, how: "started" | "woken" | "adopted" | "probed"): void {
+    engine.throwIfGone();
     this.#options.events.engineReady(this.#options.slot, engine.spec.model, how, engine.inStateMs);
     engine.enter("awake");
     this.#unwanted.delete(engine);

@@ -172,7 +172,7 @@ describe("a slot", () => {
     const ended = await node.request(a);
     ended.onEngineLost(() => told.push("ended"));
     ended.release();
-    node.engine.exit(a, { reason: "signal SIGKILL", lastLines: [] });
+    node.engine.exit(a, { reason: "signal SIGKILL", output: "" });
     expect(told).toEqual(["running"]);
     running.onEngineLost(() => told.push("late"));
     expect(told).toEqual(["running", "late"]);

@@ -7,13 +7,14 @@
  *                                  └─ stop: SIGTERM, 2 s, SIGTERM (llama-server wants two), 10 s, SIGKILL, to the group
  */
 import { spawn, type ChildProcess } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { mkdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { assert } from "@weiche/shared/assert.ts";
 import { every, sleep, type Clock } from "@weiche/shared/clock.ts";
 import { asId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
-import type { EngineHandle, EngineSpec, ExitReport, Launcher } from "../engine.ts";
+import type { EngineHandle, EngineSpec, Launcher, LauncherExitReport } from "../engine.ts";
 import type { EngineLogs } from "../engine-log.ts";
 import { engineName } from "../engine-name.ts";
 import { checkSocketPath, commandHash, endpointOf, engineEnvironment, fillCommand } from "./engine-command.ts";
@@ -44,6 +45,8 @@ const defaultStopTimes: StopTimes = { secondSignalAfterMs: 2_000, killAfterMs: 1
 const adoptedPollMs = 250;
 const stopPollMsMin = 10;
 const stopPollMsMax = 200;
+/** At the end of an engine's mark, after its model: which start it was. */
+const nonceAtEnd = /#([0-9a-f-]{36})$/;
 
 export function createProcessLauncher(options: ProcessLauncherOptions): Launcher {
   return new ProcessLauncher(options);
@@ -65,6 +68,7 @@ class ProcessLauncher implements Launcher {
     if (!wants("{port}") && !wants("{socket}")) throw new Error("its command names neither {port} nor {socket}");
     const socketPath = wants("{socket}") ? await this.#freeSocket(slot, spec.model) : undefined;
     const port = wants("{port}") ? await this.#options.ports.take() : undefined;
+    const nonce = randomUUID();
     try {
       const child = await this.#spawn(
         engineName(slot, spec.model),
@@ -72,14 +76,14 @@ class ProcessLauncher implements Launcher {
         directory,
         {
           ...engineEnvironment(this.#options.environment, this.#options.nodePath, env),
-          WEICHE_ENGINE: this.#mark(slot) + spec.model,
+          WEICHE_ENGINE: `${this.#mark(slot)}${spec.model}#${nonce}`,
         },
       );
       const pid = child.pid!;
-      const startTicks = await this.#options.processes.startOf(pid);
+      const startTicks = await this.#startOfNew(pid);
       const endpoint = endpointOf({ port, socketPath });
       return {
-        ...{ slot, model: spec.model, launcher: "process", endpoint, pid, asleep: false },
+        ...{ slot, model: spec.model, launcher: "process", endpoint, pid, nonce, asleep: false },
         ...{ startTicks, commandHash: commandHash(spec.launcher) },
       };
     } catch (error) {
@@ -110,12 +114,13 @@ class ProcessLauncher implements Launcher {
     this.#options.ports.release(Number(new URL(origin).port));
   }
 
-  onExit(handle: EngineHandle, callback: (report: ExitReport) => void): () => void {
+  onExit(handle: EngineHandle, callback: (report: LauncherExitReport) => void): () => void {
     let watching = true;
     const exit = this.#known.get(handle.pid!);
     const report = async (reason: string) => {
+      const output = this.#options.logs.fileOf(engineName(handle.slot, handle.model));
       const lastLines = await this.lastLines(handle);
-      if (watching) callback({ reason, lastLines });
+      if (watching) callback({ reason, output, lastLines });
       watching = false;
     };
     if (exit instanceof Promise) {
@@ -124,7 +129,8 @@ class ProcessLauncher implements Launcher {
     }
     // Not our child: only its disappearance can be seen.
     const poll = every(this.#options.clock, adoptedPollMs, async () => {
-      if ((await this.#options.processes.startOf(handle.pid!)) === handle.startTicks) return;
+      const started = await this.#options.processes.startOf(handle.pid!).catch(() => handle.startTicks);
+      if (started === handle.startTicks) return;
       poll.cancel();
       await report("gone, how is not known: an earlier agent started it");
     });
@@ -146,10 +152,15 @@ class ProcessLauncher implements Launcher {
   async running(slot: SlotName): Promise<readonly EngineHandle[]> {
     const groups = await this.#options.processes.groupsWith(`WEICHE_ENGINE=${this.#mark(slot)}`);
     return Promise.all(
-      [...groups].map(async ([pid, model]): Promise<EngineHandle> => {
+      [...groups].map(async ([pid, started]): Promise<EngineHandle> => {
         const startTicks = await this.#options.processes.startOf(pid);
         const endpoint = { origin: "http://127.0.0.1" };
-        return { slot, model: asId<ModelId>(model), launcher: "process", endpoint, pid, startTicks, asleep: false };
+        const nonce = nonceAtEnd.exec(started)?.[1];
+        const model = asId<ModelId>(started.replace(nonceAtEnd, ""));
+        return {
+          ...{ slot, model, launcher: "process", endpoint, pid, startTicks, asleep: false },
+          ...(nonce === undefined ? {} : { nonce }),
+        };
       }),
     );
   }
@@ -177,6 +188,16 @@ class ProcessLauncher implements Launcher {
     await mkdir(join(this.#options.stateDir, "sockets"), { recursive: true, mode: 0o700 });
     await rm(path, { force: true });
     return path;
+  }
+
+  /** A process whose start cannot be seen could not be found again: it goes at once. */
+  async #startOfNew(pid: number): Promise<number | undefined> {
+    try {
+      return await this.#options.processes.startOf(pid);
+    } catch (error) {
+      signalGroup(pid, "SIGKILL");
+      throw error;
+    }
   }
 
   #mark(slot: SlotName): string {

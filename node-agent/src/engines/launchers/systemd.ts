@@ -43,6 +43,8 @@ const killAfterMs = 12_000;
 export function createSystemdLauncher(options: SystemdLauncherOptions): Launcher {
   const { clock, ports, processes, stateDir } = options;
   const systemctl = (...args: string[]) => options.runCommand("systemctl", ["--no-ask-password", ...args]);
+  /** When this agent asked for a unit's last start, in wall time. */
+  const startedMs = new Map<string, number>();
   const show = async (unit: string) => parseShow(await systemctl("show", "-p", shown.join(","), unit));
 
   async function writeEnvironment(name: string, variables: Readonly<Record<string, string>>): Promise<void> {
@@ -52,8 +54,12 @@ export function createSystemdLauncher(options: SystemdLauncherOptions): Launcher
     await writeFile(join(directory, `${name}.env`), lines.join(""), { mode: 0o600 });
   }
 
+  /** Of the start that this agent asked for last: what an earlier run said may hold prompts. */
   async function lastLines(unit: string): Promise<readonly string[]> {
-    const args = ["--unit", unit, "--lines", "50", "--output", "cat", "--no-pager"];
+    const sinceMs = startedMs.get(unit);
+    if (sinceMs === undefined) return [];
+    const since = `--since=@${(sinceMs / 1000).toFixed(3)}`;
+    const args = ["--unit", unit, since, "--lines", "50", "--output", "cat", "--no-pager"];
     const text = await options.runCommand("journalctl", args).catch(() => "");
     return text.split("\n").filter((line) => line !== "");
   }
@@ -80,6 +86,7 @@ export function createSystemdLauncher(options: SystemdLauncherOptions): Launcher
       // An instance of an earlier agent would keep running with its old port.
       await stopUnit(unit);
       const port = await ports.take();
+      startedMs.set(unit, clock.now());
       try {
         const variables = { WEICHE_PORT: String(port), WEICHE_MODEL: spec.model, CUDA_DEVICE_ORDER: "PCI_BUS_ID" };
         await writeEnvironment(name, { ...variables, ...spec.launcher.env });
@@ -99,8 +106,7 @@ export function createSystemdLauncher(options: SystemdLauncherOptions): Launcher
     },
     async recover(handle, spec) {
       if (handle.unit === undefined || handle.commandHash !== commandHash(spec.launcher)) return false;
-      const now = await show(handle.unit).catch(() => undefined);
-      return now !== undefined && isSame(now, handle);
+      return isSame(await show(handle.unit), handle);
     },
     async stop(handle) {
       if (handle.unit !== undefined) await stopUnit(handle.unit);
@@ -114,7 +120,7 @@ export function createSystemdLauncher(options: SystemdLauncherOptions): Launcher
         if (now === undefined || isSame(now, handle)) return;
         poll.cancel();
         const reason = `unit ${now.ActiveState}, result ${now.Result}, status ${now.ExecMainStatus}`;
-        const report = { reason, lastLines: await lastLines(unit) };
+        const report = { reason, output: `journalctl --unit ${unit}`, lastLines: await lastLines(unit) };
         if (watching) callback(report);
       });
       return () => {
