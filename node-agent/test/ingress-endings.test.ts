@@ -427,6 +427,39 @@ test("a stop lets what runs end, takes nothing new, and after its grace breaks o
   expect(new Set(rig.outbox.records.map((record) => record.outcome))).toEqual(new Set(["broken", "finished"]));
 });
 
+test.each(["finished", "broken", "client-ended"])(
+  "a stop waits for a disk that takes no record of a %s answer until 2 s after its grace, and nothing looks whole",
+  async (outcome) => {
+    const clock = new VirtualClock();
+    const ends = outcome === "finished" ? ending(1) : "";
+    await using rig = await Rig.open(
+      (socket) => {
+        beginEvents(socket);
+        writeChunk(socket, opening + word(1) + ends);
+      },
+      { clock },
+    );
+    const { asked } = holdRecord(rig);
+    const { stream, answer } = rig.chat({ stream: true });
+    await received(stream, 2);
+    if (outcome === "client-ended") stream.close(constants.NGHTTP2_CANCEL);
+    if (outcome !== "broken") await asked.promise;
+    let isStopped = false;
+    const stopped = rig.ingress.stop(10_000).then(() => (isStopped = true));
+    clock.advance(10_000);
+    await asked.promise;
+    clock.advance(1_999);
+    await rig.chat().answer; // what the clock has begun has had its consequences
+    expect([isStopped, rig.ingress.running]).toEqual([false, 1]);
+    clock.advance(1);
+    await stopped;
+    const { text, trailer } = await answer;
+    expect([text.includes("[DONE]"), trailer]).toEqual([false, outcome === "client-ended" ? undefined : "error"]);
+    expect(rig.summaries.map(({ record }) => record?.outcome)).toContain(outcome);
+    expect(rig.bugs).toEqual([]);
+  },
+);
+
 test("a limit that the window has no room for is refused, though the engine went along", async () => {
   const { rig } = await openStalled(1);
   await using _ = rig;

@@ -64,6 +64,9 @@ export interface RequestSummary {
 /** A frozen engine is noticed after so long, or half of what a request may take: else short limits would hide it. */
 const silenceMsMax = 60_000;
 
+/** What a disk is given to take the records of those that a stop has broken off; then a stop waits for it no longer. */
+const recordMsMax = 2_000;
+
 /** All large bodies together, from their first byte until their engine has answered: 64 at once were 1.8 GB with 512 MB. */
 const largeBodiesBytesMax = 320_000_000;
 
@@ -73,6 +76,8 @@ export class Ingress implements AsyncDisposable {
   readonly #reader = new WorkReader();
   readonly #budget: ByteBudget;
   readonly #running = new Map<Exchange, Promise<void>>();
+  /** Aborted when nobody waits for a record any more. */
+  readonly #giveUp = new AbortController();
   #isStopping = false;
 
   constructor(parts: IngressParts) {
@@ -97,12 +102,18 @@ export class Ingress implements AsyncDisposable {
     void served.then(() => this.#running.delete(exchange));
   };
 
-  /** Takes nothing more; resolves when what runs has ended, which after `graceMs` it is made to. */
+  /**
+   * Takes nothing more; resolves when what runs has ended, which after `graceMs` it is made to. An answer whose record is
+   * not on disk 2 s later is broken off, too.
+   */
   async stop(graceMs: number): Promise<void> {
     this.#isStopping = true;
-    const deadline = this.#parts.clock.after(graceMs, () => this.#endAll());
+    const { clock } = this.#parts;
+    const deadline = clock.after(graceMs, () => this.#endAll());
+    const recordDeadline = clock.after(graceMs + recordMsMax, () => this.#giveUp.abort());
     await Promise.all(this.#running.values());
     deadline.cancel();
+    recordDeadline.cancel();
     await Promise.all([this.#connections[Symbol.asyncDispose](), this.#reader[Symbol.asyncDispose]()]);
   }
 
@@ -121,7 +132,7 @@ export class Ingress implements AsyncDisposable {
     let error: ApiError | undefined;
     try {
       const { counts, rest } = await this.#answer(exchange, run);
-      await run.meter.append("finished", counts);
+      if (!(await this.#isKept(run.meter.append("finished", counts)))) throw new Ended("stop");
       await exchange.complete(rest);
     } catch (thrown) {
       error = await this.#breakOff(exchange, run, await exchange.causeOf(thrown));
@@ -138,6 +149,18 @@ export class Ingress implements AsyncDisposable {
       record: run.meter.record,
       gaps: run.meter.gaps,
       error: error?.kind,
+    });
+  }
+
+  /** Resolves when the record is safe; with false when this agent stops and has waited for it long enough. */
+  async #isKept(appended: Promise<void>): Promise<boolean> {
+    const { signal } = this.#giveUp;
+    return await new Promise((resolve, reject) => {
+      const onAbort = () => resolve(false);
+      if (signal.aborted) onAbort();
+      else signal.addEventListener("abort", onAbort, { once: true });
+      const forget = () => signal.removeEventListener("abort", onAbort);
+      appended.finally(forget).then(() => resolve(true), reject);
     });
   }
 
@@ -193,8 +216,8 @@ export class Ingress implements AsyncDisposable {
   async #breakOff(exchange: Exchange, run: RequestRun, cause: unknown): Promise<ApiError | undefined> {
     const { meter } = run;
     if (cause instanceof Ended && (cause.by === "client" || cause.by === "limit")) {
-      await meter.append(cause.by === "client" ? "client-ended" : "limit-ended", run.soFar());
-    } else if (exchange.isAnswering) await meter.append("broken", run.soFar());
+      await this.#isKept(meter.append(cause.by === "client" ? "client-ended" : "limit-ended", run.soFar()));
+    } else if (exchange.isAnswering) await this.#isKept(meter.append("broken", run.soFar()));
     if (cause instanceof Ended && (cause.by === "client" || cause.by === "router")) {
       exchange.cut();
       return undefined;
