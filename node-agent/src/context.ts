@@ -45,6 +45,9 @@ const { version } = JSON.parse(readFileSync(join(import.meta.dirname, "../../pac
   version: string;
 };
 
+/** What the routers are given to commit the last records; what they have not by then, the next agent sends. */
+const flushMsMax = 2_000;
+
 export async function createAgent(config: AgentConfig, environment: NodeJS.ProcessEnv): Promise<Agent> {
   await using opened = new AsyncDisposableStack();
   const clock = systemClock;
@@ -212,6 +215,7 @@ export async function createAgent(config: AgentConfig, environment: NodeJS.Proce
         ingress.stop(config.shutdownMsMax),
         slots.close({ stopEngines, deadlineMs: config.shutdownMsMax }),
       ]);
+      await delivery.flush(flushMsMax);
       await closing.disposeAsync();
     },
   };

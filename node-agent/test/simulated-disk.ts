@@ -24,6 +24,8 @@ export class SimulatedDisk implements OutboxDisk {
   readonly #names: Map<string, Inode>;
   #syncedNames: Map<string, Inode>;
   capacityBytes = Infinity;
+  /** From now on no call of a file comes back. */
+  hangs = false;
   readonly counts: Partial<Record<DiskCall, number>> = {};
   calls = 0;
   /** The error code with which this call fails, if it does. */
@@ -135,7 +137,7 @@ export class SimulatedDisk implements OutboxDisk {
   async #call(call: DiskCall, name = ""): Promise<void> {
     this.counts[call] = (this.counts[call] ?? 0) + 1;
     const code = this.fails(call, ++this.calls, name);
-    await Promise.resolve();
+    await (this.hangs ? new Promise(() => {}) : Promise.resolve());
     if (code !== undefined) throw failure(code);
   }
 }

@@ -144,6 +144,44 @@ describe("with one router", () => {
     expect(heard).toEqual(["silent a", "delivered 5"]);
   });
 
+  describe("at the end of its agent", () => {
+    /** Whether the flush has ended after so long. */
+    async function isFlushedAfter(ms: number): Promise<boolean> {
+      let isFlushed = false;
+      void delivery.flush(2_000).then(() => (isFlushed = true));
+      await clock.advanceAsync(ms);
+      return isFlushed;
+    }
+
+    it("sends what is left at once, batch after batch, and waits until all is committed", async () => {
+      delivery.linkUp(a);
+      await clock.advanceAsync(300);
+      await append(0, 1_500);
+      expect(await isFlushedAfter(20)).toBe(true);
+      expect(database.arrivals).toEqual(range(0, 1_500));
+      expect([outbox.depth, clock.pending]).toEqual([0, 1]); // its tick
+    });
+
+    it("waits for nobody when nothing is left or no router is there", async () => {
+      expect(await isFlushedAfter(0)).toBe(true);
+      await append(0, 5);
+      expect(await isFlushedAfter(0)).toBe(true);
+    });
+
+    it("waits no longer for a router that goes, and for one that is silent until its time is over", async () => {
+      a.answer = () => {};
+      delivery.linkUp(a);
+      await append(0, 5);
+      expect(await isFlushedAfter(1_999)).toBe(false);
+      const flushed = delivery.flush(2_000);
+      delivery.linkDown("a");
+      await flushed;
+      delivery.linkUp(a);
+      expect(await isFlushedAfter(2_000)).toBe(true);
+      expect(outbox.depth).toBe(5);
+    });
+  });
+
   it("does not believe an acknowledgement of what was not sent there", async () => {
     a.answer = () => {};
     delivery.linkUp(a);

@@ -42,6 +42,8 @@ export class UsageDelivery implements UsageLinks, Disposable {
   /** The batch that is waited for. */
   #awaited: { readonly batchId: bigint; readonly routerId: string; readonly timer: Timer } | undefined;
   #gathering: Timer | undefined;
+  /** Set while the agent waits for the last records to be committed. */
+  #onFlushed: (() => void) | undefined;
   #reading = false;
   #closed = false;
 
@@ -65,11 +67,13 @@ export class UsageDelivery implements UsageLinks, Disposable {
     this.#events.usageDelivered(sent.records);
     // also if this was an earlier sending of what is waited for: the cursor has passed its beginning
     this.#stopWaiting();
+    this.#checkFlushed();
     this.#soon(this.#outbox.depth >= batchRecordsMax ? 0 : gatherMs);
   }
 
   linkDown(routerId: string): void {
     this.#links = this.#links.filter((link) => link.routerId !== routerId);
+    this.#checkFlushed();
     if (this.#awaited?.routerId !== routerId) return;
     this.#stopWaiting();
     this.#soon(0);
@@ -83,13 +87,30 @@ export class UsageDelivery implements UsageLinks, Disposable {
     this.#soon(0);
   }
 
+  /** Gathers no longer; resolves when all is committed, when there is no link left, or after `msMax`. */
+  async flush(msMax: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const deadline = this.#clock.after(msMax, resolve);
+    this.#onFlushed = resolve;
+    this.#checkFlushed();
+    this.#soon(0);
+    await promise;
+    this.#onFlushed = undefined;
+    deadline.cancel();
+  }
+
   [Symbol.dispose](): void {
     this.#closed = true;
     this.#gathering?.cancel();
     this.#stopWaiting();
   }
 
-  #soon(delayMs: number): void {
+  #checkFlushed(): void {
+    if (this.#outbox.depth === 0 || this.#links.length === 0) this.#onFlushed?.();
+  }
+
+  #soon(whenGatheredMs: number): void {
+    const delayMs = this.#onFlushed ? 0 : whenGatheredMs;
     if (this.#closed || this.#awaited || this.#links.length === 0) return;
     if (this.#gathering && delayMs > 0) return;
     this.#gathering?.cancel();

@@ -83,6 +83,22 @@ describe("the outbox", () => {
     expect(await outbox.oldestMs()).toBe(1_000);
   });
 
+  it("closes after 2 s though its disk hangs", async () => {
+    const disk = new SimulatedDisk();
+    const clock = new VirtualClock();
+    const outbox = await openOutbox(disk, clock, recorder(), limits);
+    await append(outbox, 0);
+    disk.hangs = true;
+    void outbox.append(usageRecord(1));
+    let isClosed = false;
+    void outbox[Symbol.asyncDispose]().then(() => (isClosed = true));
+    await clock.advanceAsync(1_999);
+    expect(isClosed).toBe(false);
+    await clock.advanceAsync(1);
+    expect(isClosed).toBe(true);
+    expect(await waiting(await reopened(disk.afterKill()))).toEqual([0]);
+  });
+
   it("refuses what is appended after it was closed, and says so", async () => {
     const outbox = await reopened(new SimulatedDisk());
     await outbox[Symbol.asyncDispose]();

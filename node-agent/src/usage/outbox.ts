@@ -46,6 +46,8 @@ export const outboxLimits: OutboxLimits = {
 };
 
 const tickMs = 500;
+/** A disk that hangs keeps no agent from ending. */
+const closeMsMax = 2_000;
 
 export interface Batch {
   /** The cursor, from which it was read. */
@@ -185,9 +187,17 @@ export class Outbox implements AsyncDisposable {
     return this.#ticking;
   }
 
+  /** Tries once more to write what waits, and refuses the rest, unless the disk hangs for 2 s. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true;
     this.#ticks.cancel();
+    const { promise: isOver, resolve } = Promise.withResolvers<void>();
+    const deadline = this.#clock.after(closeMsMax, resolve);
+    await Promise.race([this.#finish(), isOver]);
+    deadline.cancel();
+  }
+
+  async #finish(): Promise<void> {
     await this.#ticking;
     await this.#writer.close();
     await saveCursor(this.#disk, this.#cursor, this.#segments).catch(() => {});
