@@ -84,6 +84,18 @@ test("a router hears who the node is, then how it does, each second and at once 
   expect(router.heardOf<{ sequence: string }>("load_report").map(({ sequence }) => sequence)).toEqual(["1", "2", "3"]);
 });
 
+test("a router that takes nothing is handed no batch behind those that it has not taken", async () => {
+  const router = await rig.openRouter();
+  rig.openLinks(at(router));
+  await expect.poll(() => router.heardOf("load_report").length).toBe(1);
+  const batchesHeard = () => router.heardOf<{ batch_id: string }>("usage_batch").map(({ batch_id: id }) => Number(id));
+  for (let batchId = 1n; batchId <= 100n; batchId++) rig.channels[0]!.send(batchId, [record]);
+  await expect.poll(() => batchesHeard().length).toBe(9);
+  rig.channels[0]!.send(101n, [record]);
+  await expect.poll(() => batchesHeard().at(-1)).toBe(101);
+  expect(batchesHeard()).toHaveLength(10);
+});
+
 test("usage goes up as it is, and its acknowledgements come back", async () => {
   const router = await rig.openRouter();
   rig.openLinks(at(router));

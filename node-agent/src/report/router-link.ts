@@ -37,7 +37,10 @@ export const endedInOrder = "ended in order";
 const reportEveryMs = 1_000;
 /** From dialling to welcome. */
 const welcomeMsMax = 4_000;
-/** Reports are worth nothing late: none is queued behind others that the router has not taken. */
+/**
+ * Reports are worth nothing late: none is queued behind others that the router has not taken. Nor is usage, which is sent
+ * again if it is not acknowledged.
+ */
 const unsentMax = 8;
 
 /** A silent router is noticed within 4 s. */
@@ -113,6 +116,7 @@ export class RouterLink implements UsageChannel {
   }
 
   send(batchId: bigint, records: readonly UsageRecord[]): void {
+    if (this.#call.writableLength > unsentMax) return;
     this.#say({ kind: "usage", batchId, records });
   }
 
