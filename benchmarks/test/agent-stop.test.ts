@@ -1,9 +1,14 @@
-/** Either end stopped on its own: what runs finishes; an engine stays and is taken over, usage is not left behind. */
+/**
+ * Either end stopped on its own: what runs finishes, or costs nothing when its time is up; an engine stays and is taken
+ * over, usage is not left behind.
+ */
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Cluster, isAlive, until } from "../cluster/cluster.ts";
+import { joinAsOwner } from "../cluster/portal-owner.ts";
 import { SimNodeEngine, catalogueOf, simEngine } from "../cluster/sim-node.ts";
 import { askStream } from "../cluster/stream-client.ts";
+import { dumpUsage } from "../cluster/usage-dump.ts";
 
 let cluster: Cluster;
 let apiKey: string;
@@ -12,6 +17,7 @@ beforeAll(async () => {
   cluster = await Cluster.start({
     catalogue: catalogueOf("model-a"),
     agents: { "node-1": { slots: [{ name: "a", engines: [simEngine("model-a")] }] } },
+    router: { shutdownSeconds: 3 },
   });
   ({ apiKey } = await cluster.account());
 });
@@ -38,6 +44,27 @@ test("SIGTERM makes the agent unready, running streams finish, the engine stays 
   await cluster.linked();
   expect(await askStream({ ...question, text: "sim:tokens=3" })).toMatchObject({ ending: "whole" });
   expect(engine.pid).toBe(pid);
+});
+
+test("an answer that a router cuts when its time is up costs nothing, in the test chat, too", async () => {
+  const ada = await joinAsOwner(cluster);
+  const begun = Promise.withResolvers<void>();
+  const question = { baseUrl: cluster.baseUrl, apiKey, model: "model-a", text: "sim:tokens=20000" };
+  const running = askStream({ ...question, onPiece: () => begun.resolve() });
+  const messages = [{ role: "user", content: "sim:tokens=20000 Hello" }];
+  const chat = await ada.send("/chat", { model: "model-a", maxTokens: 20_000, messages });
+  const reader = chat.body!.getReader();
+  for (let seen = ""; seen.split("data: ").length < 5;) seen += Buffer.from((await reader.read()).value!).toString();
+  await begun.promise;
+  cluster.router.kill("SIGTERM");
+  expect((await running).ending).toBe("broken");
+  expect(await cluster.router.exited()).toBe(0);
+  await cluster.startRouter();
+  await cluster.linked();
+  const cut = async () => (await dumpUsage(cluster)).filter(({ outcome }) => outcome !== "finished");
+  await until("both to be recorded", async () => (await cut()).length === 2);
+  const nothing = { outcome: "broken", promptTokens: 0, completionTokens: 0 };
+  expect(await cut()).toEqual([nothing, nothing].map((costs) => expect.objectContaining(costs) as unknown));
 });
 
 test("the only router, stopped, lets answers end and takes their usage before it goes", async () => {

@@ -230,7 +230,7 @@ export async function createRouter(config: RouterConfig, clock: Clock = systemCl
     async close() {
       ready = false;
       nodes.goodbye();
-      await api.close(config.shutdownMsMax);
+      await api.close(config.shutdownMsMax, () => data.cut());
       await closing.disposeAsync();
     },
   };

@@ -41,8 +41,11 @@ export interface ApiServer {
   listen(): Promise<ListenAddress>;
   /** A chat that did not come by this listener, the same way from there on. Resolves once the answer has begun. */
   chat(chat: InsideChat): Promise<void>;
-  /** Takes no new requests; running ones may end within `graceMs`, then they are cut. */
-  close(graceMs: number): Promise<void>;
+  /**
+   * Takes no new requests; running ones may end within `graceMs`, then they are cut. `cutNodes` comes first: a node must
+   * not take a client that we cut for one that has left, who pays.
+   */
+  close(graceMs: number, cutNodes?: () => void): Promise<void>;
 }
 
 export interface InsideChat {
@@ -160,11 +163,11 @@ export function createApiServer(deps: ApiServerDeps): ApiServer {
         generateAs(exchange, await authenticate(exchange), nodePaths.chat, inside, body);
       return run("chat", handler, request, response, false);
     },
-    async close(graceMs) {
+    async close(graceMs, cutNodes = () => {}) {
       draining = true;
       const closed = server.listening ? once(server, "close") : Promise.resolve();
       server.close();
-      await connections.quiet(graceMs, clock);
+      if (!(await connections.quiet(graceMs, clock))) cutNodes();
       connections.destroyAll();
       await Promise.all([closed, readers[Symbol.asyncDispose](), app.close()]);
     },

@@ -32,16 +32,16 @@ export class Connections {
     return socket.writable && open.every(({ request, response }) => !request.complete && !response.headersSent);
   }
 
-  /** Resolves when every exchange of now is closed, or after `graceMs`. */
-  quiet(graceMs: number, clock: Clock): Promise<void> {
+  /** Resolves with true when every exchange of now is closed, or with false after `graceMs`. */
+  quiet(graceMs: number, clock: Clock): Promise<boolean> {
     return new Promise((resolve) => {
-      const timer = clock.after(graceMs, resolve);
+      const timer = clock.after(graceMs, () => resolve(false));
       const live = new Set(this.#live);
       const done = (exchange?: Exchange) => {
         if (exchange) live.delete(exchange);
         if (live.size > 0) return;
         timer.cancel();
-        resolve();
+        resolve(true);
       };
       for (const exchange of live) exchange.onClosed(() => done(exchange));
       done();

@@ -50,6 +50,8 @@ export interface DataConnections extends Upstream {
   readonly address: ListenAddress;
   /** An agent that has started again is not reached through what its earlier process left behind. */
   dropEarlierBoots(node: NodeId, bootId: string): void;
+  /** Ends what runs at once, and the agents see that it was us. */
+  cut(): void;
   /** Accepts nothing more, lets running answers end, and cuts what is left after `deadlineMs`. */
   close(deadlineMs: number): Promise<void>;
 }
@@ -73,6 +75,7 @@ export async function openDataConnections(options: DataConnectionsOptions): Prom
     address: listener.address,
     send: (node, request, signal) => sessions.send(node, request, signal),
     dropEarlierBoots: (node, bootId) => sessions.dropEarlierBoots(node, bootId),
+    cut: () => sessions.cut(),
     async close(deadlineMs) {
       const closed = listener.close(deadlineMs);
       sessions.close();
@@ -150,6 +153,10 @@ class DataSessions {
 
   dropEarlierBoots(node: NodeId, bootId: string): void {
     for (const session of this.#usable.get(node) ?? []) if (session.bootId !== bootId) session.cut();
+  }
+
+  cut(): void {
+    for (const sessions of this.#usable.values()) for (const session of sessions) session.cut();
   }
 
   /** Lets what runs end. */
