@@ -82,7 +82,7 @@ test(
           );
           expect(done).toBe(accepted);
           clock.advance(1);
-        model.liveUntil(clock.now()); // that millisecond may be the last of a period
+          model.liveUntil(clock.now()); // that millisecond may be the last of a period
           // Enough that quotas run out now and then, at most 100 million.
           await spend(holder, clock, credits * 100);
           model.used += model.name ? credits * 100 : 0;

@@ -48,7 +48,7 @@ test(
             expect(changed !== undefined).toBe(accepted);
             terms = changed ?? terms;
             nowMs += 1;
-          model.liveUntil(nowMs); // that millisecond may be the last of a period
+            model.liveUntil(nowMs); // that millisecond may be the last of a period
             const term = termAt(terms, nowMs);
             expect(term && [term.package, term.state]).toEqual(
               model.name && [model.name, model.trial ? "trial" : "active"],
