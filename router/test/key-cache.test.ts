@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { connect, createServer, type AddressInfo, type Socket } from "node:net";
+import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Pool, QueryConfig } from "pg";
 import { systemClock } from "@weiche/shared/clock.ts";
@@ -56,17 +59,23 @@ async function queriesDuring(work: () => Promise<unknown>): Promise<number> {
   return queries;
 }
 
+/** Resolves once a poll has begun. */
+async function nextPoll(): Promise<void> {
+  const { rows } = await database.pool.query<{ now: string }>("select clock_timestamp()::text as now");
+  const begun = `select from pg_stat_activity where datname = current_database() and query_start > $1
+    and query like 'select c.number as latest%'`;
+  await until("a poll begins", 2_000, async () => (await database.pool.query(begun, [rows[0]!.now])).rowCount! > 0);
+}
+
 /** The database over a network where the answers to key look-ups are held back until they are let go. */
 function slowLookups(of: Database) {
   const waiting: (() => void)[] = [];
-  let polls = 0;
   const pool = new Proxy(of.pool, {
     get(target, name) {
       if (name !== "query") return Reflect.get(target, name) as unknown;
       return async (query: QueryConfig) => {
         const answer = await target.query(query);
         if (query.name === "look-up-key") await new Promise<void>((resolve) => waiting.push(resolve));
-        else polls++;
         return answer;
       };
     },
@@ -74,10 +83,29 @@ function slowLookups(of: Database) {
   return {
     database: { ...of, pool },
     waiting,
-    get polls() {
-      return polls;
-    },
     letGo: () => waiting.splice(0).forEach((go) => go()),
+  };
+}
+
+/** A way to the database whose open connections can fall silent for ever; those made afterwards speak. */
+async function openSilentProxy(of: Database) {
+  const { port, pathname, username, password, searchParams } = new URL(of.connection.connectionString!);
+  const pairs: { readonly near: Socket; readonly far: Socket }[] = [];
+  const listener = createServer((near) => {
+    const far = connect(join(searchParams.get("host")!, `.s.PGSQL.${port}`));
+    pairs.push({ near, far });
+    near.on("error", () => {}).on("close", () => far.destroy());
+    far.on("error", () => {}).on("close", () => near.destroy());
+    near.pipe(far).pipe(near);
+  }).listen(0, "127.0.0.1");
+  await once(listener, "listening");
+  return {
+    url: `postgres://${username}:${password}@127.0.0.1:${(listener.address() as AddressInfo).port}${pathname}`,
+    silenceAll: () => pairs.forEach(({ near, far }) => (near.unpipe(far), far.unpipe(near))),
+    [Symbol.dispose]() {
+      listener.close();
+      for (const { near } of pairs) near.destroy();
+    },
   };
 }
 
@@ -146,6 +174,23 @@ describe("is refused", () => {
     expect(await why(cache, key)).toBe("admitted");
     await accounts.keys.revoke(id);
     await until("the key is revoked", 5_000, async () => (await why(cache, key)) === "revoked");
+  });
+
+  test("within five seconds also when every connection to the database is lost without a word", async () => {
+    using proxy = await openSilentProxy(database);
+    await using away = await openDatabase({ stateDir: "", databaseUrl: proxy.url }, systemClock, silent);
+    await using cache = await openCache({}, systemClock, away);
+    const { key, id } = await accounts.keys.create(userId, { name: "ci" });
+    expect(await why(cache, key)).toBe("admitted");
+    proxy.silenceAll();
+    await accounts.keys.revoke(id);
+    await until("the key is no longer taken from memory", 5_000, () => {
+      const found = cache.find(key);
+      if (!(found instanceof Promise)) return false;
+      found.catch(() => {}); // the pool's connections are lost, too
+      return true;
+    });
+    proxy[Symbol.dispose]();
   });
 
   test("when one reason is as true as another, in the order of the service", async () => {
@@ -227,8 +272,7 @@ describe("the database is asked", () => {
     const first = why(cache, key);
     await until("the old answer is on its way", 2_000, () => slow.waiting.length === 1);
     await accounts.keys.revoke(id);
-    const { polls } = slow;
-    await until("the change was applied meanwhile", 2_000, () => slow.polls > polls + 1);
+    for (let polls = 0; polls < 2; polls++) await nextPoll(); // by the second, the first is applied
     slow.letGo();
     await until("it asks again", 2_000, () => slow.waiting.length === 1);
     slow.letGo();

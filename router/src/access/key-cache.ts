@@ -1,11 +1,12 @@
 /**
- * Keys in memory. Loaded when first asked for; kept right by the numbered changes of the database, polled every 2 s and
- * at once when a notification hints at one. While the database is away, known keys go on for a while.
+ * Keys in memory. Loaded when first asked for; kept right by the numbered changes of the database, polled every 2 s on a
+ * connection of its own, and at once when a notification hints at one. While the database is away, known keys go on for a while.
  */
 import { every, type Clock } from "@weiche/shared/clock.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
 import type { Database } from "../db/database.ts";
 import { listen } from "../db/listener.ts";
+import { OwnConnection } from "../db/own-connection.ts";
 import { hashApiKey, isApiKey } from "./api-key.ts";
 import { judge, lookUpKey, type CachedKey } from "./cached-key.ts";
 import type { Caller, KeyCache, KeyRefusal } from "./caller.ts";
@@ -31,6 +32,8 @@ export type OpenKeyCache = KeyCache & AsyncDisposable;
 const unknown: KeyRefusal = { refused: "invalid_api_key", why: "unknown" };
 const changesMax = 1_000;
 const lookupsMax = 3;
+/** Twice in a row and with the wait before it, a change is still known in time. */
+const pollMsMax = 1_500;
 
 /** Resolves once the cache follows the changes. */
 export async function createKeyCache(
@@ -50,6 +53,8 @@ class DatabaseKeyCache implements OpenKeyCache {
   readonly #events: KeyCacheEvents;
   readonly #options: Required<KeyCacheOptions>;
   readonly #open = new AsyncDisposableStack();
+  /** Revocations wait for no report and for no connection that was lost without a word. */
+  readonly #changes: OwnConnection;
   /** By hash, oldest first. */
   readonly #known = new Map<string, CachedKey>();
   readonly #unknown = new Set<string>();
@@ -73,6 +78,7 @@ class DatabaseKeyCache implements OpenKeyCache {
       ...options,
     };
     this.#newsMs = clock.monotonicMs();
+    this.#changes = this.#open.use(new OwnConnection(database.connection, pollMsMax));
   }
 
   async open(): Promise<void> {
@@ -143,7 +149,7 @@ class DatabaseKeyCache implements OpenKeyCache {
   }
 
   async #applyChanges(): Promise<void> {
-    const { rows } = await this.#database.pool.query<Change>({
+    const { rows } = await this.#changes.query<Change>({
       name: "changes-since",
       text: `select c.number as latest, n.number, n.kind, n.subject from change_counter c
         left join changes n on n.number > $1 order by n.number limit ${changesMax + 1}`,

@@ -73,7 +73,7 @@ export async function openDatabase(config: DatabaseConfig, clock: Clock, events:
 }
 
 /** bigint as bigint, instants as Temporal.Instant, dates as text; the rest as the driver does. */
-const typesOfOurs: CustomTypesConfig = {
+export const typesOfOurs: CustomTypesConfig = {
   getTypeParser(oid: number, format?: "text" | "binary") {
     if (format !== "binary") {
       if (oid === types.builtins.INT8) return BigInt;

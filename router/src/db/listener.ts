@@ -44,7 +44,7 @@ export async function listen(
     async [Symbol.asyncDispose]() {
       retry.cancel();
       await connecting;
-      await client?.end().catch(() => {});
+      void client?.end().catch(() => {}); // a server that is gone would not say goodbye
     },
   };
 }
