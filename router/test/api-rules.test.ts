@@ -1,7 +1,7 @@
 /** Who may ask, what is refused in which order, and what a refusal looks like: a row per sentence of the service. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parseCatalogue } from "@weiche/shared/catalogue.ts";
-import { isUuidv7 } from "@weiche/shared/ids.ts";
+import { asId, isUuidv7, uuidv7TimeMs } from "@weiche/shared/ids.ts";
 import { allow, caller, catalogue, chat, startApi, type Answer, type Harness } from "./api-harness.ts";
 
 const announced = parseCatalogue(
@@ -265,4 +265,16 @@ test("the list of models has their id and the constant fields, only those that t
   expect(few.json.data.map(({ id }: { id: string }) => id)).toEqual(["small-24b", "coder-next"]);
   const none = await api.get("/v1/models", { authorization: "Bearer sk-nothing" });
   expect(none.json).toEqual({ object: "list", data: [] });
+});
+
+test("a key is judged by the instant of its request's id, which decides on the billing period", async () => {
+  await using api = await startApi();
+  const asked: unknown[] = [];
+  const find = api.keys.find.bind(api.keys);
+  api.keys.find = (...given: [string, number?]) => {
+    asked.push(given[1]);
+    return find(given[0]);
+  };
+  const answer = await api.get("/v1/models");
+  expect(asked).toEqual([uuidv7TimeMs(asId(answer.headers.get("x-request-id")!))]);
 });

@@ -223,6 +223,20 @@ test("what ends by the clock ends without news", async () => {
   expect(await why(cache, key)).toBe("expired");
 });
 
+test("a request that was accepted before the package began has none, however late its key is looked up", async () => {
+  await using cache = await openCache();
+  const { key } = await accounts.keys.create(userId, { name: "ci" });
+  const { rows } = await database.pool.query<{ ms: number }>(
+    "select (extract(epoch from min(started_at)) * 1000)::float8 as ms from subscriptions where account_id = $1",
+    [accountId],
+  );
+  const beganMs = rows[0]!.ms;
+  for (const asked of ["from the database", "from memory"]) {
+    expect([asked, await cache.find(key, beganMs - 1)]).toMatchObject([asked, { refused: "no_package" }]);
+    expect([asked, await cache.find(key, beganMs)]).toMatchObject([asked, { accountId }]);
+  }
+});
+
 test("an account without quota may still be known", async () => {
   await using cache = await openCache();
   const { key } = await accounts.keys.create(userId, { name: "ci" });

@@ -28,6 +28,9 @@ export type KeyRefusal =
 
 /** Looks a key up in memory; never waits for the database on a known key. */
 export interface KeyCache {
-  /** `key` is the value of the bearer header. Resolves at once when the key is cached. */
-  find(key: string): Caller | KeyRefusal | Promise<Caller | KeyRefusal>;
+  /**
+   * `key` is the value of the bearer header. Resolves at once when the key is cached. `atMs`: when the request was
+   * accepted, which decides on its billing period, too; now, if it is absent.
+   */
+  find(key: string, atMs?: number): Caller | KeyRefusal | Promise<Caller | KeyRefusal>;
 }

@@ -90,17 +90,17 @@ class DatabaseKeyCache implements OpenKeyCache {
     this.#open.defer(() => polling.cancel());
   }
 
-  find(key: string): Caller | KeyRefusal | Promise<Caller | KeyRefusal> {
+  find(key: string, atMs: number = this.#clock.now()): Caller | KeyRefusal | Promise<Caller | KeyRefusal> {
     const hash = hashApiKey(key);
     if (this.#clock.monotonicMs() - this.#newsMs <= this.#options.trustMsMax) {
       const known = this.#known.get(hash);
-      if (known) return judge(known, this.#clock.now());
+      if (known) return judge(known, atMs);
       if (this.#unknown.has(hash)) return unknown;
     }
-    return isApiKey(key) ? this.#find(hash) : unknown;
+    return isApiKey(key) ? this.#find(hash, atMs) : unknown;
   }
 
-  async #find(hash: string): Promise<Caller | KeyRefusal> {
+  async #find(hash: string, atMs: number): Promise<Caller | KeyRefusal> {
     let looking = this.#looking.get(hash);
     if (!looking) {
       looking = this.#lookUp(hash).finally(() => this.#looking.delete(hash));
@@ -108,7 +108,7 @@ class DatabaseKeyCache implements OpenKeyCache {
     }
     try {
       const found = await looking;
-      return found ? judge(found, this.#clock.now()) : unknown;
+      return found ? judge(found, atMs) : unknown;
     } catch (error) {
       this.#events.keyLookupFailed(error);
       throw new ApiError("overloaded", "The API key cannot be checked at the moment.", { retryAfterSeconds: 2 });

@@ -1,6 +1,7 @@
 /** Who asks, from the headers alone: nothing of a body is read for a client that may not ask. */
 import type { IncomingMessage } from "node:http";
 import { ApiError } from "@weiche/shared/errors.ts";
+import { uuidv7TimeMs } from "@weiche/shared/ids.ts";
 import type { Caller, KeyCache, KeyRefusal } from "../access/caller.ts";
 import type { RefusalReason } from "../credits/refusal-codes.ts";
 import type { Exchange } from "./exchange.ts";
@@ -29,7 +30,9 @@ export interface Authenticated {
 /** Throws 400 for two different credentials, 401 for a key that is not accepted, 403 without a package. */
 export async function authenticate(exchange: Exchange, keys: KeyCache): Promise<Authenticated> {
   const key = bearerKey(exchange.request);
-  return accept(exchange, key === undefined ? { refused: "invalid_api_key", why: "unknown" } : await keys.find(key));
+  if (key === undefined) return accept(exchange, { refused: "invalid_api_key", why: "unknown" });
+  // By the instant that decides on the billing period: a package that begins a moment later has none for it.
+  return accept(exchange, await keys.find(key, uuidv7TimeMs(exchange.id)));
 }
 
 /** Who it is, as far as it is known, is written down on the exchange also if they are refused. */
