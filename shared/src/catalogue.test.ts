@@ -30,6 +30,7 @@ test("a model that is announced is not callable, one of any other status is", ()
 
 const mistakes: [name: string, text: string, message: RegExp][] = [
   ["a factor with four places", entry(factors.replace("1.5", "1.2345")), /at most three places/],
+  ["a factor beyond what usage is taken with", entry(factors.replace("1.5", "1000000.001")), /larger than 1000000/],
   ["an instant that is none", entry(factors.replace("2026-01-01T00:00:00+01:00", "soon")), /is not an instant/],
   [
     "a default effort that is not accepted",

@@ -129,6 +129,9 @@ export function parseCatalogue(text: string): CatalogueResult {
   return wrong.length > 0 ? { mistakes: wrong } : { catalogue, mistakes: [] };
 }
 
+/** In thousandths: no usage record with a larger one is taken, since its price could overflow 64 bits. */
+const factorMax = 1_000_000_000n;
+
 function toEntry(raw: Static<typeof entrySchema>): CatalogueEntry | string {
   const factors: { validFromMs: number; factor: Millicredits }[] = [];
   for (const { validFrom, factor } of raw.factors) {
@@ -137,6 +140,7 @@ function toEntry(raw: Static<typeof entrySchema>): CatalogueEntry | string {
     if (Number.isNaN(validFromMs))
       return `validFrom "${validFrom}" is not an instant such as 2026-01-01T00:00:00+01:00`;
     if (parsed === undefined) return `factor ${factor} must have at most three places`;
+    if (parsed > factorMax) return `factor ${factor} is larger than 1000000`;
     factors.push({ validFromMs, factor: parsed });
   }
   if (raw.category === "embeddings" && !raw.embeddings) return "an embedding model needs `embeddings`";
