@@ -9,7 +9,7 @@ import { status } from "@grpc/grpc-js";
 import type { Clock, Timer } from "@weiche/shared/clock.ts";
 import type { ModelId, NodeId } from "@weiche/shared/ids.ts";
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
-import { namesNode } from "@weiche/shared/tls-files.ts";
+import { namesNode, type TlsFiles } from "@weiche/shared/tls-files.ts";
 import type { UsageLedger } from "../credits/usage-ledger.ts";
 import type { DesiredState } from "./desired-state.ts";
 import { decodeUplink, encodeDownlink } from "./node-link-codec.ts";
@@ -35,6 +35,8 @@ export type UnlinkReason = "ended" | "replaced" | "stopped" | "misbehaved";
 export type RefusalReason = "tls" | "invalid" | "name" | "older-boot" | "late" | "stopping";
 
 export interface NodeLinkParts {
+  /** Present: a link needs a certificate that names its node. */
+  readonly tls?: TlsFiles;
   readonly routerId: string;
   /** host:port that agents dial for data connections. */
   readonly dataAddress: string;
@@ -150,8 +152,9 @@ export class NodeLinkSession {
   #welcome(hello: NodeHello): void {
     const { node, bootId } = hello;
     if (this.#hello) return this.refuse("invalid", "a second hello");
-    if (this.#certificate && !namesNode(this.#certificate, node))
-      return this.refuse("name", `${node} has the certificate of ${this.#certificate.subjectAltName}`);
+    const certificate = this.#certificate;
+    if ((certificate || this.#parts.tls) && !(certificate && namesNode(certificate, node)))
+      return this.refuse("name", `${node} has the certificate of ${certificate?.subjectAltName ?? "nobody"}`);
     const other = this.#links.get(node);
     if (other && other.#hello!.bootId > bootId)
       return this.refuse("older-boot", `${node} has been started again since`);
