@@ -22,8 +22,11 @@ export interface ScaleOptions {
 /** A token each two seconds: a stream that thinks slowly, as ten thousand of them on a few GPUs would. */
 const itlSeconds = 2;
 const openedPerSecond = 500;
-/** How long memory may take to come back. */
-const restSeconds = 60;
+/** How long memory may take to come back: Node.js collects when it is idle, but not at once. */
+const restSecondsMax = 300;
+/** It is back when a process keeps no more than this part of what the streams took, or so little that it says nothing. */
+const keptShareMax = 0.2;
+const keptBytesMax = 16 << 20;
 
 type Memory = Readonly<Record<string, number>>;
 
@@ -62,9 +65,8 @@ export async function runScale(options: ScaleOptions, say: (line: string) => voi
       stall: 120,
     });
     clearInterval(looking);
-    await sleep(restSeconds * 1_000);
-    const after = memoryBytesOf(weiche.processes);
-    write(scalePage(options, machine, measured, { before, open, after }), {
+    const { after, restSeconds } = await untilBack(weiche.processes, before, open);
+    write(scalePage(options, machine, measured, { before, open, after, restSeconds }), {
       options,
       machine,
       values: valuesOf(measured),
@@ -72,9 +74,24 @@ export async function runScale(options: ScaleOptions, say: (line: string) => voi
       before,
       open,
       after,
+      restSeconds,
     });
   } finally {
     rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+async function untilBack(
+  processes: Readonly<Record<string, number>>,
+  before: Memory,
+  open: Memory,
+): Promise<{ readonly after: Memory; readonly restSeconds: number }> {
+  for (let restSeconds = 5; ; restSeconds += 5) {
+    await sleep(5_000);
+    const after = memoryBytesOf(processes);
+    const isBack = (role: string) =>
+      after[role]! - before[role]! <= Math.max(keptBytesMax, keptShareMax * (open[role]! - before[role]!));
+    if (restSeconds >= restSecondsMax || Object.keys(before).every(isBack)) return { after, restSeconds };
   }
 }
 
@@ -86,7 +103,7 @@ function scalePage(
   { streams, minutes }: ScaleOptions,
   machine: ReturnType<typeof describeMachine>,
   { result, cpuSeconds, foreignCores }: Measured,
-  memory: { readonly before: Memory; readonly open: Memory; readonly after: Memory },
+  memory: { readonly before: Memory; readonly open: Memory; readonly after: Memory; readonly restSeconds: number },
 ): string {
   const { whole, ...others } = result.endings;
   const lost = Object.entries(others).filter(([, count]) => count > 0);
@@ -102,7 +119,7 @@ function scalePage(
     `- **${whole} of ${streams} answers whole${lost.length === 0 ? ", none lost" : `; ${lost.map(([ending, count]) => `${count} ${ending}`).join(", ")}`}**`,
     `- gap between two tokens: p50 ${short((result.gapUs.p50 ?? 0) / 1_000)} ms, p99 ${short((result.gapUs.p99 ?? 0) / 1_000)} ms, longest ${short((result.gapUs.max ?? 0) / 1_000)} ms (the engine's: ${itlSeconds * 1_000} ms)`,
     `- delay of a token: p50 ${short((result.delayUs.p50 ?? 0) / 1_000)} ms, p99 ${short((result.delayUs.p99 ?? 0) / 1_000)} ms`,
-    `| | MiB before | MiB open (most) | MiB ${restSeconds} s after | KB/stream | cores |\n|---|---|---|---|---|---|\n${rows.join("\n")}`,
+    `| | MiB before | MiB open (most) | MiB ${memory.restSeconds} s after | KB/stream | cores |\n|---|---|---|---|---|---|\n${rows.join("\n")}`,
     "",
   ].join("\n\n");
 }
