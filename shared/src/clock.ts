@@ -50,6 +50,17 @@ export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Prom
   });
 }
 
+/** Resolves when `task` has settled well, or after `msMax` without it; rejects when it does before. */
+export async function within(clock: Clock, msMax: number, task: Promise<unknown>): Promise<void> {
+  const { promise: isOver, resolve } = Promise.withResolvers<void>();
+  const deadline = clock.after(msMax, resolve);
+  try {
+    await Promise.race([task, isOver]);
+  } finally {
+    deadline.cancel();
+  }
+}
+
 /** Calls `task` every `periodMs` after the previous call has settled. `task` handles its own errors. */
 export function every(clock: Clock, periodMs: number, task: () => void | Promise<void>): Timer {
   let cancelled = false;

@@ -3,7 +3,7 @@
  * not acknowledged in time, or whose link goes, is sent over the next one. Routers share a database that ignores what it
  * already has, so that sending twice is harmless and any router may acknowledge.
  */
-import type { Clock, Timer } from "@weiche/shared/clock.ts";
+import { within, type Clock, type Timer } from "@weiche/shared/clock.ts";
 import type { Outbox } from "./outbox.ts";
 import type { Position } from "./outbox-recovery.ts";
 import type { UsageChannel, UsageLinks } from "./usage-channel.ts";
@@ -90,13 +90,11 @@ export class UsageDelivery implements UsageLinks, Disposable {
   /** Gathers no longer; resolves when all is committed, when there is no link left, or after `msMax`. */
   async flush(msMax: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const deadline = this.#clock.after(msMax, resolve);
     this.#onFlushed = resolve;
     this.#checkFlushed();
     this.#soon(0);
-    await promise;
+    await within(this.#clock, msMax, promise);
     this.#onFlushed = undefined;
-    deadline.cancel();
   }
 
   [Symbol.dispose](): void {

@@ -3,7 +3,7 @@
  * a router has committed it. An append that resolved survives a kill of the agent; a power cut can take what was appended
  * in the last 10 ms and a sync. Records are delivered at least once: the cursor may lag behind what was acknowledged.
  */
-import { every, type Clock, type Timer } from "@weiche/shared/clock.ts";
+import { every, within, type Clock, type Timer } from "@weiche/shared/clock.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import type { OutboxDisk } from "./outbox-disk.ts";
 import {
@@ -191,10 +191,7 @@ export class Outbox implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true;
     this.#ticks.cancel();
-    const { promise: isOver, resolve } = Promise.withResolvers<void>();
-    const deadline = this.#clock.after(closeMsMax, resolve);
-    await Promise.race([this.#finish(), isOver]);
-    deadline.cancel();
+    await within(this.#clock, closeMsMax, this.#finish());
   }
 
   async #finish(): Promise<void> {
