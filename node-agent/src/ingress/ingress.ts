@@ -76,8 +76,9 @@ export class Ingress implements AsyncDisposable {
   readonly #reader = new WorkReader();
   readonly #budget: ByteBudget;
   readonly #running = new Map<Exchange, Promise<void>>();
-  /** Aborted when nobody waits for a record any more. */
-  readonly #giveUp = new AbortController();
+  /** Each gives up waiting for a record. */
+  readonly #waits = new Set<() => void>();
+  #hasGivenUp = false;
   #isStopping = false;
 
   constructor(parts: IngressParts) {
@@ -110,7 +111,7 @@ export class Ingress implements AsyncDisposable {
     this.#isStopping = true;
     const { clock } = this.#parts;
     const deadline = clock.after(graceMs, () => this.#endAll());
-    const recordDeadline = clock.after(graceMs + recordMsMax, () => this.#giveUp.abort());
+    const recordDeadline = clock.after(graceMs + recordMsMax, () => this.#giveUp());
     await Promise.all(this.#running.values());
     deadline.cancel();
     recordDeadline.cancel();
@@ -153,15 +154,18 @@ export class Ingress implements AsyncDisposable {
   }
 
   /** Resolves when the record is safe; with false when this agent stops and has waited for it long enough. */
-  async #isKept(appended: Promise<void>): Promise<boolean> {
-    const { signal } = this.#giveUp;
-    return await new Promise((resolve, reject) => {
-      const onAbort = () => resolve(false);
-      if (signal.aborted) onAbort();
-      else signal.addEventListener("abort", onAbort, { once: true });
-      const forget = () => signal.removeEventListener("abort", onAbort);
-      appended.finally(forget).then(() => resolve(true), reject);
+  #isKept(appended: Promise<void>): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      const giveUp = () => resolve(false);
+      if (this.#hasGivenUp) giveUp();
+      else this.#waits.add(giveUp);
+      appended.finally(() => this.#waits.delete(giveUp)).then(() => resolve(true), reject);
     });
+  }
+
+  #giveUp(): void {
+    this.#hasGivenUp = true;
+    for (const giveUp of this.#waits) giveUp();
   }
 
   async #answer(exchange: Exchange, run: RequestRun): Promise<FinishedAnswer> {
