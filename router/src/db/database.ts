@@ -1,7 +1,7 @@
 /** The router's database: the embedded server or one that the configuration names, with its schema up to date. */
 import { CamelCasePlugin, Kysely, PostgresDialect, type Transaction } from "kysely";
-import { Client, Pool, types, type ClientConfig, type CustomTypesConfig } from "pg";
-import type { Clock } from "@weiche/shared/clock.ts";
+import { Client, Pool, types, type ClientConfig, type CustomTypesConfig, type PoolConfig } from "pg";
+import { within, type Clock } from "@weiche/shared/clock.ts";
 import { StartError } from "@weiche/shared/directory-lock.ts";
 import { describeError } from "@weiche/shared/log.ts";
 import { startEmbeddedServer, type EmbeddedServer, type EmbeddedServerEvents } from "./embedded-server.ts";
@@ -56,11 +56,9 @@ export async function openDatabase(config: DatabaseConfig, clock: Clock, events:
   await checkServer(connection);
   await migrateAlone(connection);
 
-  const pool = new Pool({ ...connection, ...limits, types: typesOfOurs, max: connectionsMax });
-  pool.on("error", (error) => events.databaseConnectionLost(error));
-  // In use it has no listener of the pool's: without one, its loss would end the process. Its user learns of it anyway.
-  pool.on("connect", (client) => client.on("error", () => {}));
-  opened.defer(() => endWithin(pool, clock, closeMsMax));
+  const settings = { ...connection, ...limits, types: typesOfOurs, max: connectionsMax };
+  const pool = openPool(settings, (error) => events.databaseConnectionLost(error));
+  opened.defer(() => within(clock, closeMsMax, pool.end()));
   const kysely = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }), plugins: [new CamelCasePlugin()] });
   const closing = opened.move();
   return {
@@ -70,6 +68,15 @@ export async function openDatabase(config: DatabaseConfig, clock: Clock, events:
     ...(embedded?.notice === undefined ? {} : { notice: embedded.notice }),
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };
+}
+
+/** `onIdleLost` hears of a connection that is lost while nobody uses it. */
+function openPool(settings: PoolConfig, onIdleLost: (error: Error) => void): Pool {
+  const pool = new Pool(settings);
+  pool.on("error", onIdleLost);
+  // In use it has no listener of the pool's: without one, its loss would end the process. Its user learns of it anyway.
+  pool.on("connect", (client) => client.on("error", () => {}));
+  return pool;
 }
 
 /** bigint as bigint, instants as Temporal.Instant, dates as text; the rest as the driver does. */
@@ -85,13 +92,6 @@ export const typesOfOurs: CustomTypesConfig = {
 };
 
 /** Waits for connections in use, but not for ever: a server that hangs never gives them back. */
-async function endWithin(pool: Pool, clock: Clock, msMax: number): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = clock.after(msMax, resolve);
-  await Promise.race([pool.end(), promise]);
-  timer.cancel();
-}
-
 /** An instant as the database takes it. */
 export function instantText(ms: number): string {
   return Temporal.Instant.fromEpochMilliseconds(ms).toString();
@@ -125,9 +125,7 @@ async function checkServer(connection: ClientConfig): Promise<void> {
 
 /** On connections without limits of time, since a migration may take long. */
 async function migrateAlone(connection: ClientConfig): Promise<void> {
-  const pool = new Pool({ ...connection, max: 2 });
-  pool.on("error", () => {});
-  pool.on("connect", (client) => client.on("error", () => {}));
+  const pool = openPool({ ...connection, max: 2 }, () => {});
   const database = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) });
   try {
     await migrate(database);

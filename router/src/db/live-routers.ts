@@ -22,7 +22,7 @@ export async function joinRouters(
 ): Promise<AsyncDisposable> {
   // Who has not been heard of since then may be this router's own life before.
   const joinedAt = (await say()).seenAt;
-  const earlier = await listed("id <> $1", [routerId]);
+  const earlier = idsOf(await pool.query<{ id: string }>("select id from routers where id <> $1", [routerId]));
   let others: ReadonlySet<string> = new Set();
   let running: Promise<void> = Promise.resolve();
   const beating = every(clock, beatMs, () => (running = beat()));
@@ -30,12 +30,13 @@ export async function joinRouters(
   async function beat(): Promise<void> {
     try {
       const { seenAt } = await say();
-      await pool.query("delete from routers where seen_at < $1::timestamptz - interval '1 minute'", [seenAt]);
-      const live = await listed("id <> $1 and seen_at > $3 and seen_at > $2::timestamptz - interval '15 seconds'", [
-        routerId,
-        seenAt,
-        joinedAt,
-      ]);
+      const heard = await pool.query<{ id: string }>(
+        `with forgotten as (delete from routers where seen_at < $2::timestamptz - interval '1 minute')
+         select id from routers
+         where id <> $1 and seen_at > $3 and seen_at > $2::timestamptz - interval '15 seconds'`,
+        [routerId, seenAt, joinedAt],
+      );
+      const live = idsOf(heard);
       const came = live.difference(others);
       if (came.size > 0 || live.size < others.size) events.otherRouters(live.size, !came.isDisjointFrom(earlier));
       others = live;
@@ -53,11 +54,6 @@ export async function joinRouters(
     return rows[0]!;
   }
 
-  async function listed(condition: string, values: readonly string[]): Promise<ReadonlySet<string>> {
-    const { rows } = await pool.query<{ id: string }>(`select id from routers where ${condition}`, [...values]);
-    return new Set(rows.map(({ id }) => id));
-  }
-
   return {
     async [Symbol.asyncDispose]() {
       beating.cancel();
@@ -67,4 +63,8 @@ export async function joinRouters(
         .catch((error: unknown) => events.routersUnreadable(error));
     },
   };
+}
+
+function idsOf({ rows }: { readonly rows: readonly { readonly id: string }[] }): ReadonlySet<string> {
+  return new Set(rows.map(({ id }) => id));
 }
