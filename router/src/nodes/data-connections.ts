@@ -16,10 +16,10 @@ import {
   streamsPerSessionMax,
 } from "@weiche/shared/node-protocol.ts";
 import { watchPulse } from "@weiche/shared/session-pulse.ts";
-import { namesNode, type TlsFiles } from "@weiche/shared/tls-files.ts";
+import type { TlsFiles } from "@weiche/shared/tls-files.ts";
 import { AnswerBody } from "./answer-body.ts";
 import { askIdentity } from "./data-identity.ts";
-import { certificateOf, openNodeListener } from "./node-listener.ts";
+import { certificateOf, maySpeakFor, openNodeListener } from "./node-listener.ts";
 import { NodeLost, type Upstream, type UpstreamRequest, type UpstreamResponse } from "./upstream.ts";
 
 export interface DataConnectionsEvents {
@@ -124,7 +124,7 @@ class DataSessions {
     }
     const node = identity.node as NodeId;
     const certificate = certificateOf(socket);
-    if (this.#options.tls && !(certificate && namesNode(certificate, node))) {
+    if (!maySpeakFor(node, certificate, this.#options.tls)) {
       events.dataSessionRefused("name", `${node} has the certificate of ${certificate?.subjectAltName}`);
       return cut();
     }

@@ -9,9 +9,10 @@ import { status } from "@grpc/grpc-js";
 import type { Clock, Timer } from "@weiche/shared/clock.ts";
 import type { ModelId, NodeId } from "@weiche/shared/ids.ts";
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
-import { namesNode, type TlsFiles } from "@weiche/shared/tls-files.ts";
+import type { TlsFiles } from "@weiche/shared/tls-files.ts";
 import type { UsageLedger } from "../credits/usage-ledger.ts";
 import type { DesiredState } from "./desired-state.ts";
+import { maySpeakFor } from "./node-listener.ts";
 import { decodeUplink, encodeDownlink } from "./node-link-codec.ts";
 import type { Downlink, LinkCall, RejectedRecord, Uplink } from "./node-link-codec.ts";
 import type { NodeHello, NodeLinkEntry, NodeRegistry } from "./registry.ts";
@@ -153,7 +154,7 @@ export class NodeLinkSession {
     const { node, bootId } = hello;
     if (this.#hello) return this.refuse("invalid", "a second hello");
     const certificate = this.#certificate;
-    if ((certificate || this.#parts.tls) && !(certificate && namesNode(certificate, node)))
+    if (!maySpeakFor(node, certificate, this.#parts.tls))
       return this.refuse("name", `${node} has the certificate of ${certificate?.subjectAltName ?? "nobody"}`);
     const other = this.#links.get(node);
     if (other && other.#hello!.bootId > bootId)

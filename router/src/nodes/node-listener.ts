@@ -7,7 +7,7 @@ import type { Clock } from "@weiche/shared/clock.ts";
 import type { ListenAddress } from "@weiche/shared/listen.ts";
 import { listenOn } from "@weiche/shared/ops-server.ts";
 import { keepAliveDelayMs } from "@weiche/shared/session-pulse.ts";
-import type { TlsFiles } from "@weiche/shared/tls-files.ts";
+import { namesNode, type TlsFiles } from "@weiche/shared/tls-files.ts";
 
 export interface NodeListenerOptions {
   readonly listen: ListenAddress;
@@ -56,6 +56,15 @@ export async function openNodeListener(options: NodeListenerOptions): Promise<No
 /** What the client's certificate is; undefined on a plain connection. */
 export function certificateOf(socket: unknown): X509Certificate | undefined {
   return socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined;
+}
+
+/** Whether the other end of a connection may speak for this node: with TLS, and with a certificate at all, it must name it. */
+export function maySpeakFor(
+  node: string,
+  certificate: X509Certificate | undefined,
+  tls: TlsFiles | undefined,
+): boolean {
+  return certificate ? namesNode(certificate, node) : tls === undefined;
 }
 
 function createSecureServer(tls: TlsFiles, accept: (socket: Socket) => void) {
