@@ -3,7 +3,7 @@ import { sql } from "kysely";
 import type { AccountId } from "@weiche/shared/ids.ts";
 import type { Database } from "../db/database.ts";
 import { viewEntry, type AuditView } from "./audit.ts";
-import { containing } from "./key-list.ts";
+import { containing } from "./list-page.ts";
 
 export type AuditSort = "at" | "actor" | "action" | "object" | "result";
 

@@ -1,10 +1,10 @@
 /** The invitations of an account as they are looked for: a page of those that match, with how they stand. */
 import { sql } from "kysely";
-import type { AccountId, UserId } from "@weiche/shared/ids.ts";
+import type { AccountId } from "@weiche/shared/ids.ts";
 import { instantText, type Database } from "../db/database.ts";
 import type { Role } from "../db/schema.ts";
 import type { InvitationState, InvitationView } from "./invitations.ts";
-import { containing, type Page } from "./key-list.ts";
+import { containing, readPage, type Page } from "./list-page.ts";
 
 export type InvitationSort = "email" | "role" | "state" | "created" | "expires";
 
@@ -24,14 +24,13 @@ const orders: Readonly<Record<InvitationSort, string>> = {
 };
 
 export async function listInvitations(
-  { kysely }: Pick<Database, "kysely">,
+  database: Pick<Database, "kysely">,
   accountId: AccountId,
   filter: InvitationFilter,
   page: Page<InvitationSort>,
   nowMs: number,
 ): Promise<{ readonly items: readonly InvitationView[]; readonly total: number }> {
-  const order = sql.raw(`${orders[page.sort]} ${page.order}, user_id`);
-  const { rows } = await sql<Row>`
+  const matching = sql`
     with invited as (
       select i.user_id, u.email, u.role, i.created_at, i.expires_at,
         case when i.used_at is not null then 'accepted' when i.withdrawn_at is not null then 'withdrawn'
@@ -40,19 +39,12 @@ export async function listInvitations(
       where u.account_id = ${accountId} and u.deleted_at is null
         and (${filter.role ?? null}::text is null or u.role = ${filter.role ?? null})
         and ${containing(filter.search, "u.email")}
-    ), matching as materialized (
-      select * from invited where ${filter.state ?? null}::text is null or state = ${filter.state ?? null}
-    )
-    select c.total, p.* from (select count(*)::integer as total from matching) c left join (
-      select * from matching order by ${order} limit ${page.limit} offset ${page.offset}
-    ) p on true
-    order by ${order}`.execute(kysely);
-  return { total: rows[0]!.total, items: rows.filter(({ userId }) => userId !== null).map(viewListed) };
+    ) select * from invited where ${filter.state ?? null}::text is null or state = ${filter.state ?? null}`;
+  const { rows, total } = await readPage<Row>(database, matching, page, orders[page.sort], "user_id");
+  return { total, items: rows.map(viewListed) };
 }
 
 interface Row extends Omit<InvitationView, "createdAt" | "expiresAt"> {
-  readonly total: number;
-  readonly userId: UserId;
   readonly createdAt: Temporal.Instant;
   readonly expiresAt: Temporal.Instant;
 }

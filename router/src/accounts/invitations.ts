@@ -18,6 +18,8 @@ import type { Role, Schema } from "../db/schema.ts";
 import { invitationLetter } from "../mail/letters.ts";
 import { audited } from "./audit-log.ts";
 import { invitationMsMax, issueInvitation } from "./invitation-link.ts";
+import { listInvitations } from "./invitation-list.ts";
+import { rowsMax } from "./list-page.ts";
 import { Refused } from "./refused.ts";
 
 export type InvitationState = "open" | "accepted" | "expired" | "withdrawn";
@@ -44,6 +46,7 @@ export interface Acceptance {
 }
 
 export interface Invitations {
+  /** The last one first. */
   list(accountId: AccountId): Promise<readonly InvitationView[]>;
   /** Uses nothing up. */
   preview(token: string): Promise<InvitationPreview>;
@@ -89,13 +92,8 @@ export function createInvitations(context: IdentityContext): Invitations {
     count: (accountId, source) => throttle.take("invite", source, accountId),
 
     async list(accountId) {
-      const rows = await invited()
-        .where("u.accountId", "=", accountId)
-        .where("u.deletedAt", "is", null)
-        .orderBy("i.createdAt", "desc")
-        .orderBy("u.id")
-        .execute();
-      return rows.map((row) => ({ userId: row.userId, ...view(row, clock.now()) }));
+      const all = { limit: rowsMax, offset: 0, sort: "created", order: "desc" } as const;
+      return (await listInvitations(database, accountId, {}, all, clock.now())).items;
     },
 
     async preview(token) {

@@ -7,6 +7,7 @@ import { formatCredits, millicredits, type Millicredits } from "@weiche/shared/c
 import type { AccountId, KeyId, UserId } from "@weiche/shared/ids.ts";
 import { instantText, type Database } from "../db/database.ts";
 import { keyStates, type KeyState } from "./key-state.ts";
+import { containing, readPage, type Page } from "./list-page.ts";
 import { packageUse, type PackageUse } from "./package-use.ts";
 
 export const keySorts = ["name", "user", "state", "used", "lastUsed", "created", "expires"] as const;
@@ -60,13 +61,6 @@ export interface KeyFilter {
   readonly search?: string;
 }
 
-export interface Page<Sort extends string> {
-  readonly limit: number;
-  readonly offset: number;
-  readonly sort: Sort;
-  readonly order: "asc" | "desc";
-}
-
 const orders: Readonly<Record<(typeof keySorts)[number], string>> = {
   name: "lower(name)",
   user: "email",
@@ -89,7 +83,7 @@ export async function listKeys(
   const used = (scope: "key" | "user", subject: string) => sql`
     coalesce((select t.credits from usage_totals t where t.account_id = k.account_id
       and t.period_start = ${use.periodStart}::timestamptz and t.scope = ${scope} and t.subject = ${sql.ref(subject)}::text), 0)`;
-  const { rows } = await sql<Row>`
+  const matching = sql`
     with keys as (
       select k.*, u.email, u.allowed_models as user_models, u.credit_limit as user_limit, l.last_used_at,
         ${used("key", "k.id")} as used, ${used("user", "u.id")} as user_used,
@@ -102,26 +96,12 @@ export async function listKeys(
       where k.account_id = ${accountId} and (${filter.userId ?? null}::uuid is null or k.user_id = ${filter.userId ?? null})
         and (${filter.id ?? null}::uuid is null or k.id = ${filter.id ?? null})
         and ${containing(filter.search, "k.name || ' ' || u.email || ' ' || k.last_four")}
-    ), matching as materialized (
-      select * from keys where ${filter.state ?? null}::text is null or state = ${filter.state ?? null}
-    )
-    select c.total, p.* from (select count(*)::integer as total from matching) c left join (
-      select * from matching
-      order by ${sql.raw(orders[page.sort])} ${sql.raw(page.order)} nulls last, id
-      limit ${page.limit} offset ${page.offset}
-    ) p on true
-    order by ${sql.raw(orders[page.sort])} ${sql.raw(page.order)} nulls last, id`.execute(database.kysely);
-  return { total: rows[0]!.total, items: rows.filter(({ id }) => id !== null).map((row) => viewListed(row, use)) };
-}
-
-/** Whether an SQL text holds what was searched, in any case. */
-export function containing(search: string | undefined, text: string) {
-  if (search === undefined || search.trim() === "") return sql<boolean>`true`;
-  return sql<boolean>`position(lower(${search.trim()}) in lower(${sql.raw(text)})) > 0`;
+    ) select * from keys where ${filter.state ?? null}::text is null or state = ${filter.state ?? null}`;
+  const { rows, total } = await readPage<Row>(database, matching, page, orders[page.sort], "id");
+  return { total, items: rows.map((row) => viewListed(row, use)) };
 }
 
 interface Row {
-  readonly total: number;
   readonly id: KeyId;
   readonly name: string;
   readonly userId: UserId;

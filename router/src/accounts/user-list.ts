@@ -4,7 +4,7 @@ import { formatCredits, type Millicredits } from "@weiche/shared/credits.ts";
 import type { AccountId, UserId } from "@weiche/shared/ids.ts";
 import { instantText, type Database } from "../db/database.ts";
 import type { Role } from "../db/schema.ts";
-import { containing, type Page } from "./key-list.ts";
+import { containing, readPage, type Page } from "./list-page.ts";
 import { packageUse } from "./package-use.ts";
 
 export const userSorts = ["email", "role", "state", "used", "keys", "lastLogin", "created"] as const;
@@ -63,8 +63,7 @@ export async function listUsers(
 ): Promise<{ readonly items: readonly ListedUser[]; readonly total: number }> {
   const { periodStart } = await packageUse(database, accountId, nowMs);
   const now = sql`${instantText(nowMs)}::timestamptz`;
-  const order = sql.raw(`${orders[page.sort]} ${page.order} nulls last, id`);
-  const { rows } = await sql<Row>`
+  const matching = sql`
     with people as (
       select u.*, c.last_login_at, i.withdrawn_at,
         case when c.password is null and i.withdrawn_at is null and i.used_at is null then i.expires_at end as invited_until,
@@ -80,18 +79,12 @@ export async function listUsers(
         and (${filter.id ?? null}::uuid is null or u.id = ${filter.id ?? null})
         and (${filter.role ?? null}::text is null or u.role = ${filter.role ?? null})
         and ${containing(filter.search, "u.email")}
-    ), matching as materialized (
-      select * from people where ${filter.state ?? null}::text is null or state = ${filter.state ?? null}
-    )
-    select c.total, p.* from (select count(*)::integer as total from matching) c left join (
-      select * from matching order by ${order} limit ${page.limit} offset ${page.offset}
-    ) p on true
-    order by ${order}`.execute(database.kysely);
-  return { total: rows[0]!.total, items: rows.filter(({ id }) => id !== null).map((row) => viewListed(row, nowMs)) };
+    ) select * from people where ${filter.state ?? null}::text is null or state = ${filter.state ?? null}`;
+  const { rows, total } = await readPage<Row>(database, matching, page, orders[page.sort], "id");
+  return { total, items: rows.map((row) => viewListed(row, nowMs)) };
 }
 
 interface Row {
-  readonly total: number;
   readonly id: UserId;
   readonly email: string;
   readonly role: Role;

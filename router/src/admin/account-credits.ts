@@ -4,6 +4,7 @@ import { asId, type AccountId, type UserId } from "@weiche/shared/ids.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import { listKeys, type KeyReason } from "../accounts/key-list.ts";
 import type { KeyState } from "../accounts/key-state.ts";
+import { rowsMax } from "../accounts/list-page.ts";
 import { listUsers } from "../accounts/user-list.ts";
 import { viewCredits, type CreditsView } from "../credits/credits-view.ts";
 import { reportUsage, type UsageReport } from "../credits/usage-report.ts";
@@ -35,9 +36,6 @@ interface KeyCredits {
   /** Why it is not usable; null: it is. */
   readonly reason: KeyReason | null;
 }
-
-/** More than any account has. */
-export const rowsMax = 100_000;
 
 export interface AccountCreditsContext {
   readonly accounts: Pick<Accounts, "show">;

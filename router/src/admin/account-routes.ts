@@ -2,12 +2,13 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { Type, type Static } from "typebox";
 import { asId, type AccountId, type KeyId, type UserId } from "@weiche/shared/ids.ts";
-import { auditPage } from "../accounts/audit-page.ts";
+import { auditEntries } from "../accounts/audit-page.ts";
 import { listKeys, type KeyFilter } from "../accounts/key-list.ts";
+import { rowsMax } from "../accounts/list-page.ts";
 import { found, Refused } from "../accounts/refused.ts";
 import { listUsers, type UserFilter } from "../accounts/user-list.ts";
 import { readInstantText } from "../db/calendar-text.ts";
-import { rowsMax, viewAccountCredits, type AccountCreditsContext } from "./account-credits.ts";
+import { viewAccountCredits, type AccountCreditsContext } from "./account-credits.ts";
 
 const closed = { additionalProperties: false } as const;
 const id = Type.String({ pattern: "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" });
@@ -22,6 +23,9 @@ const auditOf = Type.Object(
   { account: id, actor: text, object: text, action: text, from: text, to: text, limit, before: number },
   closed,
 );
+
+/** As they were made. */
+const all = { limit: rowsMax, offset: 0, sort: "created", order: "asc" } as const;
 
 export function addAccountRoutes(app: FastifyInstance, context: AccountCreditsContext): void {
   const { accounts, database, clock } = context;
@@ -51,8 +55,8 @@ export function addAccountRoutes(app: FastifyInstance, context: AccountCreditsCo
         throw new Refused("invalid", `there is no instant ${instant}`);
     await accounts.show(asId<AccountId>(account)); // or there is no such account
     const page = { limit: Number(wanted), ...(before === undefined ? {} : { before: Number(before) }) };
-    const { items } = await auditPage(database, asId<AccountId>(account), filter, page);
-    return items.map(({ object: { kind, id: objectId, name }, ...entry }) => ({
+    const entries = await auditEntries(database, asId<AccountId>(account), filter, page);
+    return entries.map(({ object: { kind, id: objectId, name }, ...entry }) => ({
       ...entry,
       object: `${kind} ${objectId}`,
       objectName: name,
@@ -60,14 +64,12 @@ export function addAccountRoutes(app: FastifyInstance, context: AccountCreditsCo
   });
 
   async function users(accountId: AccountId, filter: UserFilter) {
-    const page = { limit: rowsMax, offset: 0, sort: "created", order: "asc" } as const;
-    const { items } = await listUsers(database, accountId, filter, page, clock.now());
+    const { items } = await listUsers(database, accountId, filter, all, clock.now());
     return items.map((user) => ({ ...user, accountId }));
   }
 
   async function keys(accountId: AccountId, filter: KeyFilter) {
-    const page = { limit: rowsMax, offset: 0, sort: "created", order: "asc" } as const;
-    const { items } = await listKeys(database, accountId, filter, page, clock.now());
+    const { items } = await listKeys(database, accountId, filter, all, clock.now());
     return items.map((key) => ({ ...key, accountId }));
   }
 

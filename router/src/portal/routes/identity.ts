@@ -134,16 +134,20 @@ function secondFactor({ identity }: IdentityRouteDeps): Pick<Identified, "setUpT
   };
 }
 
+/** Users who are added, and links of both kinds, which are mailed, too. Throws when there were too many. */
+export async function countLink(
+  { invitations }: Pick<Identity, "invitations">,
+  { session, address }: Pick<Call<typeof identityContract.makeResetLink>, "session" | "address">,
+): Promise<void> {
+  const waitMs = await invitations.count(session.user.accountId, address);
+  if (waitMs > 0) throw tooMany(waitMs);
+}
+
 function ofOthers({
   identity,
   database,
   clock,
 }: IdentityRouteDeps): Pick<Identified, "invitations" | "renewInvitation" | "withdrawInvitation" | "makeResetLink"> {
-  /** Links of both kinds are mailed: they count as users do who are added. */
-  async function count({ session, address }: Pick<Call<typeof identityContract.makeResetLink>, "session" | "address">) {
-    const waitMs = await identity.invitations.count(session.user.accountId, address);
-    if (waitMs > 0) throw tooMany(waitMs);
-  }
   return {
     async invitations({ session, query }) {
       const { page, pageSize, ...window } = pageWindow(query);
@@ -154,12 +158,12 @@ function ofOthers({
       return { ...list, page, pageSize };
     },
     async renewInvitation(call) {
-      await count(call);
+      await countLink(identity, call);
       return identity.as(call.origin).invitations.renew(asId<UserId>(call.params.id));
     },
     withdrawInvitation: ({ params, origin }) => identity.as(origin).invitations.withdraw(asId<UserId>(params.id)),
     async makeResetLink(call) {
-      await count(call);
+      await countLink(identity, call);
       return identity.as(call.origin).passwords.makeResetLink(asId<UserId>(call.params.id));
     },
   };

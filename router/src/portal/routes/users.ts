@@ -8,10 +8,11 @@ import { found } from "../../accounts/refused.ts";
 import { listUsers } from "../../accounts/user-list.ts";
 import type { Restrictions } from "../../accounts/users.ts";
 import type { Database } from "../../db/database.ts";
-import { PortalError, tooMany } from "../api-error.ts";
+import { PortalError } from "../api-error.ts";
 import type { Call, Handlers } from "../api-routes.ts";
 import { pageWindow } from "../contract/route.ts";
 import type { usersContract } from "../contract/users.ts";
+import { countLink } from "./identity.ts";
 
 export interface UserRouteDeps {
   readonly accounts: Accounts;
@@ -57,8 +58,7 @@ export function usersHandlers({
       const { accountId } = session.user;
       const wish = { accountId, email: body.email, role: body.role, ...readRestrictions(body, models()) };
       // The answer tells whether somebody has this address.
-      const waitMs = await identity.invitations.count(accountId, address);
-      if (waitMs > 0) throw tooMany(waitMs);
+      await countLink(identity, { session, address });
       const { id, invitationUrl } = await accounts.as(origin).users.create(wish);
       const mailed = await identity.invitations.send(id, invitationUrl);
       return { user: await one(accountId, id), invitationUrl, mailed };
