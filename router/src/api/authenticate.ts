@@ -1,7 +1,6 @@
 /** Who asks, from the headers alone: nothing of a body is read for a client that may not ask. */
 import type { IncomingMessage } from "node:http";
 import { ApiError } from "@weiche/shared/errors.ts";
-import { uuidv7TimeMs } from "@weiche/shared/ids.ts";
 import type { Caller, KeyCache, KeyRefusal } from "../access/caller.ts";
 import type { RefusalReason } from "../credits/refusal-codes.ts";
 import type { Exchange } from "./exchange.ts";
@@ -32,7 +31,7 @@ export async function authenticate(exchange: Exchange, keys: KeyCache): Promise<
   const key = bearerKey(exchange.request);
   if (key === undefined) return accept(exchange, { refused: "invalid_api_key", why: "unknown" });
   // By the instant that decides on the billing period: a package that begins a moment later has none for it.
-  return accept(exchange, await keys.find(key, uuidv7TimeMs(exchange.id)));
+  return accept(exchange, await keys.find(key, exchange.acceptedAtMs));
 }
 
 /** Who it is, as far as it is known, is written down on the exchange also if they are refused. */

@@ -5,7 +5,15 @@
 import type { IncomingMessage, OutgoingHttpHeaders } from "node:http";
 import type { Writable } from "node:stream";
 import type { Clock } from "@weiche/shared/clock.ts";
-import { asId, uuidv7, type AccountId, type KeyId, type ModelId, type RequestId } from "@weiche/shared/ids.ts";
+import {
+  asId,
+  uuidv7,
+  uuidv7TimeMs,
+  type AccountId,
+  type KeyId,
+  type ModelId,
+  type RequestId,
+} from "@weiche/shared/ids.ts";
 import type { Identity } from "../access/caller.ts";
 import type { RefusalCode } from "../credits/refusal-codes.ts";
 
@@ -108,6 +116,11 @@ export class Exchange {
   #close(): void {
     this.settle();
     for (const callback of this.#onClosed) callback();
+  }
+
+  /** Wall time of the acceptance: it decides on the billing period and on the factor. */
+  get acceptedAtMs(): number {
+    return uuidv7TimeMs(this.id);
   }
 
   get settled(): boolean {

@@ -3,7 +3,7 @@ import type { Catalogue, CatalogueEntry } from "@weiche/shared/catalogue.ts";
 import { factorAt } from "@weiche/shared/catalogue.ts";
 import type { Clock } from "@weiche/shared/clock.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
-import { uuidv7TimeMs, type NodeId } from "@weiche/shared/ids.ts";
+import type { NodeId } from "@weiche/shared/ids.ts";
 import { nodePaths, type NodePath } from "@weiche/shared/node-protocol.ts";
 import type { Caller, KeyCache } from "../access/caller.ts";
 import type { RefusalReason } from "../credits/refusal-codes.ts";
@@ -100,7 +100,7 @@ async function answer(exchange: Exchange, accepted: Accepted, deps: GenerateDeps
   const { clock, requestMsMax, times } = deps;
   const { accountId, userId, keyId } = caller;
   // The factor of the instant that decides on the billing period, too: that of the acceptance.
-  const billing = { accountId, userId, keyId, factor: factorAt(entry, uuidv7TimeMs(exchange.id)) };
+  const billing = { accountId, userId, keyId, factor: factorAt(entry, exchange.acceptedAtMs) };
   const affinityKey = conversation === undefined ? {} : { affinityKey: `${accountId} ${entry.id} ${conversation}` };
   const tried = new Set<NodeId>();
   let refusal: NodeRefusal | undefined;

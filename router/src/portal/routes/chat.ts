@@ -1,7 +1,7 @@
 /** The test chat: a request of the session's user, by the same way as one with a key. */
 import type { Clock } from "@weiche/shared/clock.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
-import { uuidv7TimeMs, type UserId } from "@weiche/shared/ids.ts";
+import type { UserId } from "@weiche/shared/ids.ts";
 import { judge, lookUpTestChat } from "../../access/cached-key.ts";
 import { accept, type Authenticated } from "../../api/authenticate.ts";
 import type { Exchange } from "../../api/exchange.ts";
@@ -46,9 +46,7 @@ export function chatHandlers({ database, clock, nodes, chat }: ChatRouteDeps): H
   /** As for a key of this user without settings of its own. A limit that is reached is no question of who one is. */
   async function authenticate(exchange: Exchange, userId: UserId): Promise<Authenticated> {
     const key = await lookUpTestChat(database.pool, userId);
-    const found = key
-      ? judge(key, uuidv7TimeMs(exchange.id))
-      : ({ refused: "invalid_api_key", why: "unknown" } as const);
+    const found = key ? judge(key, exchange.acceptedAtMs) : ({ refused: "invalid_api_key", why: "unknown" } as const);
     if (!("why" in found) || found.why !== "blocked-by-limit") return accept(exchange, found);
     exchange.identity = found.of;
     const reason = "key_blocked_by_limit";
