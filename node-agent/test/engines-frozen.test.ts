@@ -1,39 +1,19 @@
 /** Engines that freeze, as SIGSTOP does it: connections are accepted, nothing is answered, and SIGTERM is not heard. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { SwitchPhase } from "../src/engines/engine.ts";
-import {
-  faultEngine,
-  isAlive,
-  kill,
-  modelA,
-  modelB,
-  openHost,
-  startsIn,
-  temporaryState,
-  until,
-  type Host,
-} from "./engines-on-host.ts";
+import { faultEngine, isAlive, kill, modelA, modelB, startsIn, until, type Host } from "./engines-on-host.ts";
+import { never, quiet, statePerTest } from "./engines-per-test.ts";
 
-let state: Awaited<ReturnType<typeof temporaryState>>;
+const state = statePerTest();
 let host: Host;
 
-beforeEach(async () => {
-  state = await temporaryState();
-});
-afterEach(async () => {
-  host.close();
-  await state[Symbol.asyncDispose]();
-});
-
-const never = new AbortController().signal;
-const quiet = () => {};
 const starts = () => join(state.directory, "starts");
 
 function open(...flags: string[]): Host {
   const frozen = faultEngine(modelA, ["--starts", starts(), ...flags], { sleepLevel: 1 });
-  host = openHost(state.directory, { engines: [frozen, faultEngine(modelB)] });
+  host = state.open({ engines: [frozen, faultEngine(modelB)] });
   return host;
 }
 

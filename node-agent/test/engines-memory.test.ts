@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import type { EngineSpec } from "../src/engines/engine.ts";
 import { procTable } from "../src/engines/launchers/process-table.ts";
 import {
@@ -9,33 +9,25 @@ import {
   kill,
   modelA,
   modelB,
-  openHost,
   simulatedNvidiaSmi,
-  temporaryState,
   until,
   type Host,
 } from "./engines-on-host.ts";
+import { never, quiet, statePerTest } from "./engines-per-test.ts";
 
-let state: Awaited<ReturnType<typeof temporaryState>>;
+const state = statePerTest();
 let gpu: Awaited<ReturnType<typeof simulatedNvidiaSmi>>;
 let host: Host;
 
 beforeEach(async () => {
-  state = await temporaryState();
   gpu = await simulatedNvidiaSmi(state.directory);
 });
-afterEach(async () => {
-  host.close();
-  await state[Symbol.asyncDispose]();
-});
 
-const never = new AbortController().signal;
-const quiet = () => {};
 const gibibytes = (count: number) => count * (1 << 30);
 const big = { memoryBytes: gibibytes(70) };
 
 function open(...engines: EngineSpec[]): Host {
-  host = openHost(state.directory, { engines, gpus: [0], nvidiaSmi: gpu.path });
+  host = state.open({ engines, gpus: [0], nvidiaSmi: gpu.path });
   return host;
 }
 
@@ -132,7 +124,7 @@ test.each([
   [0.5, 20_000, false],
 ])("a sleeper must give back %f of what it held: of 69000, when it keeps %i", async (share, keptMebibytes, isLate) => {
   const spec = faultEngine(modelA, [], { sleepLevel: 1 });
-  host = openHost(state.directory, { engines: [spec], gpus: [0], nvidiaSmi: gpu.path, memoryReturnShare: share });
+  host = state.open({ engines: [spec], gpus: [0], nvidiaSmi: gpu.path, memoryReturnShare: share });
   await host.engines.activate(modelA, never, quiet);
   const pid = await endpointPid(host, modelA);
   await setSeen(70_000, [[pid, 69_000]]);
@@ -208,7 +200,7 @@ test("without a configured need, a foreign process is in the way of what the eng
 });
 
 test("beside an engine that somebody else runs, its own processes are not foreign, and others are", async () => {
-  const starter = openHost(state.directory, { engines: [] });
+  const starter = state.open({ engines: [] });
   const { pid, endpoint } = await starter.launchers.process.start(faultEngine(modelA, ["--child"]), "other" as never);
   await until("it listens", () =>
     ask(endpoint, "GET /health")
@@ -225,7 +217,6 @@ test("beside an engine that somebody else runs, its own processes are not foreig
   expect(await memory.foreignProcesses()).toMatchObject([{ pid: process.pid }]);
   kill(-pid!, "SIGKILL");
   await until("nobody listens, so that it cannot be told", async () => (await memory.foreignProcesses()).length === 0);
-  starter.close();
 });
 
 test("what the slot's GPUs could never hold fails at once, and nothing makes room for it", async () => {
@@ -255,7 +246,7 @@ test("a start that finds no room ends with its signal, or after a while", async 
 });
 
 test("without GPU measurements nothing is waited for", async () => {
-  host = openHost(state.directory, { engines: [faultEngine(modelA, [], big)], gpus: [0] });
+  host = state.open({ engines: [faultEngine(modelA, [], big)], gpus: [0] });
   await host.engines.activate(modelA, never, quiet);
   await host.engines.retire(modelA, quiet);
   expect(host.told.map(([event]) => event)).toEqual(["engineReady", "engineStopped"]);

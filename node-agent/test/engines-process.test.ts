@@ -4,7 +4,7 @@ import { createServer } from "node:net";
 import { once } from "node:events";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import type { LauncherExitReport } from "../src/engines/engine.ts";
 import { createLoopbackPorts } from "../src/engines/launchers/loopback-ports.ts";
 import { createProcTable, createPsTable, procTable, psTable } from "../src/engines/launchers/process-table.ts";
@@ -17,20 +17,16 @@ import {
   modelA,
   openHost,
   slot,
-  temporaryState,
   until,
+  type Host,
 } from "./engines-on-host.ts";
+import { statePerTest } from "./engines-per-test.ts";
 
-let state: Awaited<ReturnType<typeof temporaryState>>;
-let host: ReturnType<typeof openHost>;
+const state = statePerTest();
+let host: Host;
 
-beforeEach(async () => {
-  state = await temporaryState();
-  host = openHost(state.directory, { engines: [], environment: { ...process.env, HF_TOKEN: "secret", TZ: "UTC" } });
-});
-afterEach(async () => {
-  host.close();
-  await state[Symbol.asyncDispose]();
+beforeEach(() => {
+  host = state.open({ engines: [], environment: { ...process.env, HF_TOKEN: "secret", TZ: "UTC" } });
 });
 
 const start = (...flags: string[]) => host.launchers.process.start(faultEngine(modelA, flags), slot);
@@ -146,13 +142,12 @@ describe("a process engine", () => {
   test("whose start the host cannot tell is killed: nobody would find it again", async () => {
     const processes = fallibleProcTable();
     processes.outage = new Error("EMFILE: too many open files");
-    const other = openHost(state.directory, { engines: [], processes });
+    const other = state.open({ engines: [], processes });
     const starts = join(state.directory, "starts");
     await expect(other.launchers.process.start(faultEngine(modelA, ["--starts", starts]), slot)).rejects.toThrow(
       "EMFILE",
     );
     await until("it is gone", async () => (await procTable.groupsWith(`WEICHE_ENGINE=${state.directory}/`)).size === 0);
-    other.close();
   });
 
   test("is not touched when its pid belongs to another process", async () => {

@@ -1,6 +1,6 @@
 import { chmod, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { EngineSpec } from "../src/engines/engine.ts";
 import { procTable } from "../src/engines/launchers/process-table.ts";
 import {
@@ -10,35 +10,21 @@ import {
   isAlive,
   kill,
   modelA,
-  openHost,
   simulatedNvidiaSmi,
   startsIn,
-  temporaryState,
   until,
   type Host,
   type HostOptions,
 } from "./engines-on-host.ts";
+import { never, quiet, statePerTest } from "./engines-per-test.ts";
 
-let state: Awaited<ReturnType<typeof temporaryState>>;
-const hosts: Host[] = [];
+const state = statePerTest();
 
-beforeEach(async () => {
-  state = await temporaryState();
-});
-afterEach(async () => {
-  for (const host of hosts.splice(0)) host.close();
-  await state[Symbol.asyncDispose]();
-});
-
-const never = new AbortController().signal;
-const quiet = () => {};
 const noFile = new Error("EMFILE: too many open files");
 
 /** An agent's life with this engine. */
 function open(engine: EngineSpec, more: Partial<HostOptions> = {}): Host {
-  const host = openHost(state.directory, { engines: [engine], ...more });
-  hosts.push(host);
-  return host;
+  return state.open({ engines: [engine], ...more });
 }
 
 async function pidAfterAgent(engine: EngineSpec): Promise<number> {

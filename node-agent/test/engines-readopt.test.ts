@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { asId, type SlotName } from "@weiche/shared/ids.ts";
 import type { EngineSpec } from "../src/engines/engine.ts";
 import { stopForgottenEngines } from "../src/engines/node-engines.ts";
@@ -14,32 +14,17 @@ import {
   kill,
   modelA,
   modelB,
-  openHost,
   startsIn,
-  temporaryState,
   until,
   type Host,
 } from "./engines-on-host.ts";
+import { never, quiet, statePerTest } from "./engines-per-test.ts";
 
-let state: Awaited<ReturnType<typeof temporaryState>>;
-const hosts: Host[] = [];
-
-beforeEach(async () => {
-  state = await temporaryState();
-});
-afterEach(async () => {
-  for (const host of hosts.splice(0)) host.close();
-  await state[Symbol.asyncDispose]();
-});
-
-const never = new AbortController().signal;
-const quiet = () => {};
+const state = statePerTest();
 
 /** An agent's life with these engines. */
 function open(...engines: EngineSpec[]): Host {
-  const host = openHost(state.directory, { engines });
-  hosts.push(host);
-  return host;
+  return state.open({ engines });
 }
 
 async function pidAfter(...steps: ((host: Host) => Promise<unknown>)[]): Promise<number> {

@@ -1,7 +1,7 @@
 /** What sleeping engines keep of the GPU's memory, and who makes room for whom. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { asId, type ModelId } from "@weiche/shared/ids.ts";
 import type { EngineSpec } from "../src/engines/engine.ts";
 import {
@@ -10,36 +10,25 @@ import {
   isAlive,
   modelA,
   modelB,
-  openHost,
   simulatedNvidiaSmi,
-  temporaryState,
   until,
   type Host,
 } from "./engines-on-host.ts";
+import { never, quiet, statePerTest } from "./engines-per-test.ts";
 
 const modelC = asId<ModelId>("model-c");
-const never = new AbortController().signal;
-const quiet = () => {};
 const mebibytes = (count: number) => count * (1 << 20);
 const sleeps = { sleepLevel: 1 } as const;
 
-let state: Awaited<ReturnType<typeof temporaryState>>;
+const state = statePerTest();
 let gpu: Awaited<ReturnType<typeof simulatedNvidiaSmi>>;
-const hosts: Host[] = [];
 
 beforeEach(async () => {
-  state = await temporaryState();
   gpu = await simulatedNvidiaSmi(state.directory);
-});
-afterEach(async () => {
-  for (const host of hosts.splice(0)) host.close();
-  await state[Symbol.asyncDispose]();
 });
 
 function open(...engines: EngineSpec[]): Host {
-  const host = openHost(state.directory, { engines, gpus: [0], nvidiaSmi: gpu.path });
-  hosts.push(host);
-  return host;
+  return state.open({ engines, gpus: [0], nvidiaSmi: gpu.path });
 }
 
 type Usage = Parameters<typeof gpu.set>;

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { procTable } from "../src/engines/launchers/process-table.ts";
 import { EngineStartError, type EngineSpec, type SwitchPhase } from "../src/engines/engine.ts";
 import {
@@ -11,31 +11,20 @@ import {
   kill,
   modelA,
   modelB,
-  openHost,
   startsIn,
-  temporaryState,
   until,
   type Host,
 } from "./engines-on-host.ts";
+import { never, quiet, statePerTest } from "./engines-per-test.ts";
 
-let state: Awaited<ReturnType<typeof temporaryState>>;
+const state = statePerTest();
 let host: Host;
 
-beforeEach(async () => {
-  state = await temporaryState();
-});
-afterEach(async () => {
-  host.close();
-  await state[Symbol.asyncDispose]();
-});
-
-const never = new AbortController().signal;
-const quiet = () => {};
 const starts = () => join(state.directory, "starts");
 const sleeps = { sleepLevel: 1 } as const;
 
 function open(...engines: EngineSpec[]): Host {
-  host = openHost(state.directory, { engines });
+  host = state.open({ engines });
   return host;
 }
 
@@ -260,7 +249,7 @@ test("stopAll ends a start in progress, sleeping engines and the awake one", asy
 });
 
 test("an external engine is probed, slept and woken, and never stopped", async () => {
-  const starter = openHost(state.directory, { engines: [] });
+  const starter = state.open({ engines: [] });
   const handle = await starter.launchers.process.start(faultEngine(modelA), "other" as never);
   const launcher = { kind: "external", url: `${handle.endpoint.origin}/` } as const;
   const { engines } = open({ ...faultEngine(modelA, [], sleeps), launcher });
@@ -272,5 +261,4 @@ test("an external engine is probed, slept and woken, and never stopped", async (
   expect(await isAlive(handle.pid!)).toBe(true);
   await starter.launchers.process.stop(handle);
   await expect(engines.activate(modelA, never, quiet)).rejects.toThrow("the engine's answer took longer than 2 s");
-  starter.close();
 });

@@ -2,38 +2,17 @@ import { execFile } from "node:child_process";
 import { mkdir, readFile, rename, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import type { EngineSpec } from "../src/engines/engine.ts";
 import type { RunCommand } from "../src/engines/launchers/systemd.ts";
-import {
-  ask,
-  faultEngine,
-  isAlive,
-  kill,
-  modelA,
-  openHost,
-  temporaryState,
-  until,
-  type Host,
-} from "./engines-on-host.ts";
+import { ask, faultEngine, isAlive, kill, modelA, until, type Host } from "./engines-on-host.ts";
+import { never, quiet, statePerTest } from "./engines-per-test.ts";
 
-let state: Awaited<ReturnType<typeof temporaryState>>;
-const hosts: Host[] = [];
-
-beforeEach(async () => {
-  state = await temporaryState();
-});
+const state = statePerTest();
 afterEach(async () => {
   failing = { verb: "", times: 0 };
-  for (const host of hosts.splice(0)) {
-    await host.engines.stopAll();
-    host.close();
-  }
-  await state[Symbol.asyncDispose]();
+  for (const { engines } of state.hosts) await engines.stopAll();
 });
-
-const never = new AbortController().signal;
-const quiet = () => {};
 
 /** How often which command of systemctl fails from now on. */
 let failing = { verb: "", times: 0 };
@@ -52,9 +31,7 @@ function unitEngine(flags = "", more: Partial<EngineSpec> = {}): EngineSpec {
 const units = (file: string) => join(state.directory, "units", file);
 
 function open(...engines: EngineSpec[]): Host {
-  const host = openHost(state.directory, { engines, runCommand: systemd });
-  hosts.push(host);
-  return host;
+  return state.open({ engines, runCommand: systemd });
 }
 
 test("a unit's instance gets port, model and environment by its file, and is gone after retire", async () => {
