@@ -1,5 +1,6 @@
 /** Signing in on a database of its own, on virtual time, with cheap hashes and a mailbox in place of the SMTP server. */
 import type { PoolClient } from "pg";
+import { afterAll, beforeAll, beforeEach } from "vitest";
 import { type AccountId, type UserId } from "@weiche/shared/ids.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { createIdentity, type Identity } from "../src/access/identity.ts";
@@ -9,6 +10,7 @@ import { createPasswordHashing, type HashCost } from "../src/access/password-has
 import { createAccounts, type Accounts } from "../src/accounts/accounts.ts";
 import type { Database } from "../src/db/database.ts";
 import type { Letter } from "../src/mail/letters.ts";
+import { startDatabaseServer, type DatabaseServer } from "./database-fixture.ts";
 
 export const startMs = Date.parse("2026-11-14T10:30:00Z");
 export const password = "correct horse battery";
@@ -86,6 +88,33 @@ export function openIdentityRig(database: Database, options: RigOptions = {}): I
     async newUser(accountId, email, role = "member") {
       return (await join((await accounts.users.create({ accountId, email, role })).invitationUrl)).id;
     },
+  };
+}
+
+export interface RigOfFile {
+  /** Empty until the tests run. */
+  readonly rig: IdentityRig;
+  /** The same for the same name within a test, and nobody's of another test. */
+  readonly address: (name: string) => string;
+  /** The same database, as another router has it. */
+  readonly anotherRouter: () => Promise<IdentityRig>;
+}
+
+/** To be called once in a file: one database for all its tests, which goes with the last of them. */
+export function identityRigOfFile(options: RigOptions = {}): RigOfFile {
+  const rig = {} as IdentityRig;
+  let server: DatabaseServer;
+  let count = 0;
+  beforeAll(async () => {
+    server = await startDatabaseServer();
+    Object.assign(rig, openIdentityRig(await server.newDatabase(), options));
+  });
+  afterAll(() => server[Symbol.asyncDispose]());
+  beforeEach(() => void count++);
+  return {
+    rig,
+    address: (name) => `${name}${count}@example.com`,
+    anotherRouter: async () => openIdentityRig(await server.openAgain(rig.database), options),
   };
 }
 

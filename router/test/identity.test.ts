@@ -1,34 +1,23 @@
 import { generateSync } from "otplib";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import type { AccountId, UserId } from "@weiche/shared/ids.ts";
 import { createIdentity } from "../src/access/identity.ts";
 import { sweepOnce } from "../src/access/identity-sweep.ts";
 import { createPasswordHashing } from "../src/access/password-hashing.ts";
 import { idleMsMax, sessionMsMax, sessionsPerUserMax } from "../src/access/sessions.ts";
 import { instantText } from "../src/db/database.ts";
-import { startDatabaseServer, type DatabaseServer } from "./database-fixture.ts";
-import { elsewhere, here, openIdentityRig, password, type IdentityRig } from "./identity-rig.ts";
+import { elsewhere, here, identityRigOfFile, password } from "./identity-rig.ts";
 
 const minuteMs = 60_000;
-let server: DatabaseServer;
-let rig: IdentityRig;
+const { rig, address, anotherRouter } = identityRigOfFile();
 let accountId: AccountId;
 let userId: UserId;
 let email: string;
-let count = 0;
-/** Nobody else's in this file. */
-const address = (name: string) => `${name}${count}@example.com`;
 
-beforeAll(async () => {
-  server = await startDatabaseServer();
-  rig = openIdentityRig(await server.newDatabase());
-});
-afterAll(() => server[Symbol.asyncDispose]());
 beforeEach(async () => {
   for (const table of ["attempts", "sessions", "password_resets"])
     await rig.database.pool.query(`delete from ${table}`);
   rig.logins.length = 0;
-  count++;
   email = address("ada");
   ({ accountId, userId } = await rig.newAccount(email));
 });
@@ -264,7 +253,7 @@ describe("too many tries", () => {
 
   test("are remembered by another router on the same database", async () => {
     await fail(8);
-    const again = openIdentityRig(await server.openAgain(rig.database));
+    const again = await anotherRouter();
     again.clock.advance(rig.clock.now() - again.clock.now());
     expect((await again.identity.login.signIn({ email, password }, here)).kind).toBe("throttled");
   });

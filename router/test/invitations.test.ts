@@ -1,29 +1,19 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { asId, type AccountId, type UserId } from "@weiche/shared/ids.ts";
 import { createIdentity } from "../src/access/identity.ts";
 import { resetMsMax } from "../src/access/passwords.ts";
 import { invitationMsMax } from "../src/accounts/invitation-link.ts";
 import { instantText } from "../src/db/database.ts";
-import { startDatabaseServer, type DatabaseServer } from "./database-fixture.ts";
-import { elsewhere, here, openIdentityRig, password, tokenOf, type IdentityRig } from "./identity-rig.ts";
+import { elsewhere, here, identityRigOfFile, password, tokenOf } from "./identity-rig.ts";
 
 const next = "another good password";
-let server: DatabaseServer;
-let rig: IdentityRig;
+const { rig, address } = identityRigOfFile({ mail: true, registration: "open" });
 let accountId: AccountId;
 let owner: UserId;
-let count = 0;
-const address = (name: string) => `${name}${count}@example.com`;
 
-beforeAll(async () => {
-  server = await startDatabaseServer();
-  rig = openIdentityRig(await server.newDatabase(), { mail: true, registration: "open" });
-});
-afterAll(() => server[Symbol.asyncDispose]());
 beforeEach(async () => {
   await rig.database.pool.query("delete from attempts");
   rig.letters.length = 0;
-  count++;
   ({ accountId, userId: owner } = await rig.newAccount(address("ada")));
 });
 

@@ -1,24 +1,14 @@
 /** Blocking an Owner: the account keeps one who can sign in, whoever blocks and however many do so at once. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import type { AccountId, UserId } from "@weiche/shared/ids.ts";
-import { startDatabaseServer, type DatabaseServer } from "./database-fixture.ts";
-import { here, openIdentityRig, password, tokenOf, type IdentityRig } from "./identity-rig.ts";
+import { here, identityRigOfFile, password, tokenOf } from "./identity-rig.ts";
 
-let server: DatabaseServer;
-let rig: IdentityRig;
+const { rig, address } = identityRigOfFile();
 let accountId: AccountId;
 let ada: UserId;
-let count = 0;
-const address = (name: string) => `${name}${count}@example.com`;
 
-beforeAll(async () => {
-  server = await startDatabaseServer();
-  rig = openIdentityRig(await server.newDatabase());
-});
-afterAll(() => server[Symbol.asyncDispose]());
 beforeEach(async () => {
   await rig.database.pool.query("delete from attempts");
-  count++;
   ({ accountId, userId: ada } = await rig.newAccount(address("ada")));
 });
 

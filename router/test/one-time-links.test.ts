@@ -1,28 +1,18 @@
 /** Invitations and links for a new password end when whoever made them might not make them any more. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import type { AccountId, UserId } from "@weiche/shared/ids.ts";
 import type { Role } from "../src/db/schema.ts";
-import { startDatabaseServer, type DatabaseServer } from "./database-fixture.ts";
-import { here, openIdentityRig, tokenOf, type IdentityRig } from "./identity-rig.ts";
+import { here, identityRigOfFile, tokenOf } from "./identity-rig.ts";
 
 const next = "another good password";
-let server: DatabaseServer;
-let rig: IdentityRig;
+const { rig, address } = identityRigOfFile();
 let accountId: AccountId;
 let ada: UserId;
 let cleo: UserId;
 let admin: UserId;
-let count = 0;
-const address = (name: string) => `${name}${count}@example.com`;
 
-beforeAll(async () => {
-  server = await startDatabaseServer();
-  rig = openIdentityRig(await server.newDatabase());
-});
-afterAll(() => server[Symbol.asyncDispose]());
 /** Two Owners and an Admin, who have joined. */
 beforeEach(async () => {
-  count++;
   ({ accountId, userId: ada } = await rig.newAccount(address("ada")));
   cleo = await rig.newUser(accountId, address("cleo"));
   await rig.accounts.users.update(cleo, { role: "owner" });
