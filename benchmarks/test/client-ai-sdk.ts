@@ -19,7 +19,20 @@ export function providerOf({ baseUrl, keys }: Service, key: Key = "all", options
   return createOpenAICompatible({ ...settings, supportsStructuredOutputs: true, ...options });
 }
 
+type Facts = [statusCode: number, isRetryable: boolean, message: RegExp];
+type Refusal = [name: string, key: Key, model: string, prompt: string, ...facts: Facts];
+
+const factsOf = (...[statusCode, isRetryable, message]: Facts): object => ({
+  ...{ statusCode, isRetryable, message: expect.stringMatching(message) },
+  data: { error: { code: expect.any(String) } },
+});
+
 export function describeAiSdk(service: () => Service, subjects: readonly Subject[]): void {
+  const errorOf = (key: Key, model: string, prompt: string): Promise<unknown> =>
+    generateText({ model: providerOf(service(), key)(model), prompt, maxRetries: 0 }).catch(
+      (reason: unknown) => reason,
+    );
+
   describe.each(subjects)("the AI SDK with $name", (subject) => {
     const { model, embeddingModel, dimensions, smallTalk, weather, person } = subject;
     const provider = () => providerOf(service());
@@ -82,21 +95,16 @@ export function describeAiSdk(service: () => Service, subjects: readonly Subject
       expect(many.usage.tokens).toBeGreaterThan(one.usage.tokens);
     });
 
-    test.each<
-      [name: string, key: Key, model: string, prompt: string, statusCode: number, isRetryable: boolean, message: RegExp]
-    >([
+    test.each<Refusal>([
       ["a wrong model", "all", "nope", "Hello", 400, false, /does not exist/],
       ["a wrong key", "wrong", model, "Hello", 401, false, /^A valid API key is needed/],
       ["a conversation that is too long", "all", model, "word ".repeat(30_000), 400, false, /context window/],
       ["no package", "noPackage", model, "Hello", 403, false, /no active package/],
       ["a model that the key may not use", "restricted", model, "Hello", 403, false, /may use: small-24b/],
-    ])("throws an APICallError for %s", async (_name, key, named, prompt, statusCode, isRetryable, message) => {
-      const error: unknown = await generateText({
-        ...{ model: providerOf(service(), key)(named), prompt, maxRetries: 0 },
-      }).catch((reason: unknown) => reason);
+    ])("throws an APICallError for %s", async (_name, key, named, prompt, ...facts) => {
+      const error = await errorOf(key, named, prompt);
       expect(APICallError.isInstance(error)).toBe(true);
-      const facts = { statusCode, isRetryable, message: expect.stringMatching(message) };
-      expect(error).toMatchObject({ ...facts, data: { error: { code: expect.any(String) } } });
+      expect(error).toMatchObject(factsOf(...facts));
     });
   });
 
@@ -127,18 +135,13 @@ export function describeAiSdk(service: () => Service, subjects: readonly Subject
       expect(withOne.usage.inputTokens! - without.usage.inputTokens!).toBe(280);
     });
 
-    test.each<
-      [name: string, key: Key, model: string, prompt: string, statusCode: number, isRetryable: boolean, message: RegExp]
-    >([
+    test.each<Refusal>([
       ["a failing engine", "all", model, "sim:fault=500", 500, true, /engine/],
       ["an engine without room", "all", model, "sim:fault=503", 503, true, /no room/],
-    ])("throws an APICallError for %s", async (_name, key, named, prompt, statusCode, isRetryable, message) => {
-      const error: unknown = await generateText({
-        ...{ model: providerOf(service(), key)(named), prompt, maxRetries: 0 },
-      }).catch((reason: unknown) => reason);
+    ])("throws an APICallError for %s", async (_name, key, named, prompt, ...facts) => {
+      const error = await errorOf(key, named, prompt);
       expect(APICallError.isInstance(error)).toBe(true);
-      const facts = { statusCode, isRetryable, message: expect.stringMatching(message) };
-      expect(error).toMatchObject({ ...facts, data: { error: { code: expect.any(String) } } });
+      expect(error).toMatchObject(factsOf(...facts));
     });
 
     test("throws in the midst of a stream that is broken off", async () => {

@@ -26,7 +26,14 @@ const getWeather = {
 } as const;
 const getTime = { type: "function", function: { ...getWeather.function, name: "get_time" } } as const;
 
+type Refusal = [name: string, key: Key, model: string, prompt: string, facts: object];
+
 export function describeLangChain(service: () => Service, subjects: readonly Subject[]): void {
+  const errorOf = (key: Key, model: string, prompt: string): Promise<unknown> =>
+    chatOf(service(), model, key)
+      .invoke(prompt)
+      .catch((reason: unknown) => reason);
+
   describe.each(subjects)("LangChain with $name", (subject) => {
     const { model, embeddingModel, dimensions, smallTalk, weather, person } = subject;
     const silent = () => chatOf(service(), model, "all", { temperature: 0, modelKwargs: { reasoning_effort: "none" } });
@@ -83,7 +90,7 @@ export function describeLangChain(service: () => Service, subjects: readonly Sub
       expect((await short.embedQuery("The dog")).length).toBe(64);
     });
 
-    test.each<[name: string, key: Key, model: string, prompt: string, facts: object]>([
+    test.each<Refusal>([
       ["a wrong model", "all", "nope", "Hello", { status: 400, param: "model" }],
       [
         "a wrong key",
@@ -96,10 +103,7 @@ export function describeLangChain(service: () => Service, subjects: readonly Sub
       ["no package", "noPackage", model, "Hello", { status: 403, code: "no_package" }],
       ["a used-up quota", "noQuota", model, "Hello", { name: "InsufficientQuotaError", code: "insufficient_quota" }],
     ])("throws its own error for %s", async (_name, key, named, prompt, facts) => {
-      const error: unknown = await chatOf(service(), named, key)
-        .invoke(prompt)
-        .catch((reason: unknown) => reason);
-      expect(error).toMatchObject(facts);
+      expect(await errorOf(key, named, prompt)).toMatchObject(facts);
     });
   });
 
@@ -134,14 +138,11 @@ export function describeLangChain(service: () => Service, subjects: readonly Sub
       expect(withOne.usage_metadata!.input_tokens - without.usage_metadata!.input_tokens).toBe(280);
     });
 
-    test.each<[name: string, key: Key, model: string, prompt: string, facts: object]>([
+    test.each<Refusal>([
       ["a failing engine", "all", model, "sim:fault=500", { status: 500 }],
       ["an engine without room", "all", model, "sim:fault=503", { status: 503, code: "overloaded" }],
     ])("throws its own error for %s", async (_name, key, named, prompt, facts) => {
-      const error: unknown = await chatOf(service(), named, key)
-        .invoke(prompt)
-        .catch((reason: unknown) => reason);
-      expect(error).toMatchObject(facts);
+      expect(await errorOf(key, named, prompt)).toMatchObject(facts);
     });
 
     test("throws in the midst of a stream that is broken off", async () => {
