@@ -3,7 +3,6 @@
  * is its router end, link and data session, without API, keys and limits. Measured: the agent's processor time per
  * streamed chunk under load, and the time to the first byte through the agent against that of the engine asked directly.
  */
-import { once } from "node:events";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -95,11 +94,13 @@ async function throughAgent(tokens: number): Promise<Answer> {
   if (answer.status !== 200) throw new Error(`the agent answers ${answer.status}`);
   let firstByteMs = NaN;
   let chunks = 0;
-  answer.body.on("data", (bytes: Buffer) => {
+  const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+  const take = (bytes: Buffer) => {
     if (chunks === 0) firstByteMs = performance.now() - startMs;
     chunks += bytes.toString().split("\n\n").length - 1;
-  });
-  await once(answer.body, "close");
+  };
+  answer.body.readInto({ take, end });
+  await ended;
   if (answer.ending() !== "complete") throw new Error("an answer was cut");
   return { firstByteMs, chunks };
 }

@@ -4,7 +4,6 @@
  */
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { text } from "node:stream/consumers";
 import { openDataConnections, type DataConnections } from "@weiche/router/src/nodes/data-connections.ts";
 import { openNodeLink, type NodeLink } from "@weiche/router/src/nodes/node-link.ts";
 import { NodeRegistry } from "@weiche/router/src/nodes/registry.ts";
@@ -14,6 +13,7 @@ import { millicredits } from "@weiche/shared/credits.ts";
 import { asId, uuidv7, type ModelId, type NodeId, type RequestId } from "@weiche/shared/ids.ts";
 import { nodePaths } from "@weiche/shared/node-protocol.ts";
 import { stringify } from "yaml";
+import { textOf } from "./read-answer.ts";
 import { RunningProgram, enginePids, isAlive, reachableDirectory, until } from "./cluster.ts";
 import { parseMetrics, samplesOf, type MetricFamily } from "./metrics-text.ts";
 import { catalogueOf } from "./sim-node.ts";
@@ -98,7 +98,8 @@ export class LoneAgent implements AsyncDisposable {
       signal,
     );
     onBegun();
-    const body = await text(answer.body);
+    const body = await textOf(answer);
+    signal.throwIfAborted();
     return { status: answer.status, body, ending: answer.ending() };
   }
 

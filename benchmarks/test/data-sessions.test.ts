@@ -1,10 +1,10 @@
 /** Data sessions, both ends real: under many streams, unread streams, silence and restarts. */
 import { randomBytes } from "node:crypto";
-import { once } from "node:events";
 import type { ServerHttp2Stream } from "node:http2";
-import { buffer, text } from "node:stream/consumers";
+import { buffer } from "node:stream/consumers";
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, test } from "vitest";
+import { readAnswer, textOf } from "../cluster/read-answer.ts";
 import { answering, holding, linked, node, openAgentEnd, openRouterEnd, sessionsOf } from "./link-ends.ts";
 import { openTcpProxy } from "./tcp-proxy.ts";
 
@@ -15,7 +15,7 @@ test("3,000 quick cancels do not end a session", async () => {
   await linked(router);
   for (let i = 0; i < 30; i++) {
     const answers = await Promise.all(Array.from({ length: 100 }, () => router.send()));
-    for (const answer of answers) answer.body.destroy();
+    for (const answer of answers) answer.body.cancel();
   }
   await expect.poll(() => closed.length, { timeout: 10_000 }).toBe(3_000);
   expect(closed.every(({ routerLost }) => !routerLost)).toBe(true);
@@ -44,7 +44,7 @@ test("1,200 open streams use several sessions, evenly, and all of them end whole
     stream.end("done");
   }
   for (const answer of answers) {
-    expect(await text(answer.body)).toBe("begun done");
+    expect(await textOf(answer)).toBe("begun done");
     expect(answer.ending()).toBe("complete");
   }
   await expect.poll(() => router.inFlight()).toBe(0);
@@ -71,10 +71,10 @@ test("streams that nobody reads hold up no other stream and hold only their wind
   await linked(router);
   const unread = await Promise.all(Array.from({ length: 20 }, () => router.send()));
   const read = await router.send();
-  expect((await buffer(read.body)).length).toBe(4 << 20);
+  expect((await readAnswer(read).whole).length).toBe(4 << 20);
   expect(read.ending()).toBe("complete");
   for (const bytes of written.slice(0, 20)) expect(bytes).toBeLessThanOrEqual(512 << 10);
-  for (const answer of unread) expect((await buffer(answer.body)).length).toBe(4 << 20);
+  for (const answer of unread) expect((await readAnswer(answer).whole).length).toBe(4 << 20);
 });
 
 test("large bodies that the agent does not read yet hold up no other request", async () => {
@@ -88,12 +88,12 @@ test("large bodies that the agent does not read yet hold up no other request", a
   const body = randomBytes(20 << 20);
   const large = Array.from({ length: 5 }, () => router.send({ body }));
   await expect.poll(() => waiting.length).toBe(5);
-  expect(await text((await router.send()).body)).toBe("small");
+  expect(await textOf(await router.send())).toBe("small");
   for (const stream of waiting) {
     expect((await buffer(stream)).equals(body)).toBe(true);
     answering("large")(stream, {}, undefined as never);
   }
-  for (const answer of large) expect(await text((await answer).body)).toBe("large");
+  for (const answer of large) expect(await textOf(await answer)).toBe("large");
 });
 
 test("large answers, written at once, that nobody reads yet hold up no other answer", async () => {
@@ -104,8 +104,8 @@ test("large answers, written at once, that nobody reads yet hold up no other ans
   await linked(router);
   const unread = await Promise.all(Array.from({ length: 5 }, () => router.send()));
   chunk = "small";
-  expect(await text((await router.send()).body)).toBe("small");
-  for (const answer of unread) expect((await buffer(answer.body)).equals(large)).toBe(true);
+  expect(await textOf(await router.send())).toBe("small");
+  for (const answer of unread) expect((await readAnswer(answer).whole).equals(large)).toBe(true);
 });
 
 test("a connection that falls silent is noticed at both ends within 5 s, and replaced once it can be", async () => {
@@ -115,15 +115,15 @@ test("a connection that falls silent is noticed at both ends within 5 s, and rep
   await using agent = openAgentEnd(proxy.port, handle);
   await linked(router);
   const answer = await router.send();
-  await once(answer.body, "data");
+  const { first, whole } = readAnswer(answer);
+  await first;
   proxy.silence();
-  const ended = text(answer.body);
   const bound = { timeout: 5_000, interval: 20 };
   const deadline = performance.now() + 5_000;
   await expect.poll(() => sessionsOf(router), bound).toBe(0);
   await expect.poll(() => closed.map(({ routerLost }) => routerLost), bound).toEqual([true]);
   expect(performance.now()).toBeLessThan(deadline);
-  await ended;
+  await whole;
   expect(answer.ending()).toBe("broken");
   expect(agent.link.sessions).toBe(0);
   proxy.speak();
@@ -138,7 +138,7 @@ test("agents are back within 5 s after a restart of the router", async () => {
   await before.data.close(0);
   await using after = await openRouterEnd({ port });
   await linked(after);
-  expect(await text((await after.send()).body)).toBe("x");
+  expect(await textOf(await after.send())).toBe("x");
 });
 
 test("sessions of an earlier start of the agent are not used", async () => {

@@ -3,12 +3,12 @@ import { chmodSync, copyFileSync } from "node:fs";
 import type { ServerHttp2Stream } from "node:http2";
 import { connect } from "node:tls";
 import { once } from "node:events";
-import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { StreamHandler } from "@weiche/node-agent/src/report/data-link.ts";
 import { StartError } from "@weiche/shared/directory-lock.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { openTlsFiles, type TlsFiles, type TlsFilesEvents, type TlsPaths } from "@weiche/shared/tls-files.ts";
+import { textOf } from "../cluster/read-answer.ts";
 import { answering, Certificates, node, openAgentEnd, openRouterEnd, recorder, requestOf } from "./link-ends.ts";
 import { addressOf, openWholeAgent, openWholeRouter, type WholeRouter } from "./whole-links.ts";
 
@@ -36,7 +36,7 @@ test.each(["127.0.0.1", "localhost", "router.example"])("a node links to %s and 
   await using _agent = openWholeAgent([addressOf(router, host)], { tls: agentTls });
   await reachable(router);
   const answer = await router.data.send(node, requestOf(), new AbortController().signal);
-  expect(await text(answer.body)).toBe("hello");
+  expect(await textOf(answer)).toBe("hello");
   expect(answer.ending()).toBe("complete");
 });
 
@@ -123,8 +123,8 @@ test("a new certificate of the node moves its sessions, and what runs on the old
   const next = await send();
   expect(streams[0]!.session).not.toBe(streams[1]!.session);
   for (const stream of streams) stream.end("done");
-  expect(await text(answer.body)).toBe("begun done");
-  expect(await text(next.body)).toBe("begun done");
+  expect(await textOf(answer)).toBe("begun done");
+  expect(await textOf(next)).toBe("begun done");
   expect([answer.ending(), next.ending()]).toEqual(["complete", "complete"]);
   await expect.poll(() => agent.links.states()[0]!.dataSessions).toBe(1);
 });
@@ -181,7 +181,7 @@ describe("a certificate that expires while answers run", () => {
     await expect.poll(() => router.told).toContainEqual(["nodeRefused", "tls", "CERT_HAS_EXPIRED"]);
     expect(isReachable(renewed)).toBe(true);
     for (const stream of streams) stream.end("done");
-    expect(await text(outlived.body)).toBe("begun done");
+    expect(await textOf(outlived)).toBe("begun done");
     expect(outlived.ending()).toBe("complete");
   });
 });

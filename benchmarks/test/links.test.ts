@@ -1,10 +1,10 @@
 /** Link and data connections together, both ends real: whether a node can be reached, and for how long it seems so. */
-import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import { systemClock } from "@weiche/shared/clock.ts";
 import { millicredits } from "@weiche/shared/credits.ts";
 import { asId, uuidv7, type AccountId, type KeyId, type RequestId, type UserId } from "@weiche/shared/ids.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
+import { textOf } from "../cluster/read-answer.ts";
 import { node, requestOf, slot } from "./link-ends.ts";
 import { openTcpProxy } from "./tcp-proxy.ts";
 import { addressOf, model, openWholeAgent, openWholeRouter, type WholeRouter } from "./whole-links.ts";
@@ -19,7 +19,7 @@ test("an agent that is started is placed on within moments, answers, and its usa
   await reachable(router);
   expect(router.place()).toEqual({ node, slot });
   const answer = await router.data.send(node, requestOf(), new AbortController().signal);
-  expect(await text(answer.body)).toBe("hello");
+  expect(await textOf(answer)).toBe("hello");
   const record: UsageRecord = {
     requestId: asId<RequestId>(uuidv7(systemClock)),
     attempt: 1,
@@ -62,7 +62,7 @@ test("a router that was restarted reaches its nodes again within 5 s", async () 
   await using after = await openWholeRouter({ id: "router-1 again", ports });
   await reachable(after);
   const answer = await after.data.send(node, requestOf(), new AbortController().signal);
-  expect(await text(answer.body)).toBe("hello");
+  expect(await textOf(answer)).toBe("hello");
 });
 
 test("an agent that was restarted is reached within 5 s, and through nothing that its earlier start left", async () => {
@@ -77,7 +77,7 @@ test("an agent that was restarted is reached within 5 s, and through nothing tha
   await reachable(router);
   await expect.poll(() => router.registry.details(0)[0]!.dataSessions, { timeout: 5_000 }).toBe(1);
   const answer = await router.data.send(node, requestOf(), new AbortController().signal);
-  expect(await text(answer.body)).toBe("hello");
+  expect(await textOf(answer)).toBe("hello");
   await expect
     .poll(() =>
       before.told.some(([event, , reason]) => event === "routerLinkFailed" && /again since/.test(String(reason))),
@@ -110,7 +110,7 @@ test("an agent that drains takes no more requests, lets those that run end, and 
   const drained = agent.links.drain(60_000);
   await expect.poll(() => router.place(), { timeout: 1_000 }).toEqual({ refused: "no_node_available" });
   finish();
-  expect(await text(answer.body)).toBe("begun done");
+  expect(await textOf(answer)).toBe("begun done");
   expect(answer.ending()).toBe("complete");
   await drained;
   agent.channels.get("router-1")!.send(1n, []);

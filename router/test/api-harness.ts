@@ -20,7 +20,8 @@ import type { RefusalCode } from "../src/credits/refusal-codes.ts";
 import type { Limiter } from "../src/limits/limiter.ts";
 import { MemoryLimiter } from "../src/limits/memory.ts";
 import type { Placement, PlacementRequest } from "../src/nodes/placement.ts";
-import { NodeLost, type AnswerEnding, type Upstream, type UpstreamRequest } from "../src/nodes/upstream.ts";
+import { NodeLost, type AnswerBody, type AnswerEnding, type AnswerSink } from "../src/nodes/upstream.ts";
+import type { Upstream, UpstreamRequest } from "../src/nodes/upstream.ts";
 import { createApiServer, type ApiServer, type ApiServerDeps, type ApiTimes } from "../src/server.ts";
 
 export const catalogue: Catalogue = readCatalogue("../../deploy/catalogue.yaml");
@@ -84,12 +85,12 @@ export class SimNodes implements Upstream {
     if (answer.lost) throw new NodeLost("simulated");
     this.open++;
     const body = new SimBody(answer);
-    body.once("close", () => this.open--).on("error", () => {});
+    body.stream.once("close", () => this.open--).on("error", () => {});
     try {
       if (answer.held) await Promise.race([answer.held, aborted(signal)]);
       signal.throwIfAborted();
     } catch (error) {
-      body.destroy();
+      body.cancel();
       throw error;
     }
     const ending = answer.ending ?? (answer.failing ? "broken" : "complete");
@@ -97,23 +98,37 @@ export class SimNodes implements Upstream {
   }
 }
 
-class SimBody extends Readable {
-  readonly #chunks: Iterator<string | Buffer | Promise<unknown>>;
-  readonly #failing: boolean;
+class SimBody implements AnswerBody {
+  readonly stream: Readable;
 
   constructor({ chunks = [], failing }: SimAnswer) {
-    super({ highWaterMark: 16_384 });
-    this.#chunks = chunks[Symbol.iterator]();
-    this.#failing = failing === true;
+    const pieces = chunks[Symbol.iterator]();
+    this.stream = new Readable({
+      highWaterMark: 16_384,
+      read() {
+        const { value, done } = pieces.next();
+        if (value instanceof Promise) void value.then(() => this.destroyed || this._read(0));
+        else if (!done) this.push(Buffer.from(value));
+        else if (failing) this.destroy(new Error("simulated stream error"));
+        else this.push(null);
+      },
+    });
   }
 
-  override _read(): void {
-    const { value, done } = this.#chunks.next();
-    if (done) {
-      if (this.#failing) this.destroy(new Error("simulated stream error"));
-      else this.push(null);
-    } else if (value instanceof Promise) void value.then(() => this.destroyed || this._read());
-    else this.push(Buffer.from(value));
+  readInto(sink: AnswerSink): void {
+    this.stream.on("data", (piece: Buffer) => sink.take(piece)).once("close", () => sink.end());
+  }
+
+  pause(): void {
+    this.stream.pause();
+  }
+
+  resume(): void {
+    this.stream.resume();
+  }
+
+  cancel(): void {
+    this.stream.destroy();
   }
 }
 

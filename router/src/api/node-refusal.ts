@@ -1,5 +1,4 @@
 /** An error that a node answered with, in our own shape: nothing else of it reaches a client. */
-import { finished } from "node:stream/promises";
 import { Type } from "typebox";
 import { Compile } from "typebox/compile";
 import type { ErrorBody } from "@weiche/shared/errors.ts";
@@ -34,7 +33,7 @@ const shape = Compile(
 export async function readNodeRefusal(answer: UpstreamResponse, signal: AbortSignal): Promise<NodeRefusal> {
   const { status, headers, body } = answer;
   const parsed = parse(await collect(answer, signal));
-  body.destroy();
+  body.cancel();
   if (status < 400 || status > 599 || !shape.Check(parsed)) throw new NodeLost(`answered ${status} without an error`);
   const { message, type, param, code } = parsed.error;
   const retryAfter = String(headers["retry-after"] ?? "");
@@ -45,16 +44,21 @@ export async function readNodeRefusal(answer: UpstreamResponse, signal: AbortSig
   );
 }
 
-async function collect({ body }: UpstreamResponse, signal: AbortSignal): Promise<string> {
+function collect({ body }: UpstreamResponse, signal: AbortSignal): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  body.on("data", (chunk: Buffer) => {
-    bytes += chunk.length;
-    chunks.push(chunk);
-    if (bytes > bodyBytesMax) body.destroy();
+  return new Promise((resolve) => {
+    const end = () => resolve(Buffer.concat(chunks).toString());
+    signal.addEventListener("abort", end, { once: true });
+    body.readInto({
+      take(chunk) {
+        bytes += chunk.length;
+        chunks.push(chunk);
+        if (bytes > bodyBytesMax) body.cancel();
+      },
+      end,
+    });
   });
-  await finished(body, { writable: false, signal }).catch(() => undefined);
-  return Buffer.concat(chunks).toString();
 }
 
 function parse(text: string): unknown {

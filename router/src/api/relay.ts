@@ -5,7 +5,7 @@
  */
 import type { Clock, Timer } from "@weiche/shared/clock.ts";
 import { ApiError, asApiError, errorBody } from "@weiche/shared/errors.ts";
-import { NodeLost, type UpstreamResponse } from "../nodes/upstream.ts";
+import { NodeLost, type AnswerSink, type UpstreamResponse } from "../nodes/upstream.ts";
 import { ClientGone, type Exchange } from "./exchange.ts";
 import { LastPiece, UnfinishedEvent } from "./withheld.ts";
 
@@ -18,7 +18,7 @@ export function relay(exchange: Exchange, answer: UpstreamResponse, clock: Clock
   return new Promise((begun, failed) => new Relay(exchange, answer, clock, stallMsMax, begun, failed));
 }
 
-class Relay {
+class Relay implements AnswerSink {
   readonly #exchange: Exchange;
   readonly #answer: UpstreamResponse;
   readonly #clock: Clock;
@@ -30,6 +30,7 @@ class Relay {
   readonly #withheld: UnfinishedEvent | LastPiece;
   #stall: Timer | undefined;
   #received = false;
+  #detached = false;
 
   constructor(
     exchange: Exchange,
@@ -47,20 +48,21 @@ class Relay {
     this.#failed = failed;
     this.#isStream = String(answer.headers["content-type"]).startsWith("text/event-stream");
     this.#withheld = this.#isStream ? new UnfinishedEvent() : new LastPiece();
-    answer.body.on("data", this.#onData).on("end", this.#onEnd).on("error", this.#onEnd).on("close", this.#onEnd);
     exchange.response.on("drain", this.#onDrain).on("finish", this.#onFinish);
     exchange.signal.addEventListener("abort", this.#onAbort);
     exchange.onSettled(() => this.#stall?.cancel());
     if (exchange.signal.aborted) this.#onAbort();
+    answer.body.readInto(this);
   }
 
-  readonly #onData = (chunk: Buffer): void => {
+  take(chunk: Buffer): void {
+    if (this.#detached) return;
     this.#received = true;
     const ready = this.#withheld.push(chunk);
     if (!ready || this.#write(ready)) return;
     this.#answer.body.pause();
     this.#watchStall();
-  };
+  }
 
   readonly #onDrain = (): void => {
     this.#stall?.cancel();
@@ -68,7 +70,8 @@ class Relay {
   };
 
   /** However the node's answer ended. */
-  readonly #onEnd = (): void => {
+  end(): void {
+    if (this.#detached) return;
     this.#detach();
     const hasBegun = this.#exchange.response.headersSent;
     switch (this.#answer.ending()) {
@@ -80,12 +83,12 @@ class Relay {
         if (hasBegun) return this.#cutAfter(broken(), "broken");
         return this.#failed(this.#received ? broken() : new NodeLost("the answer ended before it began"));
     }
-  };
+  }
 
   /** The client has gone, or the time is over. */
   readonly #onAbort = (): void => {
     this.#detach();
-    this.#answer.body.destroy();
+    this.#answer.body.cancel();
     const reason: unknown = this.#exchange.signal.reason;
     if (reason instanceof ClientGone || !this.#exchange.response.headersSent) return this.#failed(reason);
     this.#cutAfter(asApiError(reason), "timeout");
@@ -136,15 +139,13 @@ class Relay {
     this.#stall = this.#clock.after(this.#stallMsMax, () => {
       this.#detach();
       this.#exchange.outcome = "stalled";
-      this.#answer.body.destroy();
+      this.#answer.body.cancel();
       this.#exchange.request.socket.destroy();
     });
   }
 
   #detach(): void {
-    const { body } = this.#answer;
-    body.off("data", this.#onData).off("end", this.#onEnd).off("error", this.#onEnd).off("close", this.#onEnd);
-    body.on("error", ignore);
+    this.#detached = true;
     this.#exchange.response.off("drain", this.#onDrain);
     this.#exchange.signal.removeEventListener("abort", this.#onAbort);
     this.#stall?.cancel();
@@ -165,6 +166,3 @@ function broken(): ApiError {
 function errorEvent(error: ApiError, torn: boolean): Buffer {
   return Buffer.from(`${torn ? "\n\n" : ""}data: ${JSON.stringify(errorBody(error))}\n\n`);
 }
-
-/** What comes of a stream that was given up already. */
-function ignore(): void {}

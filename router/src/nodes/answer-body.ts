@@ -1,46 +1,74 @@
 /**
- * The body of a node's answer as an ordinary stream. Node's own HTTP/2 stream says that it is closed while data of it
- * still waits to be read, so that iterators and pipelines that begin a moment late would drop a short answer; and it
- * resets with code 0, as if all had been well, when it is destroyed.
+ * The body of a node's answer, handed on piece by piece. Not one more `Readable` between a node and a client: that took
+ * a ninth of the router's time per chunk (256 streams, a chunk each 20 ms).
  */
 import { constants, type ClientHttp2Stream, type IncomingHttpHeaders } from "node:http2";
-import { Readable } from "node:stream";
 import { endComplete, endError, endTrailer } from "@weiche/shared/node-protocol.ts";
-import type { AnswerEnding } from "./upstream.ts";
+import type { AnswerBody, AnswerEnding, AnswerSink } from "./upstream.ts";
 
-/** On top of what the HTTP/2 window lets in. */
-const bufferBytes = 16 << 10;
+/** What is kept for a reader that has not come yet, on top of what the HTTP/2 window lets in. */
+const earlyBytesMax = 16 << 10;
 
-/** Ends when the answer does, however it does; `ending` says how. Destroying it cancels the request at the node. */
-export class AnswerBody extends Readable {
+/** Node's HTTP/2 stream resets with code 0, as if all had been well, when it is destroyed: this one cancels. */
+export class NodeAnswer implements AnswerBody {
   ending: AnswerEnding = "broken";
   readonly #stream: ClientHttp2Stream;
   /** Until the answer is whole, where its head says how long it is. */
   #bytesMissing: number;
+  #sink: AnswerSink | undefined;
+  /** Node drops what nobody has asked for when a short answer ends, so it is asked for at once. */
+  #early: Buffer[] | undefined = [];
+  #earlyBytes = 0;
+  #ended = false;
 
   constructor(stream: ClientHttp2Stream, head: IncomingHttpHeaders) {
-    super({ highWaterMark: bufferBytes });
     this.#stream = stream;
     this.#bytesMissing = head[endTrailer] === endComplete ? Number(head["content-length"]) : NaN;
-    stream.on("data", (chunk: Buffer) => {
-      this.#bytesMissing -= chunk.length;
-      if (this.#bytesMissing === 0) this.ending = "complete";
-      if (!this.push(chunk)) stream.pause();
-    });
-    stream.once("trailers", ({ [endTrailer]: end }) => {
-      if (end === endComplete) this.ending = "complete";
-      if (end === endError) this.ending = "error";
-    });
-    stream.once("end", () => this.push(null));
-    stream.once("close", () => this.push(null));
+    stream.on("data", this.#onData);
+    stream.once("trailers", this.#onTrailers);
+    stream.once("end", this.#onEnd);
+    stream.once("close", this.#onEnd);
   }
 
-  override _read(): void {
+  readInto(sink: AnswerSink): void {
+    const early = this.#early ?? [];
+    this.#early = undefined;
+    this.#sink = sink;
+    if (this.#earlyBytes >= earlyBytesMax) this.#stream.resume();
+    for (const chunk of early) sink.take(chunk);
+    if (this.#ended) sink.end();
+  }
+
+  pause(): void {
+    this.#stream.pause();
+  }
+
+  resume(): void {
     this.#stream.resume();
   }
 
-  override _destroy(error: Error | null, callback: (error: Error | null) => void): void {
+  cancel(): void {
     if (!this.#stream.closed) this.#stream.close(constants.NGHTTP2_CANCEL);
-    callback(error);
+    else this.#stream.destroy(); // all of it has come: what nobody reads would keep it, and its place at the node
   }
+
+  readonly #onData = (chunk: Buffer): void => {
+    this.#bytesMissing -= chunk.length;
+    if (this.#bytesMissing === 0) this.ending = "complete";
+    if (this.#sink) return this.#sink.take(chunk);
+    this.#early!.push(chunk);
+    this.#earlyBytes += chunk.length;
+    if (this.#earlyBytes >= earlyBytesMax) this.#stream.pause();
+  };
+
+  readonly #onTrailers = ({ [endTrailer]: end }: IncomingHttpHeaders): void => {
+    if (end === endComplete) this.ending = "complete";
+    if (end === endError) this.ending = "error";
+  };
+
+  readonly #onEnd = (): void => {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#sink?.end();
+  };
 }

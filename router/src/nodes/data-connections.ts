@@ -17,7 +17,7 @@ import {
 } from "@weiche/shared/node-protocol.ts";
 import { watchPulse } from "@weiche/shared/session-pulse.ts";
 import type { TlsFiles } from "@weiche/shared/tls-files.ts";
-import { AnswerBody } from "./answer-body.ts";
+import { NodeAnswer } from "./answer-body.ts";
 import { askIdentity } from "./data-identity.ts";
 import { certificateOf, maySpeakFor, openNodeListener } from "./node-listener.ts";
 import { NodeLost, type Upstream, type UpstreamRequest, type UpstreamResponse } from "./upstream.ts";
@@ -217,16 +217,16 @@ class DataSessions {
 function answerOf(stream: ClientHttp2Stream, node: NodeId, signal: AbortSignal): Promise<UpstreamResponse> {
   stream.on("error", () => {}); // `close` follows
   return new Promise((resolve, reject) => {
-    let body: AnswerBody | undefined;
+    let body: NodeAnswer | undefined;
     const onAbort = () => {
       const reason = signal.reason as Error;
-      if (body) return body.destroy(reason);
+      if (body) return body.cancel();
       stream.close(constants.NGHTTP2_CANCEL);
       reject(reason);
     };
     signal.addEventListener("abort", onAbort, { once: true });
     stream.once("response", (headers) => {
-      const answer = (body = new AnswerBody(stream, headers));
+      const answer = (body = new NodeAnswer(stream, headers));
       resolve({ status: headers[":status"]!, headers, body: answer, ending: () => answer.ending });
     });
     stream.once("close", () => {

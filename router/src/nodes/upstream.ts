@@ -1,6 +1,5 @@
 /** What the API asks of the data connections: one request to one node. */
 import type { IncomingHttpHeaders } from "node:http2";
-import type { Readable } from "node:stream";
 import type { ModelId, NodeId, RequestId, SlotName } from "@weiche/shared/ids.ts";
 import type { NodePath } from "@weiche/shared/node-protocol.ts";
 import type { BillingIdentity } from "@weiche/shared/usage-record.ts";
@@ -20,10 +19,25 @@ export interface UpstreamRequest {
 export interface UpstreamResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** The answer's bytes, with back-pressure. Destroying it cancels the request at the node. */
-  readonly body: Readable;
-  /** How the answer ended. Ask after `end` or `close`. */
+  readonly body: AnswerBody;
+  /** How the answer ended. Ask after its end. */
   readonly ending: () => AnswerEnding;
+}
+
+export interface AnswerBody {
+  /** Once. What has come before comes at once. */
+  readInto(sink: AnswerSink): void;
+  /** For a sink that cannot keep up. A few pieces may still come. */
+  pause(): void;
+  resume(): void;
+  /** Cancels the request at the node. `end` still comes. */
+  cancel(): void;
+}
+
+export interface AnswerSink {
+  take(bytes: Buffer): void;
+  /** Once, however the answer ended. */
+  end(): void;
 }
 
 /**
