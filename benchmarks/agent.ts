@@ -101,7 +101,7 @@ async function throughAgent(tokens: number): Promise<Answer> {
   };
   answer.body.readInto({ take, end });
   await ended;
-  if (answer.ending() !== "complete") throw new Error("an answer was cut");
+  if (answer.body.ending !== "complete") throw new Error("an answer was cut");
   return { firstByteMs, chunks };
 }
 

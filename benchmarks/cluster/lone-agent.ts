@@ -100,7 +100,7 @@ export class LoneAgent implements AsyncDisposable {
     onBegun();
     const body = await textOf(answer);
     signal.throwIfAborted();
-    return { status: answer.status, body, ending: answer.ending() };
+    return { status: answer.status, body, ending: answer.body.ending };
   }
 
   async metrics(): Promise<ReadonlyMap<string, MetricFamily>> {

@@ -22,10 +22,10 @@ test("a request arrives with its headers and body, and the answer with its end",
   await linked(router);
   const answer = await router.send({ body: Buffer.from('{"a":"ä"}'), remainingMs: 1234.5 });
   expect(answer.status).toBe(200);
-  expect(answer.ending()).toBe("broken");
+  expect(answer.body.ending).toBe("broken");
   expect(router.inFlight()).toBe(1);
   expect(await textOf(answer)).toBe("hello world");
-  expect(answer.ending()).toBe("complete");
+  expect(answer.body.ending).toBe("complete");
   await expect.poll(() => router.inFlight()).toBe(0);
   expect(seen).toMatchObject({
     body: '{"a":"ä"}',
@@ -60,7 +60,7 @@ test("an answer that ended with an error event, or without the trailer, is told 
     end = trailer;
     const answer = await router.send();
     await textOf(answer);
-    expect(answer.ending()).toBe(ending);
+    expect(answer.body.ending).toBe(ending);
   }
 });
 
@@ -74,11 +74,11 @@ test("an answer whose head says how long it is needs no trailer, and is broken w
   await linked(router);
   const whole = await router.send();
   expect(await textOf(whole)).toBe("hello world");
-  expect(whole.ending()).toBe("complete");
+  expect(whole.body.ending).toBe("complete");
   cut = true;
   const broken = await router.send();
   expect(await textOf(broken)).toBe("hello ");
-  expect(broken.ending()).toBe("broken");
+  expect(broken.body.ending).toBe("broken");
 });
 
 test("the agent tells a client that left from a router that went", async () => {
@@ -95,7 +95,7 @@ test("the agent tells a client that left from a router that went", async () => {
   await expect.poll(() => closed).toEqual([{ rstCode: 8, routerLost: false }]);
   abort.abort(new Error("the client left"));
   await textOf(bySignal);
-  expect(bySignal.ending()).toBe("broken");
+  expect(bySignal.body.ending).toBe("broken");
   await expect.poll(() => closed.length).toBe(2);
   expect(closed[1]).toEqual({ rstCode: 8, routerLost: false });
   expect(router.inFlight()).toBe(2);
@@ -122,7 +122,7 @@ test("an answer that has come as a whole is not lost with its node, however slow
   await using router = await openRouterEnd();
   const agent = openAgentEnd(router.data.address.port, answering("x".repeat(100_000)));
   await linked(router);
-  const { body, ending } = await router.send();
+  const { body } = await router.send();
   let bytes = 0;
   let isSlow = true;
   const { promise: ended, resolve: end } = Promise.withResolvers<void>();
@@ -139,7 +139,7 @@ test("an answer that has come as a whole is not lost with its node, however slow
   isSlow = false;
   body.resume();
   await ended;
-  expect([bytes, ending()]).toEqual([100_000, "complete"]);
+  expect([bytes, body.ending]).toEqual([100_000, "complete"]);
 });
 
 test("a client that leaves before the head is answered with its own reason, and the agent sees it leave", async () => {
@@ -194,7 +194,7 @@ test("an agent that closes takes no new streams and lets those that run end", as
     stream.end("and whole");
   }
   expect(await textOf(answer)).toBe("begun and whole");
-  expect(answer.ending()).toBe("complete");
+  expect(answer.body.ending).toBe("complete");
   await closed;
 });
 
@@ -206,7 +206,7 @@ test("an agent that closes cuts what runs beyond the deadline", async () => {
   const answer = await router.send();
   await agent.link.close(50);
   await textOf(answer);
-  expect(answer.ending()).toBe("broken");
+  expect(answer.body.ending).toBe("broken");
   expect(closed).toEqual([{ rstCode: expect.any(Number) as number, routerLost: true }]);
 });
 
@@ -221,7 +221,7 @@ test("an agent killed in mid-answer leaves an answer that is not whole, however 
   agent.kill("SIGKILL");
   await gone;
   await whole;
-  expect(answer.ending()).toBe("broken");
+  expect(answer.body.ending).toBe("broken");
   await linked(router, 0);
   expect(router.inFlight()).toBe(0);
 });

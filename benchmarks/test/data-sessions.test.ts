@@ -45,7 +45,7 @@ test("1,200 open streams use several sessions, evenly, and all of them end whole
   }
   for (const answer of answers) {
     expect(await textOf(answer)).toBe("begun done");
-    expect(answer.ending()).toBe("complete");
+    expect(answer.body.ending).toBe("complete");
   }
   await expect.poll(() => router.inFlight()).toBe(0);
 });
@@ -72,7 +72,7 @@ test("streams that nobody reads hold up no other stream and hold only their wind
   const unread = await Promise.all(Array.from({ length: 20 }, () => router.send()));
   const read = await router.send();
   expect((await readAnswer(read).whole).length).toBe(4 << 20);
-  expect(read.ending()).toBe("complete");
+  expect(read.body.ending).toBe("complete");
   for (const bytes of written.slice(0, 20)) expect(bytes).toBeLessThanOrEqual(512 << 10);
   for (const answer of unread) expect((await readAnswer(answer).whole).length).toBe(4 << 20);
 });
@@ -124,7 +124,7 @@ test("a connection that falls silent is noticed at both ends within 5 s, and rep
   await expect.poll(() => closed.map(({ routerLost }) => routerLost), bound).toEqual([true]);
   expect(performance.now()).toBeLessThan(deadline);
   await whole;
-  expect(answer.ending()).toBe("broken");
+  expect(answer.body.ending).toBe("broken");
   expect(agent.link.sessions).toBe(0);
   proxy.speak();
   await linked(router);

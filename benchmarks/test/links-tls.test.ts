@@ -37,7 +37,7 @@ test.each(["127.0.0.1", "localhost", "router.example"])("a node links to %s and 
   await reachable(router);
   const answer = await router.data.send(node, requestOf(), new AbortController().signal);
   expect(await textOf(answer)).toBe("hello");
-  expect(answer.ending()).toBe("complete");
+  expect(answer.body.ending).toBe("complete");
 });
 
 describe("a link is refused, and both ends say why, to an agent", () => {
@@ -125,7 +125,7 @@ test("a new certificate of the node moves its sessions, and what runs on the old
   for (const stream of streams) stream.end("done");
   expect(await textOf(answer)).toBe("begun done");
   expect(await textOf(next)).toBe("begun done");
-  expect([answer.ending(), next.ending()]).toEqual(["complete", "complete"]);
+  expect([answer.body.ending, next.body.ending]).toEqual(["complete", "complete"]);
   await expect.poll(() => agent.links.states()[0]!.dataSessions).toBe(1);
 });
 
@@ -172,7 +172,7 @@ describe("a certificate that expires while answers run", () => {
     await expect.poll(() => Date.now() > endsMs + 1_000, { timeout: lifeMs + 5_000, interval: 100 }).toBe(true);
     expect(streams.map(({ closed }) => closed)).toEqual([false, false]);
     await late.links.close();
-    expect(lost.ending()).not.toBe("complete");
+    expect(lost.body.ending).not.toBe("complete");
     await using gone = openWholeAgent([addressOf(router)], {
       tls: ours.open(ours.paths(`node-${forgotten}`)),
       node: forgotten,
@@ -182,7 +182,7 @@ describe("a certificate that expires while answers run", () => {
     expect(isReachable(renewed)).toBe(true);
     for (const stream of streams) stream.end("done");
     expect(await textOf(outlived)).toBe("begun done");
-    expect(outlived.ending()).toBe("complete");
+    expect(outlived.body.ending).toBe("complete");
   });
 });
 

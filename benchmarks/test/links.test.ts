@@ -111,7 +111,7 @@ test("an agent that drains takes no more requests, lets those that run end, and 
   await expect.poll(() => router.place(), { timeout: 1_000 }).toEqual({ refused: "no_node_available" });
   finish();
   expect(await textOf(answer)).toBe("begun done");
-  expect(answer.ending()).toBe("complete");
+  expect(answer.body.ending).toBe("complete");
   await drained;
   agent.channels.get("router-1")!.send(1n, []);
   await expect.poll(() => agent.acknowledged).toEqual([1n]);

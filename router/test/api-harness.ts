@@ -93,15 +93,16 @@ export class SimNodes implements Upstream {
       body.cancel();
       throw error;
     }
-    const ending = answer.ending ?? (answer.failing ? "broken" : "complete");
-    return { status: answer.status ?? 200, headers: answer.headers ?? json, body, ending: () => ending };
+    return { status: answer.status ?? 200, headers: answer.headers ?? json, body };
   }
 }
 
 class SimBody implements AnswerBody {
   readonly stream: Readable;
+  readonly ending: AnswerEnding;
 
-  constructor({ chunks = [], failing }: SimAnswer) {
+  constructor({ chunks = [], failing, ending }: SimAnswer) {
+    this.ending = ending ?? (failing ? "broken" : "complete");
     const pieces = chunks[Symbol.iterator]();
     this.stream = new Readable({
       highWaterMark: 16_384,

@@ -92,7 +92,7 @@ export class Exchange {
     this.response = response;
     this.startedAtMs = clock.monotonicMs();
     this.#mustContinue = request.headers.expect?.toLowerCase() === "100-continue";
-    response.once("close", () => this.#close());
+    response.on("close", () => this.#close());
   }
 
   /** Calls back once; at once if it is settled already. */

@@ -5,7 +5,7 @@
  */
 import type { Clock, Timer } from "@weiche/shared/clock.ts";
 import { ApiError, asApiError, errorBody } from "@weiche/shared/errors.ts";
-import { NodeLost, type AnswerSink, type UpstreamResponse } from "../nodes/upstream.ts";
+import { NodeLost, type AnswerBody, type AnswerSink, type UpstreamResponse } from "../nodes/upstream.ts";
 import { ClientGone, type Exchange } from "./exchange.ts";
 import { LastPiece, UnfinishedEvent } from "./withheld.ts";
 
@@ -20,7 +20,7 @@ export function relay(exchange: Exchange, answer: UpstreamResponse, clock: Clock
 
 class Relay implements AnswerSink {
   readonly #exchange: Exchange;
-  readonly #answer: UpstreamResponse;
+  readonly #body: AnswerBody;
   readonly #clock: Clock;
   readonly #stallMsMax: number;
   readonly #begun: () => void;
@@ -41,7 +41,7 @@ class Relay implements AnswerSink {
     failed: (reason: unknown) => void,
   ) {
     this.#exchange = exchange;
-    this.#answer = answer;
+    this.#body = answer.body;
     this.#clock = clock;
     this.#stallMsMax = stallMsMax;
     this.#begun = begun;
@@ -60,13 +60,13 @@ class Relay implements AnswerSink {
     this.#received = true;
     const ready = this.#withheld.push(chunk);
     if (!ready || this.#write(ready)) return;
-    this.#answer.body.pause();
+    this.#body.pause();
     this.#watchStall();
   }
 
   readonly #onDrain = (): void => {
     this.#stall?.cancel();
-    this.#answer.body.resume();
+    this.#body.resume();
   };
 
   /** However the node's answer ended. */
@@ -74,7 +74,7 @@ class Relay implements AnswerSink {
     if (this.#detached) return;
     this.#detach();
     const hasBegun = this.#exchange.response.headersSent;
-    switch (this.#answer.ending()) {
+    switch (this.#body.ending) {
       case "complete":
         return this.#finish();
       case "error":
@@ -88,7 +88,7 @@ class Relay implements AnswerSink {
   /** The client has gone, or the time is over. */
   readonly #onAbort = (): void => {
     this.#detach();
-    this.#answer.body.cancel();
+    this.#body.cancel();
     const reason: unknown = this.#exchange.signal.reason;
     if (reason instanceof ClientGone || !this.#exchange.response.headersSent) return this.#failed(reason);
     this.#cutAfter(asApiError(reason), "timeout");
@@ -139,7 +139,7 @@ class Relay implements AnswerSink {
     this.#stall = this.#clock.after(this.#stallMsMax, () => {
       this.#detach();
       this.#exchange.outcome = "stalled";
-      this.#answer.body.cancel();
+      this.#body.cancel();
       this.#exchange.request.socket.destroy();
     });
   }

@@ -11,7 +11,7 @@ export class Connections {
 
   addSocket(socket: Socket): void {
     this.#sockets.add(socket);
-    socket.once("close", () => this.#sockets.delete(socket));
+    socket.on("close", () => this.#sockets.delete(socket));
   }
 
   /** Until its response is closed. */

@@ -24,10 +24,7 @@ export class NodeAnswer implements AnswerBody {
   constructor(stream: ClientHttp2Stream, head: IncomingHttpHeaders) {
     this.#stream = stream;
     this.#bytesMissing = head[endTrailer] === endComplete ? Number(head["content-length"]) : NaN;
-    stream.on("data", this.#onData);
-    stream.once("trailers", this.#onTrailers);
-    stream.once("end", this.#onEnd);
-    stream.once("close", this.#onEnd);
+    stream.on("data", this.#onData).on("trailers", this.#onTrailers).on("end", this.end);
   }
 
   readInto(sink: AnswerSink): void {
@@ -52,6 +49,13 @@ export class NodeAnswer implements AnswerBody {
     else this.#stream.destroy(); // all of it has come: what nobody reads would keep it, and its place at the node
   }
 
+  /** At the end of the stream, or when it closes without one. */
+  readonly end = (): void => {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#sink?.end();
+  };
+
   readonly #onData = (chunk: Buffer): void => {
     this.#bytesMissing -= chunk.length;
     if (this.#bytesMissing === 0) this.ending = "complete";
@@ -64,11 +68,5 @@ export class NodeAnswer implements AnswerBody {
   readonly #onTrailers = ({ [endTrailer]: end }: IncomingHttpHeaders): void => {
     if (end === endComplete) this.ending = "complete";
     if (end === endError) this.ending = "error";
-  };
-
-  readonly #onEnd = (): void => {
-    if (this.#ended) return;
-    this.#ended = true;
-    this.#sink?.end();
   };
 }

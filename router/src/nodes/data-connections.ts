@@ -143,12 +143,11 @@ class DataSessions {
     const stream = this.#start(session, request);
     session.streams++;
     const settle = request.slot === undefined ? () => {} : this.#options.counts.dispatched(node, request.slot);
-    stream.once("close", () => {
+    stream.end(request.body);
+    return answerOf(stream, node, signal, () => {
       session.streams--;
       settle();
     });
-    stream.end(request.body);
-    return answerOf(stream, node, signal);
   }
 
   dropEarlierBoots(node: NodeId, bootId: string): void {
@@ -214,7 +213,13 @@ class DataSessions {
   }
 }
 
-function answerOf(stream: ClientHttp2Stream, node: NodeId, signal: AbortSignal): Promise<UpstreamResponse> {
+/** Few listeners, none of them by `once`: each that waits costs a quarter of a KB for every open stream. */
+function answerOf(
+  stream: ClientHttp2Stream,
+  node: NodeId,
+  signal: AbortSignal,
+  closed: () => void,
+): Promise<UpstreamResponse> {
   stream.on("error", () => {}); // `close` follows
   return new Promise((resolve, reject) => {
     let body: NodeAnswer | undefined;
@@ -226,12 +231,14 @@ function answerOf(stream: ClientHttp2Stream, node: NodeId, signal: AbortSignal):
     };
     signal.addEventListener("abort", onAbort, { once: true });
     stream.once("response", (headers) => {
-      const answer = (body = new NodeAnswer(stream, headers));
-      resolve({ status: headers[":status"]!, headers, body: answer, ending: () => answer.ending });
+      body = new NodeAnswer(stream, headers);
+      resolve({ status: headers[":status"]!, headers, body });
     });
-    stream.once("close", () => {
+    stream.on("close", () => {
+      closed();
       signal.removeEventListener("abort", onAbort);
-      if (!body) reject(new NodeLost(`${node} was lost before it answered`));
+      if (body) body.end();
+      else reject(new NodeLost(`${node} was lost before it answered`));
     });
   });
 }

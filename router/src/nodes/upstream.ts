@@ -20,11 +20,11 @@ export interface UpstreamResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly body: AnswerBody;
-  /** How the answer ended. Ask after its end. */
-  readonly ending: () => AnswerEnding;
 }
 
 export interface AnswerBody {
+  /** How the answer ended. Ask after its end. */
+  readonly ending: AnswerEnding;
   /** Once. What has come before comes at once. */
   readInto(sink: AnswerSink): void;
   /** For a sink that cannot keep up. A few pieces may still come. */
