@@ -7,6 +7,7 @@ import { lockDirectory } from "@weiche/shared/directory-lock.ts";
 import { uuidv7, type ModelId } from "@weiche/shared/ids.ts";
 import { formatListen } from "@weiche/shared/listen.ts";
 import { createLog, type Log } from "@weiche/shared/log.ts";
+import { returnMemory } from "@weiche/shared/memory-return.ts";
 import { openOpsServer } from "@weiche/shared/ops-server.ts";
 import { openTlsFiles } from "@weiche/shared/tls-files.ts";
 import { openAdminApi } from "./admin/admin-api.ts";
@@ -110,6 +111,7 @@ export async function createAgent(config: AgentConfig, environment: NodeJS.Proce
       events: createIngressEvents(log, metrics, models),
     }),
   );
+  opened.use(returnMemory(clock, () => ingress.running));
   const tls = config.tls && opened.use(openTlsFiles(config.tls, clock, linkEvents));
   const links = new RouterLinks({
     clock,

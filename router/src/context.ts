@@ -6,6 +6,7 @@ import { lockDirectory, StartError } from "@weiche/shared/directory-lock.ts";
 import { uuidv7, type ModelId } from "@weiche/shared/ids.ts";
 import { formatListen } from "@weiche/shared/listen.ts";
 import { createLog, type Log } from "@weiche/shared/log.ts";
+import { returnMemory } from "@weiche/shared/memory-return.ts";
 import { openOpsServer } from "@weiche/shared/ops-server.ts";
 import { openTlsFiles } from "@weiche/shared/tls-files.ts";
 import { createIdentity } from "./access/identity.ts";
@@ -124,6 +125,7 @@ export async function createRouter(config: RouterConfig, clock: Clock = systemCl
     events: apiEvents,
   });
   const apiAddress = await api.listen();
+  opened.use(returnMemory(clock, () => api.open));
   const apiUrl = config.publicApi ?? `http${apiTls ? "s" : ""}://${formatListen(apiAddress)}`;
   const mail = config.smtp && opened.use(createMail(config.smtp, clock, identityEvents));
   const hashing = createPasswordHashing();

@@ -37,6 +37,8 @@ export interface ApiServerDeps extends Pick<
 }
 
 export interface ApiServer {
+  /** Exchanges whose response is not closed. */
+  readonly open: number;
   /** Throws `StartError` if it cannot listen. */
   listen(): Promise<ListenAddress>;
   /** A chat that did not come by this listener, the same way from there on. Resolves once the answer has begun. */
@@ -153,6 +155,9 @@ export function createApiServer(deps: ApiServerDeps): ApiServer {
   }
 
   return {
+    get open() {
+      return connections.exchanges;
+    },
     async listen() {
       await app.ready();
       return { host: config.listen.api.host, port: await listenOn(server, config.listen.api, "API") };

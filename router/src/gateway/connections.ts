@@ -14,6 +14,11 @@ export class Connections {
     socket.on("close", () => this.#sockets.delete(socket));
   }
 
+  /** Exchanges whose response is not closed. */
+  get exchanges(): number {
+    return this.#live.size;
+  }
+
   /** Until its response is closed. */
   addExchange(exchange: Exchange): void {
     const { socket } = exchange.request;
