@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { judgeGoals, type GoalResult } from "./goals.ts";
-import { findRegressions } from "./regression.ts";
+import { findRegressions, needsThird } from "./regression.ts";
 
 describe("a regression", () => {
   const at = (median: number, id = "chunk-nginx"): GoalResult[] => [
@@ -14,6 +14,10 @@ describe("a regression", () => {
   });
   test("is not a single bad run", () => {
     expect(findRegressions(at(1), [at(3), at(1.14), at(0.9)])).toEqual([]);
+  });
+  test("is searched for in a third run only if one of two has found something", () => {
+    expect(needsThird(at(1), [at(1.1), at(1.14)])).toBe(false);
+    expect(needsThird(at(1), [at(1.1), at(1.16)])).toBe(true);
   });
   test("is a lower value where more is better", () => {
     expect(findRegressions(at(5, "json-portkey"), [at(4, "json-portkey"), at(4.2, "json-portkey")])).toHaveLength(1);

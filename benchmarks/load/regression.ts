@@ -15,13 +15,27 @@ export function findRegressions(
   committed: readonly GoalResult[],
   runs: readonly (readonly GoalResult[])[],
 ): Regression[] {
-  return committed.flatMap(({ id, what, sense, isRatio, reached }) => {
+  return committed.flatMap((goal) => {
+    const { id, what, isRatio, reached } = goal;
     if (!isRatio || !reached) return [];
-    const before = reached.median;
-    const medians = runs.flatMap((run) => run.find((goal) => goal.id === id)?.reached?.median ?? []);
-    const isWorse = (now: number) =>
-      sense === "at most" ? now > before * (1 + worseMax) : now < before / (1 + worseMax);
-    const worse = medians.filter(isWorse).length;
-    return worse >= 2 && worse * 2 > medians.length ? [{ id, what, committed: before, runs: medians }] : [];
+    const medians = runs.flatMap((run) => medianOf(id, run) ?? []);
+    const worse = runs.filter((run) => isWorse(goal, run)).length;
+    return worse >= 2 && worse * 2 > medians.length ? [{ id, what, committed: reached.median, runs: medians }] : [];
   });
+}
+
+/** Whether a third run could still find what these two did not. */
+export function needsThird(committed: readonly GoalResult[], runs: readonly (readonly GoalResult[])[]): boolean {
+  return committed.some((goal) => goal.isRatio && runs.some((run) => isWorse(goal, run)));
+}
+
+function isWorse({ id, sense, reached }: GoalResult, run: readonly GoalResult[]): boolean {
+  const now = medianOf(id, run);
+  if (!reached || now === undefined) return false;
+  const before = reached.median;
+  return sense === "at most" ? now > before * (1 + worseMax) : now < before / (1 + worseMax);
+}
+
+function medianOf(id: string, run: readonly GoalResult[]): number | undefined {
+  return run.find((goal) => goal.id === id)?.reached?.median;
 }
