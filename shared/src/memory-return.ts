@@ -8,20 +8,26 @@ const lookMs = 5_000;
 /** The memory of fewer is not worth a collection. */
 const peakMin = 500;
 const quietShare = 0.25;
+/** What a socket held is freed by the collection after the one that finds it dead. */
+const collections = 3;
 
-/** `open`: how many streams there are now. Collects once after each peak, when two looks in a row have found few left. */
+/** `open`: how many streams there are now. Collects after each peak, once two looks in a row have found few left. */
 export function returnMemory(clock: Clock, open: () => number, collect: () => void = collectSoon): Disposable {
   let peak = 0;
   let wasQuiet = false;
+  let wanted = 0;
   const looking = every(clock, lookMs, () => {
     const now = open();
     peak = Math.max(peak, now);
     const isQuiet = peak >= peakMin && now <= peak * quietShare;
     if (isQuiet && wasQuiet) {
       peak = now;
-      collect();
+      wanted = collections;
     }
     wasQuiet = isQuiet;
+    if (wanted === 0) return;
+    wanted--;
+    collect();
   });
   return { [Symbol.dispose]: () => looking.cancel() };
 }
