@@ -7,6 +7,7 @@
  *   --only A,B              scenarios by name
  *   --programs A,B          programs by name
  *   --scale                 instead: many streams for long, through two agents [--streams 10000 --minutes 10]
+ *   --baseline              instead: the short bench twice, that the nightly comparison takes its ratios from
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
@@ -16,6 +17,7 @@ import { endDescendants } from "./load/processes.ts";
 import { chartsOf, readmeTable, reportPage, type BenchResult } from "./load/report.ts";
 import { checkNames, runBench, warmSeconds } from "./load/run-bench.ts";
 import { runScale } from "./load/scale.ts";
+import { recordBaseline } from "./load/short-bench.ts";
 
 const { values } = parseArgs({
   options: {
@@ -25,6 +27,7 @@ const { values } = parseArgs({
     only: { type: "string", default: "" },
     programs: { type: "string", default: "" },
     scale: { type: "boolean", default: false },
+    baseline: { type: "boolean", default: false },
     streams: { type: "string", default: "10000" },
     minutes: { type: "string", default: "10" },
   },
@@ -39,6 +42,7 @@ for (const signal of ["SIGINT", "SIGTERM"] as const)
   });
 try {
   if (values.scale) await runScale({ streams: Number(values.streams), minutes: Number(values.minutes) }, say);
+  else if (values.baseline) await recordBaseline(say);
   else {
     const options = {
       quick: values.quick,

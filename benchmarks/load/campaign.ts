@@ -30,6 +30,8 @@ export interface Campaign {
   readonly warmSeconds: number;
   readonly quick: boolean;
   readonly random: () => number;
+  /** Whether this program is measured in this scenario. */
+  readonly takesPart: (scenario: string, program: string) => boolean;
   readonly say: (line: string) => void;
 }
 
@@ -73,7 +75,7 @@ export async function runRounds(
   scenarios: readonly Scenario[],
   started: readonly Started[],
 ): Promise<Sample[]> {
-  const { bench, rounds, quick, random, say } = campaign;
+  const { bench, rounds, quick, random, takesPart, say } = campaign;
   const samples: Sample[] = [];
   const engine: RunningProgram = { ...nothing, port: bench.engine.port };
   const all = [
@@ -83,7 +85,7 @@ export async function runRounds(
   await warm(campaign, started);
   for (let round = 1; round <= rounds; round++) {
     for (const { name: scenario, load } of shuffled(scenarios, random)) {
-      const taking = all.filter(({ only }) => only?.includes(scenario) ?? true);
+      const taking = all.filter(({ name, only }) => takesPart(scenario, name) && (only?.includes(scenario) ?? true));
       for (const { name, running } of shuffled(taking, random)) {
         await attempt(campaign, `round ${round} ${scenario} ${name}`, async () => {
           const measured = await onCoreOfItsOwn(bench, running, () =>

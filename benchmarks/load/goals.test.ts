@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Sample } from "./campaign.ts";
-import { goals, judgeGoals, type GoalResult } from "./goals.ts";
+import { goals, isCompared, judgeGoals, type GoalResult } from "./goals.ts";
 import { search } from "./special.ts";
 
 function sample(scenario: string, program: string, round: number, values: Record<string, number>): Sample {
@@ -40,6 +40,14 @@ describe("goals", () => {
       sample("stream-256x20", "bare-router", 1, { "cpuMicrosPerChunk router": 32 }),
     ];
     expect(found(samples, "chunk-metering")).toMatchObject({ reached: { median: 1 }, isMet: true });
+  });
+
+  test("a short bench needs only what a ratio is made of, the engine alone included", () => {
+    const taking = (scenario: string) =>
+      ["direct", "weiche", "weiche-plain", "nginx", "portkey", "hops-h2"].filter((name) => isCompared(scenario, name));
+    expect(taking("json-64")).toEqual(["weiche", "weiche-plain", "portkey"]);
+    expect(taking("first-byte")).toEqual(["direct", "weiche", "weiche-plain", "portkey", "hops-h2"]);
+    expect(taking("memory-5000")).toEqual([]);
   });
 
   test("what was not measured is neither reached nor missed", () => {

@@ -14,22 +14,32 @@ export interface Goal {
   readonly unit: string;
   /** Ratios hold on any machine, more or less; only they are compared with other days. */
   readonly isRatio: boolean;
+  /** What it is made of. */
+  readonly operands: readonly Operand[];
   readonly reached: (samples: readonly Sample[]) => Spread | undefined;
 }
 
-export interface GoalResult extends Omit<Goal, "reached"> {
+export interface GoalResult extends Omit<Goal, "operands" | "reached"> {
   /** Absent: not measured in this run. */
   readonly reached?: Spread;
   readonly isMet?: boolean;
 }
 
 export function judgeGoals(samples: readonly Sample[]): GoalResult[] {
-  return goals.map(({ reached: find, ...goal }) => {
+  return goals.map(({ reached: find, operands: _operands, ...goal }) => {
     const reached = find(samples);
     if (!reached) return goal;
     const { median } = reached;
     return { ...goal, reached, isMet: goal.sense === "at most" ? median <= goal.goal : median >= goal.goal };
   });
+}
+
+/** Whether a ratio is made of what this program does in this scenario. */
+export function isCompared(scenario: string, program: string): boolean {
+  return goals
+    .filter(({ isRatio }) => isRatio)
+    .flatMap(({ operands }) => operands)
+    .some((part) => part.scenario === scenario && (part.program === program || (part.added && program === direct)));
 }
 
 interface Operand {
@@ -73,12 +83,12 @@ function atLeast(goal: number, unit = "×"): Bound {
 
 function ratio(id: string, what: string, bound: Bound, a: Operand, b: Operand): Goal {
   const reached = (samples: readonly Sample[]) => pairRatios(valuesIn(samples, a), valuesIn(samples, b));
-  return { id, what, ...bound, isRatio: true, reached };
+  return { id, what, ...bound, isRatio: true, operands: [a, b], reached };
 }
 
 function absolute(id: string, what: string, bound: Bound, a: Operand): Goal {
   const reached = (samples: readonly Sample[]) => spreadOf(valuesIn(samples, a).map(({ value }) => value));
-  return { id, what, ...bound, isRatio: false, reached };
+  return { id, what, ...bound, isRatio: false, operands: [a], reached };
 }
 
 const perChunk = "cpuMicrosPerChunk";

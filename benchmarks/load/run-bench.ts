@@ -8,7 +8,7 @@ import { programs as allPrograms } from "../peers/all.ts";
 import { installPeers } from "../peers/install.ts";
 import type { Program } from "../peers/program.ts";
 import { attempt, runRounds, startPrograms, type Campaign, type Sample, type Started } from "./campaign.ts";
-import { judgeGoals } from "./goals.ts";
+import { isCompared, judgeGoals } from "./goals.ts";
 import { compileNatives } from "./native/compile.ts";
 import { startEngine } from "./native/run-load.ts";
 import { chooseCores, descriptorsFor, raiseDescriptors } from "./processes.ts";
@@ -23,6 +23,8 @@ export interface BenchOptions {
   /** How long each program is loaded before its first round. */
   readonly warmSeconds: number;
   readonly seed: number;
+  /** Only what a ratio is made of. */
+  readonly onlyCompared?: boolean;
   /** Names; empty: all. */
   readonly scenarios: readonly string[];
   readonly programs: readonly string[];
@@ -87,7 +89,8 @@ export async function runBench(options: BenchOptions, say: (line: string) => voi
     await using opened = new AsyncDisposableStack();
     const engine = opened.use(await startEngine(natives, cores.load));
     const bench = { natives, cores, engine };
-    const campaign: Campaign = { ...options, bench, directory, say, random: () => random.next() };
+    const takesPart = options.onlyCompared ? isCompared : () => true;
+    const campaign: Campaign = { ...options, bench, directory, takesPart, say, random: () => random.next() };
     const loads = allScenarios.filter(({ name, quick }) => isAsked(name, !options.quick || quick === true));
     const needsStarted =
       loads.length > 0 || ["most-streams", "json-beside-6000"].some((name) => isAsked(name, !options.quick));
@@ -140,6 +143,7 @@ async function besideOf(campaign: Campaign, started: readonly Started[], descrip
   const samples: Sample[] = [];
   const chosen = started
     .filter(({ program }) => ["weiche", "nginx", "undici"].includes(program.name))
+    .filter(({ program }) => campaign.takesPart("json-beside-6000", program.name))
     .filter(({ program }) => mayHold(campaign, program, 6_000, descriptors));
   for (let round = 1; round <= Math.min(3, campaign.rounds); round++)
     for (const one of chosen)
