@@ -162,13 +162,17 @@ export const goals: readonly Goal[] = [
     added("first-byte", "weiche-plain", "firstByteP50Us"),
     added("first-byte", "hops-h2", "firstByteP50Us"),
   ),
-  ratio(
-    "first-byte-portkey",
-    "first byte added: Portkey, of router and agent",
-    atLeast(60),
-    added("first-byte", "portkey", "firstByteP50Us"),
-    added("first-byte", "weiche", "firstByteP50Us"),
-  ),
+  {
+    ...ratio(
+      "first-byte-portkey",
+      "first byte added: Portkey, of router and agent",
+      atLeast(60),
+      added("first-byte", "portkey", "firstByteP50Us"),
+      added("first-byte", "weiche", "firstByteP50Us"),
+    ),
+    // Portkey's is 26.6 ms on every machine, nine tenths of it waiting: what moves is our own delay, as fast as a machine is.
+    isRatio: false,
+  },
   ratio(
     "streams-portkey",
     "most streams at 20 ms: one router core (computed), of Portkey",
