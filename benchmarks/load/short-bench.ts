@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { writeResult, type Machine } from "../cluster/result.ts";
 import { programs } from "../peers/all.ts";
 import { isCompared, judgeGoals, type GoalResult } from "./goals.ts";
-import { runBench, warmSeconds } from "./run-bench.ts";
+import { runBench } from "./run-bench.ts";
 import { short } from "./statistics.ts";
 import type { BenchResult } from "./report.ts";
 
@@ -21,14 +21,14 @@ export interface Baseline {
 }
 
 /**
- * Twelve minutes. On the machines seen so far single ratios of one program to another moved by 15 % from round to round, on a
+ * Nine minutes. On the machines seen so far single ratios of one program to another moved by 15 % from round to round, on a
  * scale of seconds: ten rounds of 1.5 s say more than five of 3 s.
  */
 export async function runShortBench(seed: number, say: (line: string) => void): Promise<BenchResult> {
   const needed = programs.filter(({ name }) => scenarios.some((scenario) => isCompared(scenario, name)));
   return await runBench(
     {
-      ...{ quick: true, rounds: 10, warmSeconds: warmSeconds.whole, seed, onlyCompared: true, scenarios },
+      ...{ quick: true, rounds: 10, warmSeconds: 20, seed, onlyCompared: true, scenarios },
       programs: needed.map(({ name }) => name),
     },
     say,
