@@ -7,7 +7,7 @@
  *   --only A,B              scenarios by name
  *   --programs A,B          programs by name
  *   --scale                 instead: many streams for long, through two agents [--streams 10000 --minutes 10]
- *   --baseline              instead: the short bench twice, that the nightly comparison takes its ratios from
+ *   --baseline              instead: the short bench five times, that the nightly comparison takes its ratios from
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";

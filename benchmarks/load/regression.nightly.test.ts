@@ -1,8 +1,8 @@
 /** The comparison with what is committed, with three short benches; with two, if no ratio is worse in either. */
 import { expect, test } from "vitest";
 import type { GoalResult } from "./goals.ts";
-import { findRegressions, needsThird } from "./regression.ts";
-import { ratiosOf, readBaseline, runShortBench } from "./short-bench.ts";
+import { findRegressions, needsThird, ratiosOf } from "./regression.ts";
+import { readBaseline, runShortBench } from "./short-bench.ts";
 
 const seeds = [3, 4, 5];
 const ids = (goals: readonly GoalResult[]) => goals.map(({ id }) => id);

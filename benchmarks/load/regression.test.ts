@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { judgeGoals, type GoalResult } from "./goals.ts";
-import { findRegressions, needsThird } from "./regression.ts";
+import { baselineOf, findRegressions, needsThird } from "./regression.ts";
 
 describe("a regression", () => {
   const at = (median: number, id = "chunk-nginx"): GoalResult[] => [
@@ -18,6 +18,11 @@ describe("a regression", () => {
   test("is searched for in a third run only if one of two has found something", () => {
     expect(needsThird(at(1), [at(1.1), at(1.14)])).toBe(false);
     expect(needsThird(at(1), [at(1.1), at(1.16)])).toBe(true);
+  });
+  test("is judged by the median of several runs", () => {
+    const baseline = baselineOf([at(1.24), at(0.92), at(1.03)]);
+    expect(baseline).toMatchObject([{ id: "chunk-nginx", reached: { median: 1.03, min: 0.92, max: 1.24, rounds: 3 } }]);
+    expect(baselineOf([at(30, "memory-5000"), at(30, "memory-5000")])).toEqual([]);
   });
   test("is a lower value where more is better", () => {
     expect(findRegressions(at(5, "json-portkey"), [at(4, "json-portkey"), at(4.2, "json-portkey")])).toHaveLength(1);

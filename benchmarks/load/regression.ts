@@ -1,5 +1,6 @@
 /** Whether ratios got worse than those that are committed. Pure; a single run of a busy machine proves nothing. */
 import type { GoalResult } from "./goals.ts";
+import { spreadOf } from "./statistics.ts";
 
 export const worseMax = 0.15;
 
@@ -8,6 +9,19 @@ export interface Regression {
   readonly what: string;
   readonly committed: number;
   readonly runs: readonly number[];
+}
+
+/** The ratios that were measured. */
+export function ratiosOf(goals: readonly GoalResult[]): readonly GoalResult[] {
+  return goals.filter(({ isRatio, reached }) => isRatio && reached);
+}
+
+/** The ratios of several runs as one: `reached` is the spread of the runs' medians. */
+export function baselineOf(runs: readonly (readonly GoalResult[])[]): GoalResult[] {
+  return ratiosOf(runs[0] ?? []).map(({ isMet: _isMet, ...goal }) => ({
+    ...goal,
+    reached: spreadOf(runs.flatMap((run) => medianOf(goal.id, run) ?? []))!,
+  }));
 }
 
 /** Ratios that are more than 15 % worse than the committed ones in at least two runs of three (of most, if there are others). */
@@ -36,6 +50,6 @@ function isWorse({ id, sense, reached }: GoalResult, run: readonly GoalResult[])
   return sense === "at most" ? now > before * (1 + worseMax) : now < before / (1 + worseMax);
 }
 
-function medianOf(id: string, run: readonly GoalResult[]): number | undefined {
+export function medianOf(id: string, run: readonly GoalResult[]): number | undefined {
   return run.find((goal) => goal.id === id)?.reached?.median;
 }

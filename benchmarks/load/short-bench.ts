@@ -6,7 +6,8 @@ import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { writeResult, type Machine } from "../cluster/result.ts";
 import { programs } from "../peers/all.ts";
-import { isCompared, judgeGoals, type GoalResult } from "./goals.ts";
+import { isCompared, type GoalResult } from "./goals.ts";
+import { baselineOf, medianOf } from "./regression.ts";
 import { runBench } from "./run-bench.ts";
 import { short } from "./statistics.ts";
 import type { BenchResult } from "./report.ts";
@@ -16,7 +17,7 @@ const scenarios = ["json-64", "stream-64x10", "stream-256x20", "first-byte", "js
 export interface Baseline {
   readonly date: string;
   readonly machine: Machine;
-  /** Ratios only, each over the rounds of all runs. */
+  /** Ratios only, each over the medians of several runs. */
   readonly goals: readonly GoalResult[];
 }
 
@@ -35,23 +36,23 @@ export async function runShortBench(seed: number, say: (line: string) => void): 
   );
 }
 
-/** Two runs, since a program also differs a little from start to start; writes `baseline.json` and a page. */
+/** Three quarters of an hour. */
+const baselineRuns = 5;
+
+/** Several runs, since ratios also differ from run to run; writes `baseline.json` and a page. */
 export async function recordBaseline(say: (line: string) => void): Promise<void> {
-  const runs = [await runShortBench(1, say), await runShortBench(2, say)];
-  const samples = runs.flatMap((run, n) =>
-    run.samples.map((sample) => ({ ...sample, round: sample.round + n * run.options.rounds })),
-  );
-  const goals = ratiosOf(judgeGoals(samples));
-  const each = runs.map((run) => new Map(ratiosOf(run.goals).map(({ id, reached }) => [id, reached!.median])));
-  writeResult("baseline", runs[0]!.machine, { goals }, [
-    "What the short benches of `npm run nightly` are compared with: two short benches, the median of the ratios of all rounds.",
+  const results: BenchResult[] = [];
+  while (results.length < baselineRuns) results.push(await runShortBench(results.length + 1, say));
+  const runs = results.map(({ goals }) => goals);
+  const goals = baselineOf(runs);
+  writeResult("baseline", results[0]!.machine, { goals }, [
+    `What the short benches of \`npm run nightly\` are compared with: the median of ${runs.length} short benches.`,
     "",
-    "| ratio | median | all rounds | run by run |",
-    "|---|---|---|---|",
+    "| ratio | median | run by run |",
+    "|---|---|---|",
     ...goals.map(({ id, what, reached }) => {
-      const { median, min, max } = reached!;
-      const medians = each.map((run) => (run.has(id) ? short(run.get(id)!) : "–")).join(", ");
-      return `| ${what} | ${short(median)} | ${short(min)}–${short(max)} | ${medians} |`;
+      const medians = runs.flatMap((run) => medianOf(id, run) ?? []).map(short);
+      return `| ${what} | ${short(reached!.median)} | ${medians.join(", ")} |`;
     }),
   ]);
 }
@@ -66,9 +67,4 @@ export function readBaseline(): Baseline {
     .at(-1);
   if (youngest === undefined) throw new Error("no baseline is committed: npm run bench -- --baseline");
   return JSON.parse(readFileSync(youngest, "utf8")) as Baseline;
-}
-
-/** The ratios that were measured. */
-export function ratiosOf(goals: readonly GoalResult[]): readonly GoalResult[] {
-  return goals.filter(({ isRatio, reached }) => isRatio && reached);
 }
