@@ -29,18 +29,17 @@ export function findRegressions(
   committed: readonly GoalResult[],
   runs: readonly (readonly GoalResult[])[],
 ): Regression[] {
-  return committed.flatMap((goal) => {
-    const { id, what, isRatio, reached } = goal;
-    if (!isRatio || !reached) return [];
+  return ratiosOf(committed).flatMap((goal) => {
+    const { id, what, reached } = goal;
     const medians = runs.flatMap((run) => medianOf(id, run) ?? []);
     const worse = runs.filter((run) => isWorse(goal, run)).length;
-    return worse >= 2 && worse * 2 > medians.length ? [{ id, what, committed: reached.median, runs: medians }] : [];
+    return worse >= 2 && worse * 2 > medians.length ? [{ id, what, committed: reached!.median, runs: medians }] : [];
   });
 }
 
 /** Whether a third run could still find what these two did not. */
 export function needsThird(committed: readonly GoalResult[], runs: readonly (readonly GoalResult[])[]): boolean {
-  return committed.some((goal) => goal.isRatio && runs.some((run) => isWorse(goal, run)));
+  return ratiosOf(committed).some((goal) => runs.some((run) => isWorse(goal, run)));
 }
 
 function isWorse({ id, sense, reached }: GoalResult, run: readonly GoalResult[]): boolean {
