@@ -10,9 +10,9 @@
  *   --baseline              instead: the short bench five times, that the nightly comparison takes its ratios from
  */
 import { mkdirSync, writeFileSync } from "node:fs";
-import { hostname } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { resultsDirectory, resultsOf } from "./cluster/result.ts";
 import { endDescendants } from "./load/processes.ts";
 import { chartsOf, readmeTable, reportPage, type BenchResult } from "./load/report.ts";
 import { checkNames, runBench, warmSeconds } from "./load/run-bench.ts";
@@ -63,13 +63,12 @@ try {
 
 /** A part of a bench never takes the place of a whole one. */
 function write(result: BenchResult, isPart: boolean): void {
-  const results = join(import.meta.dirname, "results");
-  const directory = join(results, `${result.date}-${hostname()}${isPart ? "/raw" : ""}`);
+  const directory = join(resultsOf(result.date), isPart ? "raw" : "");
   mkdirSync(directory, { recursive: true });
   const page = reportPage(result);
   writeFileSync(join(directory, "report.md"), page);
   writeFileSync(join(directory, "results.json"), `${JSON.stringify(result, null, 1)}\n`);
   for (const [file, svg] of chartsOf(result)) writeFileSync(join(directory, file), svg);
-  if (!isPart) writeFileSync(join(results, "latest.md"), readmeTable(result));
+  if (!isPart) writeFileSync(join(resultsDirectory, "latest.md"), readmeTable(result));
   console.log(`\n${page}\n${directory}`);
 }

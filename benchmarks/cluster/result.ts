@@ -28,11 +28,19 @@ export function describeMachine(): Machine {
   };
 }
 
+/** The results of all days and machines. */
+export const resultsDirectory = join(import.meta.dirname, "../results");
+
+/** Those of this machine on one day. */
+export function resultsOf(date: string): string {
+  return join(resultsDirectory, `${date}-${hostname()}`);
+}
+
 /** Prints the page and writes it, with the JSON beside it. */
 export function writeResult(name: string, machine: Machine, result: object, page: readonly string[]): void {
   const { cpu, cores, memoryGiB, node, commit, loadBefore, alsoRunning } = machine;
   const date = Temporal.Now.plainDateISO().toString();
-  const directory = join(import.meta.dirname, "../results", `${date}-${hostname()}`);
+  const directory = resultsOf(date);
   const others = alsoRunning.length === 0 ? "nothing else of note" : alsoRunning.join(", ");
   const about = `${cores} cores of ${cpu}, ${memoryGiB} GiB, Node.js ${node}, commit ${commit}. Load before: ${loadBefore}; also running: ${others}.`;
   const text = [`# ${name}, ${date}`, "", about, "", ...page, ""].join("\n");

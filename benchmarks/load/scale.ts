@@ -3,10 +3,10 @@
  * one of them must be whole, and the memory of router and agents must come back.
  */
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { hostname, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { describeMachine } from "../cluster/result.ts";
+import { describeMachine, resultsOf } from "../cluster/result.ts";
 import { startWeiche } from "../peers/weiche.ts";
 import { measure, valuesOf, type Measured } from "./measure.ts";
 import { compileNatives } from "./native/compile.ts";
@@ -125,7 +125,7 @@ function scalePage(
 }
 
 function write(page: string, numbers: object): void {
-  const directory = join(import.meta.dirname, "../results", `${Temporal.Now.plainDateISO().toString()}-${hostname()}`);
+  const directory = resultsOf(Temporal.Now.plainDateISO().toString());
   mkdirSync(directory, { recursive: true });
   writeFileSync(join(directory, "scale.md"), page);
   writeFileSync(join(directory, "scale.json"), `${JSON.stringify(numbers, null, 1)}\n`);

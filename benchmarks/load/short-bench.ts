@@ -4,7 +4,7 @@
  */
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { writeResult, type Machine } from "../cluster/result.ts";
+import { resultsDirectory, writeResult, type Machine } from "../cluster/result.ts";
 import { programs } from "../peers/all.ts";
 import { isCompared, type GoalResult } from "./goals.ts";
 import { baselineOf, medianOf } from "./regression.ts";
@@ -59,8 +59,7 @@ export async function recordBaseline(say: (line: string) => void): Promise<void>
 
 /** The youngest baseline that is committed. */
 export function readBaseline(): Baseline {
-  const results = join(import.meta.dirname, "../results");
-  const files = readdirSync(results).map((name) => join(results, name, "baseline.json"));
+  const files = readdirSync(resultsDirectory).map((name) => join(resultsDirectory, name, "baseline.json"));
   const youngest = files
     .filter((file) => existsSync(file))
     .toSorted((a, b) => a.localeCompare(b))

@@ -1,8 +1,8 @@
 /** The benches that are programs of their own, run one after the other; each says what it measured as JSON. */
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { hostname } from "node:os";
 import { join } from "node:path";
+import { resultsOf } from "../cluster/result.ts";
 import type { Sample } from "./campaign.ts";
 import { onCore } from "./native/run-load.ts";
 
@@ -42,8 +42,7 @@ export async function subBenches(
   });
   attempt("switch", () => {
     run("benchmarks/switch.ts", ["100"]);
-    const date = Temporal.Now.plainDateISO().toString();
-    const file = join(root, "benchmarks/results", `${date}-${hostname()}`, "switch.json");
+    const file = join(resultsOf(Temporal.Now.plainDateISO().toString()), "switch.json");
     const said = JSON.parse(readFileSync(file, "utf8")) as { oursMs: { p50: number; p99: number } };
     const values = { oursP50Ms: said.oursMs.p50, oursP99Ms: said.oursMs.p99 };
     samples.push({ scenario: "switch", program: "weiche", round: 1, values });
