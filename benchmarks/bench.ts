@@ -7,17 +7,18 @@
  *   --only A,B              scenarios by name
  *   --programs A,B          programs by name
  *   --scale                 instead: many streams for long, through two agents [--streams 10000 --minutes 10]
- *   --baseline              instead: the short bench five times, that the nightly comparison takes its ratios from
+ *   --against COMMIT        instead: by how much the ratios are worse than with the code of that commit
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { resultsDirectory, resultsOf } from "./cluster/result.ts";
+import { changeLines, compareCode } from "./load/code-comparison.ts";
+import { checkOut } from "./load/committed-code.ts";
 import { endDescendants } from "./load/processes.ts";
 import { chartsOf, readmeTable, reportPage, type BenchResult } from "./load/report.ts";
 import { checkNames, runBench, warmSeconds } from "./load/run-bench.ts";
 import { runScale } from "./load/scale.ts";
-import { recordBaseline } from "./load/short-bench.ts";
 
 const { values } = parseArgs({
   options: {
@@ -27,7 +28,7 @@ const { values } = parseArgs({
     only: { type: "string", default: "" },
     programs: { type: "string", default: "" },
     scale: { type: "boolean", default: false },
-    baseline: { type: "boolean", default: false },
+    against: { type: "string" },
     streams: { type: "string", default: "10000" },
     minutes: { type: "string", default: "10" },
   },
@@ -42,7 +43,7 @@ for (const signal of ["SIGINT", "SIGTERM"] as const)
   });
 try {
   if (values.scale) await runScale({ streams: Number(values.streams), minutes: Number(values.minutes) }, say);
-  else if (values.baseline) await recordBaseline(say);
+  else if (values.against !== undefined) await compare(values.against, Number(values.seed ?? 1));
   else {
     const options = {
       quick: values.quick,
@@ -59,6 +60,14 @@ try {
   console.error((error as Error).message);
   endDescendants();
   process.exitCode = 1;
+}
+
+/** Three runs of it tell more than one; the nightly comparison has them. */
+async function compare(commit: string, seed: number): Promise<void> {
+  say(`installing the code of ${commit} …`);
+  using committed = await checkOut(commit);
+  const changes = await compareCode(committed, seed, say);
+  console.log([`\nworse than ${commit} by a factor of:`, ...changeLines(changes)].join("\n"));
 }
 
 /** A part of a bench never takes the place of a whole one. */

@@ -2,11 +2,15 @@
  * The rounds: every program is started once and stays warm; in each round, for each scenario, they take their turns in
  * random order, so that what the machine does meets all of them. Who waits is moved off the core of who works.
  */
-import { mkdirSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createRandom } from "@weiche/shared/testing/random.ts";
 import type { Program, RunningProgram } from "../peers/program.ts";
 import { measure, valuesOf, type Bench } from "./measure.ts";
-import { pin } from "./processes.ts";
+import { compileNatives } from "./native/compile.ts";
+import { startEngine } from "./native/run-load.ts";
+import { chooseCores, descriptorsFor, pin, raiseDescriptors } from "./processes.ts";
 import { quickLoad, type Scenario } from "./scenarios.ts";
 import { shuffled, type Buckets } from "./statistics.ts";
 
@@ -23,12 +27,19 @@ export interface Started {
   readonly running: RunningProgram;
 }
 
-export interface Campaign {
+export interface CampaignOptions {
+  readonly quick: boolean;
+  readonly rounds: number;
+  /** How long each program is loaded before its first round. */
+  readonly warmSeconds: number;
+  readonly seed: number;
+}
+
+export interface Campaign extends CampaignOptions {
   readonly bench: Bench;
   readonly directory: string;
-  readonly rounds: number;
-  readonly warmSeconds: number;
-  readonly quick: boolean;
+  /** How many files one process may hold open. */
+  readonly descriptors: number;
   readonly random: () => number;
   /** Whether this program is measured in this scenario. */
   readonly takesPart: (scenario: string, program: string) => boolean;
@@ -37,6 +48,32 @@ export interface Campaign {
 
 /** The engine itself, asked directly: what client and engine do alone. */
 export const direct = "direct";
+
+/** With an engine that runs and a directory, both until `opened` is closed. */
+export async function openCampaign(
+  options: CampaignOptions & Pick<Campaign, "takesPart" | "say">,
+  opened: AsyncDisposableStack,
+): Promise<Campaign> {
+  const natives = compileNatives();
+  const cores = chooseCores();
+  const descriptors = raiseDescriptors();
+  const directory = mkdtempSync(join(tmpdir(), "weiche-bench-"));
+  opened.defer(() => rmSync(directory, { recursive: true, force: true }));
+  chmodSync(directory, 0o711);
+  const engine = opened.use(await startEngine(natives, cores.load));
+  const random = createRandom(options.seed);
+  return { ...options, bench: { natives, cores, engine }, directory, descriptors, random: () => random.next() };
+}
+
+/** Whether a program may hold so many streams open; if not, says so. */
+export function mayHold({ say, descriptors }: Campaign, program: Program, streams: number): boolean {
+  const needed = descriptorsFor(streams, program.connectionsPerStream);
+  if (descriptors >= needed) return true;
+  say(
+    `${program.name} with ${streams} streams is left out: ${descriptors} file descriptors per process (ulimit -n), ${needed} are needed`,
+  );
+  return false;
+}
 
 /** Starts what can be started, parked on the core of the load; what fails is told and left out. */
 export async function startPrograms(

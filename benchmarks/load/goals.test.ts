@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Sample } from "./campaign.ts";
-import { goals, isCompared, judgeGoals, type GoalResult } from "./goals.ts";
+import { changesOf, goals, isChanging, judgeGoals, type GoalResult } from "./goals.ts";
 import { search } from "./special.ts";
 
 function sample(scenario: string, program: string, round: number, values: Record<string, number>): Sample {
@@ -42,16 +42,49 @@ describe("goals", () => {
     expect(found(samples, "chunk-metering")).toMatchObject({ reached: { median: 1 }, isMet: true });
   });
 
-  test("a short bench needs only what a ratio is made of, the engine alone included", () => {
-    const taking = (scenario: string) =>
-      ["direct", "weiche", "weiche-plain", "nginx", "portkey", "hops-h2"].filter((name) => isCompared(scenario, name));
-    expect(taking("json-64")).toEqual(["weiche", "weiche-plain", "portkey"]);
-    expect(taking("first-byte")).toEqual(["direct", "weiche-plain", "hops-h2"]);
-    expect(taking("memory-5000")).toEqual([]);
-  });
-
   test("what was not measured is neither reached nor missed", () => {
     expect(judgeGoals([]).every(({ reached, isMet }) => reached === undefined && isMet === undefined)).toBe(true);
+  });
+});
+
+describe("a change of the code", () => {
+  const json = (requestsPerSecond: number, cpu: number) => [
+    sample("json-64", "weiche", 1, { requestsPerSecond, "cpuMicrosPerRequest router": cpu }),
+    sample("json-64", "weiche-plain", 1, { "cpuMicrosPerRequest router": cpu }),
+  ];
+
+  test("is seen in Weiche's part of each ratio, whichever way round that stands, without a yardstick", () => {
+    expect(changesOf(["json-64"], json(4_000, 120), json(5_000, 100))).toMatchObject([
+      { id: "json-portkey", worse: { median: 1.25 } },
+      { id: "json-router-portkey", worse: { median: 1.2 } },
+      { id: "request-metering", worse: { median: 1.2 } },
+    ]);
+  });
+
+  test("of a first byte is without the engine's own", () => {
+    const at = (us: number) =>
+      ["weiche", "weiche-plain"].map((name) => sample("first-byte", name, 1, { firstByteP50Us: us }));
+    const engine = sample("first-byte", "direct", 1, { firstByteP50Us: 100 });
+    const changes = changesOf(["first-byte"], [engine, ...at(400)], [engine, ...at(300)]);
+    expect(changes.map(({ id, worse }) => [id, worse.median])).toEqual([
+      ["first-byte-hops", 1.5],
+      ["first-byte-portkey", 1.5],
+    ]);
+  });
+
+  test("is asked of everything that a ratio of these scenarios has of Weiche", () => {
+    expect(() => changesOf(["json-64"], json(4_000, 120), json(5_000, 100).slice(0, 1))).toThrow(
+      "not measured: weiche-plain in json-64 (cpuMicrosPerRequest router)",
+    );
+  });
+
+  test("needs only these and, for the first byte, the engine alone", () => {
+    const programs = ["direct", "weiche", "weiche-plain", "bare-router", "nginx", "portkey", "hops-h2"];
+    const taking = (scenario: string) => programs.filter((name) => isChanging(scenario, name));
+    expect(taking("json-64")).toEqual(["weiche", "weiche-plain"]);
+    expect(taking("first-byte")).toEqual(["direct", "weiche", "weiche-plain"]);
+    expect(taking("json-beside-6000")).toEqual(["weiche"]);
+    expect(taking("memory-5000")).toEqual([]);
   });
 });
 

@@ -1,6 +1,6 @@
 /**
  * The numbers to reach, as functions of the samples: mostly ratios of two programs in the same round, since absolute
- * values belong to a machine. Pure.
+ * values belong to a machine; and how Weiche's part of a ratio changed from one commit to another. Pure.
  */
 import { direct, type Sample } from "./campaign.ts";
 import { pairRatios, spreadOf, type Spread, type Value } from "./statistics.ts";
@@ -12,7 +12,7 @@ export interface Goal {
   readonly sense: "at most" | "at least";
   readonly goal: number;
   readonly unit: string;
-  /** Ratios hold on any machine, more or less; only they are compared with other days. */
+  /** Of two programs; else one value, which belongs to a machine. */
   readonly isRatio: boolean;
   /** What it is made of. */
   readonly operands: readonly Operand[];
@@ -34,12 +34,39 @@ export function judgeGoals(samples: readonly Sample[]): GoalResult[] {
   });
 }
 
-/** Whether a ratio is made of what this program does in this scenario. */
-export function isCompared(scenario: string, program: string): boolean {
-  return goals
-    .filter(({ isRatio }) => isRatio)
-    .flatMap(({ operands }) => operands)
-    .some((part) => part.scenario === scenario && (part.program === program || (part.added && program === direct)));
+/** What has to be measured for `changesOf`: Weiche's part of each ratio, and the engine alone where that is taken off. */
+export function isChanging(scenario: string, program: string): boolean {
+  return ratios.some(({ operands }) => {
+    const part = partOfWeiche(operands);
+    return part.scenario === scenario && (part.program === program || (part.added === true && program === direct));
+  });
+}
+
+/** By how much Weiche's part of a ratio is worse in `now` than in `before`, two runs in the same rounds of one machine. */
+export interface Change extends Pick<Goal, "id" | "what"> {
+  /** 1.2: a fifth worse, whether it is a cost that has grown or a rate that has sunk. */
+  readonly worse: Spread;
+}
+
+/**
+ * One for each ratio of these scenarios. The other part of a ratio is its yardstick, the same for both, and cancels out.
+ * Throws for what was not measured.
+ */
+export function changesOf(scenarios: readonly string[], now: readonly Sample[], before: readonly Sample[]): Change[] {
+  const asked = ratios.filter(({ operands }) => scenarios.includes(partOfWeiche(operands).scenario));
+  return asked.map(({ id, what, sense, operands }) => {
+    const part = partOfWeiche(operands);
+    const isCost = (sense === "at most") === (part === operands[0]);
+    const [above, below] = isCost ? [now, before] : [before, now];
+    const worse = pairRatios(valuesIn(above, part), valuesIn(below, part));
+    if (!worse) throw new Error(`not measured: ${part.program} in ${part.scenario} (${part.metrics.join(" + ")})`);
+    return { id, what, worse };
+  });
+}
+
+/** The first: what is compared with ourselves in other circumstances is compared with these. */
+function partOfWeiche(operands: readonly Operand[]): Operand {
+  return operands.find(({ program }) => program === "weiche" || program === "weiche-plain")!;
 }
 
 interface Operand {
@@ -162,17 +189,13 @@ export const goals: readonly Goal[] = [
     added("first-byte", "weiche-plain", "firstByteP50Us"),
     added("first-byte", "hops-h2", "firstByteP50Us"),
   ),
-  {
-    ...ratio(
-      "first-byte-portkey",
-      "first byte added: Portkey, of router and agent",
-      atLeast(60),
-      added("first-byte", "portkey", "firstByteP50Us"),
-      added("first-byte", "weiche", "firstByteP50Us"),
-    ),
-    // Portkey's is 26.6 ms on every machine, nine tenths of it waiting: what moves is our own delay, as fast as a machine is.
-    isRatio: false,
-  },
+  ratio(
+    "first-byte-portkey",
+    "first byte added: Portkey, of router and agent",
+    atLeast(60),
+    added("first-byte", "portkey", "firstByteP50Us"),
+    added("first-byte", "weiche", "firstByteP50Us"),
+  ),
   ratio(
     "streams-portkey",
     "most streams at 20 ms: one router core (computed), of Portkey",
@@ -215,3 +238,5 @@ export const goals: readonly Goal[] = [
     of("usage", "weiche", "loopBusyMaxMs"),
   ),
 ];
+
+const ratios = goals.filter(({ isRatio }) => isRatio);

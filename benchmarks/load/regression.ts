@@ -1,54 +1,24 @@
-/** Whether ratios got worse than those that are committed. Pure; a single run of a busy machine proves nothing. */
-import type { GoalResult } from "./goals.ts";
-import { spreadOf } from "./statistics.ts";
+/** Whether ratios got worse than those of the committed report's code. Pure; one run of a busy machine proves nothing. */
+import type { Change } from "./goals.ts";
 
-export const worseMax = 0.15;
+export const worseMax = 1.15;
 
 export interface Regression {
   readonly id: string;
   readonly what: string;
-  readonly committed: number;
-  readonly runs: readonly number[];
+  /** Of each run its median. */
+  readonly worse: readonly number[];
 }
 
-/** The ratios that were measured. */
-export function ratiosOf(goals: readonly GoalResult[]): readonly GoalResult[] {
-  return goals.filter(({ isRatio, reached }) => isRatio && reached);
-}
-
-/** The ratios of several runs as one: `reached` is the spread of the runs' medians. */
-export function baselineOf(runs: readonly (readonly GoalResult[])[]): GoalResult[] {
-  return ratiosOf(runs[0] ?? []).map(({ isMet: _isMet, ...goal }) => ({
-    ...goal,
-    reached: spreadOf(runs.flatMap((run) => medianOf(goal.id, run) ?? []))!,
-  }));
-}
-
-/** Ratios that are more than 15 % worse than the committed ones in at least two runs of three (of most, if there are others). */
-export function findRegressions(
-  committed: readonly GoalResult[],
-  runs: readonly (readonly GoalResult[])[],
-): Regression[] {
-  return ratiosOf(committed).flatMap((goal) => {
-    const { id, what, reached } = goal;
-    const medians = runs.flatMap((run) => medianOf(id, run) ?? []);
-    const worse = runs.filter((run) => isWorse(goal, run)).length;
-    return worse >= 2 && worse * 2 > medians.length ? [{ id, what, committed: reached!.median, runs: medians }] : [];
+/** Ratios that are more than 15 % worse in at least two of the runs. Each run has the same ratios. */
+export function findRegressions(runs: readonly (readonly Change[])[]): Regression[] {
+  return (runs[0] ?? []).flatMap(({ id, what }) => {
+    const worse = runs.map((run) => run.find((change) => change.id === id)!.worse.median);
+    return worse.filter((factor) => factor > worseMax).length >= 2 ? [{ id, what, worse }] : [];
   });
 }
 
 /** Whether a third run could still find what these two did not. */
-export function needsThird(committed: readonly GoalResult[], runs: readonly (readonly GoalResult[])[]): boolean {
-  return ratiosOf(committed).some((goal) => runs.some((run) => isWorse(goal, run)));
-}
-
-function isWorse({ id, sense, reached }: GoalResult, run: readonly GoalResult[]): boolean {
-  const now = medianOf(id, run);
-  if (!reached || now === undefined) return false;
-  const before = reached.median;
-  return sense === "at most" ? now > before * (1 + worseMax) : now < before / (1 + worseMax);
-}
-
-export function medianOf(id: string, run: readonly GoalResult[]): number | undefined {
-  return run.find((goal) => goal.id === id)?.reached?.median;
+export function needsThird(runs: readonly (readonly Change[])[]): boolean {
+  return runs.some((run) => run.some(({ worse }) => worse.median > worseMax));
 }

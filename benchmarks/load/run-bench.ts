@@ -1,30 +1,26 @@
 /** A whole bench, from compiling to results; what is written where is the caller's. */
-import { chmodSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { createRandom } from "@weiche/shared/testing/random.ts";
 import { describeMachine } from "../cluster/result.ts";
 import { programs as allPrograms } from "../peers/all.ts";
 import { installPeers } from "../peers/install.ts";
 import type { Program } from "../peers/program.ts";
-import { attempt, runRounds, startPrograms, type Campaign, type Sample, type Started } from "./campaign.ts";
-import { isCompared, judgeGoals } from "./goals.ts";
-import { compileNatives } from "./native/compile.ts";
-import { startEngine } from "./native/run-load.ts";
-import { chooseCores, descriptorsFor, raiseDescriptors } from "./processes.ts";
+import {
+  attempt,
+  mayHold,
+  openCampaign,
+  runRounds,
+  startPrograms,
+  type Campaign,
+  type CampaignOptions,
+  type Sample,
+  type Started,
+} from "./campaign.ts";
+import { judgeGoals } from "./goals.ts";
 import type { BenchResult } from "./report.ts";
 import { scenarios as allScenarios } from "./scenarios.ts";
 import { jsonBeside, memoryPerStream, mostStreams } from "./special.ts";
 import { subBenches } from "./sub-benches.ts";
 
-export interface BenchOptions {
-  readonly quick: boolean;
-  readonly rounds: number;
-  /** How long each program is loaded before its first round. */
-  readonly warmSeconds: number;
-  readonly seed: number;
-  /** Only what a ratio is made of. */
-  readonly onlyCompared?: boolean;
+export interface BenchOptions extends CampaignOptions {
   /** Names; empty: all. */
   readonly scenarios: readonly string[];
   readonly programs: readonly string[];
@@ -68,9 +64,6 @@ export function checkNames({ scenarios, programs }: BenchOptions): void {
 
 export async function runBench(options: BenchOptions, say: (line: string) => void): Promise<BenchResult> {
   const machine = describeMachine();
-  const natives = compileNatives();
-  const cores = chooseCores();
-  const descriptors = raiseDescriptors();
   const problem = installPeers();
   if (problem) say(problem);
   const wanted = allPrograms.filter(({ name }) =>
@@ -82,47 +75,36 @@ export async function runBench(options: BenchOptions, say: (line: string) => voi
   });
   const here = wanted.filter((program) => program.missing() === undefined);
   const isAsked = (name: string, otherwise = true) => asked(options.scenarios, name, otherwise);
-  const directory = mkdtempSync(join(tmpdir(), "weiche-bench-"));
-  chmodSync(directory, 0o711);
-  const random = createRandom(options.seed);
-  try {
-    await using opened = new AsyncDisposableStack();
-    const engine = opened.use(await startEngine(natives, cores.load));
-    const bench = { natives, cores, engine };
-    const takesPart = options.onlyCompared ? isCompared : () => true;
-    const campaign: Campaign = { ...options, bench, directory, takesPart, say, random: () => random.next() };
-    const loads = allScenarios.filter(({ name, quick }) => isAsked(name, !options.quick || quick === true));
-    const needsStarted =
-      loads.length > 0 || ["most-streams", "json-beside-6000"].some((name) => isAsked(name, !options.quick));
-    const started = needsStarted ? await startPrograms(campaign, here, opened) : [];
-    const samples = loads.length > 0 ? await runRounds(campaign, loads, started) : [];
-    if (isAsked("most-streams", !options.quick)) samples.push(...(await mostStreamsOf(campaign, started)));
-    if (isAsked("json-beside-6000", !options.quick)) samples.push(...(await besideOf(campaign, started, descriptors)));
-    for (const { running } of started) await running[Symbol.asyncDispose]();
-    for (const streams of [1_000, 5_000, 10_000])
-      if (isAsked(`memory-${streams}`, !options.quick))
-        samples.push(...(await memoryOf(campaign, here, streams, descriptors)));
-    const { micro, samples: more } = await subBenches(
-      (name) => isAsked(name, !options.quick || name === "micro"),
-      cores,
-      say,
-    );
-    samples.push(...more);
-    const { quick, rounds, seed } = options;
-    return {
-      ...{ date: Temporal.Now.plainDateISO().toString(), machine, cores, missing, samples },
-      options: { quick, rounds, seed },
-      programs: here.map(({ name, what }) => {
-        const running = started.find(({ program }) => program.name === name)?.running;
-        return { name, what, version: running?.version ?? "" };
-      }),
-      scenarios: [...allScenarios, ...specials].map(({ name, what }) => ({ name, what })),
-      goals: judgeGoals(samples),
-      ...(micro && { micro }),
-    };
-  } finally {
-    rmSync(directory, { recursive: true, force: true });
-  }
+  await using opened = new AsyncDisposableStack();
+  const campaign = await openCampaign({ ...options, takesPart: () => true, say }, opened);
+  const loads = allScenarios.filter(({ name, quick }) => isAsked(name, !options.quick || quick === true));
+  const needsStarted =
+    loads.length > 0 || ["most-streams", "json-beside-6000"].some((name) => isAsked(name, !options.quick));
+  const started = needsStarted ? await startPrograms(campaign, here, opened) : [];
+  const samples = loads.length > 0 ? await runRounds(campaign, loads, started) : [];
+  if (isAsked("most-streams", !options.quick)) samples.push(...(await mostStreamsOf(campaign, started)));
+  if (isAsked("json-beside-6000", !options.quick)) samples.push(...(await besideOf(campaign, started)));
+  for (const { running } of started) await running[Symbol.asyncDispose]();
+  for (const streams of [1_000, 5_000, 10_000])
+    if (isAsked(`memory-${streams}`, !options.quick)) samples.push(...(await memoryOf(campaign, here, streams)));
+  const { micro, samples: more } = await subBenches(
+    (name) => isAsked(name, !options.quick || name === "micro"),
+    campaign.bench.cores,
+    say,
+  );
+  samples.push(...more);
+  const { quick, rounds, seed } = options;
+  return {
+    ...{ date: Temporal.Now.plainDateISO().toString(), machine, cores: campaign.bench.cores, missing, samples },
+    options: { quick, rounds, seed },
+    programs: here.map(({ name, what }) => {
+      const running = started.find(({ program }) => program.name === name)?.running;
+      return { name, what, version: running?.version ?? "" };
+    }),
+    scenarios: [...allScenarios, ...specials].map(({ name, what }) => ({ name, what })),
+    goals: judgeGoals(samples),
+    ...(micro && { micro }),
+  };
 }
 
 function asked(names: readonly string[], name: string, otherwise: boolean): boolean {
@@ -139,12 +121,11 @@ async function mostStreamsOf(campaign: Campaign, started: readonly Started[]): P
   return samples;
 }
 
-async function besideOf(campaign: Campaign, started: readonly Started[], descriptors: number): Promise<Sample[]> {
+async function besideOf(campaign: Campaign, started: readonly Started[]): Promise<Sample[]> {
   const samples: Sample[] = [];
   const chosen = started
     .filter(({ program }) => ["weiche", "nginx", "undici"].includes(program.name))
-    .filter(({ program }) => campaign.takesPart("json-beside-6000", program.name))
-    .filter(({ program }) => mayHold(campaign, program, 6_000, descriptors));
+    .filter(({ program }) => mayHold(campaign, program, 6_000));
   for (let round = 1; round <= Math.min(3, campaign.rounds); round++)
     for (const one of chosen)
       await attempt(campaign, one.program.name, async () => {
@@ -153,15 +134,10 @@ async function besideOf(campaign: Campaign, started: readonly Started[], descrip
   return samples;
 }
 
-async function memoryOf(
-  campaign: Campaign,
-  programs: readonly Program[],
-  streams: number,
-  descriptors: number,
-): Promise<Sample[]> {
+async function memoryOf(campaign: Campaign, programs: readonly Program[], streams: number): Promise<Sample[]> {
   const samples: Sample[] = [];
   for (const program of programs.filter(({ name }) => peersForStreams.includes(name))) {
-    if (!mayHold(campaign, program, streams, descriptors)) continue;
+    if (!mayHold(campaign, program, streams)) continue;
     const rounds = streams === 5_000 && program.name === "weiche" ? Math.min(3, campaign.rounds) : 1;
     for (let round = 1; round <= rounds; round++)
       await attempt(campaign, program.name, async () => {
@@ -169,13 +145,4 @@ async function memoryOf(
       });
   }
   return samples;
-}
-
-function mayHold({ say }: Campaign, program: Program, streams: number, descriptors: number): boolean {
-  const needed = descriptorsFor(streams, program.connectionsPerStream);
-  if (descriptors >= needed) return true;
-  say(
-    `${program.name} with ${streams} streams is left out: ${descriptors} file descriptors per process (ulimit -n), ${needed} are needed`,
-  );
-  return false;
 }

@@ -1,0 +1,73 @@
+/**
+ * The working tree beside the code of a commit, in the same rounds: what the machine does to one it does to the other.
+ * Ratios of two days differ by the machine, too, and by as much as what is looked for.
+ */
+import { programs } from "../peers/all.ts";
+import {
+  direct,
+  mayHold,
+  openCampaign,
+  runRounds,
+  startPrograms,
+  type Campaign,
+  type Sample,
+  type Started,
+} from "./campaign.ts";
+import type { CommittedCode } from "./committed-code.ts";
+import { changesOf, isChanging, type Change } from "./goals.ts";
+import { scenarios as allScenarios } from "./scenarios.ts";
+import { jsonBeside } from "./special.ts";
+import { short, shuffled } from "./statistics.ts";
+
+const loads = allScenarios.filter(({ name }) =>
+  ["json-64", "stream-64x10", "stream-256x20", "first-byte"].includes(name),
+);
+const scenarios = [...loads.map(({ name }) => name), "json-beside-6000"];
+const besideRounds = 3;
+
+/** Single values move by 15 % and more within seconds: many short rounds say more than a few long ones. */
+const options = { quick: true, rounds: 10, warmSeconds: 20 };
+
+/** What is added to the names of the commit's programs. */
+const older = "-before";
+
+/** Ten minutes. Throws if something that is compared could not be measured. */
+export async function compareCode(
+  committed: CommittedCode,
+  seed: number,
+  say: (line: string) => void,
+): Promise<readonly Change[]> {
+  await using opened = new AsyncDisposableStack();
+  const takesPart = (scenario: string, name: string) => isChanging(scenario, name.replace(older, ""));
+  const campaign = await openCampaign({ ...options, seed, takesPart, say }, opened);
+  const isNeeded = ({ name }: { readonly name: string }) => scenarios.some((scenario) => isChanging(scenario, name));
+  const theirs = committed.programs.filter(isNeeded).map((one) => ({ ...one, name: one.name + older }));
+  const started = await startPrograms(campaign, [...programs.filter(isNeeded), ...theirs], opened);
+  const samples = [...(await runRounds(campaign, loads, started)), ...(await besideOf(campaign, started))];
+  return changesOf(
+    scenarios,
+    samples.filter(({ program }) => !program.endsWith(older)),
+    samples
+      .filter(({ program }) => program.endsWith(older) || program === direct)
+      .map((sample) => ({ ...sample, program: sample.program.replace(older, "") })),
+  );
+}
+
+/** The changes as lines of a table. */
+export function changeLines(changes: readonly Change[]): string[] {
+  return changes.map(({ what, worse }) => {
+    const { median, min, max } = worse;
+    return `${short(median).padStart(6)}  (${short(min)}–${short(max)})  ${what}`;
+  });
+}
+
+async function besideOf(campaign: Campaign, started: readonly Started[]): Promise<Sample[]> {
+  const samples: Sample[] = [];
+  const chosen = started
+    .filter(({ program }) => campaign.takesPart("json-beside-6000", program.name))
+    .filter(({ program }) => mayHold(campaign, program, 6_000));
+  for (let round = 1; round <= besideRounds; round++)
+    for (const one of shuffled(chosen, campaign.random))
+      samples.push(...(await jsonBeside(campaign, one, 6_000, round)));
+  return samples;
+}
