@@ -3,27 +3,18 @@
  * Ratios of two days differ by the machine, too, and by as much as what is looked for.
  */
 import { programs } from "../peers/all.ts";
-import {
-  direct,
-  mayHold,
-  openCampaign,
-  runRounds,
-  startPrograms,
-  type Campaign,
-  type Sample,
-  type Started,
-} from "./campaign.ts";
+import { direct, openCampaign, runRounds, startPrograms } from "./campaign.ts";
 import type { CommittedCode } from "./committed-code.ts";
 import { changesOf, isChanging, type Change } from "./goals.ts";
 import { scenarios as allScenarios } from "./scenarios.ts";
-import { jsonBeside } from "./special.ts";
-import { short, shuffled } from "./statistics.ts";
+import { jsonBesideRounds } from "./special.ts";
+import { short } from "./statistics.ts";
 
 const loads = allScenarios.filter(({ name }) =>
   ["json-64", "stream-64x10", "stream-256x20", "first-byte"].includes(name),
 );
-const scenarios = [...loads.map(({ name }) => name), "json-beside-6000"];
-const besideRounds = 3;
+const besideName = "json-beside-6000";
+const scenarios = [...loads.map(({ name }) => name), besideName];
 
 /** Single values move by 15 % and more within seconds: many short rounds say more than a few long ones. */
 const options = { quick: true, rounds: 10, warmSeconds: 20 };
@@ -43,7 +34,8 @@ export async function compareCode(
   const isNeeded = ({ name }: { readonly name: string }) => scenarios.some((scenario) => isChanging(scenario, name));
   const theirs = committed.programs.filter(isNeeded).map((one) => ({ ...one, name: one.name + older }));
   const started = await startPrograms(campaign, [...programs.filter(isNeeded), ...theirs], opened);
-  const samples = [...(await runRounds(campaign, loads, started)), ...(await besideOf(campaign, started))];
+  const beside = started.filter(({ program }) => takesPart(besideName, program.name));
+  const samples = [...(await runRounds(campaign, loads, started)), ...(await jsonBesideRounds(campaign, beside))];
   return changesOf(
     scenarios,
     samples.filter(({ program }) => !program.endsWith(older)),
@@ -59,15 +51,4 @@ export function changeLines(changes: readonly Change[]): string[] {
     const { median, min, max } = worse;
     return `${short(median).padStart(6)}  (${short(min)}–${short(max)})  ${what}`;
   });
-}
-
-async function besideOf(campaign: Campaign, started: readonly Started[]): Promise<Sample[]> {
-  const samples: Sample[] = [];
-  const chosen = started
-    .filter(({ program }) => campaign.takesPart("json-beside-6000", program.name))
-    .filter(({ program }) => mayHold(campaign, program, 6_000));
-  for (let round = 1; round <= besideRounds; round++)
-    for (const one of shuffled(chosen, campaign.random))
-      samples.push(...(await jsonBeside(campaign, one, 6_000, round)));
-  return samples;
 }

@@ -17,7 +17,7 @@ import {
 import { judgeGoals } from "./goals.ts";
 import type { BenchResult } from "./report.ts";
 import { scenarios as allScenarios } from "./scenarios.ts";
-import { jsonBeside, memoryPerStream, mostStreams } from "./special.ts";
+import { jsonBesideRounds, memoryPerStream, mostStreams } from "./special.ts";
 import { subBenches } from "./sub-benches.ts";
 
 export interface BenchOptions extends CampaignOptions {
@@ -34,6 +34,9 @@ const quickPrograms = ["weiche", "nginx", "portkey", "undici", "hops-h2", "hops-
 
 /** Those whose memory and most streams are looked at. */
 const peersForStreams = ["weiche", "nginx", "haproxy", "portkey", "undici", "litellm"];
+
+/** Those whose JSON requests are looked at beside many streams. */
+const programsBeside = ["weiche", "nginx", "undici"];
 
 const specials = [
   { name: "most-streams", what: "the most streams, a token each 20 ms, before the p99 gap passes 40 ms" },
@@ -83,7 +86,10 @@ export async function runBench(options: BenchOptions, say: (line: string) => voi
   const started = needsStarted ? await startPrograms(campaign, here, opened) : [];
   const samples = loads.length > 0 ? await runRounds(campaign, loads, started) : [];
   if (isAsked("most-streams", !options.quick)) samples.push(...(await mostStreamsOf(campaign, started)));
-  if (isAsked("json-beside-6000", !options.quick)) samples.push(...(await besideOf(campaign, started)));
+  if (isAsked("json-beside-6000", !options.quick)) {
+    const beside = started.filter(({ program }) => programsBeside.includes(program.name));
+    samples.push(...(await jsonBesideRounds(campaign, beside)));
+  }
   for (const { running } of started) await running[Symbol.asyncDispose]();
   for (const streams of [1_000, 5_000, 10_000])
     if (isAsked(`memory-${streams}`, !options.quick)) samples.push(...(await memoryOf(campaign, here, streams)));
@@ -118,19 +124,6 @@ async function mostStreamsOf(campaign: Campaign, started: readonly Started[]): P
   for (let round = 1; round <= Math.min(2, campaign.rounds); round++)
     for (const one of chosen)
       await attempt(campaign, one.program.name, async () => void samples.push(await mostStreams(campaign, one, round)));
-  return samples;
-}
-
-async function besideOf(campaign: Campaign, started: readonly Started[]): Promise<Sample[]> {
-  const samples: Sample[] = [];
-  const chosen = started
-    .filter(({ program }) => ["weiche", "nginx", "undici"].includes(program.name))
-    .filter(({ program }) => mayHold(campaign, program, 6_000));
-  for (let round = 1; round <= Math.min(3, campaign.rounds); round++)
-    for (const one of chosen)
-      await attempt(campaign, one.program.name, async () => {
-        samples.push(...(await jsonBeside(campaign, one, 6_000, round)));
-      });
   return samples;
 }
 

@@ -1,10 +1,19 @@
 /** Scenarios that are more than one load: a search, memory of idle streams, and requests beside many open ones. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Program, RunningProgram } from "../peers/program.ts";
-import { onCoreOfItsOwn, startProgram, type Campaign, type Sample, type Started } from "./campaign.ts";
+import {
+  attempt,
+  mayHold,
+  onCoreOfItsOwn,
+  startProgram,
+  type Campaign,
+  type Sample,
+  type Started,
+} from "./campaign.ts";
 import { measure, valuesOf, type Bench } from "./measure.ts";
 import { runLoad } from "./native/run-load.ts";
 import { memoryBytesOf } from "./processes.ts";
+import { shuffled } from "./statistics.ts";
 
 export const gapMsMax = 40;
 const pacingUs = 20_000;
@@ -91,11 +100,24 @@ export async function memoryPerStream(
   });
 }
 
+const besideStreams = 6_000;
 /** Opening thousands of streams takes far longer than asking beside them. */
 const asksPerOpening = 3;
 
+/** Of each round every program, in random order; what fails is told, and missing. */
+export async function jsonBesideRounds(campaign: Campaign, started: readonly Started[]): Promise<Sample[]> {
+  const samples: Sample[] = [];
+  const chosen = started.filter(({ program }) => mayHold(campaign, program, besideStreams));
+  for (let round = 1; round <= Math.min(3, campaign.rounds); round++)
+    for (const one of shuffled(chosen, campaign.random))
+      await attempt(campaign, one.program.name, async () => {
+        samples.push(...(await jsonBeside(campaign, one, besideStreams, round)));
+      });
+  return samples;
+}
+
 /** JSON requests beside 6,000 silent streams, and without them; each `round` counts for three. */
-export async function jsonBeside(
+async function jsonBeside(
   campaign: Campaign,
   { program, running }: Started,
   streams: number,
