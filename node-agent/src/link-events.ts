@@ -93,6 +93,9 @@ export function createUsageEvents(log: Log, metrics: Metrics): OutboxEvents & De
     outboxUnknownVersion(records) {
       log.error({ records }, "usage records of an unknown version were passed over; was the agent downgraded?");
     },
+    outboxCursorUnreadable(file, reason) {
+      log.error({ file, reason }, "the outbox's cursor cannot be read: usage of the last hour is delivered again");
+    },
     outboxDamaged(bytes) {
       log.error({ bytes }, "a part of the usage outbox is damaged and was passed over");
     },

@@ -12,6 +12,7 @@ import { numberOf, usageRecord } from "./usage-records.ts";
 const root = process.argv[2]!;
 const heard: string[] = [];
 const events = {
+  outboxCursorUnreadable: (file: string) => heard.push(`unreadable ${file}`),
   outboxDamaged: (bytes: number) => heard.push(`damaged ${bytes}`),
   outboxTornTail: (bytes: number) => heard.push(`torn ${bytes}`),
   outboxFull: (code: string) => heard.push(`full ${code}`),

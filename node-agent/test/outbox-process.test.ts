@@ -38,6 +38,7 @@ afterEach(async () => {
 
 async function open(): Promise<Outbox> {
   const events = {
+    outboxCursorUnreadable: (file: string) => heard.push(`unreadable ${file}`),
     outboxDamaged: (bytes: number) => heard.push(`damaged ${bytes}`),
     outboxTornTail: (bytes: number) => heard.push(`torn ${bytes}`),
     outboxFull: (code: string) => heard.push(`full ${code}`),

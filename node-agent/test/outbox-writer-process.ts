@@ -14,6 +14,7 @@ const outbox = await openOutbox(
   await openOutboxDirectory(directory),
   systemClock,
   {
+    outboxCursorUnreadable: (file) => say(`unreadable ${file}`),
     outboxDamaged: (bytes) => say(`damaged ${bytes}`),
     outboxTornTail: (bytes) => say(`torn ${bytes}`),
     outboxFull: (code) => say(`full ${code}`),

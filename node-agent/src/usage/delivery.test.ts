@@ -9,6 +9,7 @@ import { openOutbox, outboxLimits, type Outbox } from "./outbox.ts";
 import type { UsageChannel } from "./usage-channel.ts";
 
 const events = {
+  outboxCursorUnreadable() {},
   outboxDamaged() {},
   outboxTornTail() {},
   outboxFull() {},

@@ -1,4 +1,5 @@
 /** What an outbox finds when it is opened: its segments, made whole again, and how far they were acknowledged. */
+import type { StoredCursor } from "./outbox-cursor.ts";
 import type { OutboxDisk } from "./outbox-disk.ts";
 import {
   decodeHeader,
@@ -43,17 +44,11 @@ export interface Recovered {
   readonly nextNumber: number;
 }
 
-const cursorName = "cursor";
-
-interface StoredCursor {
-  readonly segment: number;
-  readonly offset: number;
-  /** Segments that are acknowledged as a whole, and when. */
-  readonly acknowledged: Readonly<Record<string, number>>;
-}
-
-export async function recoverOutbox(disk: OutboxDisk, events: RecoveryEvents): Promise<Recovered> {
-  const stored = await loadCursor(disk);
+export async function recoverOutbox(
+  disk: OutboxDisk,
+  stored: StoredCursor,
+  events: RecoveryEvents,
+): Promise<Recovered> {
   const numbers = (await disk.names()).flatMap((name) => segmentNumber(name) ?? []).sort((a, b) => a - b);
   let nextNumber = Math.max(stored.segment, ...numbers) + 1;
   const segments: Segment[] = [];
@@ -109,39 +104,4 @@ async function rename(disk: OutboxDisk, from: number, to: number): Promise<numbe
   }
   await disk.rename(segmentName(from), segmentName(to));
   return to;
-}
-
-/** Without a readable cursor everything that is there is delivered again. */
-async function loadCursor(disk: OutboxDisk): Promise<StoredCursor> {
-  const nothing = { segment: 0, offset: 0, acknowledged: {} };
-  if (!(await disk.names()).includes(cursorName)) return nothing;
-  const file = await disk.open(cursorName, "existing");
-  try {
-    return JSON.parse((await file.read(0, await file.size())).toString()) as StoredCursor;
-  } catch (error) {
-    if (error instanceof SyntaxError) return nothing;
-    throw error;
-  } finally {
-    await file.close();
-  }
-}
-
-/** Replaces the stored cursor in one step, so that it is always the old or the new one. */
-export async function saveCursor(disk: OutboxDisk, cursor: Position, segments: readonly Segment[]): Promise<void> {
-  const acknowledged = segments.flatMap(({ number, acknowledgedAtMs: atMs }) =>
-    atMs === undefined ? [] : [[number, atMs]],
-  );
-  const stored: StoredCursor = {
-    segment: cursor.segment,
-    offset: cursor.offset,
-    acknowledged: Object.fromEntries(acknowledged) as Record<string, number>,
-  };
-  const file = await disk.open(`${cursorName}.new`, "new");
-  try {
-    await file.write(Buffer.from(JSON.stringify(stored)), 0);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await disk.rename(`${cursorName}.new`, cursorName);
 }

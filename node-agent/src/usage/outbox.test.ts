@@ -13,6 +13,7 @@ function recorder(): OutboxEvents & { readonly heard: string[] } {
   const heard: string[] = [];
   return {
     heard,
+    outboxCursorUnreadable: (file) => heard.push(`unreadable ${file}`),
     outboxDamaged: (bytes) => heard.push(`damaged ${bytes}`),
     outboxTornTail: (bytes) => heard.push(`torn ${bytes}`),
     outboxFull: (code) => heard.push(`full ${code}`),
@@ -216,6 +217,23 @@ describe("acknowledged segments", () => {
     expect(disk.list().filter((name) => name.endsWith(".usage"))).toEqual([]);
     again.rewind(0);
     expect(await waiting(again)).toEqual([]);
+  });
+
+  it("are kept for no more than an hour after the host's clock was set back", async () => {
+    const disk = new SimulatedDisk();
+    const twoDaysMs = 2 * 86_400_000;
+    const outbox = await openOutbox(disk, new VirtualClock(1_800_000_000_000 + twoDaysMs), recorder(), limits);
+    await append(outbox, ...range(0, 12));
+    outbox.acknowledge((await outbox.read(12)).end);
+    await outbox.tick();
+    await outbox[Symbol.asyncDispose]();
+    const clock = new VirtualClock();
+    const again = await openOutbox(disk, clock, recorder(), limits);
+    await clock.advanceAsync(3_500_000);
+    expect(disk.list().filter((name) => name.endsWith(".usage"))).not.toEqual([]);
+    expect(await waiting(again)).toEqual([]);
+    await clock.advanceAsync(200_000);
+    expect(disk.list().filter((name) => name.endsWith(".usage"))).toEqual([]);
   });
 
   it("are not deleted while a record of theirs waits", async () => {

@@ -5,21 +5,15 @@
  */
 import { every, within, type Clock, type Timer } from "@weiche/shared/clock.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
+import { OutboxCursor, type CursorEvents } from "./outbox-cursor.ts";
 import type { OutboxDisk } from "./outbox-disk.ts";
-import {
-  recoverOutbox,
-  saveCursor,
-  type Position,
-  type Recovered,
-  type RecoveryEvents,
-  type Segment,
-} from "./outbox-recovery.ts";
+import { recoverOutbox, type Position, type Recovered, type RecoveryEvents, type Segment } from "./outbox-recovery.ts";
 import { OutboxReserve } from "./outbox-reserve.ts";
 import { OutboxWriter } from "./outbox-writer.ts";
 import { decodeRecord, encodeRecord, type StoredRecord } from "./record-codec.ts";
 import { encodeFrame, headerBytes, parseFrames, segmentName } from "./segment.ts";
 
-export interface OutboxEvents extends RecoveryEvents {
+export interface OutboxEvents extends CursorEvents, RecoveryEvents {
   /** The disk took no more, or nearly so: new requests are refused. `code` is of the system, or `low`. */
   outboxFull(code: string): void;
   /** There is room again: requests are admitted. */
@@ -64,7 +58,9 @@ export async function openOutbox(
   events: OutboxEvents,
   limits: OutboxLimits = outboxLimits,
 ): Promise<Outbox> {
-  const outbox = new Outbox(disk, clock, events, limits, await recoverOutbox(disk, events));
+  const stored = new OutboxCursor(disk);
+  const found = await recoverOutbox(disk, await stored.load(events), events);
+  const outbox = new Outbox(disk, clock, events, limits, stored, found);
   await outbox.tick();
   return outbox;
 }
@@ -75,6 +71,7 @@ export class Outbox implements AsyncDisposable {
   readonly #events: OutboxEvents;
   readonly #limits: OutboxLimits;
   readonly #reserve: OutboxReserve;
+  readonly #storedCursor: OutboxCursor;
   readonly #writer: OutboxWriter;
   /** By number, so by age. */
   readonly #segments: Segment[];
@@ -87,11 +84,19 @@ export class Outbox implements AsyncDisposable {
   #closed = false;
   #onAppend: () => void = () => {};
 
-  constructor(disk: OutboxDisk, clock: Clock, events: OutboxEvents, limits: OutboxLimits, found: Recovered) {
+  constructor(
+    disk: OutboxDisk,
+    clock: Clock,
+    events: OutboxEvents,
+    limits: OutboxLimits,
+    storedCursor: OutboxCursor,
+    found: Recovered,
+  ) {
     this.#disk = disk;
     this.#clock = clock;
     this.#events = events;
     this.#limits = limits;
+    this.#storedCursor = storedCursor;
     this.#segments = found.segments;
     this.#cursor = found.cursor;
     this.#reserve = new OutboxReserve(disk, limits.reserveBytes);
@@ -197,7 +202,7 @@ export class Outbox implements AsyncDisposable {
   async #finish(): Promise<void> {
     await this.#ticking;
     await this.#writer.close();
-    await saveCursor(this.#disk, this.#cursor, this.#segments).catch(() => {});
+    await this.#saveCursor().catch(() => {});
   }
 
   async #lookAfterSpace(): Promise<void> {
@@ -214,13 +219,15 @@ export class Outbox implements AsyncDisposable {
     const { segment: number, offset } = this.#cursor;
     for (const segment of this.#segments) {
       const passed = segment.number < number || (segment.number === number && offset >= segment.bytes);
-      if (!passed || segment === this.#writer.active || segment.acknowledgedAtMs !== undefined) continue;
+      // a time that is still to come is of before the clock was set back, and could keep the segment for years
+      const known = segment.acknowledgedAtMs !== undefined && segment.acknowledgedAtMs <= nowMs;
+      if (!passed || segment === this.#writer.active || known) continue;
       segment.acknowledgedAtMs = nowMs;
       this.#cursorSaved = false;
     }
     if (!this.#cursorSaved) {
       this.#cursorSaved = true;
-      await saveCursor(this.#disk, this.#cursor, this.#segments).catch(() => (this.#cursorSaved = false));
+      await this.#saveCursor().catch(() => (this.#cursorSaved = false));
     }
     const isOld = ({ acknowledgedAtMs: atMs }: Segment) => atMs !== undefined && nowMs - atMs >= this.#limits.keepMs;
     for (const segment of this.#segments.filter(isOld)) {
@@ -240,6 +247,15 @@ export class Outbox implements AsyncDisposable {
   #moveCursor(position: Position): void {
     this.#cursor = position;
     this.#cursorSaved = false;
+  }
+
+  async #saveCursor(): Promise<void> {
+    const { segment, offset } = this.#cursor;
+    const passed = this.#segments.flatMap(({ number, acknowledgedAtMs: atMs }) =>
+      atMs === undefined ? [] : [[number, atMs]],
+    );
+    const acknowledged = Object.fromEntries(passed) as Record<string, number>;
+    await this.#storedCursor.save({ segment, offset, acknowledged });
   }
 
   async #readFile({ number }: Segment, offset: number, length: number): Promise<Buffer> {

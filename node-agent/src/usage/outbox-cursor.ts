@@ -1,0 +1,102 @@
+/**
+ * How far the outbox is acknowledged, on disk: a file with a checksum, replaced in one step, and the one before it. What
+ * cannot be read is passed over: records are then delivered again, which is harmless.
+ *
+ *   cursor, cursor.old    "WUC1", space, CRC-32 of what follows as 8 hexadecimal digits, space, JSON
+ */
+import { crc32 } from "node:zlib";
+import type { OutboxDisk } from "./outbox-disk.ts";
+
+/** A place between two records of the outbox, before which all are acknowledged. */
+export interface StoredCursor {
+  readonly segment: number;
+  readonly offset: number;
+  /** Segments that are acknowledged as a whole, by number, and when. */
+  readonly acknowledged: Readonly<Record<string, number>>;
+}
+
+export interface CursorEvents {
+  /** The stored cursor is damaged, of another version, or cannot be read: records are delivered again. */
+  outboxCursorUnreadable(file: string, reason: string): void;
+}
+
+const nothing: StoredCursor = { segment: 0, offset: 0, acknowledged: {} };
+const magic = "WUC1";
+const headLength = magic.length + 10;
+
+const newest = "cursor";
+const older = "cursor.old";
+const unfinished = "cursor.new";
+
+export class OutboxCursor {
+  readonly #disk: OutboxDisk;
+  /** What the newest file holds; undefined if that is not known. */
+  #stored: StoredCursor | undefined;
+
+  constructor(disk: OutboxDisk) {
+    this.#disk = disk;
+  }
+
+  /** The newest one that is whole; without one everything that is there counts as unacknowledged. */
+  async load(events: CursorEvents): Promise<StoredCursor> {
+    const names = await this.#disk.names();
+    const read = async (name: string) => (names.includes(name) ? await this.#read(name, events) : undefined);
+    this.#stored = await read(newest);
+    return this.#stored ?? (await read(older)) ?? nothing;
+  }
+
+  /**
+   * Replaces the newest file in one step. The file before it stays as long as it is not ahead: after the cursor was moved
+   * back, the older file would skip what has to be delivered again.
+   */
+  async save(cursor: StoredCursor): Promise<void> {
+    const file = await this.#disk.open(unfinished, "new");
+    try {
+      await file.write(encodeCursor(cursor), 0);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    const before = this.#stored;
+    this.#stored = undefined;
+    if (before && !isAhead(before, cursor)) await this.#disk.rename(newest, older);
+    else await this.#disk.remove(older);
+    await this.#disk.rename(unfinished, newest);
+    this.#stored = cursor;
+  }
+
+  async #read(name: string, events: CursorEvents): Promise<StoredCursor | undefined> {
+    try {
+      const file = await this.#disk.open(name, "existing");
+      try {
+        return decodeCursor(await file.read(0, await file.size()));
+      } finally {
+        await file.close();
+      }
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException;
+      events.outboxCursorUnreadable(name, code ?? message);
+      return undefined;
+    }
+  }
+}
+
+function encodeCursor({ segment, offset, acknowledged }: StoredCursor): Buffer {
+  const text = JSON.stringify({ segment, offset, acknowledged });
+  return Buffer.from(`${magic} ${checksum(text)} ${text}`);
+}
+
+function decodeCursor(bytes: Buffer): StoredCursor {
+  const content = bytes.toString("latin1");
+  const text = content.slice(headLength);
+  if (content.slice(0, headLength) !== `${magic} ${checksum(text)} `) throw new Error("damaged, or of another version");
+  return JSON.parse(text) as StoredCursor;
+}
+
+function checksum(text: string): string {
+  return crc32(Buffer.from(text, "latin1")).toString(16).padStart(8, "0");
+}
+
+function isAhead(a: StoredCursor, b: StoredCursor): boolean {
+  return a.segment > b.segment || (a.segment === b.segment && a.offset > b.offset);
+}
