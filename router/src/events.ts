@@ -159,7 +159,8 @@ export function createDatabaseEvents(
     keyChangesUnreadable: failed("key-changes", "changes of keys cannot be read; known keys go on"),
     databaseUnavailable: failed("portal", "a request of the portal met a database that does not answer"),
     keyLookupFailed: failed("key-lookup", "a key could not be looked up"),
-    usageCommitted({ records, repeated, durationMs }) {
+    usageCommitted({ records, repeated, voided, durationMs }) {
+      metrics.usageRecords.inc({ result: "voided" }, voided);
       metrics.usageRecords.inc({ result: "committed" }, records - repeated);
       metrics.usageRecords.inc({ result: "repeated" }, repeated);
       metrics.usageCommits.observe(durationMs / 1000);

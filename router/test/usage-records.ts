@@ -39,9 +39,15 @@ export interface Sums {
   readonly credits: bigint;
 }
 
-/** What the records are worth: each identity once, whatever came how often. */
+/** What the records are worth: each identity once, whatever came how often; nothing of what is void, or had a later attempt. */
 export function sumOf(records: readonly UsageRecord[]): Sums {
-  const once = new Map(records.map((record) => [`${record.requestId} ${record.attempt}`, record]));
+  const voidBelow = new Map<string, number>();
+  for (const { requestId, attempt, outcome } of records) {
+    const below = outcome === "void" ? attempt + 1 : attempt;
+    voidBelow.set(requestId, Math.max(below, voidBelow.get(requestId) ?? 0));
+  }
+  const counts = records.filter(({ requestId, attempt }) => attempt >= voidBelow.get(requestId)!);
+  const once = new Map(counts.map((record) => [`${record.requestId} ${record.attempt}`, record]));
   let sums: Sums = { requests: 0n, tokens: 0n, credits: 0n };
   for (const { promptTokens, completionTokens, factor, outcome } of once.values()) {
     const tokens = BigInt(promptTokens + completionTokens);
@@ -58,10 +64,10 @@ export function sumOf(records: readonly UsageRecord[]): Sums {
 export async function sumsOf({
   pool,
 }: Database): Promise<Readonly<Record<"records" | "account" | "user" | "key" | "model" | "days", Sums>>> {
-  const sum = (requests: string) =>
-    `sum(${requests})::bigint as requests, sum(prompt_tokens + completion_tokens)::bigint as tokens, sum(credits)::bigint as credits`;
+  const sum = (requests: string) => `coalesce(sum(${requests}), 0)::bigint as requests,
+    coalesce(sum(prompt_tokens + completion_tokens), 0)::bigint as tokens, coalesce(sum(credits), 0)::bigint as credits`;
   const { rows } = await pool.query<Sums & { what: string }>(`
-    select 'records' as what, ${sum("case outcome when 'broken' then 0 else 1 end")} from usage_records
+    select 'records' as what, ${sum("case when outcome in ('broken', 'void') then 0 else 1 end")} from usage_records
     union all select scope, ${sum("requests")} from usage_totals group by scope
     union all select 'days', ${sum("requests")} from usage_days`);
   return Object.fromEntries(rows.map(({ what, ...sums }) => [what, sums])) as Awaited<ReturnType<typeof sumsOf>>;

@@ -7,9 +7,17 @@ export type UsageSource = "engine" | "counted";
 
 /**
  * `finished`: the terminator was received. `client-ended`, `limit-ended`: costs what was generated until then.
- * `broken`: we failed; costs nothing, and its counts are 0.
+ * `broken`: we failed; costs nothing, and its counts are 0. `void`: the client did not get this attempt's answer. It costs
+ * nothing, its counts are 0, and it takes the place of any other record of the attempt, whichever comes first.
  */
-export type RequestOutcome = "finished" | "client-ended" | "limit-ended" | "broken";
+export type RequestOutcome = "finished" | "client-ended" | "limit-ended" | "broken" | "void";
+
+/** One try of a request at one node. */
+export interface Attempt {
+  readonly requestId: RequestId;
+  /** From 1. */
+  readonly attempt: number;
+}
 
 /** Who pays, told by the router with the request and echoed in the record; the agent keeps no account state. */
 export interface BillingIdentity {
@@ -20,10 +28,8 @@ export interface BillingIdentity {
   readonly factor: Millicredits;
 }
 
-export interface UsageRecord extends BillingIdentity {
-  readonly requestId: RequestId;
-  /** From 1. Identity of a record: request id and attempt. */
-  readonly attempt: number;
+/** Identity of a record: request id and attempt. */
+export interface UsageRecord extends BillingIdentity, Attempt {
   readonly model: ModelId;
   readonly promptTokens: number;
   readonly completionTokens: number;

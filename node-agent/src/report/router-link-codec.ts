@@ -19,7 +19,7 @@ import {
 } from "@weiche/proto/weiche/node/v1/node_control.ts";
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { asId, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
-import type { UsageRecord } from "@weiche/shared/usage-record.ts";
+import type { Attempt, UsageRecord } from "@weiche/shared/usage-record.ts";
 import type { DesiredState } from "./desired-state.ts";
 import type { HostLoad, LoadReport, SlotLoad } from "./load.ts";
 
@@ -52,6 +52,7 @@ export type Downlink =
   | { readonly kind: "ack"; readonly batchId: bigint }
   | { readonly kind: "rules"; readonly rules: readonly ModelRules[]; readonly unreadable: readonly UnreadableRules[] }
   | { readonly kind: "desired"; readonly desired: DesiredState }
+  | { readonly kind: "settled"; readonly attempts: readonly Attempt[] }
   | { readonly kind: "goodbye" }
   /** Something that a later version may say. */
   | { readonly kind: "unknown" };
@@ -91,6 +92,8 @@ export function decodeDownlink({ message }: LinkResponse): Downlink {
       return { kind: "rules", ...decodeAllRules(message.value.models) };
     case "desiredState":
       return { kind: "desired", desired: decodeDesired(message.value) };
+    case "settled":
+      return { kind: "settled", attempts: message.value.attempts.map(decodeAttempt) };
     case "goodbye":
       return { kind: "goodbye" };
     case undefined:
@@ -166,6 +169,7 @@ const outcomes = {
   "client-ended": RequestOutcome.CLIENT_ENDED,
   "limit-ended": RequestOutcome.LIMIT_ENDED,
   broken: RequestOutcome.BROKEN,
+  void: RequestOutcome.VOID,
 } as const;
 
 function encodeRecord({ factor, source, outcome, durationMs, firstTokenMs, ...record }: UsageRecord): WireRecord {
@@ -177,6 +181,10 @@ function encodeRecord({ factor, source, outcome, durationMs, firstTokenMs, ...re
     durationMs: uint32(durationMs),
     firstTokenMs: optionalUint32(firstTokenMs),
   };
+}
+
+function decodeAttempt({ requestId, attempt }: { requestId: string; attempt: number }): Attempt {
+  return { requestId: asId(requestId), attempt };
 }
 
 function decodeDesired(wire: { generation: bigint; maintenance: boolean; prewarmModels: readonly string[] }) {

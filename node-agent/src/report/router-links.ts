@@ -239,6 +239,7 @@ export class RouterLinks {
         return this.#options.usage.acknowledged(link.routerId, message.batchId);
       case "desired":
         return this.#desire(message.desired);
+      case "settled": // nothing waits for it yet
       case "goodbye": // the link knows, and usage goes elsewhere if it can; what runs needs reports and data sessions
       case "unknown":
         return;

@@ -38,12 +38,12 @@ function isWellFormed(record: UsageRecord): boolean {
     factor <= factorMax &&
     sources.includes(record.source) &&
     outcomes.includes(outcome) &&
-    (outcome !== "broken" || promptTokens + completionTokens === 0)
+    ((outcome !== "broken" && outcome !== "void") || promptTokens + completionTokens === 0)
   );
 }
 
 const sources: readonly UsageSource[] = ["engine", "counted"];
-const outcomes: readonly RequestOutcome[] = ["finished", "client-ended", "limit-ended", "broken"];
+const outcomes: readonly RequestOutcome[] = ["finished", "client-ended", "limit-ended", "broken", "void"];
 
 function isCount(value: number): boolean {
   return Number.isInteger(value) && value >= 0 && value <= integerMax;

@@ -4,10 +4,12 @@
  */
 import { every, type Clock, type Timer } from "@weiche/shared/clock.ts";
 import { uuidv7TimeMs, type ModelId, type NodeId } from "@weiche/shared/ids.ts";
-import type { UsageRecord } from "@weiche/shared/usage-record.ts";
+import type { Attempt, BillingIdentity, UsageRecord } from "@weiche/shared/usage-record.ts";
 import { retryConflicts, type Database } from "../db/database.ts";
 import { refusalOf, type UsageRefusal } from "./usage-check.ts";
-import { commitUsage, type NodeRecord } from "./usage-commit.ts";
+import { commitUsage, type Committed } from "./usage-commit.ts";
+import type { NodeRecord } from "./usage-rows.ts";
+import { free } from "./usage-voids.ts";
 import { makeUsageDays, oldestKeptMs, rollUsageDays } from "./usage-days.ts";
 
 export interface UsageLedger {
@@ -16,11 +18,22 @@ export interface UsageLedger {
    * in the same transaction. Rejects if they are not: then nothing is acknowledged and the agent sends them again.
    */
   record(node: NodeId, records: readonly UsageRecord[]): Promise<void>;
+  /** Resolves once it is committed that this attempt costs nothing, whatever its node has recorded or will record. */
+  declareVoid(node: NodeId, attempt: VoidAttempt): Promise<void>;
+}
+
+export type VoidAttempt = Attempt & BillingIdentity & Pick<UsageRecord, "model">;
+
+/** `repeated` of the records were there already; `voided` attempts had cost something and are void now. */
+export interface CommittedBatch {
+  readonly records: number;
+  readonly repeated: number;
+  readonly voided: number;
+  readonly durationMs: number;
 }
 
 export interface UsageLedgerEvents {
-  /** A batch is committed; `repeated` of its records were there already. */
-  usageCommitted(batch: { readonly records: number; readonly repeated: number; readonly durationMs: number }): void;
+  usageCommitted(batch: CommittedBatch): void;
   usageCommitFailed(error: unknown): void;
   /** Acknowledged, but not recorded. */
   usageRefused(node: NodeId, reason: UsageRefusal): void;
@@ -53,6 +66,7 @@ export async function createUsageLedger(
   const ledger = new BatchingLedger(database, clock, events, { keepDays, makesEmbeddings });
   return {
     record: (node, records) => ledger.record(node, records),
+    declareVoid: (node, attempt) => ledger.declareVoid(node, attempt),
     async [Symbol.asyncDispose]() {
       rolling.cancel();
       await ledger.idle();
@@ -91,15 +105,23 @@ class BatchingLedger implements UsageLedger {
       return refusal === undefined;
     });
     if (taken.length === 0) return;
-    await new Promise<void>((resolve, reject) => {
-      let open = taken.length;
+    await this.#commitSoon(
+      node,
+      taken.map((record) => (makesEmbeddings(record.model) ? { ...record, completionTokens: 0 } : record)),
+    );
+  }
+
+  async declareVoid(node: NodeId, attempt: VoidAttempt): Promise<void> {
+    await this.#commitSoon(node, [{ ...attempt, ...free }]);
+  }
+
+  #commitSoon(node: NodeId, records: readonly UsageRecord[]): Promise<void> {
+    return new Promise<void>((resolve, reject) => {
+      let open = records.length;
       const done = () => {
         if (--open === 0) resolve();
       };
-      for (const one of taken) {
-        const record = makesEmbeddings(one.model) ? { ...one, completionTokens: 0 } : one;
-        this.#waiting.push({ node, record, done, failed: reject });
-      }
+      for (const record of records) this.#waiting.push({ node, record, done, failed: reject });
       this.#schedule();
     });
   }
@@ -133,9 +155,10 @@ class BatchingLedger implements UsageLedger {
   async #commit(batch: readonly Waiting[]): Promise<void> {
     const startMs = this.#clock.monotonicMs();
     try {
-      const inserted = await retryConflicts(() => this.#insert(batch));
+      const { inserted, voided } = await retryConflicts(() => this.#insert(batch));
       const durationMs = this.#clock.monotonicMs() - startMs;
-      this.#events.usageCommitted({ records: batch.length, repeated: batch.length - inserted, durationMs });
+      const records = batch.filter(({ record }) => record.outcome !== "void").length;
+      this.#events.usageCommitted({ records, repeated: records - inserted, voided, durationMs });
       for (const { done } of batch) done();
     } catch (error) {
       this.#events.usageCommitFailed(error);
@@ -143,7 +166,7 @@ class BatchingLedger implements UsageLedger {
     }
   }
 
-  async #insert(batch: readonly Waiting[]): Promise<number> {
+  async #insert(batch: readonly Waiting[]): Promise<Committed> {
     const { pool } = this.#database;
     try {
       return await commitUsage(pool, batch);

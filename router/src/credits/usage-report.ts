@@ -122,7 +122,7 @@ async function sumUp(pool: Pool, by: UsagePart, values: readonly unknown[]) {
        select ${column} as part, sum(requests)::bigint as requests, sum(prompt_tokens)::bigint as prompt,
          sum(completion_tokens)::bigint as completion, sum(credits)::bigint as credits
        from usage_days
-       where account_id = $1 and day between $2 and $3 and ($4::timestamptz is null or period_start = $4)
+       where account_id = $1 and requests > 0 and day between $2 and $3 and ($4::timestamptz is null or period_start = $4)
        group by ${column}
      ) sums order by ${order}`,
     [...values],

@@ -138,7 +138,7 @@ function namedSql(by: readonly UsagePart[]): string {
       select ${selected.join(", ")}, sum(requests)::bigint as requests, sum(prompt_tokens)::bigint as prompt,
         sum(completion_tokens)::bigint as completion, sum(credits)::bigint as credits
       from usage_days
-      where account_id = $1 and day between $2 and $3 and ($4::timestamptz is null or period_start = $4)
+      where account_id = $1 and requests > 0 and day between $2 and $3 and ($4::timestamptz is null or period_start = $4)
         and ($5::text is null or model = $5) and ($6::uuid is null or key_id = $6) and ($7::uuid[] is null or user_id = any($7))
       group by ${columns.join(", ")}
     ), named as (

@@ -25,7 +25,7 @@ import {
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { millicredits } from "@weiche/shared/credits.ts";
 import { asId, isUuidv7 } from "@weiche/shared/ids.ts";
-import type { UsageRecord } from "@weiche/shared/usage-record.ts";
+import type { Attempt, UsageRecord } from "@weiche/shared/usage-record.ts";
 import type { DesiredState } from "./desired-state.ts";
 import type { SlotKind } from "./node-view.ts";
 import type { GpuReport, HostReport, NodeHello, NodeReport, SlotReport } from "./registry.ts";
@@ -64,6 +64,7 @@ export type Downlink =
   | { readonly kind: "ack"; readonly batchId: bigint }
   | { readonly kind: "rules"; readonly rules: readonly ModelRules[] }
   | { readonly kind: "desired"; readonly desired: DesiredState }
+  | { readonly kind: "settled"; readonly attempts: readonly Attempt[] }
   | { readonly kind: "goodbye" };
 
 /** Buf's own description of the service, for reflection: a `FileDescriptorSet`. */
@@ -185,6 +186,7 @@ const outcomes: Readonly<Record<number, UsageRecord["outcome"]>> = {
   [RequestOutcome.CLIENT_ENDED]: "client-ended",
   [RequestOutcome.LIMIT_ENDED]: "limit-ended",
   [RequestOutcome.BROKEN]: "broken",
+  [RequestOutcome.VOID]: "void",
 };
 /** Far beyond any context window times 128 answers. */
 const tokensMax = 1_000_000_000;
@@ -215,7 +217,7 @@ function decodeRecord(wire: WireRecord): UsageRecord | string {
   if (Math.max(tokens, wire.reasoningTokens ?? 0, wire.cachedTokens ?? 0) > tokensMax) return "tokens are out of range";
   if (!source) return `source ${wire.source} is unknown`;
   if (!outcome) return `outcome ${wire.outcome} is unknown`;
-  if (outcome === "broken" && tokens > 0) return "what was broken off by us has tokens";
+  if ((outcome === "broken" || outcome === "void") && tokens > 0) return `what is ${outcome} has tokens`;
   return {
     requestId: asId(wire.requestId),
     attempt: wire.attempt,
@@ -250,6 +252,8 @@ function toWire(message: Downlink): LinkResponse["message"] {
       return { $case: "modelRulesChanged", value: { models: message.rules.map(encodeRules) } };
     case "desired":
       return { $case: "desiredState", value: message.desired };
+    case "settled":
+      return { $case: "settled", value: { attempts: message.attempts } };
     case "goodbye":
       return { $case: "goodbye", value: {} };
   }

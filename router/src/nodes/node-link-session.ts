@@ -43,7 +43,7 @@ export interface NodeLinkParts {
   readonly dataAddress: string;
   readonly clock: Clock;
   readonly registry: Pick<NodeRegistry, "linkUp">;
-  readonly ledger: UsageLedger;
+  readonly ledger: Pick<UsageLedger, "record">;
   /** What the catalogue says of these models; those that it does not know are left out. */
   readonly rulesOf: (models: readonly ModelId[]) => readonly ModelRules[];
   readonly desiredStateOf: (node: NodeId) => DesiredState | undefined;

@@ -100,6 +100,8 @@ export const RequestOutcome = {
   LIMIT_ENDED: 3,
   /** BROKEN - Ended by a failure of ours; costs nothing. */
   BROKEN: 4,
+  /** VOID - The client did not get this attempt's answer, whatever its record says or said: it costs nothing. */
+  VOID: 5,
   UNRECOGNIZED: -1,
 } as const;
 
@@ -111,6 +113,7 @@ export namespace RequestOutcome {
   export type CLIENT_ENDED = typeof RequestOutcome.CLIENT_ENDED;
   export type LIMIT_ENDED = typeof RequestOutcome.LIMIT_ENDED;
   export type BROKEN = typeof RequestOutcome.BROKEN;
+  export type VOID = typeof RequestOutcome.VOID;
   export type UNRECOGNIZED = typeof RequestOutcome.UNRECOGNIZED;
 }
 
@@ -131,6 +134,7 @@ export interface LinkResponse {
     | //
     /** The router is stopping: send usage to another router. */
     { readonly $case: "goodbye"; readonly value: Goodbye }
+    | { readonly $case: "settled"; readonly value: Settled }
     | undefined;
 }
 
@@ -157,6 +161,19 @@ export interface Welcome {
 }
 
 export interface Goodbye {
+}
+
+/**
+ * These attempts are settled: their clients got the answers or ended them. A finished answer that is not settled
+ * when its router dies did not reach its client, and the agent declares it void.
+ */
+export interface Settled {
+  readonly attempts: readonly Attempt[];
+}
+
+export interface Attempt {
+  readonly requestId: string;
+  readonly attempt: number;
 }
 
 export interface ModelRulesChanged {
@@ -401,6 +418,9 @@ export const LinkResponse: MessageFns<LinkResponse> = {
       case "goodbye":
         Goodbye.encode(message.message.value, writer.uint32(42).fork()).join();
         break;
+      case "settled":
+        Settled.encode(message.message.value, writer.uint32(50).fork()).join();
+        break;
     }
     return writer;
   },
@@ -456,6 +476,14 @@ export const LinkResponse: MessageFns<LinkResponse> = {
             }
 
             message.message = { $case: "goodbye", value: Goodbye.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.message = { $case: "settled", value: Settled.decode(reader, reader.uint32()) };
             continue;
           }
         }
@@ -708,6 +736,109 @@ export const Goodbye: MessageFns<Goodbye> = {
       while (reader.pos < end) {
         const tag = reader.uint32();
         switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseSettled(): Settled {
+  return { attempts: [] };
+}
+
+export const Settled: MessageFns<Settled> = {
+  encode(message: Settled, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.attempts) {
+      Attempt.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Settled {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseSettled() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.attempts.push(Attempt.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseAttempt(): Attempt {
+  return { requestId: "", attempt: 0 };
+}
+
+export const Attempt: MessageFns<Attempt> = {
+  encode(message: Attempt, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.requestId !== "") {
+      writer.uint32(10).string(message.requestId);
+    }
+    if (message.attempt !== 0) {
+      writer.uint32(16).uint32(message.attempt);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Attempt {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseAttempt() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.requestId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.attempt = reader.uint32();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;

@@ -1,0 +1,94 @@
+/**
+ * Commits that attempts are void: their clients did not get their answers, so that they cost nothing. The row of a void
+ * attempt has the primary key of its record: whichever is inserted second meets the first. A record that comes later
+ * changes nothing; one that was there moves its sums back, in the same statement.
+ */
+import type { Pool } from "pg";
+import { asId } from "@weiche/shared/ids.ts";
+import type { Attempt } from "@weiche/shared/usage-record.ts";
+import { arrays, names, rowsOf, type NodeRecord } from "./usage-rows.ts";
+
+interface Split {
+  readonly records: readonly NodeRecord[];
+  /** Each attempt once. */
+  readonly voids: readonly NodeRecord[];
+}
+
+/**
+ * A router asks a second node only when it has given up the first one: with a record of attempt 2, attempt 1 is void, also
+ * if the router died before it could say so.
+ */
+export function splitVoids(batch: readonly NodeRecord[]): Split {
+  if (batch.every(({ record }) => record.outcome !== "void" && record.attempt === 1))
+    return { records: batch, voids: [] };
+  const voids = new Map<string, NodeRecord>();
+  for (const { node, record } of batch) {
+    if (record.outcome === "void") voids.set(keyOf(record), { node, record });
+    for (let attempt = 1; attempt < record.attempt; attempt++) {
+      const earlier = { ...record, ...free, attempt };
+      if (!voids.has(keyOf(earlier))) voids.set(keyOf(earlier), { node: unknownNode, record: earlier });
+    }
+  }
+  return { records: batch.filter(({ record }) => !voids.has(keyOf(record))), voids: [...voids.values()] };
+}
+
+/** What a void attempt is recorded with. */
+export const free = {
+  outcome: "void",
+  promptTokens: 0,
+  completionTokens: 0,
+  source: "counted",
+  durationMs: 0,
+} as const;
+
+/** A record of attempt 2 does not say which node had attempt 1. */
+const unknownNode = asId<NodeRecord["node"]>("");
+
+function keyOf({ requestId, attempt }: Attempt): string {
+  return `${requestId} ${attempt}`;
+}
+
+/** Returns how many of them had cost something. */
+export async function commitVoids(pool: Pool, voids: readonly NodeRecord[]): Promise<number> {
+  const values = await rowsOf(pool, voids);
+  const { rows } = await pool.query<{ voided: number }>({ name: "commit-voids", text: commitSql, values });
+  return rows[0]!.voided;
+}
+
+const sums = `count(*) as requests, sum(voided_prompt_tokens) as prompt_tokens,
+  sum(voided_completion_tokens) as completion_tokens, sum(voided_credits) as credits`;
+const moveBack = ["requests", "prompt_tokens", "completion_tokens", "credits"]
+  .map((name) => `${name} = t.${name} - s.${name}`)
+  .join(", ");
+
+const commitSql = `
+  with declared as (
+    insert into usage_records as r (${names})
+    select * from unnest(${arrays})
+    on conflict (request_id, attempt) do update set outcome = 'void',
+      voided_prompt_tokens = r.prompt_tokens, voided_completion_tokens = r.completion_tokens, voided_credits = r.credits,
+      prompt_tokens = 0, completion_tokens = 0, credits = 0
+    where r.outcome not in ('broken', 'void')
+    returning *
+  ), voided as (
+    select * from declared where voided_credits is not null
+  ), totals as (
+    update usage_totals t set ${moveBack}
+    from (
+      select account_id, period_start, scope, subject, ${sums}
+      from voided
+      cross join lateral (values ('account', ''), ('user', user_id::text), ('key', key_id::text), ('model', model)) s (scope, subject)
+      group by account_id, period_start, scope, subject
+    ) s
+    where (t.account_id, t.period_start, t.scope, t.subject) = (s.account_id, s.period_start, s.scope, s.subject)
+  ), days as (
+    update usage_days t set ${moveBack}
+    from (
+      select account_id, day, period_start, user_id, key_id, model, ${sums}
+      from voided
+      group by account_id, day, period_start, user_id, key_id, model
+    ) s
+    where (t.account_id, t.day, t.period_start, t.user_id, t.key_id, t.model)
+      = (s.account_id, s.day, s.period_start, s.user_id, s.key_id, s.model)
+  )
+  select count(*)::integer as voided from voided`;
