@@ -46,10 +46,10 @@ describe("an invitation", () => {
       createdAt: instantText(rig.clock.now()),
       expiresAt: instantText(rig.clock.now() + invitationMsMax),
     };
-    expect(await rig.identity.invitations.preview(token)).toEqual(preview);
-    expect(await rig.identity.invitations.preview(token)).toEqual(preview);
+    expect(await rig.identity.invitations.preview(token, here.source)).toEqual(preview);
+    expect(await rig.identity.invitations.preview(token, here.source)).toEqual(preview);
     expect((await signIn("ben")).kind).toBe("wrong");
-    await expect(rig.identity.invitations.preview(`${token.slice(1)}x`)).rejects.toThrow("leads nowhere");
+    await expect(rig.identity.invitations.preview(`${token.slice(1)}x`, here.source)).rejects.toThrow("leads nowhere");
     expect(await stateOf(id)).toBe("open");
   });
 
@@ -90,7 +90,7 @@ describe("an invitation", () => {
     const { id, token } = await invite("ben");
     await end(id);
     expect(await stateOf(id)).toBe(state);
-    expect((await rig.identity.invitations.preview(token)).state).toBe(state);
+    expect((await rig.identity.invitations.preview(token, here.source)).state).toBe(state);
     await expect(accept(token)).rejects.toThrow(`is ${state}`);
     const renewed = await as(owner).invitations.renew(id);
     await expect(accept(token)).rejects.toThrow("leads nowhere");

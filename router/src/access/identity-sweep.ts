@@ -1,12 +1,11 @@
 /** Deletes what is over: sessions, links, attempts that are forgotten. Nothing of it opens a door before it is deleted. */
 import { every, type Clock } from "@weiche/shared/clock.ts";
 import { instantText, type Database } from "../db/database.ts";
+import { forgottenMs } from "./attempt-rules.ts";
 import type { IdentityEvents } from "./identity-context.ts";
 import { idleMsMax } from "./sessions.ts";
 
 const everyMs = 3_600_000;
-/** No bucket takes longer to run empty. */
-const attemptsMsMax = 86_400_000;
 
 export function sweepIdentity(
   database: Database,
@@ -20,7 +19,7 @@ export function sweepIdentity(
 }
 
 export async function sweepOnce({ pool }: Pick<Database, "pool">, nowMs: number): Promise<void> {
-  const [now, idle, forgotten] = [nowMs, nowMs - idleMsMax, nowMs - attemptsMsMax].map(instantText);
+  const [now, idle, forgotten] = [nowMs, nowMs - idleMsMax, nowMs - forgottenMs].map(instantText);
   await pool.query("delete from sessions where expires_at <= $1 or seen_at <= $2", [now, idle]);
   await pool.query("delete from password_resets where expires_at <= $1", [now]);
   await pool.query("delete from attempts where at <= $1 and (known_until is null or known_until <= $2)", [

@@ -5,7 +5,7 @@ import type { IdentityContext } from "./identity-context.ts";
 import { createLogin, type Login } from "./login.ts";
 import { createPasswords, type Passwords } from "./passwords.ts";
 import { createProfile, type Profile } from "./profile.ts";
-import { prove, type Claim, type Unproven } from "./proof.ts";
+import { prove, type Claim, type ClaimedFrom, type Unproven } from "./proof.ts";
 import type { Proven } from "./proven.ts";
 import { register, type Registered, type RegistrationWish } from "./registration.ts";
 import { createSecondFactor, type SecondFactor } from "./second-factor.ts";
@@ -22,7 +22,7 @@ export interface Identity {
   /** What the page to sign in may offer. */
   readonly offers: { readonly registration: boolean; readonly resetByMail: boolean };
   /** That the person in front of a session is its owner. */
-  prove(claim: Claim, source: string): Promise<Proven | Unproven>;
+  prove(claim: Claim, from: ClaimedFrom): Promise<Proven | Unproven>;
   register(wish: RegistrationWish, from: SignedInFrom): Promise<Registered>;
   /** The same, done by somebody else. */
   as(origin: Origin): Identity;
@@ -38,7 +38,7 @@ export function createIdentity(context: IdentityContext): Identity {
     invitations: createInvitations(context),
     profile: createProfile(database),
     offers: { registration: context.registration === "open", resetByMail: context.mail !== undefined },
-    prove: (claim, source) => prove(context, claim, source),
+    prove: (claim, from) => prove(context, claim, from),
     register: (wish, from) => register(context, wish, from),
     as: (origin) => createIdentity({ ...context, origin }),
   };

@@ -31,7 +31,7 @@ export function createLogin(context: IdentityContext): Login {
   const { clock, hashing, events } = context;
   return {
     async signIn(claim, from) {
-      const proof = await prove(context, claim, from.source);
+      const proof = await prove(context, claim, { source: from.source });
       if (proof.kind !== "proven") return proof;
       const { userId, stored, failedLogins } = proof;
       const isOutdated = hashing.isOutdated(stored);

@@ -4,11 +4,12 @@ import type { UserId } from "@weiche/shared/ids.ts";
 import { audited } from "../accounts/audit-log.ts";
 import { normalEmail } from "../accounts/email-address.ts";
 import { linkMaker } from "../accounts/link-makers.ts";
-import { Refused } from "../accounts/refused.ts";
+import { Refused, TooManyAttempts } from "../accounts/refused.ts";
 import { instantText } from "../db/database.ts";
 import type { Schema } from "../db/schema.ts";
 import { resetLetter } from "../mail/letters.ts";
 import { asThemselves, type IdentityContext } from "./identity-context.ts";
+import type { LoginThrottle, Taken } from "./login-throttle.ts";
 import { lockManagedUser } from "./managed-user.ts";
 import { goodPassword } from "./password-rules.ts";
 import { prove, type Claim, type Unproven } from "./proof.ts";
@@ -49,7 +50,7 @@ export function createPasswords(context: IdentityContext): Passwords {
   return {
     async change(claim, next, { source, sessionId }) {
       const password = goodPassword(next);
-      const proof = await prove(context, claim, source);
+      const proof = await prove(context, claim, { source, sessionId });
       if (proof.kind !== "proven") return proof;
       const { userId } = proof;
       const hashed = await hashing.hash(password);
@@ -68,7 +69,7 @@ export function createPasswords(context: IdentityContext): Passwords {
 
     async requestReset(email, source) {
       if (!mail) throw new Refused("conflict", "no mail is sent here: an Admin or Owner of your account makes a link");
-      const waitMs = await throttle.take("reset", source, email);
+      const { waitMs } = await throttle.take("reset", { source, whom: email });
       if (waitMs > 0) return waitMs;
       const { row, url, expiresAtMs } = makeReset();
       const values = [row.tokenHash, row.createdAt, row.expiresAt, normalEmail(email)];
@@ -98,6 +99,7 @@ export function createPasswords(context: IdentityContext): Passwords {
     async reset(token, password, source) {
       const normal = goodPassword(password);
       const tokenHash = hashToken(token);
+      const taken = await takeLink(throttle, source);
       const nowMs = clock.now();
       const open = kysely
         .selectFrom("passwordResets as r")
@@ -108,6 +110,7 @@ export function createPasswords(context: IdentityContext): Passwords {
         .where("u.blocked", "=", false);
       const user = await open.executeTakeFirst();
       if (!user) throw linkIsOver();
+      await taken.giveBack();
       const hashed = await hashing.hash(normal);
       const deed = { action: "user.reset-password", on: { kind: "user", id: user.id } } as const;
       await audited(asThemselves(context, user.id, source), deed, async (transaction) => {
@@ -115,9 +118,17 @@ export function createPasswords(context: IdentityContext): Passwords {
         if ((await used.executeTakeFirst()).numDeletedRows !== 1n) throw linkIsOver();
         await setPassword(transaction, user.id, hashed, clock.now());
       });
-      await throttle.recognise(source, user.email);
+      // Not for codes: a link in a mailbox is no second factor.
+      await throttle.recognise(source, user.email, ["login"]);
     },
   };
+}
+
+/** Before somebody's token of a one-time link is looked up. To be given back if there is one. */
+export async function takeLink(throttle: LoginThrottle, source: string): Promise<Taken> {
+  const taken = await throttle.take("link", { source });
+  if (taken.waitMs > 0) throw new TooManyAttempts(taken.waitMs);
+  return taken;
 }
 
 /** Only who has joined: an invitation that was withdrawn is no way in. */

@@ -4,7 +4,9 @@
  */
 import { ApiError } from "@weiche/shared/errors.ts";
 import { normalEmail } from "../accounts/email-address.ts";
+import type { Attempt } from "./attempt-rules.ts";
 import type { LoginOutcome, IdentityContext } from "./identity-context.ts";
+import type { Taken } from "./login-throttle.ts";
 import { normalPassword } from "./password-rules.ts";
 import type { Proven } from "./proven.ts";
 import { createSecondFactor } from "./second-factor.ts";
@@ -20,20 +22,35 @@ export type Unproven =
   | { readonly kind: Exclude<LoginOutcome, "signed-in" | "throttled" | "overloaded"> }
   | { readonly kind: "throttled"; readonly waitMs: number };
 
-export async function prove(context: IdentityContext, claim: Claim, source: string): Promise<Proven | Unproven> {
+/** Where a claim comes from: guesses in an open session are held against that session alone. */
+export type ClaimedFrom = Pick<Attempt, "source" | "sessionId">;
+
+export async function prove(context: IdentityContext, claim: Claim, from: ClaimedFrom): Promise<Proven | Unproven> {
   const { throttle, events } = context;
-  const waitMs = await throttle.take("login", source, claim.email);
-  const verdict: Proven | Unproven = waitMs > 0 ? { kind: "throttled", waitMs } : await judge(context, claim, source);
+  const attempt = { source: from.source, sessionId: from.sessionId, whom: claim.email };
+  const taken = await throttle.take("login", attempt);
+  const { waitMs } = taken;
+  const verdict = waitMs > 0 ? tooMany(waitMs) : await judge(context, claim, attempt, taken);
   if (verdict.kind !== "proven") events.loginFinished(verdict.kind);
   if (waitMs > 0) return verdict;
   const isGuess = verdict.kind === "wrong" || verdict.kind === "code-wrong";
   if (isGuess) await countFailure(context, claim.email);
-  else await throttle.giveBack("login", source, claim.email);
-  if (verdict.kind === "proven") await throttle.recognise(source, claim.email);
+  else await taken.giveBack();
+  if (verdict.kind === "proven")
+    await throttle.recognise(from.source, claim.email, verdict.totpSecret === null ? ["login"] : ["login", "code"]);
   return verdict;
 }
 
-async function judge(context: IdentityContext, claim: Claim, source: string): Promise<Proven | Unproven> {
+function tooMany(waitMs: number): Unproven {
+  return { kind: "throttled", waitMs };
+}
+
+async function judge(
+  context: IdentityContext,
+  claim: Claim,
+  attempt: Attempt,
+  taken: Taken,
+): Promise<Proven | Unproven> {
   const { database, hashing, throttle, events } = context;
   const row = await database.kysely
     .selectFrom("users as u")
@@ -45,7 +62,7 @@ async function judge(context: IdentityContext, claim: Claim, source: string): Pr
   const isRight = await hashing.verify(stored, normalPassword(claim.password)).catch(async (error: unknown) => {
     if (error instanceof ApiError) {
       events.loginFinished("overloaded");
-      await throttle.giveBack("login", source, claim.email);
+      await taken.giveBack();
     }
     throw error;
   });
@@ -53,10 +70,10 @@ async function judge(context: IdentityContext, claim: Claim, source: string): Pr
   if (row.blocked) return { kind: "blocked" };
   if (row.totpSince) {
     if (claim.code === undefined) return { kind: "code-required" };
-    const waitMs = await throttle.take("code", source, claim.email);
-    if (waitMs > 0) return { kind: "throttled", waitMs };
+    const code = await throttle.take("code", attempt);
+    if (code.waitMs > 0) return tooMany(code.waitMs);
     if (!(await createSecondFactor(context).use(row.id, claim.code))) return { kind: "code-wrong" };
-    await throttle.giveBack("code", source, claim.email);
+    await code.giveBack();
   }
   const totpSecret = row.totpSince ? row.totpSecret : null;
   return { kind: "proven", userId: row.id, stored, totpSecret, failedLogins: row.failedLogins ?? 0 };

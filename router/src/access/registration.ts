@@ -29,7 +29,7 @@ export async function register(
   const { clock, hashing, throttle } = context;
   if (context.registration !== "open") throw new Refused("conflict", "accounts are opened by the operator here");
   const normal = goodPassword(password);
-  const waitMs = await throttle.take("register", from.source);
+  const { waitMs } = await throttle.take("register", { source: from.source });
   if (waitMs > 0) return { kind: "throttled", waitMs };
   const hashed = await hashing.hash(normal);
   const accountId = asId<AccountId>(uuidv7(clock));

@@ -7,29 +7,41 @@
  */
 import type { Kysely, Selectable } from "kysely";
 import type { UserId } from "@weiche/shared/ids.ts";
-import type { AccountsContext } from "../accounts/accounts-context.ts";
 import { audited } from "../accounts/audit-log.ts";
 import { found, Refused } from "../accounts/refused.ts";
 import { inTransaction, instantText } from "../db/database.ts";
 import type { Schema } from "../db/schema.ts";
+import type { IdentityContext } from "./identity-context.ts";
 import { requireStillProven, type Evidence } from "./proven.ts";
 import { hashRecoveryCode, makeRecoveryCodes, makeTotpSecret, totpStep } from "./totp.ts";
 
 export interface SecondFactor {
   /** Shown once, and good for nothing until it is confirmed. Refused where the factor is on, or the evidence is over. */
   setUp(evidence: Evidence): Promise<{ readonly secret: string; readonly uri: string }>;
-  /** undefined: the code is wrong. The recovery codes are shown once. */
-  confirm(userId: UserId, code: string): Promise<readonly string[] | undefined>;
+  /** The recovery codes are shown once. */
+  confirm(by: ConfirmedBy, code: string): Promise<Confirmed>;
   /** Whether the code is right; then it is used up. */
   use(userId: UserId, code: string): Promise<boolean>;
   /** Harmless where it is off. `evidence` absent: an operator does it. */
   turnOff(userId: UserId, evidence?: Evidence): Promise<void>;
 }
 
+export interface ConfirmedBy {
+  readonly userId: UserId;
+  readonly email: string;
+  readonly source: string;
+  readonly sessionId: string;
+}
+
+export type Confirmed =
+  | { readonly kind: "on"; readonly recoveryCodes: readonly string[] }
+  | { readonly kind: "code-wrong" }
+  | { readonly kind: "throttled"; readonly waitMs: number };
+
 export type Credentials = Selectable<Schema["credentials"]>;
 
-export function createSecondFactor(context: AccountsContext): SecondFactor {
-  const { database, clock } = context;
+export function createSecondFactor(context: IdentityContext): SecondFactor {
+  const { database, clock, throttle } = context;
   const { kysely } = database;
 
   async function useTotp(on: Kysely<Schema>, row: Credentials | undefined, code: string): Promise<boolean> {
@@ -74,10 +86,13 @@ export function createSecondFactor(context: AccountsContext): SecondFactor {
       return { secret, uri };
     },
 
-    async confirm(userId, code) {
+    async confirm({ userId, email, source, sessionId }, code) {
       const before = await readCredentials(kysely, userId);
       if (before?.totpSince) throw new Refused("conflict", "the second factor is on already");
-      if (!(await useTotp(kysely, before, code))) return undefined;
+      const taken = await throttle.take("code", { source, whom: email, sessionId });
+      if (taken.waitMs > 0) return { kind: "throttled", waitMs: taken.waitMs };
+      if (!(await useTotp(kysely, before, code))) return { kind: "code-wrong" };
+      await taken.giveBack();
       const codes = makeRecoveryCodes();
       await audited(context, { action: "user.totp-on", on: { kind: "user", id: userId } }, async (transaction) => {
         const turnedOn = await transaction
@@ -94,7 +109,8 @@ export function createSecondFactor(context: AccountsContext): SecondFactor {
           .values(codes.map((each) => ({ userId, codeHash: hashRecoveryCode(each) })))
           .execute();
       });
-      return codes;
+      await throttle.recognise(source, email, ["code"]);
+      return { kind: "on", recoveryCodes: codes };
     },
 
     async use(userId, code) {

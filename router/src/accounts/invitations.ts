@@ -9,7 +9,7 @@ import type { AccountId, UserId } from "@weiche/shared/ids.ts";
 import { asThemselves, type IdentityContext } from "../access/identity-context.ts";
 import { lockManagedUser } from "../access/managed-user.ts";
 import { goodPassword } from "../access/password-rules.ts";
-import { setPassword } from "../access/passwords.ts";
+import { setPassword, takeLink } from "../access/passwords.ts";
 import { hashToken } from "../access/secret-token.ts";
 import type { Language, Session, Theme } from "../access/session.ts";
 import { startSession, type SignedInFrom } from "../access/sessions.ts";
@@ -49,7 +49,7 @@ export interface Invitations {
   /** The last one first. */
   list(accountId: AccountId): Promise<readonly InvitationView[]>;
   /** Uses nothing up. */
-  preview(token: string): Promise<InvitationPreview>;
+  preview(token: string, source: string): Promise<InvitationPreview>;
   /** Uses the link up and signs the person in. */
   accept(wish: Acceptance, from: SignedInFrom): Promise<{ token: string; session: Session }>;
   /** A new link; the one before is over. Refused for who has joined. `mailed` null: no mail is sent here. */
@@ -75,6 +75,14 @@ export function createInvitations(context: IdentityContext): Invitations {
       .select(["u.id as userId", "u.email", "u.role", "u.blocked", "a.name as accountName"])
       .select(["i.createdAt", "i.expiresAt", "i.usedAt", "i.withdrawnAt"]);
 
+  async function find(token: string, source: string) {
+    const taken = await takeLink(throttle, source);
+    const row = await invited().where("i.tokenHash", "=", hashToken(token)).executeTakeFirst();
+    if (!row || row.blocked) throw unknownLink();
+    await taken.giveBack();
+    return row;
+  }
+
   async function send(userId: UserId, url: string): Promise<boolean | null> {
     if (!mail) return null;
     const user = await kysely
@@ -89,24 +97,22 @@ export function createInvitations(context: IdentityContext): Invitations {
 
   return {
     send,
-    count: (accountId, source) => throttle.take("invite", source, accountId),
+    count: (accountId, source) => throttle.take("invite", { source, whom: accountId }).then(({ waitMs }) => waitMs),
 
     async list(accountId) {
       const all = { limit: rowsMax, offset: 0, sort: "created", order: "desc" } as const;
       return (await listInvitations(database, accountId, {}, all, clock.now())).items;
     },
 
-    async preview(token) {
-      const row = await invited().where("i.tokenHash", "=", hashToken(token)).executeTakeFirst();
-      if (!row || row.blocked) throw unknownLink();
+    async preview(token, source) {
+      const row = await find(token, source);
       return { ...view(row, clock.now()), accountName: row.accountName };
     },
 
     async accept({ token, password, language, theme }, from) {
       const normal = goodPassword(password);
       const tokenHash = hashToken(token);
-      const row = await invited().where("i.tokenHash", "=", tokenHash).executeTakeFirst();
-      if (!row || row.blocked) throw unknownLink();
+      const row = await find(token, from.source);
       if (stateOf(row, clock.now()) !== "open") throw linkIsOver(stateOf(row, clock.now()));
       const hashed = await hashing.hash(normal);
       const { userId } = row;
@@ -128,7 +134,7 @@ export function createInvitations(context: IdentityContext): Invitations {
         }
         return startSession(transaction, clock, userId, from);
       });
-      await throttle.recognise(from.source, row.email);
+      await throttle.recognise(from.source, row.email, ["login"]);
       return started;
     },
 

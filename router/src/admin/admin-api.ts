@@ -37,6 +37,7 @@ const statusOf: Readonly<Record<RefusalKind, number>> = {
   not_found: 404,
   conflict: 409,
   price_changed: 409,
+  too_many_attempts: 429,
 };
 
 export async function createAdminApi(

@@ -1,6 +1,6 @@
 /** What the portal's JSON API answers when it refuses: the error body of the public API, and each wrong parameter by name. */
 import { ApiError, errorBody, errorHeaders } from "@weiche/shared/errors.ts";
-import { Refused } from "../accounts/refused.ts";
+import { Refused, TooManyAttempts } from "../accounts/refused.ts";
 
 export const portalErrors = {
   invalid: { status: 400, type: "invalid_request_error", code: "400" },
@@ -60,6 +60,7 @@ export interface PortalRefusal {
 /** undefined: no refusal but a bug. */
 export function toRefusal(error: unknown): PortalRefusal | undefined {
   if (error instanceof ApiError) return { status: error.status, headers: errorHeaders(error), body: errorBody(error) };
+  if (error instanceof TooManyAttempts) return toRefusal(tooMany(error.waitMs));
   const known = error instanceof Refused ? new PortalError(error.kind, sentence(error.message)) : fromFramework(error);
   if (!known) return undefined;
   const { status, type, code } = portalErrors[known.kind];

@@ -77,7 +77,7 @@ function signingIn({ identity, clock }: IdentityRouteDeps): Pick<Identified, Sig
 
     resetPassword: ({ body, address }) => passwords.reset(body.token, body.password, address),
 
-    previewInvitation: ({ body }) => invitations.preview(body.token),
+    previewInvitation: ({ body, address }) => invitations.preview(body.token, address),
 
     async acceptInvitation(call) {
       await setSession(call, await invitations.accept(call.body, signedInFrom(call)));
@@ -114,7 +114,10 @@ function secondFactor({ identity }: IdentityRouteDeps): Pick<Identified, "setUpT
     { session, body, address }: Pick<Call<typeof identityContract.turnTotpOff>, "session" | "body" | "address">,
     write: (evidence: Evidence) => Promise<T>,
   ): Promise<T> {
-    const proof = await identity.prove({ email: session.user.email, ...body }, address);
+    const proof = await identity.prove(
+      { email: session.user.email, ...body },
+      { source: address, sessionId: session.id },
+    );
     if (proof.kind !== "proven") throw unproven(proof);
     return write({ proof, sessionId: session.id }).catch((error: unknown) => {
       throw error instanceof ProofIsOver ? unproven({ kind: "wrong" }) : error;
@@ -123,10 +126,12 @@ function secondFactor({ identity }: IdentityRouteDeps): Pick<Identified, "setUpT
   return {
     setUpTotp: (call) => withProof(call, (evidence) => identity.secondFactor.setUp(evidence)),
 
-    async confirmTotp({ session, body, origin }) {
-      const recoveryCodes = await identity.as(origin).secondFactor.confirm(session.user.id, body.code);
-      if (!recoveryCodes) throw unproven({ kind: "code-wrong" });
-      return { recoveryCodes };
+    async confirmTotp({ session, body, origin, address }) {
+      const { id: userId, email } = session.user;
+      const by = { userId, email, source: address, sessionId: session.id };
+      const outcome = await identity.as(origin).secondFactor.confirm(by, body.code);
+      if (outcome.kind !== "on") throw unproven(outcome);
+      return { recoveryCodes: outcome.recoveryCodes };
     },
 
     turnTotpOff: (call) =>

@@ -1,0 +1,120 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { forgottenMs, judgeAttempt, subjectsOf, type Attempt, type AttemptRow, type Purpose } from "./attempt-rules.ts";
+
+const dayMs = 86_400_000;
+const whom = "ada@example.com";
+const home: Attempt = { source: "192.0.2.7", whom };
+const session: Attempt = { source: "203.0.113.80", whom, sessionId: "0190a0a0-0000-7000-8000-000000000001" };
+/** An address of one of very many networks, none of which the owner comes from. */
+const foreign = (n: number): Attempt =>
+  n % 2 ? { source: `10.${(n >> 8) & 255}.${n & 255}.9`, whom } : { source: `2001:db8:${n.toString(16)}::1`, whom };
+
+/** Buckets as the database keeps them, in memory. */
+class Buckets {
+  readonly #rows = new Map<string, AttemptRow>();
+
+  take(purpose: Purpose, attempt: Attempt, nowMs: number): number {
+    const empty = { level: 0, atMs: nowMs, knownUntilMs: null };
+    const rowOf = (key: string) => this.#rows.get(key) ?? empty;
+    const { waitMs, after } = judgeAttempt(subjectsOf(purpose, attempt), rowOf, nowMs);
+    if (waitMs === 0) for (const { key, level, atMs } of after) this.#rows.set(key, { ...rowOf(key), level, atMs });
+    return waitMs;
+  }
+
+  recognise(attempt: Attempt, nowMs: number): void {
+    for (const purpose of ["login", "code"] as const)
+      for (const { kind, key } of subjectsOf(purpose, attempt))
+        if (kind === "pair") this.#rows.set(key, { level: 0, atMs: nowMs, knownUntilMs: nowMs + 90 * dayMs });
+  }
+}
+
+type Step =
+  | { readonly kind: "guess"; readonly purpose: "login" | "code"; readonly network: number; readonly times: number }
+  | { readonly kind: "wait"; readonly ms: number };
+
+const steps = fc.array(
+  fc.oneof(
+    fc.record({
+      kind: fc.constant("guess" as const),
+      purpose: fc.constantFrom("login" as const, "code" as const),
+      network: fc.nat(60_000),
+      times: fc.integer({ min: 1, max: 150 }),
+    }),
+    fc.record({ kind: fc.constant("wait" as const), ms: fc.nat(2 * dayMs) }),
+  ),
+  { maxLength: 60 },
+);
+
+/** How many were let through. */
+function guess(buckets: Buckets, { purpose, network, times }: Step & { kind: "guess" }, nowMs: number): number {
+  let passed = 0;
+  for (let n = 0; n < times; n++) if (buckets.take(purpose, foreign(network + n), nowMs) === 0) passed++;
+  return passed;
+}
+
+describe("guesses without end from any number of foreign networks", () => {
+  test("never keep out who signed in from their network within 30 days, nor who is in an open session", () => {
+    fc.assert(
+      fc.property(steps, (all: readonly Step[]) => {
+        const buckets = new Buckets();
+        let nowMs = Date.parse("2026-11-14T10:30:00Z");
+        let signedInMs = nowMs;
+        buckets.recognise(home, nowMs);
+        for (const step of all) {
+          if (step.kind === "guess") guess(buckets, step, nowMs);
+          else nowMs += step.ms;
+          if (nowMs - signedInMs > 30 * dayMs) return;
+          for (const purpose of ["login", "code"] as const) {
+            expect(buckets.take(purpose, home, nowMs)).toBe(0);
+            expect(buckets.take(purpose, session, nowMs)).toBe(0);
+          }
+          // Whoever gets in is recognised again; what the session takes here leaks in the hour.
+          buckets.recognise(home, (signedInMs = nowMs));
+          nowMs += 3_600_000;
+        }
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test("try at most 16 codes on a day and 2,200 in a year", () => {
+    const buckets = new Buckets();
+    let [day, year, most, network] = [0, 0, 0, 0];
+    for (let hour = 0; hour < 365 * 24; hour++) {
+      if (hour % 24 === 0) day = 0;
+      const passed = guess(
+        buckets,
+        { kind: "guess", purpose: "code", network: (network += 20), times: 20 },
+        hour * 3_600_000,
+      );
+      [day, year] = [day + passed, year + passed];
+      most = Math.max(most, day);
+    }
+    expect([most <= 16, year <= 2_200]).toEqual([true, true]);
+    // One of three codes of a million is right.
+    expect(1 - (1 - 3e-6) ** year).toBeLessThan(0.007);
+  });
+});
+
+test("guesses in a session are held against that session alone", () => {
+  const buckets = new Buckets();
+  const guesses = Array.from({ length: 20 }, () => buckets.take("code", session, 0));
+  expect(guesses.filter((waitMs) => waitMs === 0).length).toBe(10);
+  expect(buckets.take("code", { ...session, sessionId: "0190a0a0-0000-7000-8000-000000000002" }, 0)).toBe(0);
+  expect(buckets.take("code", { source: session.source, whom }, 0)).toBe(0);
+});
+
+test("guesses from a known network are refused there like anywhere else, and leave the others what they have", () => {
+  const buckets = new Buckets();
+  buckets.recognise(home, 0);
+  expect(Array.from({ length: 20 }, () => buckets.take("code", home, 0)).filter((ms) => ms === 0).length).toBe(10);
+  expect(guess(buckets, { kind: "guess", purpose: "code", network: 1, times: 20 }, 0)).toBe(10);
+});
+
+test("a bucket that was full is empty before its row may be deleted", () => {
+  for (const purpose of ["login", "code", "link", "register", "reset", "invite"] as const) {
+    const subjects = [home, session].flatMap((attempt) => subjectsOf(purpose, attempt));
+    for (const { rule } of subjects) expect(rule.burst * rule.leakMs).toBeLessThanOrEqual(forgottenMs);
+  }
+});
