@@ -53,6 +53,26 @@ test("of several texts the one that is too long is counted, and no more are aske
   expect(rig.engine.saw[1]!.body).toEqual({ model, prompt: input[1] });
 });
 
+test.each([
+  ["of 2 MB", "x".repeat(2 << 20), 1],
+  ["of 200 KB", "x".repeat(200_000), 2],
+])("a prompt %s that is refused is counted only up to 1 MB", async (_name, content, calls) => {
+  const refuse = counting((socket) => respond(socket, 400, JSON.stringify(vllmRefusal(1_024))));
+  await using rig = await Rig.open(refuse, { dialect: "vllm" });
+  const { text } = await rig.chat({ messages: [{ role: "user", content }] }).answer;
+  expect(contextError(text)).toMatch(calls === 1 ? /at least 1025 input tokens/ : /2000 input tokens/);
+  expect(rig.engine.saw).toHaveLength(calls);
+});
+
+test("a text of more than a megabyte is too long for any model: no engine is asked to embed it", async () => {
+  await using rig = await Rig.open((socket) => respond(socket, 500, ""), { rules: embeddingRules });
+  const { status, text } = await rig.send(nodePaths.embeddings, { model, input: ["a", "x".repeat((1 << 20) + 1)] })
+    .answer;
+  expect(status).toBe(400);
+  expect(contextError(text)).toMatch(/512 tokens: it has more than 512 input tokens/);
+  expect(rig.engine.saw).toEqual([]);
+});
+
 test.each([true, false])("a refusal as the first event of a stream is counted, too (stream: %s)", async (stream) => {
   const refuse = counting((socket) => respondEvents(socket, event(vllmRefusal(1_024)) + event("[DONE]")));
   await using rig = await Rig.open(refuse, { dialect: "vllm" });

@@ -177,6 +177,11 @@ const rows: Row[] = [
   ["a body that is no JSON", () => api.post(chatPath, "{"), { ...bad, message: /JSON/, param: null }],
   ["invalid UTF-8", () => api.post(chatPath, Buffer.from([0x22, 0xff, 0x22])), { ...bad, message: /UTF-8/ }],
   ["JSON deeper than 64", () => api.post(chatPath, deep), { ...bad, message: /64/ }],
+  [
+    "a body of more than 100,000 values",
+    () => api.post(chatPath, chat({ x: Array(100_000).fill(0) })),
+    { ...bad, message: /more than 100000 values/, param: null },
+  ],
   ["a member twice", () => api.post(chatPath, '{"model":"a","model":"b"}'), { ...bad, message: /twice/ }],
   ["__proto__", () => api.post(chatPath, '{"__proto__":{}}'), { ...bad, message: /__proto__/ }],
   ["half a surrogate pair", () => api.post(chatPath, '{"model":"\\ud800"}'), { ...bad, message: /surrogate/ }],

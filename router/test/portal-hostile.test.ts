@@ -72,6 +72,13 @@ test.each(queries)("%s refuses a NUL in %s, and no text makes it fail", async (n
   else await Promise.all(checks.map((check) => check()));
 });
 
+test("a body of more than 4,096 values is refused before its schema is looked at", async () => {
+  const messages = Array(4_096).fill({ role: "nobody" });
+  const { status, json } = await portal.send("POST", "/chat", { model: "m", messages }, ada);
+  expect([status, json.error.details]).toEqual([400, undefined]);
+  expect(json.error.message).toMatch(/more than 4096 values/);
+});
+
 test("a key expires within the years that there are", async () => {
   for (const expiresAt of ["9999-12-31T23:59:59-14:00", "0000-01-01T00:00:00Z"]) {
     const { status, json } = await portal.send("POST", "/keys", { name: "x", expiresAt }, ada);

@@ -1,4 +1,4 @@
-/** The thread in which large bodies are read, and once more when it is known how their engine wants them. */
+/** The thread in which heavy bodies are read, and once more when it is known how their engine wants them. */
 import { parentPort } from "node:worker_threads";
 import { asBuffer, ownBytes, type OwnBytes } from "@weiche/shared/byte-thread.ts";
 import { ApiError, type ApiErrorKind } from "@weiche/shared/errors.ts";

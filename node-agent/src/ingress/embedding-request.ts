@@ -2,6 +2,7 @@
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
 import type { Json } from "../engines/dialects/json.ts";
+import { contextExceeded } from "./context-exceeded.ts";
 import { asList, asOneOf, asText, integer, optional, refuse } from "./fields.ts";
 import type { RequestScope } from "./generation-request.ts";
 
@@ -13,6 +14,8 @@ export interface EmbeddingRequest {
 }
 
 const textsMax = 2_048;
+/** A longer text fits into the window of no embedding model, and no engine is asked: writing 20 MB for it took 50 ms. */
+const textCharactersMax = 1 << 20;
 
 export function readEmbeddingRequest(body: Json, { rules }: RequestScope): EmbeddingRequest {
   const { embeddings } = rules;
@@ -21,6 +24,8 @@ export function readEmbeddingRequest(body: Json, { rules }: RequestScope): Embed
   const input = body["input"];
   const texts = typeof input === "string" ? [input] : asList(input, "input").map((text) => asText(text, "input"));
   if (texts.length < 1 || texts.length > textsMax) return refuse("input", `1 to ${textsMax} texts`);
+  if (texts.some((text) => text.length > textCharactersMax))
+    throw contextExceeded(embeddings.inputTokens, undefined, { input: "input", maxTokens: undefined });
   const instruction = optional(body, "instruction", asText) ?? embeddings.instruction?.default;
   return {
     kind: "embedding",

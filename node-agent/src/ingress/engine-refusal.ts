@@ -1,14 +1,18 @@
 /** An engine's refusal, as its client is told. */
 import { ApiError } from "@weiche/shared/errors.ts";
+import { lightValuesMax, scanJson } from "@weiche/shared/json-guard.ts";
 import type { CountRequest, EngineRefusal } from "../engines/dialects/dialect.ts";
 import { EngineFault } from "../engines/dialects/engine-fault.ts";
 import { isObject } from "../engines/dialects/json.ts";
+import { contextExceeded } from "./context-exceeded.ts";
 import type { EngineAccess } from "./engine-work.ts";
 import type { EngineCall } from "./engine-call.ts";
 
 /** Room for any error page; what an engine says beyond it is not read. */
 const refusalBytesMax = 256 << 10;
 const countBytesMax = 64 << 20;
+/** A longer body is not read again, nor the engine's tokeniser kept busy, to tell an exact count: it is far too long. */
+const countedBytesMax = 1 << 20;
 
 /** What is known of the request that was refused. */
 export interface Refused {
@@ -61,23 +65,9 @@ function refusalError(refusal: EngineRefusal, { windowTokens, maxTokens, input }
   }
 }
 
-/** In one wording, whoever noticed. */
-export function contextExceeded(
-  window: number,
-  prompt: number | string | undefined,
-  { input: param, maxTokens }: Pick<Refused, "input" | "maxTokens">,
-): ApiError {
-  const input = prompt === undefined ? `more than ${window}` : String(prompt);
-  const wanted = maxTokens === undefined ? "" : ` and asks for up to ${maxTokens} output tokens`;
-  return new ApiError(
-    "context_window_exceeded",
-    `The request exceeds the context window of this model, which is ${window} tokens: it has ${input} input tokens${wanted}.`,
-    { param },
-  );
-}
-
 /** Of the text that is too long. Undefined if the engine cannot say: the refusal is told without the exact count then. */
 async function countPrompt(engine: EngineAccess, { body, windowTokens }: Refused): Promise<number | undefined> {
+  if (body.length > countedBytesMax || "problem" in scanJson(body, lightValuesMax)) return undefined;
   let longest: number | undefined;
   for (const question of engine.dialect.countRequests?.(JSON.parse(body.toString()) as object) ?? []) {
     const count = await countOf(engine, question);

@@ -1,5 +1,6 @@
 /** From the bytes of a body to a checked request, and from there to the bytes that an engine is told. In any thread. */
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
+import type { JsonScan } from "@weiche/shared/json-guard.ts";
 import { nodePaths, type NodePath } from "@weiche/shared/node-protocol.ts";
 import type { ChatRequest, CompletionRequest, Dialect } from "../engines/dialects/dialect.ts";
 import { readChatRequest } from "./chat-request.ts";
@@ -19,9 +20,13 @@ export type PromptFacts =
   | Omit<ChatRequest, "messages" | "tools" | "responseFormat">
   | Omit<CompletionRequest, "prompt">;
 
-/** Throws an `ApiError` if the body is not what the path, or the model's rules, allow. */
-export function readRequest(scope: BodyScope, bytes: Buffer): ChatRequest | CompletionRequest | EmbeddingRequest {
-  const body = parseBody(bytes);
+/** Throws an `ApiError` if the body is not what the path, or the model's rules, allow. `scan`: of these bytes. */
+export function readRequest(
+  scope: BodyScope,
+  bytes: Buffer,
+  scan?: JsonScan,
+): ChatRequest | CompletionRequest | EmbeddingRequest {
+  const body = parseBody(bytes, scan);
   switch (scope.path) {
     case nodePaths.chat:
       return readChatRequest(body, scope);

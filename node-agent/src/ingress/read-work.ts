@@ -1,10 +1,11 @@
 /**
- * From the bytes of a body to what is to be done with an engine. Large bodies are read, and written for their engine, in a
- * thread: here they are bytes and nothing else, however long they wait.
+ * From the bytes of a body to what is to be done with an engine. Bodies that are long or full of values are read, and
+ * written for their engine, in a thread: here they are bytes and nothing else, however long they wait.
  */
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { asBuffer, ByteThread, ownBytes } from "@weiche/shared/byte-thread.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
+import { scanLight } from "@weiche/shared/json-guard.ts";
 import type { BodyJob, BodyReply } from "./body-thread.ts";
 import { Embedding } from "./embedding.ts";
 import type { EngineAccess, EngineWork } from "./engine-work.ts";
@@ -12,7 +13,7 @@ import { Generation, type GenerationScope } from "./generation.ts";
 import { readRequest, say } from "./read-request.ts";
 import type { RequestHead } from "./request-head.ts";
 
-/** Bodies up to this size are read at once. */
+/** Bodies up to this size take no room in the budget. */
 export const smallBytesMax = 1 << 20;
 
 export class WorkReader implements AsyncDisposable {
@@ -29,13 +30,14 @@ export class WorkReader implements AsyncDisposable {
     const { path, requestId, billing } = head;
     const scope = { path, rules, accountId: billing.accountId };
     const about = { requestId, rules, nowMs };
-    if (bytes.length > smallBytesMax) return await this.#readLarge({ scope, bytes: ownBytes(bytes) }, about, signal);
-    const request = readRequest(scope, bytes);
+    const scan = scanLight(bytes);
+    if (!scan) return await this.#readHeavy({ scope, bytes: ownBytes(bytes) }, about, signal);
+    const request = readRequest(scope, bytes, scan);
     if (request.kind === "embedding") return new Embedding(request, rules);
     return new Generation({ facts: request, say: ({ dialect }) => say(request, dialect) }, about);
   }
 
-  async #readLarge(job: BodyJob, about: GenerationScope, signal: AbortSignal): Promise<EngineWork> {
+  async #readHeavy(job: BodyJob, about: GenerationScope, signal: AbortSignal): Promise<EngineWork> {
     const { bytes, read } = await this.#run(job, signal);
     if (read!.kind === "embedding") return new Embedding(read!, about.rules);
     const say = async ({ dialectName }: EngineAccess) =>

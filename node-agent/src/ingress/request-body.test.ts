@@ -1,17 +1,19 @@
 import { expect, test } from "vitest";
-import { jsonDepthMax, parseBody } from "./request-body.ts";
+import { depthMax, valuesMax } from "@weiche/shared/json-guard.ts";
+import { parseBody } from "./request-body.ts";
 
 const nested = (depth: number, value = "1") => `${'{"a":'.repeat(depth)}${value}${"}".repeat(depth)}`;
 
 test("a body is read like JSON.parse does, up to 64 levels", () => {
-  for (const text of ["{}", nested(jsonDepthMax), '{"a":"[[{\\"\\\\","b":[[]]}'])
+  for (const text of ["{}", nested(depthMax), '{"a":"[[{\\"\\\\","b":[[]]}'])
     expect(parseBody(Buffer.from(text))).toEqual(JSON.parse(text));
 });
 
 test.each([
-  ["65 levels of objects", nested(jsonDepthMax + 1), /deeper than 64/],
+  ["65 levels of objects", nested(depthMax + 1), /deeper than 64/],
   ["100,000 levels of arrays", `{"a":${"[".repeat(100_000)}`, /deeper than 64/],
   ["brackets behind an escaped quote", `{"a":"\\"","b":${"[".repeat(64)}`, /deeper than 64/],
+  ["a list of 100,001 numbers", JSON.stringify({ a: Array(valuesMax).fill(1) }), /more than 100000 values/],
   ["no JSON", '{"secret', /not valid JSON/],
   ["a list", "[]", /must be a JSON object/],
   ["nothing", "", /not valid JSON/],

@@ -6,7 +6,7 @@ import type { AccountId, UserId } from "@weiche/shared/ids.ts";
 import { closeServer } from "@weiche/shared/ops-server.ts";
 import type { Accounts } from "../accounts/accounts.ts";
 import { Refused, type RefusalKind } from "../accounts/refused.ts";
-import { readJson } from "../api/json-guard.ts";
+import { readJson } from "@weiche/shared/json-guard.ts";
 import type { UsageReport, UsageWish } from "../credits/usage-report.ts";
 import { addAdminRoutes } from "./admin-routes.ts";
 import { addSubscriptionRoutes } from "./subscription-routes.ts";

@@ -1,9 +1,10 @@
-/** Reads bodies: small ones at once, large ones one after the other in a thread, so that no other request waits for them. */
+/** Reads bodies: light ones at once, others one after the other in a thread, so that no other request waits for them. */
 import { ByteThread } from "@weiche/shared/byte-thread.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
+import { scanLight } from "@weiche/shared/json-guard.ts";
 import type { NodePath } from "@weiche/shared/node-protocol.ts";
 import type { BodyJob, BodyReply } from "./body-worker.ts";
-import { smallBytesMax, type HeldBody } from "./held-body.ts";
+import type { HeldBody } from "./held-body.ts";
 import { readRequest } from "./read-request.ts";
 import type { RequestFacts } from "./request-schema.ts";
 
@@ -12,7 +13,8 @@ export class BodyReaders implements AsyncDisposable {
 
   /** Rejects with an `ApiError` for anything that is wrong with the body itself, and with the signal's reason. */
   async read(path: NodePath, body: HeldBody, signal: AbortSignal): Promise<RequestFacts> {
-    if (body.bytes!.length <= smallBytesMax) return readRequest(path, body.bytes!);
+    const scan = scanLight(body.bytes!);
+    if (scan) return readRequest(path, body.bytes!, scan);
     let reply: BodyReply | undefined;
     try {
       reply = await this.#thread.run({ path, bytes: body.lend() }, signal);

@@ -3,7 +3,7 @@ import type { ByteBudget } from "@weiche/shared/byte-budget.ts";
 import { asBuffer, ownBytes, type OwnBytes } from "@weiche/shared/byte-thread.ts";
 import { ClientGone, type Exchange } from "./exchange.ts";
 
-/** Bodies up to this size are read at once and take no room in the budget. */
+/** Bodies up to this size take no room in the budget. */
 export const smallBytesMax = 1 << 20;
 
 export class HeldBody {

@@ -2,6 +2,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Clock } from "@weiche/shared/clock.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
+import { lightBytesMax } from "@weiche/shared/json-guard.ts";
 import { PageRefusal } from "../gateway/html-pages.ts";
 import { ClientGone, type Exchange } from "./exchange.ts";
 import { smallBytesMax, type HeldBody } from "./held-body.ts";
@@ -46,10 +47,10 @@ function receive(
     function onData(chunk: Buffer): void {
       collector.add(chunk);
       if (collector.bytes > bodyBytesMax) return fail(new PageRefusal(413));
-      if (collector.bytes <= smallBytesMax) return;
+      if (collector.bytes <= lightBytesMax) return;
       // Left alone, a connection gives up to 2 MB in one turn of the event loop: with 40 of them that was a turn of 140 ms.
       request.pause();
-      if (hasRoom) setImmediate(() => request.resume());
+      if (hasRoom || collector.bytes <= smallBytesMax) setImmediate(() => request.resume());
       else void waitForRoom();
     }
     /** Without a length it may become as large as any; so far it needed no room. */

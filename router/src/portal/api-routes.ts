@@ -10,7 +10,7 @@ import { asId, type RequestId } from "@weiche/shared/ids.ts";
 import type { Session, Sessions } from "../access/session.ts";
 import type { Origin } from "../accounts/accounts-context.ts";
 import { isUnavailable } from "../db/database.ts";
-import { readJson } from "../api/json-guard.ts";
+import { lightValuesMax, readJson, scanJson } from "@weiche/shared/json-guard.ts";
 import { PortalError, toRefusal, type PortalRefusal } from "./api-error.ts";
 import { credentialOf, readQuery, requireJson, requireOwnOrigin, sessionCookie } from "./api-request.ts";
 import type { Part, Reply, Route, Routes } from "./contract/route.ts";
@@ -74,7 +74,7 @@ export function addRoutes<C extends Routes>(
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, bytes, done) => {
     if (bytes.length === 0) return done(null, undefined);
-    const json = readJson(bytes as Buffer);
+    const json = readJson(bytes as Buffer, scanJson(bytes as Buffer, lightValuesMax));
     if ("problem" in json) done(new PortalError("invalid", json.problem));
     else done(null, json.value);
   });

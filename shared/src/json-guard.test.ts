@@ -1,10 +1,21 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { depthMax, keptStringBytes, readJson } from "./json-guard.ts";
+import {
+  depthMax,
+  keptStringBytes,
+  lightBytesMax,
+  lightValuesMax,
+  readJson,
+  scanJson,
+  scanLight,
+  valuesMax,
+} from "./json-guard.ts";
 
 const read = (text: string) => readJson(Buffer.from(text));
 const nested = (depth: number) => "[".repeat(depth) + "]".repeat(depth);
 const long = (text: string) => `{"url":"${text}${"x".repeat(100_000)}","end":true}`;
+
+const items = (count: number, item = "1") => `[${Array(count).fill(item).join()}]`;
 
 const refused: [name: string, body: string | Buffer, problem: RegExp][] = [
   ["invalid UTF-8", Buffer.from([0x22, 0xff, 0x22]), /UTF-8/],
@@ -25,6 +36,13 @@ const refused: [name: string, body: string | Buffer, problem: RegExp][] = [
   ["65 levels of arrays", nested(depthMax + 1), /deeper than 64/],
   ["65 levels of objects", '{"a":'.repeat(depthMax + 1) + "1" + "}".repeat(depthMax + 1), /deeper than 64/],
   ["100,000 levels", nested(100_000), /deeper than 64/],
+  [
+    "a list of 100,001 numbers",
+    items(valuesMax + 1),
+    /more than 100000 values \(members of objects and items of arrays\)/,
+  ],
+  ["100,001 members", `{${'"a":1,'.repeat(valuesMax)}"a":1}`, /more than 100000 values/],
+  ["100,000 arrays within one", items(valuesMax, "[]"), /more than 100000 values/],
   ["the same member twice", '{"a":1,"a":1}', /same member twice/],
   ["the same member twice, once escaped", '{"a":1,"\\u0061":2}', /same member twice/],
   ["the same member twice in an inner object", '[{"m":[{"b":{},"c":1,"b":0}]}]', /same member twice/],
@@ -104,6 +122,40 @@ test("a long string is cut to its beginning, between characters, and what follow
       expect(value.url.length).toBeGreaterThan(keptStringBytes / 6 - 1);
     }
   }
+});
+
+test.each([
+  ["a number", "1", 0],
+  ["an empty object", "{}", 1],
+  ["a member", '{"a":1}', 1],
+  ["three items, with commas and braces in texts", JSON.stringify(["a,b", "{a", 3]), 3],
+  ["three items with three members each", items(3, '{"a":1,"b":2,"c":3}'), 12],
+  ["60 levels", nested(60), 60],
+])("the values of %s are counted", (_name, text, values) => {
+  expect(scanJson(Buffer.from(text))).toMatchObject({ values });
+});
+
+/** A body of about so many bytes, all of it this. */
+const full = (bytes: number, item: string) => `{"x":${items(Math.floor(bytes / (item.length + 1)), item)}}`;
+
+test.each([
+  ["a chat of 100 KB", `{"content":"${"word ".repeat(20_000)}"}`],
+  ["2,048 texts for embeddings", `{"model":"m","input":${items(2_048, '"a short text"')}}`],
+  ["40 tools of 20 parameters", items(40, `{"p":${items(20, '{"type":"string","description":"what it is"}')}}`)],
+  ["arrays 60 deep, 4 KB of them", full(4_000, nested(60))],
+  ["what is refused by its first bytes", "[".repeat(lightBytesMax)],
+])("%s is light: it is read at once", (_name, text) => {
+  expect(scanLight(Buffer.from(text))).toBeDefined();
+});
+
+test.each([
+  ["200 KB of text", `"${"word ".repeat(40_000)}"`],
+  ["arrays 60 deep, 100 KB of them", full(100_000, nested(60))],
+  ["many small objects", full(100_000, '{"a":1}')],
+  ["many empty arrays", full(100_000, "[]")],
+  ["many members", `{${Array.from({ length: lightValuesMax + 1 }, (_, at) => `"${at}":1`).join()}}`],
+])("%s is not light: it belongs into a thread", (_name, text) => {
+  expect(scanLight(Buffer.from(text))).toBeUndefined();
 });
 
 test("a problem never quotes the body", () => {

@@ -1,20 +1,27 @@
 /**
- * Reads JSON more strictly than `JSON.parse`: valid UTF-8, bounded depth, no member twice in an object, no `__proto__`, no
- * lone surrogate, no NUL. One pass over the bytes finds what `JSON.parse` would let through; what it cannot see (members
- * that were merged) shows in the parsed value. The text of a problem never quotes the input.
+ * Reads JSON more strictly than `JSON.parse`: valid UTF-8, bounded depth, a bounded number of values, no member twice in an
+ * object, no `__proto__`, no lone surrogate, no NUL. One pass over the bytes finds what `JSON.parse` would let through; what
+ * it cannot see (members that were merged) shows in the parsed value. The text of a problem never quotes the input.
  */
 import { isUtf8 } from "node:buffer";
 
 export const depthMax = 64;
+/**
+ * Most members of objects and items of arrays in a body, at all depths together. What reading costs is decided by them, up
+ * to 1 µs each, and hardly by the bytes: a full megabyte of text takes 2 ms, one of arrays in arrays took 80.
+ */
+export const valuesMax = 100_000;
+/** What is read at once, in 2 ms at most; anything larger belongs into a thread. 2,048 texts for embeddings fit. */
+export const lightBytesMax = 128 << 10;
+export const lightValuesMax = 4_096;
 /** A longer string is cut to its beginning in the value that is returned: an image need not be copied to be judged. */
 const longStringBytes = 64 << 10;
 export const keptStringBytes = 8 << 10;
 
 export type JsonResult = { readonly value: unknown } | { readonly problem: string };
 
-export function readJson(bytes: Buffer): JsonResult {
-  if (!isUtf8(bytes)) return { problem: "The body is not valid UTF-8." };
-  const scan = scanJson(bytes);
+/** `scan`: what `scanJson` found in these bytes, if they were scanned already. */
+export function readJson(bytes: Buffer, scan: JsonScan = scanJson(bytes)): JsonResult {
   if ("problem" in scan) return scan;
   let value: unknown;
   try {
@@ -34,20 +41,34 @@ export function readJson(bytes: Buffer): JsonResult {
 
 const notJson = "The body is not valid JSON.";
 
+/** The scan of a body that may be read where other work waits for it; undefined: it belongs into a thread. */
+export function scanLight(bytes: Buffer): JsonScan | undefined {
+  if (bytes.length > lightBytesMax) return undefined;
+  const scan = scanJson(bytes);
+  return "problem" in scan || scan.values <= lightValuesMax ? scan : undefined;
+}
+
+export type JsonScan = Scan | { readonly problem: string };
+
 interface Scan {
   readonly members: number;
+  /** Items and members; an empty array or object counts as one more. */
+  readonly values: number;
   /** Pairs of first byte and byte after the last, without the quotes. */
   readonly longStrings: readonly number[];
 }
 
-const [quote, backslash, colon, openBrace, closeBrace, openBracket, closeBracket] = [
-  0x22, 0x5c, 0x3a, 0x7b, 0x7d, 0x5b, 0x5d,
+const [quote, backslash, comma, colon, openBrace, closeBrace, openBracket, closeBracket] = [
+  0x22, 0x5c, 0x2c, 0x3a, 0x7b, 0x7d, 0x5b, 0x5d,
 ];
 
-function scanJson(bytes: Buffer): Scan | { readonly problem: string } {
+/** Looks at the bytes alone: a parser, and llama.cpp's more so, may not survive what it would find. */
+export function scanJson(bytes: Buffer, limit = valuesMax): JsonScan {
+  if (!isUtf8(bytes)) return { problem: "The body is not valid UTF-8." };
   const longStrings: number[] = [];
   let depth = 0;
   let members = 0;
+  let values = 0;
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at]!;
     if (byte === quote) {
@@ -57,10 +78,16 @@ function scanJson(bytes: Buffer): Scan | { readonly problem: string } {
       at = end;
     } else if (byte === openBrace || byte === openBracket) {
       if (++depth > depthMax) return { problem: `The body is nested deeper than ${depthMax} levels.` };
+      if (++values > limit) return tooMany(limit);
     } else if (byte === closeBrace || byte === closeBracket) depth--;
     else if (byte === colon) members++;
+    else if (byte === comma && ++values > limit) return tooMany(limit);
   }
-  return { members, longStrings };
+  return { members, values, longStrings };
+}
+
+function tooMany(limit: number): JsonScan {
+  return { problem: `The body has more than ${limit} values (members of objects and items of arrays).` };
 }
 
 const [syntax, nul, loneSurrogate] = [-1, -2, -3];
