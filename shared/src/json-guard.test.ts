@@ -143,7 +143,7 @@ test.each([
   ["2,048 texts for embeddings", `{"model":"m","input":${items(2_048, '"a short text"')}}`],
   ["40 tools of 20 parameters", items(40, `{"p":${items(20, '{"type":"string","description":"what it is"}')}}`)],
   ["arrays 60 deep, 4 KB of them", full(4_000, nested(60))],
-  ["what is refused by its first bytes", "[".repeat(lightBytesMax)],
+  ["what is refused by its first bytes", `[`.repeat(lightBytesMax)],
 ])("%s is light: it is read at once", (_name, text) => {
   expect(scanLight(Buffer.from(text))).toBeDefined();
 });
