@@ -152,7 +152,7 @@ describe("a process engine", () => {
 
   test("is not touched when its pid belongs to another process", async () => {
     const handle = await start();
-    const other = { ...handle, startTicks: handle.startTicks! - 1 };
+    const other = { ...handle, startTicks: handle.startTicks! - 1, nonce: "of an earlier start" };
     expect(await host.launchers.process.recover(other, faultEngine(modelA))).toBe(false);
     await host.launchers.process.stop(other);
     expect(await isAlive(handle.pid!)).toBe(true);

@@ -133,8 +133,10 @@ describe("processes that an engine put in sessions of their own", () => {
     const engine = withHelper("$WEICHE_ENGINE");
     const before = open(engine);
     await before.engines.activate(modelA, never, quiet);
-    await before.engines.retire(modelA, quiet);
     before.close();
+    const [earlier] = await before.handles.read();
+    kill(-earlier!.pid!, "SIGKILL");
+    await before.handles.remove(earlier!.slot, modelA);
     const pid = await pidAfterAgent(engine);
     const { engines, handles } = open(engine);
     const [old, present] = await helpers();

@@ -5,6 +5,9 @@
  *   start ── spawned, handle ──▶ living ──▶ exits by itself: onExit; what is left of its group goes with `stop`
  *                                  │
  *                                  └─ stop: SIGTERM, 2 s, SIGTERM (llama-server wants two), 10 s, SIGKILL, to the group
+ *
+ * What an engine puts in sessions and groups of its own inherits the engine's mark in its environment, which names this
+ * one start, and goes with it.
  */
 import { spawn, type ChildProcess } from "node:child_process";
 import { randomUUID } from "node:crypto";
@@ -101,13 +104,15 @@ class ProcessLauncher implements Launcher {
   }
 
   async stop(handle: EngineHandle): Promise<void> {
-    if (handle.pid === undefined || !(await this.#isOurs(handle.pid, handle))) return;
+    if (handle.pid === undefined) return;
+    const isOurs = await this.#isOurs(handle.pid, handle);
     const { secondSignalAfterMs, killAfterMs, goneAfterMs } = this.#options.stopTimes ?? defaultStopTimes;
-    const gone =
-      (await this.#signal(handle.pid, handle, "SIGTERM", secondSignalAfterMs)) ||
-      (await this.#signal(handle.pid, handle, "SIGTERM", killAfterMs)) ||
-      (await this.#signal(handle.pid, handle, "SIGKILL", goneAfterMs));
-    if (!gone) throw new Error(`process group ${handle.pid} is still there after SIGKILL`);
+    const left =
+      (await this.#signal(handle, "SIGTERM", secondSignalAfterMs)) &&
+      (await this.#signal(handle, "SIGTERM", killAfterMs)) &&
+      (await this.#signal(handle, "SIGKILL", goneAfterMs));
+    if (left) throw new Error(`process group ${left.join(", ")} is still there after SIGKILL`);
+    if (!isOurs) return;
     this.#known.delete(handle.pid);
     const { origin, socketPath } = handle.endpoint;
     if (socketPath !== undefined) await rm(socketPath, { force: true });
@@ -144,8 +149,10 @@ class ProcessLauncher implements Launcher {
     return this.#options.logs.lastLines(engineName(handle.slot, handle.model)).catch(() => []);
   }
 
-  processes(handle: EngineHandle): Promise<readonly number[]> {
-    return this.#options.processes.group(handle.pid!);
+  async processes(handle: EngineHandle): Promise<readonly number[]> {
+    const elsewhere = (await this.#markedGroups(handle)).filter((pgid) => pgid !== handle.pid);
+    const groups = [handle.pid!, ...elsewhere].map((pgid) => this.#options.processes.group(pgid));
+    return (await Promise.all(groups)).flat();
   }
 
   /** By a mark in their environment: an agent can die between starting an engine and writing its handle. */
@@ -204,6 +211,13 @@ class ProcessLauncher implements Launcher {
     return `${this.#options.stateDir}/${slot}/`;
   }
 
+  /** Groups with a process that carries the mark of this very start. None where environments cannot be read. */
+  async #markedGroups({ slot, model, nonce }: EngineHandle): Promise<readonly number[]> {
+    const mark = `WEICHE_ENGINE=${this.#mark(slot)}${model}${nonce === undefined ? "" : `#${nonce}`}`;
+    const groups = await this.#options.processes.groupsWith(mark);
+    return [...groups].flatMap(([pgid, more]) => (more === "" && pgid > 1 ? [pgid] : []));
+  }
+
   /**
    * A leader with another start time is another process: its pid was used again. If the leader is gone, its group is
    * ours when we saw the leader live, or when a process in it carries our mark.
@@ -211,32 +225,47 @@ class ProcessLauncher implements Launcher {
   async #isOurs(pid: number, handle: EngineHandle): Promise<boolean> {
     const started = await this.#options.processes.startOf(pid);
     if (started !== undefined) return started === handle.startTicks;
-    if (this.#known.has(pid)) return true;
-    return (await this.#options.processes.groupsWith(`WEICHE_ENGINE=${this.#mark(handle.slot)}`)).has(pid);
+    return this.#known.has(pid) || (await this.#markedGroups(handle)).includes(pid);
   }
 
-  /** Resolves with whether the whole group is gone within the time. */
-  async #signal(pgid: number, handle: EngineHandle, signal: NodeJS.Signals, waitMs: number): Promise<boolean> {
-    assert(Number.isInteger(pgid) && pgid > 1, "only an engine's own group gets signals");
-    const { clock, processes } = this.#options;
+  /** All groups of the engine with a living process. */
+  async #livingGroups(handle: EngineHandle): Promise<readonly number[]> {
+    const pgid = handle.pid!;
+    const marked = await this.#markedGroups(handle);
+    const isOursToo = !marked.includes(pgid) && (await this.#isOurs(pgid, handle));
+    return isOursToo && (await this.#isLeft(pgid, handle)) ? [pgid, ...marked] : marked;
+  }
+
+  async #isLeft(pgid: number, handle: EngineHandle): Promise<boolean> {
+    const { processes } = this.#options;
+    const leader = pgid === handle.pid ? await processes.startOf(pgid) : undefined;
+    if (leader !== undefined && leader === handle.startTicks) return true;
+    return signalGroup(pgid, 0) && (await processes.group(pgid)).length > 0;
+  }
+
+  /** Resolves with the groups that are not gone within the time, undefined if all are. */
+  async #signal(handle: EngineHandle, signal: NodeJS.Signals, waitMs: number): Promise<readonly number[] | undefined> {
+    const { clock } = this.#options;
     const untilMs = clock.monotonicMs() + waitMs;
-    let left = signalGroup(pgid, signal);
-    for (
-      let stepMs = stopPollMsMin;
-      left && clock.monotonicMs() < untilMs;
-      stepMs = Math.min(stepMs * 2, stopPollMsMax)
-    ) {
+    let left: readonly number[] = [];
+    for (let stepMs = stopPollMsMin; ; stepMs = Math.min(stepMs * 2, stopPollMsMax)) {
+      // looked for anew when all seem gone: they may have begotten others meanwhile
+      if (left.length === 0) {
+        left = await this.#livingGroups(handle);
+        for (const pgid of left) signalGroup(pgid, signal);
+      }
+      if (left.length === 0) return undefined;
+      if (clock.monotonicMs() >= untilMs) return left;
       await sleep(clock, stepMs);
-      const leader = await processes.startOf(pgid);
-      if (leader !== undefined && leader === handle.startTicks) continue;
-      left = signalGroup(pgid, 0) && (await processes.group(pgid)).length > 0;
+      const isLeft = await Promise.all(left.map((pgid) => this.#isLeft(pgid, handle)));
+      left = left.filter((_, index) => isLeft[index]);
     }
-    return !left;
   }
 }
 
 /** False if there is no such group. One of dead processes only that wait to be reaped may not be signalled on macOS. */
 function signalGroup(pgid: number, signal: NodeJS.Signals | 0): boolean {
+  assert(Number.isInteger(pgid) && pgid > 1, "only an engine's own group gets signals");
   try {
     return process.kill(-pgid, signal);
   } catch (error) {
