@@ -57,7 +57,7 @@ describe("vLLM in deploy/agent.yaml", () => {
 
 test.each([
   ["node-agent", createAgentMetrics],
-  ["router", createRouterMetrics],
+  ["router", () => createRouterMetrics(() => 0)],
 ])("every metric of the %s is in its README with its kind and labels, and no other", async (workspace, create) => {
   const { registry } = create();
   const metrics = (await registry.getMetricsAsJSON()).filter(({ name }) => name.startsWith("weiche_"));
@@ -79,7 +79,7 @@ test("every command of `weiche` is on the page for operators with the options th
     .slice(2)
     .map((row) => row.split(/(?<!\\)\|/)[1] ?? "");
   const usages = cells.flatMap((cell) => [...cell.replaceAll("\\|", "|").matchAll(/`([^`]+)`/g)]).flatMap(spelledOut);
-  const commands = commandsOf(createProgram({}, "data"));
+  const commands = commandsOf(createProgram({}));
   const isUsageOf = (usage: string, { name, needs }: CommandName) =>
     `${usage} `.startsWith(`${name} `) && needs.every((option) => usage.includes(`${option} `));
   expect(commands.filter((command) => !usages.some((usage) => isUsageOf(usage, command)))).toEqual([]);

@@ -8,13 +8,14 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs, promisify } from "node:util";
 import { systemClock } from "@weiche/shared/clock.ts";
+import { dataDirectory } from "@weiche/shared/data-directory.ts";
 import { StartError } from "@weiche/shared/directory-lock.ts";
 import { stopWish } from "@weiche/shared/stop-wish.ts";
 import { writeGgufConfig } from "./gguf-config.ts";
 import { Program } from "./program.ts";
 
 const root = join(import.meta.dirname, "../..");
-const dataDir = resolve(process.env["WEICHE_DATA_DIR"] ?? join(root, "data"));
+const dataDir = dataDirectory(process.env);
 const demoFile = join(dataDir, "demo.json");
 
 interface Demo {

@@ -1,6 +1,7 @@
 /** The agent's configuration: one pure function from YAML text and environment, checked once, before anything listens. */
-import { dirname, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { checkYaml, loadYaml, type Checked } from "@weiche/shared/config-file.ts";
+import { dataDirectory } from "@weiche/shared/data-directory.ts";
 import type { MemoryLimits } from "./engines/slot-memory.ts";
 import { asId, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
 import { parseListen, type ListenAddress } from "@weiche/shared/listen.ts";
@@ -60,8 +61,7 @@ export function checkAgentText(text: string): Checked<RawAgent> {
 }
 
 function toConfig(raw: RawAgent, baseDir: string, env: NodeJS.ProcessEnv): AgentConfig {
-  const dataDir =
-    env["WEICHE_DATA_DIR"] ?? (raw.dataDir === undefined ? undefined : resolve(baseDir, raw.dataDir)) ?? "data";
+  const dataDir = dataDirectory(env, raw.dataDir === undefined ? undefined : resolve(baseDir, raw.dataDir));
   const tls = raw.tls && {
     cert: resolve(baseDir, raw.tls.cert),
     key: resolve(baseDir, raw.tls.key),
@@ -92,7 +92,7 @@ function toConfig(raw: RawAgent, baseDir: string, env: NodeJS.ProcessEnv): Agent
         returnShareMin: slot.memoryReturnShare ?? 0.75,
       },
     })),
-    stateDir: resolve(dataDir, "agent"),
+    stateDir: join(dataDir, "agent"),
     opsListen: parseListen(env["WEICHE_AGENT_OPS_LISTEN"] ?? raw.listen?.ops ?? "127.0.0.1:9465", "listen.ops"),
     requestMsMax: (raw.requestSeconds ?? 600) * 1000,
     shutdownMsMax: (raw.shutdownSeconds ?? 600) * 1000,

@@ -92,6 +92,12 @@ export function createMetrics() {
       "slot",
       "model",
     ]),
+    hostCpuUse: gauge("weiche_agent_host_cpu_use_ratio", "CPU time in use over all cores of the host, 0 to 1"),
+    hostMemoryTotal: gauge("weiche_agent_host_memory_total_bytes", "Memory of the host"),
+    hostMemoryAvailable: gauge(
+      "weiche_agent_host_memory_available_bytes",
+      "Memory of the host that programs could get",
+    ),
     gpuMemoryUsed: gauge("weiche_agent_gpu_memory_used_bytes", "GPU memory in use", ["gpu"]),
     gpuMemoryTotal: gauge("weiche_agent_gpu_memory_total_bytes", "GPU memory", ["gpu"]),
     gpuUtilisation: gauge("weiche_agent_gpu_utilisation_ratio", "GPU utilisation, 0 to 1", ["gpu"]),

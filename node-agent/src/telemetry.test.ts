@@ -71,6 +71,16 @@ test("without a GPU there is no GPU series, no reading and no list", async () =>
   expect(telemetry.gpus).toBeUndefined();
 });
 
+test("what the host measures of itself is among the metrics", async () => {
+  await clock.advanceAsync(2_000);
+  await expect.poll(() => telemetry.host).toBeDefined();
+  await telemetry.publish();
+  const names = (await samples("host")).map((line) => line.split(" ")[0]);
+  expect(names).toEqual(
+    ["cpu_use_ratio", "memory_total_bytes", "memory_available_bytes"].map((n) => `weiche_agent_host_${n}`),
+  );
+});
+
 test("a GPU that is no longer measured leaves no series behind, and neither does a router that is dialled no more", async () => {
   gpus = [{ index: 0, uuid: "GPU-0", memoryUsedBytes: 5, powerWatts: 70 }];
   await clock.advanceAsync(2_000);

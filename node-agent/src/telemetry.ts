@@ -101,6 +101,7 @@ export class Telemetry implements Disposable {
     metrics.outboxOldest.set((oldestMs ?? 0) / 1000);
     metrics.outboxAdmitting.set(outbox.admitting ? 1 : 0);
     for (const engine of this.#measured) publishEngine(metrics, engine);
+    if (this.host) publishHost(metrics, this.host);
     for (const gpu of this.gpus ?? []) publishGpu(metrics, gpu);
   }
 }
@@ -124,6 +125,12 @@ function publishEngine(metrics: Metrics, { slot, model, metrics: measured }: Mea
   const { kvCacheUse, prefixCacheHitRate } = measured;
   if (kvCacheUse !== undefined) metrics.kvCacheUse.set({ slot, model }, kvCacheUse);
   if (prefixCacheHitRate !== undefined) metrics.prefixCacheHits.set({ slot, model }, prefixCacheHitRate);
+}
+
+function publishHost(metrics: Metrics, { cpuUse, memoryTotalBytes, memoryAvailableBytes }: HostReading): void {
+  if (cpuUse !== undefined) metrics.hostCpuUse.set(cpuUse);
+  if (memoryTotalBytes !== undefined) metrics.hostMemoryTotal.set(memoryTotalBytes);
+  if (memoryAvailableBytes !== undefined) metrics.hostMemoryAvailable.set(memoryAvailableBytes);
 }
 
 function publishGpu(metrics: Metrics, gpu: GpuReading): void {

@@ -9,7 +9,7 @@ const root = join(dirname(fileURLToPath(import.meta.url)), "../..");
 
 if (Number.parseInt(process.versions.node, 10) >= 26) {
   const { runCli } = await import("../src/admin/cli.ts");
-  process.exitCode = await runCli(process.argv.slice(2), process.env, join(root, "data"));
+  process.exitCode = await runCli(process.argv.slice(2), process.env);
 } else {
   const pinned = join(root, "node_modules/node/bin/node");
   if (existsSync(pinned) && process.execPath !== pinned) {

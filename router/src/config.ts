@@ -1,9 +1,10 @@
 /** The router's configuration: one pure function from YAML text and environment, checked once, before anything listens. */
 import { readFileSync } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { Type, type Static } from "typebox";
 import { formatMistakes, loadYaml } from "@weiche/shared/config-file.ts";
 import { parseCatalogue, type Catalogue } from "@weiche/shared/catalogue.ts";
+import { dataDirectory } from "@weiche/shared/data-directory.ts";
 import { StartError } from "@weiche/shared/directory-lock.ts";
 import { formatListen, isLoopback, parseListen, type ListenAddress } from "@weiche/shared/listen.ts";
 
@@ -146,12 +147,12 @@ function toConfig(raw: Static<typeof routerSchema>, baseDir: string, env: NodeJS
     data: parseListen(env["WEICHE_DATA_LISTEN"] ?? raw.listen?.data ?? "127.0.0.1:7444", "listen.data"),
     ops: parseListen(env["WEICHE_OPS_LISTEN"] ?? raw.listen?.ops ?? "127.0.0.1:9464", "listen.ops"),
   };
-  const dataDir = env["WEICHE_DATA_DIR"] ?? (raw.dataDir === undefined ? "data" : resolve(baseDir, raw.dataDir));
+  const dataDir = dataDirectory(env, raw.dataDir === undefined ? undefined : resolve(baseDir, raw.dataDir));
   const files = <T extends Record<string, string>>(tls: T) =>
     Object.fromEntries(Object.entries(tls).map(([key, path]) => [key, resolve(baseDir, path)])) as T;
   return {
     listen,
-    stateDir: resolve(dataDir, "router"),
+    stateDir: join(dataDir, "router"),
     ...(raw.public?.api ? { publicApi: raw.public.api } : {}),
     ...(raw.public?.portal ? { publicPortal: raw.public.portal } : {}),
     registration: raw.portal?.registration ?? "closed",

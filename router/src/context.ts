@@ -67,7 +67,8 @@ const linkCloseMs = 2_000;
 export async function createRouter(config: RouterConfig, clock: Clock = systemClock): Promise<Router> {
   await using opened = new AsyncDisposableStack();
   const log = createLog("router", config.logLevel);
-  const metrics = createMetrics();
+  const limiter = new MemoryLimiter(clock);
+  const metrics = createMetrics(() => limiter.running);
   const nodeEvents = createNodeEvents(log, metrics);
   const identityEvents = createIdentityEvents(log, metrics);
   const databaseEvents = createDatabaseEvents(log, metrics);
@@ -110,7 +111,6 @@ export async function createRouter(config: RouterConfig, clock: Clock = systemCl
   const refusals = opened.use(openRefusals(database.pool, clock, databaseEvents, { keepDays: config.usageDays }));
   const models = () => [...catalogue.keys()];
   const apiEvents = createApiEvents(log, metrics, refusals);
-  const limiter = new MemoryLimiter(clock);
   const apiTls = config.tls && opened.use(openTlsFiles(config.tls, clock, nodeEvents));
   const api = createApiServer({
     ...(apiTls ? { tls: apiTls } : {}),

@@ -5,7 +5,8 @@ export type Metrics = ReturnType<typeof createMetrics>;
 
 const secondsBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 
-export function createMetrics() {
+/** `parallelRequests`: how many requests hold a parallel place, read at each scrape. */
+export function createMetrics(parallelRequests: () => number) {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
@@ -28,7 +29,14 @@ export function createMetrics() {
       "endpoint",
     ]),
     bytesSent: counter("weiche_router_sent_bytes_total", "Bytes of answers"),
-    parallel: gauge("weiche_router_parallel_requests", "Requests that hold a parallel place"),
+    parallel: new Gauge({
+      name: "weiche_router_parallel_requests",
+      help: "Requests that hold a parallel place",
+      registers,
+      collect() {
+        this.set(parallelRequests());
+      },
+    }),
     nodeLinks: gauge("weiche_router_node_link_up", "1 while the link to a node is up", ["node"]),
     dataSessions: gauge("weiche_router_data_sessions", "Open data sessions", ["node"]),
     nodesRefused: counter("weiche_router_nodes_refused_total", "Links and data sessions that were refused", ["reason"]),

@@ -21,6 +21,10 @@ test("general-3.8-27b thinks with xhigh unless told", () => {
   expect(catalogue.get(asId<ModelId>("general-3.8-27b"))!.reasoning).toMatchObject({ default: "xhigh" });
 });
 
+test("general-4-31b takes any effort", () => {
+  expect(catalogue.get(asId<ModelId>("general-4-31b"))!.reasoning.efforts).toEqual([]);
+});
+
 test("there are five models, one of which makes embeddings of 64 to 2048 dimensions, 2048 unless told", () => {
   expect(catalogue.size).toBe(5);
   const { embeddings } = catalogue.get(asId<ModelId>("vl-embedding-2b"))!;
@@ -28,13 +32,18 @@ test("there are five models, one of which makes embeddings of 64 to 2048 dimensi
   expect(embeddings!.instruction!.default).toBe("Represent the user's input.");
 });
 
-test.each<[name: keyof typeof packages, euros: number, millions: bigint, perMinute: number, parallel: number]>([
-  ["Starter", 7, 5n, 30, 5],
-  ["Pro", 35, 80n, 60, 10],
-  ["Business", 129, 320n, 150, 20],
-  ["Business Plus", 249, 650n, 150, 20],
-])("the package %s is what the service says", (name, euros, millions, requestsPerMinute, parallelRequests) => {
-  expect(packages[name]).toEqual({
-    ...{ name, priceCents: euros * 100, creditsPerMonth: millions * 1_000_000n, requestsPerMinute, parallelRequests },
-  });
-});
+/** Euros, millions of credits, requests per minute, parallel requests, e-mail support. */
+test.each<[name: keyof typeof packages, number, bigint, number, number, boolean]>([
+  ["Starter", 7, 5n, 30, 5, false],
+  ["Pro", 35, 80n, 60, 10, true],
+  ["Business", 129, 320n, 150, 20, true],
+  ["Business Plus", 249, 650n, 150, 20, true],
+])(
+  "the package %s is what the service says",
+  (name, euros, millions, requestsPerMinute, parallelRequests, emailSupport) => {
+    expect(packages[name]).toEqual({
+      ...{ name, priceCents: euros * 100, creditsPerMonth: millions * 1_000_000n },
+      ...{ requestsPerMinute, parallelRequests, emailSupport },
+    });
+  },
+);

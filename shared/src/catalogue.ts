@@ -19,7 +19,7 @@ export interface ModelRules {
   readonly contextTokens: number;
   readonly reasoning: {
     readonly mode: ReasoningMode;
-    /** Accepted values of `reasoning_effort`; empty: any value is accepted and does nothing. */
+    /** Accepted values of `reasoning_effort`; empty: any text is accepted, and all but `none` switches reasoning on where there is any. */
     readonly efforts: readonly string[];
     readonly default?: string;
     readonly templateKwargsAccepted: boolean;

@@ -48,7 +48,11 @@ const api = createApiServer({
     place(request, registry.view(clock.monotonicMs()), clock.monotonicMs(), Math.random, exclude),
   upstream: data,
   clock,
-  events: createApiEvents(createLog("bare-router"), createMetrics(), { count: () => {} }),
+  events: createApiEvents(
+    createLog("bare-router"),
+    createMetrics(() => 0),
+    { count: () => {} },
+  ),
 });
 const { port } = await api.listen();
 console.log(JSON.stringify({ listen: { api: `127.0.0.1:${port}`, nodes: `127.0.0.1:${nodes.address.port}` } }));

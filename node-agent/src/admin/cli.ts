@@ -7,13 +7,13 @@ import { Command, CommanderError } from "commander";
 import { NobodyThere, askSocket } from "@weiche/shared/admin-socket.ts";
 import { systemClock } from "@weiche/shared/clock.ts";
 import { formatMistakes, locate } from "@weiche/shared/config-file.ts";
+import { dataDirectory } from "@weiche/shared/data-directory.ts";
 import { checkAgentText } from "../config.ts";
 import { createGpuReader } from "../report/gpu.ts";
 import { hostMistakes, hostWarnings, type HostFacts } from "./host-warnings.ts";
 import type { AgentStatus } from "./status.ts";
 import { formatStatus, type TextOptions } from "./status-text.ts";
 
-const root = join(import.meta.dirname, "../../..");
 const watchPeriodMs = 1_000;
 
 class Refused extends Error {}
@@ -21,7 +21,7 @@ class Refused extends Error {}
 const program = new Command("weiche-agent")
   .description("Looks at and steers the node-agent of this host.")
   .option("--json", "print JSON instead of tables")
-  .option("--data-dir <dir>", "the agent's data directory", process.env["WEICHE_DATA_DIR"] ?? join(root, "data"))
+  .option("--data-dir <dir>", "the agent's data directory", dataDirectory(process.env))
   .exitOverride()
   .configureHelp({ showGlobalOptions: true });
 

@@ -255,6 +255,9 @@ const thinking: [
   ["optional, by effort low", optional, { reasoning_effort: "low" }, "low", on],
   ["optional, by effort medium", optional, { reasoning_effort: "medium" }, "medium", on],
   ["optional, by effort high", optional, { reasoning_effort: "high" }, "high", on],
+  ["optional, by an effort that no engine knows", optional, { reasoning_effort: "extreme" }, "medium", on],
+  ["optional, by an empty effort", optional, { reasoning_effort: "" }, "medium", on],
+  ["optional, off by effort", optional, { reasoning_effort: "none" }, "none", off],
   ["optional, by switch", optional, { chat_template_kwargs: { enable_thinking: true } }, undefined, on],
   [
     "optional, by a switch that the service does not name",

@@ -8,6 +8,7 @@ import { asList, asObject, asOneOf, asText, flag, integer, optional, refuse } fr
 import { readGeneration, tokensMax, type RequestScope } from "./generation-request.ts";
 
 const alternativesMax = 20;
+const effortsOfAllEngines: readonly string[] = ["low", "medium", "high"];
 
 export function readChatRequest(body: Json, scope: RequestScope): ChatRequest {
   const { rules } = scope;
@@ -104,6 +105,11 @@ function readThinking(body: Json, { reasoning }: ModelRules): Thinking | undefin
   const switched = flag(kwargs ?? {}, "enable_thinking");
   const on = switched ?? (effort === undefined ? mode === "default-on" : effort !== "none");
   const off = efforts.length === 0 || efforts.includes("none") ? "none" : undefined;
-  const wanted = effort === "none" ? undefined : effort;
+  const wanted = effort === undefined || effort === "none" ? undefined : knownEffort(effort, efforts);
   return { on, effort: on ? (wanted ?? reasoning.default) : off, templateSwitch };
+}
+
+/** A model without levels takes any word; engines refuse those that they do not know. */
+function knownEffort(effort: string, efforts: readonly string[]): string {
+  return efforts.includes(effort) || effortsOfAllEngines.includes(effort) ? effort : "medium";
 }

@@ -37,6 +37,7 @@ export class Generation implements EngineWork {
   readonly #canonical: CanonicalStream;
   readonly #choices: number;
   readonly #maxTokens: number | undefined;
+  readonly #reasons: boolean;
   /** Gone once it is sent: a prompt is not kept for as long as its answer takes. */
   #prompt: Prompt | undefined;
   /** What was sent, until the engine has taken it: it may still be asked how long its prompt is. */
@@ -57,6 +58,7 @@ export class Generation implements EngineWork {
     this.#input = request.kind === "chat" ? "messages" : "prompt";
     this.#choices = request.choices;
     this.#maxTokens = request.maxTokens;
+    this.#reasons = rules.reasoning.mode !== "unavailable";
     this.#writer = createWriter(request, requestId, Math.floor(nowMs / 1000));
     this.#canonical = new CanonicalStream(this.#writer, {
       choices: request.choices,
@@ -73,7 +75,7 @@ export class Generation implements EngineWork {
     const { usagePerChoice } = engine.dialect;
     this.#usage = new UsageCount({
       ...{ contextTokens: this.#windowTokens, maxTokens: this.#maxTokens },
-      ...{ choices: this.#choices, usagePerChoice },
+      ...{ choices: this.#choices, usagePerChoice, reasons: this.#reasons },
     });
     this.#windowTokens = Math.min(this.#windowTokens, engine.windowTokens ?? Infinity);
     const call = await this.#open(engine);

@@ -6,7 +6,7 @@ import { UsageCount, type UsageLimits } from "./usage-count.ts";
 const contextTokens = 100;
 
 function counter(more: Partial<UsageLimits> = {}): UsageCount {
-  return new UsageCount({ contextTokens, choices: 1, usagePerChoice: false, ...more });
+  return new UsageCount({ contextTokens, choices: 1, usagePerChoice: false, reasons: false, ...more });
 }
 
 const says = (prompt: unknown, completion: unknown, more: object = {}) => ({ usage: { prompt, completion, ...more } });
@@ -145,6 +145,13 @@ test("thoughts are counted where the engine does not say how many they were", ()
   expect(counted([...silent.slice(0, -1), final(10, 4, { reasoning: 5 })]).finished()).toMatchObject({
     reasoningTokens: 2,
   });
+});
+
+test("a model that can reason, and did not, is told to have used no tokens for it; of one that cannot, nothing is told", () => {
+  const answer = [word(), finish(), final(10, 1)];
+  expect(counted(answer, { reasons: true }).finished()).toMatchObject({ reasoningTokens: 0 });
+  expect(counted(answer.slice(0, 1), { reasons: true }).soFar()).toMatchObject({ reasoningTokens: 0 });
+  expect(counted(answer).finished()).not.toHaveProperty("reasoningTokens");
 });
 
 test("numbers that JSON can say and nobody should believe", () => {

@@ -26,6 +26,8 @@ export interface UsageLimits {
   readonly choices: number;
   /** The engine sends a final usage for each answer, which add up; else the last one is that of all. */
   readonly usagePerChoice: boolean;
+  /** The model can reason: its reasoning tokens are told, also when there are none. */
+  readonly reasons: boolean;
 }
 
 interface Usage {
@@ -136,7 +138,7 @@ export class UsageCount {
     return {
       promptTokens: final.prompt,
       completionTokens: final.completion,
-      ...(reasoning > 0 && { reasoningTokens: reasoning }),
+      ...((reasoning > 0 || this.#limits.reasons) && { reasoningTokens: reasoning }),
       ...(final.cached !== undefined && { cachedTokens: final.cached }),
       source: "engine",
     };
@@ -163,7 +165,7 @@ export class UsageCount {
     return {
       promptTokens: this.#prompt,
       completionTokens,
-      ...(reasoning > 0 && { reasoningTokens: reasoning }),
+      ...((reasoning > 0 || this.#limits.reasons) && { reasoningTokens: reasoning }),
       source: "counted",
     };
   }

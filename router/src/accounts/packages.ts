@@ -5,6 +5,7 @@ export interface Package {
   readonly creditsPerMonth: bigint;
   readonly requestsPerMinute: number;
   readonly parallelRequests: number;
+  readonly emailSupport: boolean;
 }
 
 export type PackageName = "Starter" | "Pro" | "Business" | "Business Plus";
@@ -16,14 +17,23 @@ export const packages: Readonly<Record<PackageName, Package>> = {
     creditsPerMonth: 5_000_000n,
     requestsPerMinute: 30,
     parallelRequests: 5,
+    emailSupport: false,
   },
-  Pro: { name: "Pro", priceCents: 3_500, creditsPerMonth: 80_000_000n, requestsPerMinute: 60, parallelRequests: 10 },
+  Pro: {
+    name: "Pro",
+    priceCents: 3_500,
+    creditsPerMonth: 80_000_000n,
+    requestsPerMinute: 60,
+    parallelRequests: 10,
+    emailSupport: true,
+  },
   Business: {
     name: "Business",
     priceCents: 12_900,
     creditsPerMonth: 320_000_000n,
     requestsPerMinute: 150,
     parallelRequests: 20,
+    emailSupport: true,
   },
   "Business Plus": {
     name: "Business Plus",
@@ -31,6 +41,7 @@ export const packages: Readonly<Record<PackageName, Package>> = {
     creditsPerMonth: 650_000_000n,
     requestsPerMinute: 150,
     parallelRequests: 20,
+    emailSupport: true,
   },
 };
 

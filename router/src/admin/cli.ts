@@ -2,6 +2,7 @@
 import { join, resolve } from "node:path";
 import { Command, CommanderError, Option } from "commander";
 import { NobodyThere, askSocket } from "@weiche/shared/admin-socket.ts";
+import { dataDirectory } from "@weiche/shared/data-directory.ts";
 import { csvLine } from "../credits/csv.ts";
 import { usageParts } from "../credits/usage-parts.ts";
 import type { UsageReport } from "../credits/usage-report.ts";
@@ -19,10 +20,10 @@ class Failed extends Error {}
 
 type Method = "GET" | "POST" | "PATCH";
 
-/** Runs one command. `defaultDataDir`: where a router started from this checkout keeps its data. Returns the exit code. */
-export async function runCli(args: readonly string[], env: NodeJS.ProcessEnv, defaultDataDir: string): Promise<number> {
+/** Runs one command. Returns the exit code. */
+export async function runCli(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
   try {
-    await createProgram(env, defaultDataDir).parseAsync(args, { from: "user" });
+    await createProgram(env).parseAsync(args, { from: "user" });
     return 0;
   } catch (error) {
     return exitCodeOf(error);
@@ -30,11 +31,11 @@ export async function runCli(args: readonly string[], env: NodeJS.ProcessEnv, de
 }
 
 /** Every command there is. */
-export function createProgram(env: NodeJS.ProcessEnv, defaultDataDir: string): Command {
+export function createProgram(env: NodeJS.ProcessEnv): Command {
   const program = new Command("weiche")
     .description("Looks at and steers the router of this machine.")
     .option("--json", "print JSON instead of tables")
-    .option("--data-dir <dir>", "the router's data directory", env["WEICHE_DATA_DIR"] ?? defaultDataDir)
+    .option("--data-dir <dir>", "the router's data directory", dataDirectory(env))
     .option("--socket <path>", "the router's admin socket, if it is elsewhere")
     .exitOverride()
     .configureHelp({ showGlobalOptions: true });

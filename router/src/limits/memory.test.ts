@@ -68,6 +68,18 @@ test("a refusal by the minute takes no parallel place", () => {
   expect(limiter.enter(account, request(3), limits).admitted).toBe(true);
 });
 
+test("all that hold a place are counted, over all accounts, and each only once", () => {
+  const { limiter } = setUp();
+  const limits = { perMinute: 100, parallel: 2 };
+  const other = asId<AccountId>("b");
+  for (const n of [1, 1, 2, 3]) limiter.enter(account, request(n), limits);
+  limiter.enter(other, request(4), limits);
+  expect(limiter.running).toBe(3);
+  for (const n of [1, 1, 9]) limiter.leave(account, request(n));
+  limiter.leave(other, request(4));
+  expect(limiter.running).toBe(1);
+});
+
 test("leaving twice, or without having entered, gives no second place", () => {
   const { limiter } = setUp();
   const limits = { perMinute: 100, parallel: 1 };

@@ -16,6 +16,7 @@ interface AccountUse {
 export class MemoryLimiter implements Limiter {
   readonly #clock: Clock;
   readonly #accounts = new Map<AccountId, AccountUse>();
+  #running = 0;
   #sweptAtMs: number;
 
   constructor(clock: Clock) {
@@ -37,12 +38,13 @@ export class MemoryLimiter implements Limiter {
     if (use.live.size >= limits.parallel) return { admitted: false, limit: "parallel", retryAfterMs: parallelRetryMs };
     use.admittedAtMs.push(nowMs);
     use.live.add(request);
+    this.#running++;
     this.#accounts.set(account, use);
     return { admitted: true };
   }
 
   leave(account: AccountId, request: RequestId): void {
-    this.#accounts.get(account)?.live.delete(request);
+    if (this.#accounts.get(account)?.live.delete(request)) this.#running--;
   }
 
   use(account: AccountId): LimitUse {
@@ -50,6 +52,11 @@ export class MemoryLimiter implements Limiter {
     if (!use) return { lastMinute: 0, parallel: 0 };
     dropOld(use.admittedAtMs, this.#clock.monotonicMs());
     return { lastMinute: use.admittedAtMs.length, parallel: use.live.size };
+  }
+
+  /** Requests of all accounts that hold a parallel place. */
+  get running(): number {
+    return this.#running;
   }
 
   /** Accounts that are remembered. */

@@ -49,6 +49,7 @@ export const packageContract = {
           creditsPerMonth: credits,
           requestsPerMinute: count,
           parallelRequests: count,
+          emailSupport: Type.Boolean(),
           actions: Type.Array(action, { description: "What an Owner could do to get this package." }),
         }),
       ),
