@@ -61,7 +61,7 @@ export interface InsideChat {
   readonly upstream: (upstream: Upstream) => Upstream;
 }
 
-export type ApiTimes = GenerateDeps["times"] & ListenerTimes & { readonly discardMs: number };
+export type ApiTimes = GenerateDeps["times"] & ListenerTimes;
 
 const defaultTimes: ApiTimes = {
   /** Looked at once a second, so that a head is waited for 20 s at most. */
@@ -91,7 +91,7 @@ export function createApiServer(deps: ApiServerDeps): ApiServer {
   let draining = false;
 
   const app = fastify({
-    serverFactory: (listener) => createListener(listener, times, deps.tls),
+    serverFactory: (listener) => createListener(listener, times, deps.tls, clock),
     exposeHeadRoutes: false,
     clientErrorHandler(error, socket) {
       if (!connections.mayAnswerRaw(socket)) return socket.destroy();
@@ -142,7 +142,10 @@ export function createApiServer(deps: ApiServerDeps): ApiServer {
     exchange.onSettled(() => events.requestFinished(exchange.finishedAt(clock.monotonicMs())));
     if (draining) response.shouldKeepAlive = false;
     try {
-      if (isOutside && !ipLimit.admit(addressOf(request))) throw new PageRefusal(503, 1);
+      if (isOutside && !ipLimit.admit(addressOf(request))) {
+        response.shouldKeepAlive = false;
+        throw new PageRefusal(503, 1);
+      }
       if (draining) throw new ApiError("maintenance", "This server is stopping.", { retryAfterSeconds: 1 });
       requireOneHost(request);
       await handler(exchange);

@@ -212,14 +212,18 @@ test("a client that leaves stops its node within a second, also before the first
   }
 });
 
-test("requests that wait behind another one of their connection end with it", async () => {
+test("requests that wait behind another one of their connection do not begin, and a client that leaves is noticed", async () => {
   api.keys.set("sk-three", caller({ accountId: asId<AccountId>("three"), parallelRequests: 3 }));
   api.nodes.script = () => held;
-  const before = api.finished.length;
-  const client = send(...Array.from({ length: 3 }, () => request.replace("sk-one", "sk-three")));
-  await until(() => api.nodes.open === 3);
-  rst(client);
-  await until(() => api.nodes.open === 0 && api.finished.length === before + 3);
+  for (const leave of [fin, rst]) {
+    const [finished, sent] = [api.finished.length, api.nodes.sent.length];
+    const client = send(...Array.from({ length: 3 }, () => request.replace("sk-one", "sk-three")));
+    await until(() => api.nodes.open === 1);
+    leave(client);
+    await until(() => api.nodes.open === 0);
+    expect(api.finished.length).toBe(finished + 1);
+    expect(api.nodes.sent.length).toBe(sent + 1);
+  }
   expect(new Set(api.left).size).toBe(api.left.length);
 });
 

@@ -38,11 +38,14 @@ test.each([
 
 test("what follows a running request and is malformed does not become its answer", async () => {
   await using api = await startApi();
-  api.nodes.script = () => ({ held: new Promise(() => {}) });
+  const { promise: held, resolve } = Promise.withResolvers<void>();
+  api.nodes.script = () => ({ held });
   const client = new RawClient(api.port).send(rawPost(path, body));
   await until(() => api.nodes.open === 1);
   client.send("GARBAGE\r\n\r\n");
-  expect(await client.all()).toBe("");
+  await until(() => client.socket.writableLength === 0);
+  resolve();
+  expect(answersIn(await client.all())).toEqual(["HTTP/1.1 200", "HTTP/1.1 400"]);
   await until(() => api.nodes.open === 0);
 });
 

@@ -1,11 +1,12 @@
 /** The HTTP server under the public API: what Node decides before a request exists, and what it must not answer itself. */
 import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
+import type { Clock } from "@weiche/shared/clock.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
+import { readOneAtATime, type TurnTimes } from "@weiche/shared/request-turns.ts";
 import type { TlsFiles } from "@weiche/shared/tls-files.ts";
 
-export interface ListenerTimes {
-  readonly headersMsMax: number;
+export interface ListenerTimes extends TurnTimes {
   readonly keepAliveMs: number;
 }
 
@@ -17,6 +18,7 @@ export function createListener(
   listener: RequestListener,
   times: ListenerTimes,
   tls: ServerCertificate | undefined,
+  clock: Clock,
 ): Server | TlsServer {
   const options = {
     connectionsCheckingInterval: Math.min(1_000, times.headersMsMax),
@@ -32,6 +34,7 @@ export function createListener(
   tls?.onChange(() => (server as TlsServer).setSecureContext(secure(tls)));
   // A client that asks before it sends its body is told to go on when the body is wanted, not before.
   server.on("checkContinue", listener).on("checkExpectation", listener);
+  readOneAtATime(server, clock, times);
   return server;
 }
 

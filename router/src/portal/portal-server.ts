@@ -39,7 +39,7 @@ export interface PortalServer extends AsyncDisposable {
 }
 
 const bodyBytesMax = 64 << 10;
-const times = { headersMsMax: 19_000, keepAliveMs: 75_000 };
+const times = { headersMsMax: 19_000, keepAliveMs: 75_000, discardMs: 5_000, stallMsMax: 60_000 };
 
 const securityHeaders = {
   "content-security-policy":
@@ -58,7 +58,12 @@ export async function openPortal(deps: PortalDeps): Promise<PortalServer> {
   const complete = Promise.withResolvers<void>();
   const app = fastify({
     serverFactory: (listener) =>
-      createListener((request, response) => void complete.promise.then(() => listener(request, response)), times, tls),
+      createListener(
+        (request, response) => void complete.promise.then(() => listener(request, response)),
+        times,
+        tls,
+        clock,
+      ),
     genReqId: () => uuidv7(clock),
     bodyLimit: bodyBytesMax,
     exposeHeadRoutes: false,

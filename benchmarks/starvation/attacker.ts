@@ -1,0 +1,17 @@
+/** `node benchmarks/starvation/attacker.ts NAME TARGET`: one attack, until its standard input ends. Prints its tally. */
+import { constants, setPriority } from "node:os";
+import type { Target } from "./attack.ts";
+import { attacks } from "./attacks.ts";
+
+const [name, target] = process.argv.slice(2);
+const attack = attacks.find((each) => each.name === name);
+if (!attack || target === undefined) throw new Error(`no such attack: ${name}`);
+
+// A real attacker has a machine of its own: this one takes the time that nobody else wants.
+setPriority(constants.priority.PRIORITY_LOW);
+
+const stop = new AbortController();
+process.stdin.resume().once("end", () => stop.abort());
+console.log("attacking");
+console.log(JSON.stringify(await attack.run(JSON.parse(target) as Target, stop.signal)));
+process.exit();

@@ -1,0 +1,5 @@
+/** The table of attacks. `npm test` runs each for seconds, `npm run nightly` for longer and with the limits on gaps. */
+import type { Attack } from "./attack.ts";
+import { pipelining } from "./pipelining.ts";
+
+export const attacks: readonly Attack[] = [pipelining];

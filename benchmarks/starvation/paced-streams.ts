@@ -1,0 +1,68 @@
+/** Well-behaved streams that are read while something else happens, and the gaps between their chunks. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { askStream, type Question, type Seen } from "../cluster/stream-client.ts";
+
+export const paceMs = 20;
+const streams = 8;
+/** Ten seconds each: whoever opens a stream meets the attack, too. */
+const tokens = 500;
+
+export interface Gaps {
+  readonly count: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly maxMs: number;
+}
+
+export class PacedStreams {
+  /** How requests ended that did not end whole, unless it was us who ended them. */
+  readonly cut: Seen[] = [];
+  #gaps: number[] = [];
+  /** When the last chunk of each running stream came. */
+  readonly #lastMs = new Map<number, number>();
+  readonly #stopping = new AbortController();
+  readonly #lines: Promise<void>[];
+
+  constructor(question: Pick<Question, "baseUrl" | "apiKey" | "model">) {
+    this.#lines = Array.from({ length: streams }, (_, line) => this.#line(question, line));
+  }
+
+  /** The gaps from now on for so long. */
+  async measure(ms: number, signal?: AbortSignal): Promise<Gaps> {
+    this.#gaps = [];
+    await sleep(ms, undefined, { signal });
+    // A stream that stands still now has a gap, too.
+    const open = [...this.#lastMs.values()].map((lastMs) => performance.now() - lastMs);
+    const gaps = [...this.#gaps, ...open.filter((gapMs) => gapMs > paceMs)].toSorted((a, b) => a - b);
+    const at = (share: number) => gaps[Math.floor(gaps.length * share)] ?? Infinity;
+    return { count: gaps.length, p50Ms: at(0.5), p99Ms: at(0.99), maxMs: gaps.at(-1) ?? Infinity };
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await Promise.all(this.#lines);
+  }
+
+  async #line(question: Pick<Question, "baseUrl" | "apiKey" | "model">, line: number): Promise<void> {
+    const { signal } = this.#stopping;
+    // Not all at once, so that some streams begin at any time.
+    const first = Math.ceil((tokens * (line + 1)) / streams);
+    for (let round = 0; !signal.aborted; round++) {
+      const onPiece = () => {
+        const nowMs = performance.now();
+        const lastMs = this.#lastMs.get(line);
+        if (lastMs !== undefined) this.#gaps.push(nowMs - lastMs);
+        this.#lastMs.set(line, nowMs);
+      };
+      const seen = await askStream({
+        ...question,
+        text: `sim:tokens=${round === 0 ? first : tokens} go on`,
+        signal,
+        onPiece,
+      });
+      this.#lastMs.delete(line);
+      if (seen.ending !== "whole" && !signal.aborted) this.cut.push(seen);
+      if (seen.ending !== "whole") await sleep(1_000);
+    }
+  }
+}
