@@ -14,6 +14,7 @@ import { sweepIdentity } from "./access/identity-sweep.ts";
 import { createKeyCache } from "./access/key-cache.ts";
 import { createLoginThrottle } from "./access/login-throttle.ts";
 import { createPasswordHashing } from "./access/password-hashing.ts";
+import { startPasswordThreads } from "./access/password-threads.ts";
 import { createSessions } from "./access/sessions.ts";
 import { keepAuditFor } from "./accounts/audit-retention.ts";
 import { createAccounts } from "./accounts/accounts.ts";
@@ -128,7 +129,7 @@ export async function createRouter(config: RouterConfig, clock: Clock = systemCl
   opened.use(returnMemory(clock, () => api.open));
   const apiUrl = config.publicApi ?? `http${apiTls ? "s" : ""}://${formatListen(apiAddress)}`;
   const mail = config.smtp && opened.use(createMail(config.smtp, clock, identityEvents));
-  const hashing = createPasswordHashing();
+  const hashing = createPasswordHashing(clock, opened.use(startPasswordThreads()));
   const throttle = createLoginThrottle(database, clock);
   const identityAt = (portalUrl: string) =>
     createIdentity({

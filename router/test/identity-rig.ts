@@ -6,10 +6,11 @@ import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { createIdentity, type Identity } from "../src/access/identity.ts";
 import type { IdentityContext, LoginOutcome } from "../src/access/identity-context.ts";
 import { createLoginThrottle } from "../src/access/login-throttle.ts";
-import { createPasswordHashing, type HashCost } from "../src/access/password-hashing.ts";
+import type { HashCost } from "../src/access/password-hashing.ts";
 import { createAccounts, type Accounts } from "../src/accounts/accounts.ts";
 import type { Database } from "../src/db/database.ts";
 import type { Letter } from "../src/mail/letters.ts";
+import { cheapHashing } from "./cheap-hashing.ts";
 import { startDatabaseServer, type DatabaseServer } from "./database-fixture.ts";
 
 export const startMs = Date.parse("2026-11-14T10:30:00Z");
@@ -47,7 +48,7 @@ export function openIdentityRig(database: Database, options: RigOptions = {}): I
     Object.assign(client, { query: (...args: unknown[]) => (count.statements++, query(...args)) });
   };
   database.pool.on("connect", connection);
-  const real = createPasswordHashing(options.cost ?? { memoryKib: 8, passes: 1 });
+  const real = cheapHashing(options.cost);
   const logins: LoginOutcome[] = [];
   const letters: ({ to: string } & Letter)[] = [];
   const context: IdentityContext = {
@@ -56,8 +57,8 @@ export function openIdentityRig(database: Database, options: RigOptions = {}): I
     portalUrl: "https://portal.example",
     registration: options.registration ?? "closed",
     hashing: {
-      hash: (text) => (count.hashes++, real.hash(text)),
-      verify: (stored, text) => (count.hashes++, real.verify(stored, text)),
+      hash: (...all) => (count.hashes++, real.hash(...all)),
+      verify: (...all) => (count.hashes++, real.verify(...all)),
       isOutdated: (stored) => real.isOutdated(stored),
     },
     throttle: createLoginThrottle(database, clock),

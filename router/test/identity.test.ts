@@ -4,9 +4,10 @@ import type { AccountId, UserId } from "@weiche/shared/ids.ts";
 import { forgottenMs } from "../src/access/attempt-rules.ts";
 import { createIdentity } from "../src/access/identity.ts";
 import { sweepOnce } from "../src/access/identity-sweep.ts";
-import { createPasswordHashing } from "../src/access/password-hashing.ts";
+import type { HashedFor } from "../src/access/password-hashing.ts";
 import { idleMsMax, sessionMsMax, sessionsPerUserMax } from "../src/access/sessions.ts";
 import { instantText } from "../src/db/database.ts";
+import { cheapHashing } from "./cheap-hashing.ts";
 import { elsewhere, here, identityRigOfFile, password } from "./identity-rig.ts";
 
 const minuteMs = 60_000;
@@ -176,8 +177,8 @@ describe("signing in", () => {
   test("leaves no session behind for who is blocked while the password is compared", async () => {
     const ben = await rig.newUser(accountId, address("ben"));
     const { hashing } = rig.context;
-    const verify = async (stored: string | undefined, text: string) => {
-      const isRight = await hashing.verify(stored, text);
+    const verify = async (stored: string | undefined, text: string, by: HashedFor) => {
+      const isRight = await hashing.verify(stored, text, by);
       await rig.accounts.users.setBlocked(ben, true);
       return isRight;
     };
@@ -196,7 +197,7 @@ describe("signing in", () => {
       ).rows[0]!.password;
     const before = await stored();
     const cost = { memoryKib: 16, passes: 2 };
-    const dearer = createIdentity({ ...rig.context, hashing: createPasswordHashing(cost) });
+    const dearer = createIdentity({ ...rig.context, hashing: cheapHashing(cost) });
     expect((await dearer.login.signIn({ email, password }, here)).kind).toBe("signed-in");
     const after = await stored();
     expect([before, after].map((hash) => hash.split("$")[3])).toEqual(["m=8,t=1,p=1", "m=16,t=2,p=1"]);
@@ -223,8 +224,8 @@ describe("signing in", () => {
   test("with a password that is changed in the same moment opens nothing", async () => {
     const hashing = {
       ...rig.context.hashing,
-      async verify(stored: string | undefined, text: string) {
-        const isRight = await rig.context.hashing.verify(stored, text);
+      async verify(stored: string | undefined, text: string, by: HashedFor) {
+        const isRight = await rig.context.hashing.verify(stored, text, by);
         const url = (await rig.identity.passwords.makeResetLink(userId)).resetUrl!;
         await rig.identity.passwords.reset(url.split("#")[1]!, "another good password", elsewhere.source);
         return isRight;

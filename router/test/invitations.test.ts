@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { asId, type AccountId, type UserId } from "@weiche/shared/ids.ts";
 import { createIdentity } from "../src/access/identity.ts";
+import type { HashedFor } from "../src/access/password-hashing.ts";
 import { resetMsMax } from "../src/access/passwords.ts";
 import { invitationMsMax } from "../src/accounts/invitation-link.ts";
 import { instantText } from "../src/db/database.ts";
@@ -268,7 +269,8 @@ describe("the own password", () => {
   ])("stays as it is when meanwhile %s", async (_what, meanwhile, after) => {
     const { session } = await rig.identity.sessions.start(owner, here);
     const { hashing } = rig.context;
-    const hash = (text: string) => Promise.resolve(text === next && meanwhile()).then(() => hashing.hash(text));
+    const hash = (text: string, by: HashedFor) =>
+      Promise.resolve(text === next && meanwhile()).then(() => hashing.hash(text, by));
     const slow = createIdentity({ ...rig.context, hashing: { ...hashing, hash } });
     const claim = { email: address("ada"), password };
     const outcome = await slow.passwords.change(claim, next, { source: here.source, sessionId: session.id });

@@ -1,7 +1,9 @@
 /** Promise E5 by the clock: quiet hours only, since it compares times. That both do the same work is asserted every day. */
 import { expect, test } from "vitest";
+import { systemClock } from "@weiche/shared/clock.ts";
 import { createIdentity } from "../src/access/identity.ts";
 import { createPasswordHashing } from "../src/access/password-hashing.ts";
+import { startPasswordThreads } from "../src/access/password-threads.ts";
 import { startDatabaseServer } from "./database-fixture.ts";
 import { here, openIdentityRig, password } from "./identity-rig.ts";
 
@@ -11,9 +13,11 @@ test("a known and an unknown person wait for the same time, with hashes as they 
   await using server = await startDatabaseServer();
   const rig = openIdentityRig(await server.newDatabase());
   const person = await rig.newAccount(email);
-  const real = createIdentity({ ...rig.context, hashing: createPasswordHashing() });
+  await using threads = startPasswordThreads();
+  const hashing = createPasswordHashing(systemClock, threads);
+  const real = createIdentity({ ...rig.context, hashing });
   const timesOf: Record<"known" | "unknown", number[]> = { known: [], unknown: [] };
-  const hash = await createPasswordHashing().hash(password);
+  const hash = await hashing.hash(password, { source: here.source, isKnown: true });
   await rig.database.pool.query("update credentials set password = $1 where user_id = $2", [hash, person.userId]);
   for (let n = 0; n < 60; n++) {
     const who = n % 2 === 0 ? "known" : "unknown";

@@ -5,11 +5,11 @@ import { asId } from "@weiche/shared/ids.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { createIdentity, type Identity } from "../src/access/identity.ts";
 import { createLoginThrottle } from "../src/access/login-throttle.ts";
-import { createPasswordHashing } from "../src/access/password-hashing.ts";
 import type { Database } from "../src/db/database.ts";
 import type { Letter } from "../src/mail/letters.ts";
 import { contract } from "../src/portal/contract.ts";
 import type { Route } from "../src/portal/contract/route.ts";
+import { cheapHashing } from "./cheap-hashing.ts";
 import { password } from "./identity-rig.ts";
 import { startPortal, type Answer, type Person, type PortalRig } from "./portal-rig.ts";
 
@@ -36,7 +36,7 @@ function openIdentity(database: Database): Identity {
     database,
     clock,
     portalUrl: "https://portal.example",
-    hashing: createPasswordHashing({ memoryKib: 8, passes: 1 }),
+    hashing: cheapHashing(),
     throttle: createLoginThrottle(database, clock),
     registration: "open",
     mail: { send: async (_to, letter) => letters.push(letter) > 0 },

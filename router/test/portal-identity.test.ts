@@ -5,8 +5,8 @@ import { asId } from "@weiche/shared/ids.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { createIdentity, type Identity } from "../src/access/identity.ts";
 import { createLoginThrottle } from "../src/access/login-throttle.ts";
-import { createPasswordHashing } from "../src/access/password-hashing.ts";
 import type { Database } from "../src/db/database.ts";
+import { cheapHashing } from "./cheap-hashing.ts";
 import { until } from "./database-fixture.ts";
 import { password, tokenOf } from "./identity-rig.ts";
 import { startPortal, type Answer, type Person, type PortalRig } from "./portal-rig.ts";
@@ -30,15 +30,15 @@ beforeEach(async () => {
 });
 
 function openIdentity(database: Database): Identity {
-  const hashing = createPasswordHashing({ memoryKib: 8, passes: 1 });
+  const hashing = cheapHashing();
   return createIdentity({
     database,
     clock,
     portalUrl: "https://portal.example",
     hashing: {
       ...hashing,
-      async verify(stored, text) {
-        const isRight = await hashing.verify(stored, text);
+      async verify(...all) {
+        const isRight = await hashing.verify(...all);
         const happens = meanwhile;
         meanwhile = undefined;
         await happens?.();

@@ -7,7 +7,6 @@ import { systemClock, type Clock } from "@weiche/shared/clock.ts";
 import { asId, type AccountId, type UserId } from "@weiche/shared/ids.ts";
 import { createIdentity } from "../src/access/identity.ts";
 import { createLoginThrottle } from "../src/access/login-throttle.ts";
-import { createPasswordHashing } from "../src/access/password-hashing.ts";
 import { createSessions } from "../src/access/sessions.ts";
 import { createAccounts, type Accounts } from "../src/accounts/accounts.ts";
 import type { Database } from "../src/db/database.ts";
@@ -20,6 +19,7 @@ import { createHandlers, type HandlerDeps } from "../src/portal/handlers.ts";
 import { openPortal, type PortalDeps } from "../src/portal/portal-server.ts";
 import { MemoryLimiter } from "../src/limits/memory.ts";
 import { catalogue } from "./api-harness.ts";
+import { cheapHashing } from "./cheap-hashing.ts";
 import { startDatabaseServer } from "./database-fixture.ts";
 
 export interface Person {
@@ -90,7 +90,7 @@ export async function startPortal({
       database,
       clock,
       portalUrl: "https://portal.example",
-      hashing: createPasswordHashing({ memoryKib: 8, passes: 1 }),
+      hashing: cheapHashing(),
       throttle: createLoginThrottle(database, clock),
       registration: "closed",
       events: { loginFinished() {} },

@@ -84,17 +84,21 @@ export interface AttemptRow extends Bucket {
   readonly knownUntilMs: number | null;
 }
 
-/** How long to wait, or 0 and what the buckets that count hold afterwards. */
+/** `isKnown`: in a session or from a known network. How long to wait, or 0 and what the buckets that count hold afterwards. */
 export function judgeAttempt(
   subjects: readonly Subject[],
   rowOf: (key: string) => AttemptRow,
   nowMs: number,
-): { readonly waitMs: number; readonly after: readonly ({ readonly key: string } & Bucket)[] } {
-  const isKnown = subjects.some(({ key }) => (rowOf(key).knownUntilMs ?? 0) > nowMs);
+): {
+  readonly waitMs: number;
+  readonly isKnown: boolean;
+  readonly after: readonly ({ readonly key: string } & Bucket)[];
+} {
+  const isKnown = subjects.some(({ kind, key }) => kind === "session" || (rowOf(key).knownUntilMs ?? 0) > nowMs);
   const counting = subjects.filter(({ kind }) => kind !== "person" || !isKnown);
   const after = counting.map(({ key, rule }) => {
     const bucket = rowOf(key);
     return { key, level: leaked(bucket, rule, nowMs) + 1, atMs: Math.max(nowMs, bucket.atMs) };
   });
-  return { waitMs: Math.max(...counting.map(({ key, rule }) => waitMs(rowOf(key), rule, nowMs))), after };
+  return { waitMs: Math.max(...counting.map(({ key, rule }) => waitMs(rowOf(key), rule, nowMs))), isKnown, after };
 }

@@ -1,22 +1,94 @@
 import { expect, test } from "vitest";
-import { fewAtOnce } from "./few-at-once.ts";
+import { settle, VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
+import { fewAtOnce, type Asker } from "./few-at-once.ts";
 
-test("few run at once, some wait in the order they came, the rest are refused; failures free their place", async () => {
-  const few = fewAtOnce(4, 8, () => new Error("full"));
-  const begun: number[] = [];
-  let [running, runningMax] = [0, 0];
-  const work = (n: number) => async () => {
-    begun.push(n);
-    runningMax = Math.max(runningMax, ++running);
-    await new Promise((resolve) => setImmediate(resolve));
-    running--;
-    if (n % 3 === 0) throw new Error("failed");
-    return n;
+const known = (network: string): Asker => ({ network, isKnown: true });
+const stranger = (network: string): Asker => ({ network, isKnown: false });
+
+/** Work that ends when it is told to, and the order in which it began or was refused. */
+function workplace({ atOnceMax = 1, waitingMax = 8, waitMsMax = 1_000 } = {}) {
+  const clock = new VirtualClock();
+  const few = fewAtOnce({ atOnceMax, waitingMax, waitMsMax }, clock, () => new Error("full"));
+  const begun: string[] = [];
+  const refused: string[] = [];
+  const ends: (() => void)[] = [];
+  return {
+    clock,
+    begun,
+    refused,
+    ask: (name: string, asker: Asker, fails = false) => {
+      const work = () => {
+        begun.push(name);
+        return new Promise<void>((resolve, reject) =>
+          ends.push(() => (fails ? reject(new Error("failed")) : resolve())),
+        );
+      };
+      few.run(asker, work).catch((error: Error) => error.message === "full" && refused.push(name));
+    },
+    end: async (times = 1) => {
+      for (let n = 0; n < times; n++) {
+        ends.shift()?.();
+        await settle();
+      }
+    },
   };
-  const outcomes = await Promise.allSettled(Array.from({ length: 15 }, (_, n) => few.run(work(n))));
-  const failures = outcomes.flatMap((outcome) => (outcome.status === "rejected" ? [String(outcome.reason)] : []));
-  expect(runningMax).toBe(4);
-  expect(begun).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
-  expect(failures).toEqual([...Array<string>(4).fill("Error: failed"), ...Array<string>(3).fill("Error: full")]);
-  expect(await few.run(work(20))).toBe(20);
+}
+
+test("few run at once, also where work fails, and the rest of one network in the order it came", async () => {
+  const { ask, end, begun } = workplace({ atOnceMax: 2 });
+  for (const name of ["a", "b", "c", "d", "e"]) ask(name, stranger("1"), name < "c");
+  expect(begun).toEqual(["a", "b"]);
+  await end();
+  expect(begun).toEqual(["a", "b", "c"]);
+  await end(4);
+  expect(begun).toEqual(["a", "b", "c", "d", "e"]);
+  ask("f", stranger("1"));
+  ask("g", stranger("1"));
+  ask("h", stranger("1"));
+  expect(begun.slice(5)).toEqual(["f", "g"]);
+});
+
+test("networks take turns, however many one of them sends", async () => {
+  const { ask, end, begun } = workplace();
+  for (const n of [1, 2, 3, 4, 5, 6]) ask(`a${n}`, stranger("a"));
+  ask("b1", stranger("b"));
+  ask("b2", stranger("b"));
+  ask("c1", stranger("c"));
+  await end(9);
+  expect(begun).toEqual(["a1", "a2", "b1", "c1", "a3", "b2", "a4", "a5", "a6"]);
+});
+
+test("strangers from any number of networks take every second place at most, and so do the known", async () => {
+  const { ask, end, begun } = workplace();
+  for (const n of [1, 2, 3, 4]) ask(`s${n}`, stranger(`${n}`));
+  for (const n of [1, 2, 3, 4]) ask(`k${n}`, known("home"));
+  await end(8);
+  expect(begun).toEqual(["s1", "k1", "s2", "k2", "s3", "k3", "s4", "k4"]);
+});
+
+test("where too many wait, the last of whoever sent most is refused, and strangers take no place of the known", async () => {
+  const { ask, end, begun, refused } = workplace({ waitingMax: 4 });
+  for (const n of [0, 1, 2, 3, 4, 5]) ask(`a${n}`, stranger("a"));
+  await settle();
+  expect(refused).toEqual(["a5"]);
+  ask("b1", stranger("b"));
+  ask("c1", stranger("c"));
+  ask("a6", stranger("a"));
+  ask("k1", known("home"));
+  await settle();
+  expect(refused.toSorted()).toEqual(["a3", "a4", "a5", "a6"]);
+  await end(6);
+  expect(begun).toEqual(["a0", "k1", "a1", "b1", "c1", "a2"]);
+});
+
+test("who waited too long is refused, and holds no place and no timer", async () => {
+  const { ask, end, begun, refused, clock } = workplace();
+  ask("a", stranger("1"));
+  ask("b", stranger("1"));
+  clock.advance(500);
+  ask("c", stranger("2"));
+  await clock.advanceAsync(500);
+  expect(refused).toEqual(["b"]);
+  await end(2);
+  expect([begun, clock.pending]).toEqual([["a", "c"], 0]);
 });

@@ -16,6 +16,8 @@ export interface LoginThrottle {
 export interface Taken {
   /** 0: go on, and it is counted. Else how long to wait, and nothing is. */
   readonly waitMs: number;
+  /** In an open session, or from a network where the person has proven themselves before. */
+  readonly isKnown: boolean;
   /** It was no guess: nothing is held against anybody. */
   giveBack(): Promise<void>;
 }
@@ -33,8 +35,8 @@ class Wait extends Error {
 export function createLoginThrottle(database: Database, clock: Clock): LoginThrottle {
   const { kysely } = database;
 
-  /** The keys of the buckets that count. Throws `Wait`, which undoes the rows that were made to be locked. */
-  async function count(subjects: readonly Subject[]): Promise<string[]> {
+  /** `keys`: of the buckets that count. Throws `Wait`, which undoes the rows that were made to be locked. */
+  async function count(subjects: readonly Subject[]): Promise<{ keys: readonly string[]; isKnown: boolean }> {
     const nowMs = clock.now();
     const values = subjects.map(({ key }) => ({ subject: key, level: 0, at: instantText(nowMs) }));
     return inTransaction(database, async (transaction) => {
@@ -50,7 +52,7 @@ export function createLoginThrottle(database: Database, clock: Clock): LoginThro
           { level, atMs: at.epochMilliseconds, knownUntilMs: knownUntil?.epochMilliseconds ?? null },
         ]),
       );
-      const { waitMs, after } = judgeAttempt(subjects, (key) => rowOf.get(key)!, nowMs);
+      const { waitMs, isKnown, after } = judgeAttempt(subjects, (key) => rowOf.get(key)!, nowMs);
       if (waitMs > 0) throw new Wait(waitMs);
       await transaction
         .insertInto("attempts")
@@ -61,7 +63,7 @@ export function createLoginThrottle(database: Database, clock: Clock): LoginThro
             .doUpdateSet((eb) => ({ level: eb.ref("excluded.level"), at: eb.ref("excluded.at") })),
         )
         .execute();
-      return after.map(({ key }) => key);
+      return { keys: after.map(({ key }) => key), isKnown };
     });
   }
 
@@ -73,10 +75,10 @@ export function createLoginThrottle(database: Database, clock: Clock): LoginThro
   return {
     async take(purpose, attempt) {
       try {
-        const keys = await count(subjectsOf(purpose, attempt));
-        return { waitMs: 0, giveBack: () => uncount(keys) };
+        const { keys, isKnown } = await count(subjectsOf(purpose, attempt));
+        return { waitMs: 0, isKnown, giveBack: () => uncount(keys) };
       } catch (error) {
-        if (error instanceof Wait) return { waitMs: error.ms, giveBack: async () => {} };
+        if (error instanceof Wait) return { waitMs: error.ms, isKnown: false, giveBack: async () => {} };
         throw error;
       }
     },

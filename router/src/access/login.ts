@@ -35,7 +35,9 @@ export function createLogin(context: IdentityContext): Login {
       if (proof.kind !== "proven") return proof;
       const { userId, stored, failedLogins } = proof;
       const isOutdated = hashing.isOutdated(stored);
-      const password = isOutdated ? await hashing.hash(normalPassword(claim.password)) : stored;
+      const password = isOutdated
+        ? await hashing.hash(normalPassword(claim.password), { source: from.source, isKnown: true })
+        : stored;
       const on = { kind: "user", id: userId } as const;
       const deed = { action: "session.start", on, details: { failedBefore: failedLogins } } as const;
       try {

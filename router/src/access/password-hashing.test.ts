@@ -1,13 +1,15 @@
 import { argon2Sync } from "node:crypto";
 import { expect, test } from "vitest";
+import { cheapHashing, inThisThread } from "../../test/cheap-hashing.ts";
+import { systemClock } from "@weiche/shared/clock.ts";
 import { createPasswordHashing } from "./password-hashing.ts";
 import { goodPassword, normalPassword } from "./password-rules.ts";
 
-const cheap = { memoryKib: 8, passes: 1 };
-const hashing = createPasswordHashing(cheap);
+const hashing = cheapHashing();
+const by = { source: "192.0.2.7", isKnown: false };
 
 test("today's hashes are argon2id with 64 MiB, three passes and one lane", async () => {
-  const stored = await createPasswordHashing().hash("correct horse battery");
+  const stored = await createPasswordHashing(systemClock, inThisThread).hash("correct horse battery", by);
   const [, name, version, cost, salt, tag] = stored.split("$");
   expect([name, version, cost]).toEqual(["argon2id", "v=19", "m=65536,t=3,p=1"]);
   const nonce = Buffer.from(salt!, "base64");
@@ -17,35 +19,26 @@ test("today's hashes are argon2id with 64 MiB, three passes and one lane", async
 });
 
 test("a password is right against its own hash alone, and each hash has its own salt", async () => {
-  const stored = await hashing.hash("correct horse battery");
-  expect(await hashing.hash("correct horse battery")).not.toBe(stored);
-  expect(await hashing.verify(stored, "correct horse battery")).toBe(true);
-  expect(await hashing.verify(stored, "correct horse batterz")).toBe(false);
-  expect(await hashing.verify(undefined, "correct horse battery")).toBe(false);
+  const stored = await hashing.hash("correct horse battery", by);
+  expect(await hashing.hash("correct horse battery", by)).not.toBe(stored);
+  expect(await hashing.verify(stored, "correct horse battery", by)).toBe(true);
+  expect(await hashing.verify(stored, "correct horse batterz", by)).toBe(false);
+  expect(await hashing.verify(undefined, "correct horse battery", by)).toBe(false);
 });
 
 test("a hash of another cost is still read, and known as outdated", async () => {
-  const stored = await createPasswordHashing({ memoryKib: 16, passes: 2 }).hash("correct horse battery");
-  expect(await hashing.verify(stored, "correct horse battery")).toBe(true);
+  const stored = await cheapHashing({ memoryKib: 16, passes: 2 }).hash("correct horse battery", by);
+  expect(await hashing.verify(stored, "correct horse battery", by)).toBe(true);
   expect(hashing.isOutdated(stored)).toBe(true);
-  expect(hashing.isOutdated(await hashing.hash("correct horse battery"))).toBe(false);
+  expect(hashing.isOutdated(await hashing.hash("correct horse battery", by))).toBe(false);
 });
 
 test.each(["", "$argon2id$v=19$m=8,t=1,p=1$c2FsdA$", "plain", "$argon2i$v=19$m=8,t=1,p=1$AAAA$AAAA"])(
   "a stored hash like %j is a bug, not a password",
   async (stored) => {
-    await expect(hashing.verify(stored, "x")).rejects.toThrow("unreadable");
+    await expect(hashing.verify(stored, "x", by)).rejects.toThrow("unreadable");
   },
 );
-
-test("four at once, some wait, the rest are refused; afterwards everybody is served again", async () => {
-  const slow = createPasswordHashing({ memoryKib: 1024, passes: 1 });
-  const outcomes = await Promise.allSettled(Array.from({ length: 50 }, () => slow.hash("correct horse battery")));
-  const refused = outcomes.filter((outcome) => outcome.status === "rejected");
-  expect(refused.length).toBe(50 - 4 - 32);
-  for (const { reason } of refused) expect(reason).toMatchObject({ kind: "overloaded", retryAfterSeconds: 5 });
-  await expect(slow.hash("correct horse battery")).resolves.toMatch(/^\$argon2id/);
-});
 
 test("the same letters are the same password, however they are composed", () => {
   expect(normalPassword("u\u0308ber")).toBe("\u00fcber");

@@ -53,7 +53,7 @@ export function createPasswords(context: IdentityContext): Passwords {
       const proof = await prove(context, claim, { source, sessionId });
       if (proof.kind !== "proven") return proof;
       const { userId } = proof;
-      const hashed = await hashing.hash(password);
+      const hashed = await hashing.hash(password, { source, isKnown: true });
       const deed = { action: "user.change-password", on: { kind: "user", id: userId } } as const;
       try {
         await audited(context, deed, async (transaction) => {
@@ -111,7 +111,7 @@ export function createPasswords(context: IdentityContext): Passwords {
       const user = await open.executeTakeFirst();
       if (!user) throw linkIsOver();
       await taken.giveBack();
-      const hashed = await hashing.hash(normal);
+      const hashed = await hashing.hash(normal, { source, isKnown: true });
       const deed = { action: "user.reset-password", on: { kind: "user", id: user.id } } as const;
       await audited(asThemselves(context, user.id, source), deed, async (transaction) => {
         const used = transaction.deleteFrom("passwordResets").where("tokenHash", "=", tokenHash);

@@ -59,7 +59,8 @@ async function judge(
     .where("u.email", "=", normalEmail(claim.email))
     .executeTakeFirst();
   const stored = row?.password ?? undefined;
-  const isRight = await hashing.verify(stored, normalPassword(claim.password)).catch(async (error: unknown) => {
+  const by = { source: attempt.source, isKnown: taken.isKnown };
+  const isRight = await hashing.verify(stored, normalPassword(claim.password), by).catch(async (error: unknown) => {
     if (error instanceof ApiError) {
       events.loginFinished("overloaded");
       await taken.giveBack();

@@ -31,7 +31,7 @@ export async function register(
   const normal = goodPassword(password);
   const { waitMs } = await throttle.take("register", { source: from.source });
   if (waitMs > 0) return { kind: "throttled", waitMs };
-  const hashed = await hashing.hash(normal);
+  const hashed = await hashing.hash(normal, { source: from.source, isKnown: false });
   const accountId = asId<AccountId>(uuidv7(clock));
   const id = asId<UserId>(uuidv7(clock));
   const deed = { action: "account.create", on: { kind: "account", id: accountId } } as const;

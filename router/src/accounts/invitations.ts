@@ -114,7 +114,7 @@ export function createInvitations(context: IdentityContext): Invitations {
       const tokenHash = hashToken(token);
       const row = await find(token, from.source);
       if (stateOf(row, clock.now()) !== "open") throw linkIsOver(stateOf(row, clock.now()));
-      const hashed = await hashing.hash(normal);
+      const hashed = await hashing.hash(normal, { source: from.source, isKnown: true });
       const { userId } = row;
       const deed = { action: "user.join", on: { kind: "user", id: userId } } as const;
       const started = await audited(asThemselves(context, userId, from.source), deed, async (transaction) => {
