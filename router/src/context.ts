@@ -30,6 +30,7 @@ import { createEvaluator } from "./credits/evaluator.ts";
 import { openRefusals } from "./credits/refusals.ts";
 import { reportRefusals } from "./credits/refusal-report.ts";
 import { createUsageLedger } from "./credits/usage-ledger.ts";
+import { VoidDeclarations } from "./credits/void-declarations.ts";
 import { reportUsage } from "./credits/usage-report.ts";
 import { openDatabase } from "./db/database.ts";
 import { joinRouters } from "./db/live-routers.ts";
@@ -86,6 +87,7 @@ export async function createRouter(config: RouterConfig, clock: Clock = systemCl
       makesEmbeddings: (model) => catalogue.get(model)?.category === "embeddings",
     }),
   );
+  const voids = opened.use(new VoidDeclarations(ledger, clock));
   const keys = opened.use(await createKeyCache(database, clock, databaseEvents));
 
   const routerId = uuidv7(clock);
@@ -122,6 +124,10 @@ export async function createRouter(config: RouterConfig, clock: Clock = systemCl
     place: (request, exclude) =>
       place(request, registry.view(clock.monotonicMs()), clock.monotonicMs(), Math.random, exclude),
     upstream: data,
+    verdicts: {
+      settled: (attempt) => nodes.settled(attempt.node, attempt),
+      declareVoid: (attempt) => voids.declare(attempt),
+    },
     clock,
     events: apiEvents,
   });

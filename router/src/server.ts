@@ -27,7 +27,7 @@ import { isExpected, refusalCodeOf, refuse } from "./gateway/refuse.ts";
 
 export interface ApiServerDeps extends Pick<
   GenerateDeps,
-  "keys" | "limiter" | "catalogue" | "place" | "upstream" | "clock"
+  "keys" | "limiter" | "catalogue" | "place" | "upstream" | "verdicts" | "clock"
 > {
   readonly config: Pick<RouterConfig, "limits" | "requestMsMax"> & { readonly listen: { readonly api: ListenAddress } };
   readonly events: ApiEvents;
@@ -76,6 +76,9 @@ const defaultTimes: ApiTimes = {
 
 /** All that are on their way to a node, together. */
 const largeBodiesBytesMax = 1_000_000_000;
+
+/** Cut exchanges close within a turn or two of the event loop. */
+const cutMsMax = 1_000;
 
 type Handler = (exchange: Exchange) => Promise<void>;
 
@@ -177,6 +180,7 @@ export function createApiServer(deps: ApiServerDeps): ApiServer {
       server.close();
       if (!(await connections.quiet(graceMs, clock))) cutNodes();
       connections.destroyAll();
+      await connections.quiet(cutMsMax, clock); // what they cost is decided when they close
       await Promise.all([closed, readers[Symbol.asyncDispose](), app.close()]);
     },
   };

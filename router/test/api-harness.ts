@@ -16,6 +16,7 @@ import {
 } from "@weiche/shared/ids.ts";
 import type { Caller, KeyCache, KeyRefusal } from "../src/access/caller.ts";
 import type { FinishedRequest } from "../src/api/exchange.ts";
+import type { SentAttempt } from "../src/api/sent-attempts.ts";
 import type { RefusalCode } from "../src/credits/refusal-codes.ts";
 import type { Limiter } from "../src/limits/limiter.ts";
 import { MemoryLimiter } from "../src/limits/memory.ts";
@@ -156,6 +157,8 @@ export interface Harness extends AsyncDisposable {
   readonly failures: unknown[];
   /** As they are counted, of known keys. */
   readonly refused: RefusalCode[];
+  /** What was decided of attempts, such as `void n1 1`. */
+  readonly verdicts: string[];
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Answer>;
   get(path: string, headers?: Record<string, string>): Promise<Answer>;
   fetch(path: string, init?: RequestInit): Promise<Answer>;
@@ -198,6 +201,8 @@ export async function startApi(options: HarnessOptions = {}): Promise<Harness> {
   const finished: FinishedRequest[] = [];
   const failures: unknown[] = [];
   const refused: RefusalCode[] = [];
+  const verdicts: string[] = [];
+  const decided = (word: string) => (sent: SentAttempt) => void verdicts.push(`${word} ${sent.node} ${sent.attempt}`);
   const place = (request: PlacementRequest, exclude: ReadonlySet<NodeId>): Placement => {
     placement.asked.push(request);
     if (placement.refused) return { refused: placement.refused };
@@ -210,6 +215,7 @@ export async function startApi(options: HarnessOptions = {}): Promise<Harness> {
     catalogue: options.catalogue ?? (() => catalogue),
     place: options.place ?? place,
     upstream: options.upstream ?? nodes,
+    verdicts: { settled: decided("settled"), declareVoid: decided("void") },
     clock,
     events: {
       requestFinished: (facts) => finished.push(facts),
@@ -242,6 +248,7 @@ export async function startApi(options: HarnessOptions = {}): Promise<Harness> {
     finished,
     failures,
     refused,
+    verdicts,
     fetch: request,
     get: (path, headers = {}) => request(path, { headers: { authorization, ...headers } }),
     post: (path, body, headers = {}) =>

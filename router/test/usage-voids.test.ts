@@ -58,7 +58,7 @@ describe("an attempt that is declared void costs nothing", () => {
     await using ledger = await openLedger(database, committed);
     const [lost, got] = [recordOf(1), recordOf(2)];
     await ledger.record(node, [lost, got]);
-    await ledger.declareVoid(node, lost);
+    await ledger.declareVoid([{ node, ...lost }]);
     expect(await sums()).toEqual(everySumOf([got]));
     await database.pool.query("insert into accounts (id, name, created_at) values ($1, 'one', now())", [
       lost.accountId,
@@ -78,7 +78,7 @@ describe("an attempt that is declared void costs nothing", () => {
   test("if the declaration came first, however often its record is sent then", async () => {
     await using ledger = await openLedger();
     const lost = recordOf(1);
-    await ledger.declareVoid(node, lost);
+    await ledger.declareVoid([{ node, ...lost }]);
     for (let times = 0; times < 3; times++) await ledger.record(node, [lost]);
     expect(await sums()).toEqual(everySumOf([]));
   });
@@ -89,7 +89,7 @@ describe("an attempt that is declared void costs nothing", () => {
     await Promise.all([
       ledger.record(node, [first, voidOf(second)]),
       ledger.record(node, [second]),
-      ledger.declareVoid(node, first),
+      ledger.declareVoid([{ node, ...first }]),
     ]);
     expect(await sums()).toEqual(everySumOf([]));
   });
@@ -99,7 +99,7 @@ describe("an attempt that is declared void costs nothing", () => {
     const [lost, got] = [recordOf(1), recordOf(1, { promptTokens: 7 })];
     await ledger.record(node, [lost, got]);
     for (let times = 0; times < 3; times++) {
-      await ledger.declareVoid(node, lost);
+      await ledger.declareVoid([{ node, ...lost }]);
       await ledger.record(node, [voidOf(lost)]);
     }
     expect(await sums()).toEqual(everySumOf([got]));
@@ -109,7 +109,7 @@ describe("an attempt that is declared void costs nothing", () => {
     await using ledger = await openLedger();
     const broken = recordOf(1, { outcome: "broken", promptTokens: 0, completionTokens: 0 });
     await ledger.record(node, [broken]);
-    await ledger.declareVoid(node, broken);
+    await ledger.declareVoid([{ node, ...broken }]);
     expect(await sums()).toEqual(everySumOf([]));
     expect((await database.pool.query("select outcome from usage_records")).rows).toEqual([{ outcome: "broken" }]);
   });

@@ -47,6 +47,7 @@ const api = createApiServer({
   place: (request, exclude) =>
     place(request, registry.view(clock.monotonicMs()), clock.monotonicMs(), Math.random, exclude),
   upstream: data,
+  verdicts: { settled: (attempt) => nodes.settled(attempt.node, attempt), declareVoid: () => {} },
   clock,
   events: createApiEvents(
     createLog("bare-router"),

@@ -78,6 +78,8 @@ export class Exchange {
   attempts = 0;
   firstByteAtMs: number | undefined;
   bytesSent = 0;
+  /** This router stops and cuts the client off: that is not the client's doing. */
+  isCutByUs = false;
   #settled = false;
   readonly #onSettled: (() => void)[] = [];
   readonly #onClosed: (() => void)[] = [];

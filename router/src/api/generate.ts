@@ -19,6 +19,7 @@ import { checkModelRules, findModel } from "./model-rules.ts";
 import { NodeRefusal, readNodeRefusal } from "./node-refusal.ts";
 import { readBody, type BodyTimes } from "./read-body.ts";
 import { relay } from "./relay.ts";
+import { decideAfter, decideAtEnd, type AttemptVerdicts } from "./sent-attempts.ts";
 
 /** Where a request may go, without the nodes that were tried. */
 export type Place = (request: PlacementRequest, exclude: ReadonlySet<NodeId>) => Placement;
@@ -29,6 +30,7 @@ export interface GenerateDeps {
   readonly catalogue: () => Catalogue;
   readonly place: Place;
   readonly upstream: Upstream;
+  readonly verdicts: AttemptVerdicts;
   readonly readers: BodyReaders;
   readonly budget: ByteBudget;
   readonly clock: Clock;
@@ -97,7 +99,7 @@ interface Accepted {
 
 async function answer(exchange: Exchange, accepted: Accepted, deps: GenerateDeps): Promise<void> {
   const { path, caller, entry, conversation, body } = accepted;
-  const { clock, requestMsMax, times } = deps;
+  const { clock, requestMsMax, times, verdicts } = deps;
   const { accountId, userId, keyId } = caller;
   // The factor of the instant that decides on the billing period, too: that of the acceptance.
   const billing = { accountId, userId, keyId, factor: factorAt(entry, exchange.acceptedAtMs) };
@@ -111,16 +113,19 @@ async function answer(exchange: Exchange, accepted: Accepted, deps: GenerateDeps
     const attempt = ++exchange.attempts;
     const remainingMs = Math.max(0, requestMsMax - (clock.monotonicMs() - exchange.startedAtMs));
     const request = { path, requestId: exchange.id, attempt, model: entry.id, slot: placed.slot, billing, remainingMs };
+    const sent = { requestId: exchange.id, attempt, node: placed.node, model: entry.id, ...billing };
     try {
       const reply = await deps.upstream.send(placed.node, { ...request, body: body.bytes! }, exchange.signal);
       if (reply.status === 200) {
         await relay(exchange, reply, clock, times.stallMsMax);
+        decideAtEnd(sent, reply.body, exchange, verdicts);
         // Begun, it can be asked of no other node.
         return body.drop();
       }
       refusal = await readNodeRefusal(reply, exchange.signal);
       if (refusal.status !== 503) throw refusal;
     } catch (error) {
+      decideAfter(error, sent, exchange, verdicts);
       if (!(error instanceof NodeLost)) throw error;
     }
     exchange.signal.throwIfAborted();

@@ -18,11 +18,14 @@ export interface UsageLedger {
    * in the same transaction. Rejects if they are not: then nothing is acknowledged and the agent sends them again.
    */
   record(node: NodeId, records: readonly UsageRecord[]): Promise<void>;
-  /** Resolves once it is committed that this attempt costs nothing, whatever its node has recorded or will record. */
-  declareVoid(node: NodeId, attempt: VoidAttempt): Promise<void>;
+  /** Resolves once it is committed that these attempts cost nothing, whatever their nodes have recorded or will record. */
+  declareVoid(attempts: readonly VoidAttempt[]): Promise<void>;
 }
 
-export type VoidAttempt = Attempt & BillingIdentity & Pick<UsageRecord, "model">;
+export interface VoidAttempt extends Attempt, BillingIdentity {
+  readonly node: NodeId;
+  readonly model: ModelId;
+}
 
 /** `repeated` of the records were there already; `voided` attempts had cost something and are void now. */
 export interface CommittedBatch {
@@ -66,7 +69,7 @@ export async function createUsageLedger(
   const ledger = new BatchingLedger(database, clock, events, { keepDays, makesEmbeddings });
   return {
     record: (node, records) => ledger.record(node, records),
-    declareVoid: (node, attempt) => ledger.declareVoid(node, attempt),
+    declareVoid: (attempts) => ledger.declareVoid(attempts),
     async [Symbol.asyncDispose]() {
       rolling.cancel();
       await ledger.idle();
@@ -106,22 +109,21 @@ class BatchingLedger implements UsageLedger {
     });
     if (taken.length === 0) return;
     await this.#commitSoon(
-      node,
-      taken.map((record) => (makesEmbeddings(record.model) ? { ...record, completionTokens: 0 } : record)),
+      taken.map((one) => ({ node, record: makesEmbeddings(one.model) ? { ...one, completionTokens: 0 } : one })),
     );
   }
 
-  async declareVoid(node: NodeId, attempt: VoidAttempt): Promise<void> {
-    await this.#commitSoon(node, [{ ...attempt, ...free }]);
+  async declareVoid(attempts: readonly VoidAttempt[]): Promise<void> {
+    await this.#commitSoon(attempts.map(({ node, ...attempt }) => ({ node, record: { ...attempt, ...free } })));
   }
 
-  #commitSoon(node: NodeId, records: readonly UsageRecord[]): Promise<void> {
+  #commitSoon(records: readonly NodeRecord[]): Promise<void> {
     return new Promise<void>((resolve, reject) => {
       let open = records.length;
       const done = () => {
         if (--open === 0) resolve();
       };
-      for (const record of records) this.#waiting.push({ node, record, done, failed: reject });
+      for (const { node, record } of records) this.#waiting.push({ node, record, done, failed: reject });
       this.#schedule();
     });
   }

@@ -54,6 +54,7 @@ export class Connections {
   }
 
   destroyAll(): void {
+    for (const exchange of this.#live) exchange.isCutByUs = true;
     for (const socket of this.#sockets) socket.destroy();
   }
 }

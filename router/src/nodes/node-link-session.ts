@@ -10,6 +10,7 @@ import type { Clock, Timer } from "@weiche/shared/clock.ts";
 import type { ModelId, NodeId } from "@weiche/shared/ids.ts";
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import type { TlsFiles } from "@weiche/shared/tls-files.ts";
+import type { Attempt } from "@weiche/shared/usage-record.ts";
 import type { UsageLedger } from "../credits/usage-ledger.ts";
 import type { DesiredState } from "./desired-state.ts";
 import { maySpeakFor } from "./node-listener.ts";
@@ -55,6 +56,8 @@ export interface NodeLinkParts {
 const helloMsMax = 5_000;
 /** Batches of one node that wait for the database at once; what comes beyond is sent again by the agent. */
 const batchesMax = 16;
+/** Settled attempts are gathered for so long; the agent asks for them only when a router dies. */
+const settledMs = 50;
 /** Messages that an agent may leave unread before it is cut off. */
 const unreadMax = 1_000;
 
@@ -74,6 +77,8 @@ export class NodeLinkSession {
   #usageAtMs = -Infinity;
   #rulesSent = "";
   #isOver = false;
+  #settled: Attempt[] = [];
+  #settledTimer: Timer | undefined;
 
   constructor(call: LinkCall, parts: NodeLinkParts, links: LinksByNode) {
     this.#call = call;
@@ -98,6 +103,7 @@ export class NodeLinkSession {
   /** Ends the link, with an error if there is one; the agent comes back unless it ended the link itself. */
   end(reason: UnlinkReason, error?: { readonly code: status; readonly details: string }): void {
     if (this.#isOver) return;
+    this.#sendSettled();
     this.#isOver = true;
     this.#helloTimer.cancel();
     if (this.#hello) {
@@ -113,6 +119,19 @@ export class NodeLinkSession {
   /** Since when no usage has come or waits for the database, in monotonic ms; undefined: some does. */
   get usageQuietSinceMs(): number | undefined {
     return this.#batches > 0 ? undefined : this.#usageAtMs;
+  }
+
+  /** The agent hears of it within 50 ms: one message for all of them. */
+  settled({ requestId, attempt }: Attempt): void {
+    this.#settled.push({ requestId, attempt });
+    if (this.#settled.length === 1) this.#settledTimer = this.#parts.clock.after(settledMs, () => this.#sendSettled());
+  }
+
+  #sendSettled(): void {
+    this.#settledTimer?.cancel();
+    const attempts = this.#settled;
+    this.#settled = [];
+    if (attempts.length > 0) this.#send({ kind: "settled", attempts });
   }
 
   goodbye(): void {

@@ -9,6 +9,7 @@ import { sleep, type Clock } from "@weiche/shared/clock.ts";
 import type { NodeId } from "@weiche/shared/ids.ts";
 import type { ListenAddress } from "@weiche/shared/listen.ts";
 import type { TlsFiles } from "@weiche/shared/tls-files.ts";
+import type { Attempt } from "@weiche/shared/usage-record.ts";
 import { linkService, linkServiceName, type LinkCall } from "./node-link-codec.ts";
 import { NodeLinkSession, type LinksByNode, type NodeLinkParts } from "./node-link-session.ts";
 import { openNodeListener } from "./node-listener.ts";
@@ -25,6 +26,8 @@ export interface NodeLink {
   /** The catalogue is another one: nodes whose models it concerns are told. */
   rulesChanged(): void;
   desiredStateChanged(node: NodeId): void;
+  /** The client of this attempt got its answer or ended it: the node need not doubt its record if this router dies. */
+  settled(node: NodeId, attempt: Attempt): void;
   /** The router is stopping: agents send their usage to another one if they can; links stay, none is added. */
   goodbye(): void;
   /** Takes the usage of the last answers, then ends every link; what has not gone after `deadlineMs` is cut. */
@@ -70,6 +73,7 @@ export async function openNodeLink(options: NodeLinkOptions): Promise<NodeLink> 
     address: listener.address,
     rulesChanged: () => sessions.forEach((session) => session.rulesChanged()),
     desiredStateChanged: (node) => links.get(node)?.desiredStateChanged(),
+    settled: (node, attempt) => links.get(node)?.settled(attempt),
     goodbye() {
       isStopping = true;
       for (const name of ["", linkServiceName]) health.setStatus(name, "NOT_SERVING");
