@@ -100,6 +100,7 @@ export function openWholeAgent(
       agentVersion: "0",
       slots: [{ name: slot, models: [model] }],
     },
+    answers: { linkUp() {}, linkDown() {}, replaced() {}, settled() {} },
     load: () => ({
       slots: [
         {

@@ -32,6 +32,7 @@ import { SlotFailures } from "./slot-failures.ts";
 import { createSlots } from "./slots/slots.ts";
 import { Telemetry } from "./telemetry.ts";
 import { UsageDelivery } from "./usage/delivery.ts";
+import { UnsettledAnswers } from "./usage/unsettled-answers.ts";
 import { openOutboxDirectory } from "./usage/outbox-disk.ts";
 import { openOutbox } from "./usage/outbox.ts";
 
@@ -76,6 +77,14 @@ export async function createAgent(config: AgentConfig, environment: NodeJS.Proce
   const outbox = opened.use(
     await openOutbox(await openOutboxDirectory(join(config.stateDir, "outbox")), clock, usageEvents),
   );
+  const unsettled = opened.use(
+    new UnsettledAnswers({
+      clock,
+      append: (record) => outbox.append(record),
+      hasDataSession: (routerId) => links.hasDataSession(routerId),
+      events: usageEvents,
+    }),
+  );
   const delivery = opened.use(new UsageDelivery(outbox, clock, usageEvents));
 
   const gpuReader = createGpuReader({ clock });
@@ -104,6 +113,7 @@ export async function createAgent(config: AgentConfig, environment: NodeJS.Proce
       admissions: slots,
       rules: (model) => rules.get(model),
       outbox,
+      unsettled,
       dialects,
       clock,
       life,
@@ -134,6 +144,7 @@ export async function createAgent(config: AgentConfig, environment: NodeJS.Proce
       admitting: ready && outbox.admitting,
     }),
     usage: delivery,
+    answers: unsettled,
     handle: ingress.handle,
     onRules(known) {
       rules = new Map(known.map((model) => [model.id, model]));

@@ -10,6 +10,7 @@ import { endedInOrder } from "./report/router-link.ts";
 import type { RouterLinkEvents } from "./report/router-links.ts";
 import type { DeliveryEvents } from "./usage/delivery.ts";
 import type { OutboxEvents } from "./usage/outbox.ts";
+import type { UnsettledAnswersEvents } from "./usage/unsettled-answers.ts";
 
 type Outcome = RequestOutcome | "refused";
 const outcomes: readonly Outcome[] = ["finished", "client-ended", "limit-ended", "broken", "refused"];
@@ -80,8 +81,15 @@ export function createLinkEvents(log: Log, metrics: Metrics): RouterLinkEvents &
   };
 }
 
-export function createUsageEvents(log: Log, metrics: Metrics): OutboxEvents & DeliveryEvents & EngineLogEvents {
+export function createUsageEvents(
+  log: Log,
+  metrics: Metrics,
+): OutboxEvents & DeliveryEvents & UnsettledAnswersEvents & EngineLogEvents {
   return {
+    answersVoided(routerId, answers) {
+      metrics.answersVoided.inc(answers);
+      log.warn({ routerId, answers }, "a router died before it had handed over these answers: they cost nothing");
+    },
     outboxFull(code) {
       metrics.outboxAdmitting.set(0);
       log.error({ code }, "the outbox's disk is full: new requests are refused until there is room");

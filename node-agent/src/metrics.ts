@@ -80,6 +80,10 @@ export function createMetrics() {
     outboxRecords: gauge("weiche_agent_outbox_records", "Usage records that no router has committed yet"),
     outboxOldest: gauge("weiche_agent_outbox_oldest_seconds", "Age of the oldest of them"),
     outboxAdmitting: gauge("weiche_agent_outbox_admitting", "0 while the outbox's disk is full"),
+    answersVoided: counter(
+      "weiche_agent_answers_voided_total",
+      "Finished answers that a router that died had not settled",
+    ),
     usageDelivered: counter("weiche_agent_usage_delivered_total", "Usage records that a router has committed"),
     routerLink: gauge("weiche_agent_router_link_up", "1 while the link to a router is up", ["router"]),
     dataSessions: gauge("weiche_agent_data_sessions", "Open data sessions", ["router"]),

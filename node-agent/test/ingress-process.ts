@@ -16,6 +16,7 @@ const ingress = new Ingress({
   admissions: slot,
   rules: () => ({ ...chatRules, images: { max: 4, formats: ["png"] } }),
   outbox: new SimulatedOutbox(),
+  unsettled: { finished() {} },
   dialects,
   clock: systemClock,
   life: new EngineLife(systemClock),

@@ -162,6 +162,8 @@ export class Rig implements AsyncDisposable {
   readonly slot: SimulatedSlot;
   readonly outbox = new SimulatedOutbox();
   readonly ingress: Ingress;
+  /** Answers that were about to leave whole: their routers and request ids. */
+  readonly unsettled: string[][] = [];
   readonly summaries: RequestSummary[] = [];
   readonly faults: string[] = [];
   readonly bugs: unknown[] = [];
@@ -197,6 +199,7 @@ export class Rig implements AsyncDisposable {
       admissions: this.slot,
       rules: (id) => (id === model ? (options.rules ?? chatRules) : undefined),
       outbox: this.outbox,
+      unsettled: { finished: (routerId, { requestId }) => void this.unsettled.push([routerId, requestId]) },
       dialects,
       clock: options.clock ?? systemClock,
       requestMsMax: 600_000,

@@ -15,6 +15,8 @@ export class RouterLinksRig {
   readonly bootId = uuidv7(systemClock);
   readonly told: unknown[][] = [];
   readonly usage: unknown[][] = [];
+  /** What was told of the routers' lives and of settled attempts. */
+  readonly answers: unknown[][] = [];
   /** Every channel that ever came up. */
   readonly channels: UsageChannel[] = [];
   readonly seenRules: (readonly ModelRules[])[] = [];
@@ -80,6 +82,12 @@ export class RouterLinksRig {
         },
         acknowledged: (...args) => this.usage.push(["ack", ...args]),
         linkDown: (routerId) => this.usage.push(["down", routerId]),
+      },
+      answers: {
+        linkUp: (routerId) => this.answers.push(["up", routerId]),
+        linkDown: (routerId, inOrder) => this.answers.push(["down", routerId, inOrder]),
+        replaced: (routerId) => this.answers.push(["replaced", routerId]),
+        settled: (routerId, attempts) => this.answers.push(["settled", routerId, ...attempts]),
       },
       handle: (stream) => stream.destroy(),
       onRules: (news) => this.seenRules.push(news),

@@ -186,3 +186,35 @@ test("a router that says goodbye is known to leave, stays linked for what runs, 
   expect([rig.channels[0]!.isLeaving, links.states()[0]!.state]).toEqual([true, "leaving"]);
   expect(router.links.size).toBe(1);
 });
+
+test("settled attempts, and what becomes of a router, are told as they come", async () => {
+  const router = await rig.openRouter();
+  rig.openLinks(at(router));
+  await expect.poll(() => rig.channels.length).toBe(1);
+  router.say({ settled: { attempts: [{ request_id: record.requestId, attempt: 2 }] } });
+  const settled = ["settled", "router-1", { requestId: record.requestId, attempt: 2 }];
+  await expect.poll(() => rig.answers).toEqual([["up", "router-1"], settled]);
+  rig.answers.length = 0;
+  router[Symbol.dispose]();
+  await expect.poll(() => rig.answers).toEqual([["down", "router-1", false]]);
+  await rig.openRouter({ router_id: "router-2" }, "127.0.0.1", router.port);
+  await expect
+    .poll(() => rig.answers.slice(1), { timeout: 10_000 })
+    .toEqual([
+      ["up", "router-2"],
+      ["replaced", "router-1"],
+    ]);
+});
+
+test("a router that ends its link has ended it in order", async () => {
+  const router = await rig.openRouter();
+  rig.openLinks(at(router));
+  await expect.poll(() => rig.channels.length).toBe(1);
+  for (const link of router.links) link.end();
+  await expect
+    .poll(() => rig.answers.slice(0, 2))
+    .toEqual([
+      ["up", "router-1"],
+      ["down", "router-1", true],
+    ]);
+});

@@ -1,6 +1,6 @@
 import { status } from "@grpc/grpc-js";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { asId, type ModelId } from "@weiche/shared/ids.ts";
+import { asId, type ModelId, type RequestId } from "@weiche/shared/ids.ts";
 import { bootId, helloOf } from "./link-client.ts";
 import { node, NodeLinkRig, rules } from "./node-link-rig.ts";
 
@@ -170,4 +170,20 @@ test("a router that stops says goodbye, still acknowledges, takes no new links, 
   await rig.link.close(10_000);
   expect(performance.now() - before).toBeLessThan(5_000);
   expect((await client.ended).code).toBe(status.OK);
+});
+
+test("settled attempts reach their node in few messages, the last of them before the link ends", async () => {
+  const client = await rig.linked();
+  const attempts = Array.from({ length: 300 }, (_, n) => ({ requestId: asId<RequestId>(bootId(n)), attempt: 1 }));
+  const settled = () => client.received.filter(({ message }) => message === "settled");
+  for (const attempt of attempts.slice(1)) rig.link.settled(node, attempt);
+  rig.link.settled(asId("gpu-2"), attempts[1]!);
+  await expect.poll(settled).toHaveLength(1);
+  rig.link.settled(node, attempts[0]!);
+  await rig.link.close(1_000);
+  await client.ended;
+  const heard = settled().flatMap(({ settled: told }) => (told as { attempts: unknown[] }).attempts);
+  expect(heard).toEqual(
+    [...attempts.slice(1), attempts[0]!].map(({ requestId }) => ({ request_id: requestId, attempt: 1 })),
+  );
 });

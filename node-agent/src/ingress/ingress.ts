@@ -15,6 +15,7 @@ import { EngineFault, type EngineFaultReason } from "../engines/dialects/engine-
 import type { DialectName } from "../engines/engine.ts";
 import type { EngineLife } from "../engines/engine-life.ts";
 import type { Admission, Admissions } from "../slots/admission.ts";
+import type { UnsettledAnswers } from "../usage/unsettled-answers.ts";
 import type { ChunkGaps } from "./chunk-gaps.ts";
 import { EngineConnections } from "./engine-connections.ts";
 import type { EngineAccess, EngineWork, FinishedAnswer } from "./engine-work.ts";
@@ -30,6 +31,7 @@ export interface IngressParts {
   /** From the router's welcome; undefined for a model that the node has no rules of yet. */
   readonly rules: (model: ModelId) => ModelRules | undefined;
   readonly outbox: UsageOutbox;
+  readonly unsettled: Pick<UnsettledAnswers, "finished">;
   readonly dialects: Readonly<Record<DialectName, Dialect>>;
   readonly clock: Clock;
   readonly life: EngineLife;
@@ -134,6 +136,7 @@ export class Ingress implements AsyncDisposable {
     try {
       const { counts, rest } = await this.#answer(exchange, run);
       if (!(await this.#isKept(run.meter.append("finished", counts)))) throw new Ended("stop");
+      this.#parts.unsettled.finished(head.routerId, run.meter.record!);
       await exchange.complete(rest);
     } catch (thrown) {
       error = await this.#breakOff(exchange, run, await exchange.causeOf(thrown));

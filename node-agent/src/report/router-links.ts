@@ -7,11 +7,12 @@ import { isIP } from "node:net";
 import { sleep, type Timer } from "@weiche/shared/clock.ts";
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { formatListen, parseListen, type ListenAddress } from "@weiche/shared/listen.ts";
+import type { RouterLives } from "../usage/unsettled-answers.ts";
 import type { UsageLinks } from "../usage/usage-channel.ts";
 import { Backoff } from "./backoff.ts";
 import { DataLink, type DataLinkEvents, type StreamHandler } from "./data-link.ts";
 import type { DesiredState } from "./desired-state.ts";
-import { RouterLink, type RouterAddress, type RouterLinkParts, type Welcome } from "./router-link.ts";
+import { endedInOrder, RouterLink, type RouterAddress, type RouterLinkParts, type Welcome } from "./router-link.ts";
 import type { Downlink } from "./router-link-codec.ts";
 
 export interface RouterLinkEvents extends DataLinkEvents {
@@ -31,6 +32,7 @@ export interface RouterLinksOptions extends RouterLinkParts {
   /** All addresses of a name. */
   readonly resolve: (name: string) => Promise<readonly string[]>;
   readonly usage: UsageLinks;
+  readonly answers: RouterLives;
   /** Takes the requests that come on the data connections. */
   readonly handle: StreamHandler;
   /** The rules of the node's models, all of them; of several routers the last word counts. */
@@ -115,6 +117,10 @@ export class RouterLinks {
       state: stateOf(this.#live.get(routerId)),
       dataSessions: this.#dataLinks.get(routerId)?.sessions ?? 0,
     }));
+  }
+
+  hasDataSession(routerId: string): boolean {
+    return (this.#dataLinks.get(routerId)?.sessions ?? 0) > 0;
   }
 
   /** Takes no more requests and lets those that run end, for at most `deadlineMs`. Links stay, for the usage. */
@@ -221,8 +227,9 @@ export class RouterLinks {
     if (link === dialled.newest && dialled.links.size > 0) void this.#renewLater(dialled).catch(() => {});
     if (link.welcome) {
       this.#down(link);
-      if (!this.#live.has(link.routerId))
-        this.#options.events.routerLinkDown(describe(dialled.address), link.routerId, reason);
+      if (this.#live.has(link.routerId)) return;
+      this.#options.answers.linkDown(link.routerId, reason === endedInOrder);
+      this.#options.events.routerLinkDown(describe(dialled.address), link.routerId, reason);
     } else if (dialled.failure !== reason) {
       dialled.failure = reason;
       this.#options.events.routerLinkFailed(describe(dialled.address), reason);
@@ -239,7 +246,8 @@ export class RouterLinks {
         return this.#options.usage.acknowledged(link.routerId, message.batchId);
       case "desired":
         return this.#desire(message.desired);
-      case "settled": // nothing waits for it yet
+      case "settled":
+        return this.#options.answers.settled(link.routerId, message.attempts);
       case "goodbye": // the link knows, and usage goes elsewhere if it can; what runs needs reports and data sessions
       case "unknown":
         return;
@@ -248,6 +256,7 @@ export class RouterLinks {
 
   #welcomed(welcome: Welcome, link: RouterLink, dialled: Dialled): void {
     const { address } = dialled;
+    const { routerId: before = welcome.routerId } = dialled;
     delete dialled.failure;
     dialled.routerId = welcome.routerId;
     dialled.backoff.up();
@@ -255,6 +264,7 @@ export class RouterLinks {
     if (welcome.desired) this.#desire(welcome.desired);
     this.#options.events.routerLinkUp(describe(address), welcome.routerId);
     this.#up(link);
+    if (before !== welcome.routerId) this.#options.answers.replaced(before);
     if (!this.#isDraining) this.#dialData(welcome, address);
   }
 
@@ -277,6 +287,7 @@ export class RouterLinks {
     }
     this.#live.set(link.routerId, link);
     this.#options.usage.linkUp(link);
+    this.#options.answers.linkUp(link.routerId);
   }
 
   #dialData({ routerId, dataAddress }: Welcome, address: RouterAddress): void {
