@@ -27,7 +27,8 @@ import { createIngressEvents, createLinkEvents, createUsageEvents } from "./link
 import { Maintenance } from "./maintenance.ts";
 import { createMetrics } from "./metrics.ts";
 import { createGpuReader } from "./report/gpu.ts";
-import { RouterLinks, lookupAll } from "./report/router-links.ts";
+import { lookupAll } from "./report/router-addresses.ts";
+import { RouterLinks } from "./report/router-links.ts";
 import { SlotFailures } from "./slot-failures.ts";
 import { createSlots } from "./slots/slots.ts";
 import { Telemetry } from "./telemetry.ts";

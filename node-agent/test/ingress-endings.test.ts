@@ -88,25 +88,6 @@ test("a client that leaves in mid-answer stops the engine and pays for what was 
   }
 });
 
-test("a finished answer waits to be settled by its router, before its last byte leaves; one that was ended does not", async () => {
-  const { rig } = await openStalled(3);
-  await using _ = rig;
-  const { stream, answer } = rig.chat({ stream: true });
-  await received(stream, 4);
-  stream.close(constants.NGHTTP2_CANCEL);
-  await answer;
-  await rig.quiet();
-  expect(rig.unsettled).toEqual([]);
-
-  rig.engine.script = (socket) => respondEvents(socket, opening + ending(1));
-  const whole = rig.chat({ stream: true });
-  let waiting: number | undefined;
-  whole.stream.once("trailers", () => (waiting = rig.unsettled.length));
-  await whole.answer;
-  expect(waiting).toBe(1);
-  expect(rig.unsettled).toEqual([["router-1", rig.outbox.records.at(-1)!.requestId]]);
-});
-
 test("a client that leaves before the first token stops the engine too, and pays nothing", async () => {
   for (const stream of [true, false]) {
     const sockets: Socket[] = [];

@@ -2,26 +2,23 @@
  * The links to all routers. Names are resolved again and again, and each address gets a link of its own, so that every
  * router behind a name is found; what breaks is dialled again. A router that two addresses lead to is linked once.
  */
-import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import { sleep, type Timer } from "@weiche/shared/clock.ts";
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
-import { formatListen, parseListen, type ListenAddress } from "@weiche/shared/listen.ts";
 import type { RouterLives } from "../usage/unsettled-answers.ts";
 import type { UsageLinks } from "../usage/usage-channel.ts";
 import { Backoff } from "./backoff.ts";
 import { DataLink, type DataLinkEvents, type StreamHandler } from "./data-link.ts";
 import type { DesiredState } from "./desired-state.ts";
+import { describeAddress, RouterAddresses, type Resolve, type RouterAddressesEvents } from "./router-addresses.ts";
 import { endedInOrder, RouterLink, type RouterAddress, type RouterLinkParts, type Welcome } from "./router-link.ts";
 import type { Downlink } from "./router-link-codec.ts";
 
-export interface RouterLinkEvents extends DataLinkEvents {
+export interface RouterLinkEvents extends DataLinkEvents, RouterAddressesEvents {
   routerLinkUp(address: string, routerId: string): void;
   routerLinkDown(address: string, routerId: string, reason: string): void;
   /** Not welcomed. Told when the reason is another than the time before. */
   routerLinkFailed(address: string, reason: string): void;
-  /** The addresses that it had last stay in use. */
-  routerNameUnresolved(name: string, code: string): void;
   rulesUnreadable(model: string, reason: string): void;
 }
 
@@ -29,8 +26,7 @@ export interface RouterLinksOptions extends RouterLinkParts {
   /** host:port, as configured. */
   readonly routers: readonly string[];
   readonly random: () => number;
-  /** All addresses of a name. */
-  readonly resolve: (name: string) => Promise<readonly string[]>;
+  readonly resolve: Resolve;
   readonly usage: UsageLinks;
   readonly answers: RouterLives;
   /** Takes the requests that come on the data connections. */
@@ -56,11 +52,6 @@ const resolveAgainMs = 2_000;
 const reportSpacingMs = 20;
 const closeMsMax = 2_000;
 
-/** For `resolve`. */
-export async function lookupAll(name: string): Promise<readonly string[]> {
-  return (await lookup(name, { all: true })).map(({ address }) => address);
-}
-
 /** One address that is, or was, dialled. */
 interface Dialled {
   readonly address: RouterAddress;
@@ -77,14 +68,13 @@ interface Dialled {
 
 export class RouterLinks {
   readonly #options: RouterLinksOptions;
-  readonly #routers: readonly ListenAddress[];
+  readonly #addresses: RouterAddresses;
   readonly #dialled = new Map<string, Dialled>();
   /** The link over which each router is spoken to. */
   readonly #live = new Map<string, RouterLink>();
   readonly #dataLinks = new Map<string, DataLink>();
   readonly #stop = new AbortController();
   readonly #loops = new Set<Promise<void>>();
-  readonly #unresolved = new Set<string>();
   readonly #ignoreTls: (() => void) | undefined;
   #resolveTimer: Timer | undefined;
   #resolving: Promise<void> | undefined;
@@ -95,7 +85,7 @@ export class RouterLinks {
 
   constructor(options: RouterLinksOptions) {
     this.#options = options;
-    this.#routers = options.routers.map((router) => parseListen(router, "routers"));
+    this.#addresses = new RouterAddresses(options.routers, options.resolve, options.events);
     this.#ignoreTls = options.tls?.onChange(() => this.#renewAll());
     void this.#resolve();
   }
@@ -113,7 +103,7 @@ export class RouterLinks {
 
   states(): readonly RouterState[] {
     return [...this.#dialled.values()].map(({ address, routerId = "" }) => ({
-      address: describe(address),
+      address: describeAddress(address),
       state: stateOf(this.#live.get(routerId)),
       dataSessions: this.#dataLinks.get(routerId)?.sessions ?? 0,
     }));
@@ -147,33 +137,17 @@ export class RouterLinks {
       this.#resolving = undefined;
       this.#resolveTimer?.cancel();
       if (this.#stop.signal.aborted) return;
-      const delayMs = this.#unresolved.size > 0 ? resolveAgainMs : resolveEveryMs;
+      const delayMs = this.#addresses.someUnresolved ? resolveAgainMs : resolveEveryMs;
       this.#resolveTimer = this.#options.clock.after(delayMs, () => void this.#resolve());
     });
     return this.#resolving;
   }
 
   async #resolveAll(): Promise<void> {
-    const found = await Promise.all(this.#routers.map((router) => this.#addressesOf(router)));
-    const addresses = new Map(found.flat().map((address) => [describe(address), address]));
+    const addresses = await this.#addresses.find();
     for (const [key, dialled] of this.#dialled) dialled.isGone = !addresses.has(key);
     if (this.#stop.signal.aborted) return;
     for (const [key, address] of addresses) if (!this.#dialled.has(key)) this.#begin(key, address);
-  }
-
-  async #addressesOf({ host, port }: ListenAddress): Promise<readonly RouterAddress[]> {
-    if (isIP(host)) return [{ host, ip: host, port }];
-    try {
-      const ips = await this.#options.resolve(host);
-      this.#unresolved.delete(host);
-      return ips.map((ip) => ({ host, ip, port }));
-    } catch (error) {
-      const { code = "unknown" } = error as NodeJS.ErrnoException;
-      if (!this.#unresolved.has(host)) this.#options.events.routerNameUnresolved(host, code);
-      this.#unresolved.add(host);
-      const last = [...this.#dialled.values()].filter(({ isGone, address }) => !isGone && address.host === host);
-      return last.map(({ address }) => address);
-    }
   }
 
   #begin(key: string, address: RouterAddress): void {
@@ -229,10 +203,10 @@ export class RouterLinks {
       this.#down(link);
       if (this.#live.has(link.routerId)) return;
       this.#options.answers.linkDown(link.routerId, reason === endedInOrder);
-      this.#options.events.routerLinkDown(describe(dialled.address), link.routerId, reason);
+      this.#options.events.routerLinkDown(describeAddress(dialled.address), link.routerId, reason);
     } else if (dialled.failure !== reason) {
       dialled.failure = reason;
-      this.#options.events.routerLinkFailed(describe(dialled.address), reason);
+      this.#options.events.routerLinkFailed(describeAddress(dialled.address), reason);
     }
   }
 
@@ -262,7 +236,7 @@ export class RouterLinks {
     dialled.backoff.up();
     this.#takeRules(welcome);
     if (welcome.desired) this.#desire(welcome.desired);
-    this.#options.events.routerLinkUp(describe(address), welcome.routerId);
+    this.#options.events.routerLinkUp(describeAddress(address), welcome.routerId);
     this.#up(link);
     if (before !== welcome.routerId) this.#options.answers.replaced(before);
     if (!this.#isDraining) this.#dialData(welcome, address);
@@ -321,9 +295,4 @@ export class RouterLinks {
 function stateOf(link: RouterLink | undefined): RouterState["state"] {
   if (!link) return "connecting";
   return link.isLeaving ? "leaving" : "linked";
-}
-
-function describe({ host, ip, port }: RouterAddress): string {
-  const listen = formatListen({ host, port });
-  return host === ip ? listen : `${listen} (${ip})`;
 }

@@ -1,0 +1,34 @@
+/** Which answers an agent keeps in mind until their router has settled them. */
+import { constants } from "node:http2";
+import { expect, test } from "vitest";
+import { beginEvents, event, respondEvents, Rig, until, writeChunk } from "./ingress-rig.ts";
+
+const usage = { prompt_tokens: 7, completion_tokens: 1, total_tokens: 8 };
+const word = event({ choices: [{ index: 0, delta: { content: "word" }, finish_reason: null }], usage });
+const whole = `${word}${event({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }], usage })}${event({ choices: [], usage })}${event("[DONE]")}`;
+
+test.each([true, false])(
+  "a finished answer is kept in mind before its last byte leaves (stream: %s)",
+  async (stream) => {
+    await using rig = await Rig.open((socket) => respondEvents(socket, whole));
+    const asked = rig.chat({ stream });
+    let kept: number | undefined;
+    asked.stream.once("end", () => (kept = rig.unsettled.length));
+    expect(await asked.answer).toMatchObject({ status: 200 });
+    expect(kept).toBe(1);
+    expect(rig.unsettled).toEqual([["router-1", rig.outbox.records[0]!.requestId]]);
+  },
+);
+
+test("an answer that its client ended is not: the router's word for it has come already", async () => {
+  await using rig = await Rig.open((socket) => {
+    beginEvents(socket);
+    writeChunk(socket, word);
+  });
+  const { stream, answer } = rig.chat({ stream: true });
+  stream.once("data", () => stream.close(constants.NGHTTP2_CANCEL));
+  await answer;
+  await until(() => rig.outbox.records.length > 0, "the record");
+  expect(rig.outbox.records).toMatchObject([{ outcome: "client-ended" }]);
+  expect(rig.unsettled).toEqual([]);
+});
