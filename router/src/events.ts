@@ -165,7 +165,13 @@ export function createDatabaseEvents(
       metrics.usageRecords.inc({ result: "repeated" }, repeated);
       metrics.usageCommits.observe(durationMs / 1000);
     },
-    usageCommitFailed: failed("usage-commit", "usage could not be committed"),
+    usageCommitFailed(error, isNews) {
+      metrics.databaseErrors.inc({ what: "usage-commit" });
+      log[isNews ? "warn" : "debug"](
+        describeError(error),
+        "usage could not be committed; it is tried again until it is",
+      );
+    },
     usageRefused(node, reason) {
       metrics.usageRecords.inc({ result: "refused" });
       log.error({ node, reason }, "a usage record was acknowledged and not recorded");

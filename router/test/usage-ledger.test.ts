@@ -32,16 +32,19 @@ beforeEach(async () => {
 interface Recorded extends UsageLedgerEvents {
   readonly committed: { records: number; repeated: number; voided: number }[];
   readonly refused: string[];
+  readonly failed: unknown[];
 }
 
 function recorder(): Recorded {
   const committed: Recorded["committed"] = [];
   const refused: string[] = [];
+  const failed: unknown[] = [];
   return {
     committed,
     refused,
+    failed,
     usageCommitted: ({ records, repeated, voided }) => void committed.push({ records, repeated, voided }),
-    usageCommitFailed() {},
+    usageCommitFailed: (error) => void failed.push(error),
     usageRefused: (_node, reason) => void refused.push(reason),
     usageDaysFailed() {},
   };
@@ -150,12 +153,28 @@ describe("billed exactly once", () => {
     },
   );
 
-  test("a batch that cannot be committed is not acknowledged", async () => {
-    const gone = await server.newDatabase();
-    await using ledger = await openLedger(gone);
-    await gone.pool.query("drop table usage_totals");
-    await expect(ledger.record(node, records(3))).rejects.toThrow("usage_totals");
-    expect((await gone.pool.query("select count(*) from usage_records")).rows).toEqual([{ count: 0n }]);
+  test("a batch that the database cannot take is acknowledged when it can, without coming again", async () => {
+    const events = recorder();
+    await using ledger = await openLedger(database, events);
+    await database.pool.query("alter table usage_totals rename to away");
+    const all = records(3);
+    const recorded = ledger.record(node, all);
+    await until("two attempts have failed", 20_000, () => events.failed.length > 1);
+    expect(String(events.failed[0])).toContain("usage_totals");
+    expect((await database.pool.query("select count(*) from usage_records")).rows).toEqual([{ count: 0n }]);
+    await database.pool.query("alter table away rename to usage_totals");
+    await recorded;
+    expect(await sumsOf(database)).toEqual(everySum(all));
+  });
+
+  test("a batch that the database does not take until the ledger closes is not acknowledged", async () => {
+    const ledger = await openLedger();
+    await database.pool.query("drop table usage_totals");
+    const recorded = ledger.record(node, records(3));
+    recorded.catch(() => {}); // looked at below
+    await ledger[Symbol.asyncDispose]();
+    await expect(recorded).rejects.toThrow("usage_totals");
+    expect((await database.pool.query("select count(*) from usage_records")).rows).toEqual([{ count: 0n }]);
   });
 });
 

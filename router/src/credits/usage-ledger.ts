@@ -1,8 +1,6 @@
-/**
- * Where usage records become money. Callers' records are gathered into batches (up to 500, or what came within 20 ms),
- * one commit at a time; a caller hears of its records only after the commit.
- */
-import { every, type Clock, type Timer } from "@weiche/shared/clock.ts";
+/** Where usage records become money: each is checked, waits in a queue, and is acknowledged only after its commit. */
+import type { Pool } from "pg";
+import { every, type Clock } from "@weiche/shared/clock.ts";
 import { uuidv7TimeMs, type ModelId, type NodeId } from "@weiche/shared/ids.ts";
 import type { Attempt, BillingIdentity, UsageRecord } from "@weiche/shared/usage-record.ts";
 import { retryConflicts, type Database } from "../db/database.ts";
@@ -11,11 +9,13 @@ import { commitUsage, type Committed } from "./usage-commit.ts";
 import type { NodeRecord } from "./usage-rows.ts";
 import { free } from "./usage-voids.ts";
 import { makeUsageDays, oldestKeptMs, rollUsageDays } from "./usage-days.ts";
+import { UsageQueue, type UsageQueueEvents } from "./usage-queue.ts";
 
 export interface UsageLedger {
   /**
    * Resolves once the records are committed, each at most once by (request id, attempt), with the running totals moved
-   * in the same transaction. Rejects if they are not: then nothing is acknowledged and the agent sends them again.
+   * in the same transaction, however long that takes. Rejects if there is no room for them or the ledger is closed: then
+   * nothing is acknowledged, and the agent sends them again.
    */
   record(node: NodeId, records: readonly UsageRecord[]): Promise<void>;
   /** Resolves once it is committed that these attempts cost nothing, whatever their nodes have recorded or will record. */
@@ -27,17 +27,7 @@ export interface VoidAttempt extends Attempt, BillingIdentity {
   readonly model: ModelId;
 }
 
-/** `repeated` of the records were there already; `voided` attempts had cost something and are void now. */
-export interface CommittedBatch {
-  readonly records: number;
-  readonly repeated: number;
-  readonly voided: number;
-  readonly durationMs: number;
-}
-
-export interface UsageLedgerEvents {
-  usageCommitted(batch: CommittedBatch): void;
-  usageCommitFailed(error: unknown): void;
+export interface UsageLedgerEvents extends UsageQueueEvents {
   /** Acknowledged, but not recorded. */
   usageRefused(node: NodeId, reason: UsageRefusal): void;
   usageDaysFailed(error: unknown): void;
@@ -50,9 +40,6 @@ export interface UsageLedgerOptions {
   readonly makesEmbeddings?: (model: ModelId) => boolean;
 }
 
-/** Measured: twice as many are no faster, and hold the event loop twice as long at a time. */
-const batchRecordsMax = 500;
-const batchMsMax = 20;
 const rollDaysMs = 3_600_000;
 
 /** Resolves once there is a place for today's records. */
@@ -66,120 +53,39 @@ export async function createUsageLedger(
   const rolling = every(clock, rollDaysMs, async () => {
     await rollUsageDays(database.pool, clock.now(), keepDays).catch((error: unknown) => events.usageDaysFailed(error));
   });
-  const ledger = new BatchingLedger(database, clock, events, { keepDays, makesEmbeddings });
+  const queue = new UsageQueue((batch) => retryConflicts(() => insert(database.pool, batch)), clock, events);
   return {
-    record: (node, records) => ledger.record(node, records),
-    declareVoid: (attempts) => ledger.declareVoid(attempts),
+    record(node, records) {
+      const nowMs = clock.now();
+      const oldestMs = oldestKeptMs(nowMs, keepDays);
+      const taken: NodeRecord[] = [];
+      for (const record of records) {
+        const refusal = refusalOf(record, oldestMs, nowMs);
+        if (refusal !== undefined) events.usageRefused(node, refusal);
+        else taken.push({ node, record: makesEmbeddings(record.model) ? { ...record, completionTokens: 0 } : record });
+      }
+      return queue.add(taken);
+    },
+    declareVoid: (attempts) =>
+      queue.add(attempts.map(({ node, ...attempt }) => ({ node, record: { ...attempt, ...free } }))),
     async [Symbol.asyncDispose]() {
       rolling.cancel();
-      await ledger.idle();
+      await queue[Symbol.asyncDispose]();
     },
   };
 }
 
-interface Waiting extends NodeRecord {
-  readonly done: () => void;
-  readonly failed: (error: unknown) => void;
-}
-
-class BatchingLedger implements UsageLedger {
-  readonly #database: Database;
-  readonly #clock: Clock;
-  readonly #events: UsageLedgerEvents;
-  readonly #options: Required<UsageLedgerOptions>;
-  #waiting: Waiting[] = [];
-  #timer: Timer | undefined;
-  #committing: Promise<void> | undefined;
-
-  constructor(database: Database, clock: Clock, events: UsageLedgerEvents, options: Required<UsageLedgerOptions>) {
-    this.#database = database;
-    this.#clock = clock;
-    this.#events = events;
-    this.#options = options;
-  }
-
-  async record(node: NodeId, records: readonly UsageRecord[]): Promise<void> {
-    const nowMs = this.#clock.now();
-    const { keepDays, makesEmbeddings } = this.#options;
-    const oldestMs = oldestKeptMs(nowMs, keepDays);
-    const taken = records.filter((record) => {
-      const refusal = refusalOf(record, oldestMs, nowMs);
-      if (refusal !== undefined) this.#events.usageRefused(node, refusal);
-      return refusal === undefined;
-    });
-    if (taken.length === 0) return;
-    await this.#commitSoon(
-      taken.map((one) => ({ node, record: makesEmbeddings(one.model) ? { ...one, completionTokens: 0 } : one })),
+/** Makes the days that records need and that are not there yet. */
+async function insert(pool: Pool, batch: readonly NodeRecord[]): Promise<Committed> {
+  try {
+    return await commitUsage(pool, batch);
+  } catch (error) {
+    if (!isMissingDay(error)) throw error;
+    await makeUsageDays(
+      pool,
+      batch.map(({ record }) => uuidv7TimeMs(record.requestId)),
     );
-  }
-
-  async declareVoid(attempts: readonly VoidAttempt[]): Promise<void> {
-    await this.#commitSoon(attempts.map(({ node, ...attempt }) => ({ node, record: { ...attempt, ...free } })));
-  }
-
-  #commitSoon(records: readonly NodeRecord[]): Promise<void> {
-    return new Promise<void>((resolve, reject) => {
-      let open = records.length;
-      const done = () => {
-        if (--open === 0) resolve();
-      };
-      for (const { node, record } of records) this.#waiting.push({ node, record, done, failed: reject });
-      this.#schedule();
-    });
-  }
-
-  /** Resolves when everything that was asked for is committed or refused. */
-  async idle(): Promise<void> {
-    while (this.#waiting.length > 0 || this.#committing) {
-      this.#startCommit();
-      await this.#committing;
-    }
-  }
-
-  #schedule(): void {
-    if (this.#waiting.length >= batchRecordsMax) this.#startCommit();
-    else this.#timer ??= this.#clock.after(batchMsMax, () => this.#startCommit());
-  }
-
-  #startCommit(): void {
-    if (this.#committing) return;
-    this.#timer?.cancel();
-    this.#timer = undefined;
-    const batch = this.#waiting.slice(0, batchRecordsMax);
-    this.#waiting = this.#waiting.slice(batchRecordsMax);
-    this.#committing = this.#commit(batch).finally(() => {
-      this.#committing = undefined;
-      if (this.#waiting.length > 0) this.#schedule();
-    });
-  }
-
-  /** Never rejects: each caller hears of its own. */
-  async #commit(batch: readonly Waiting[]): Promise<void> {
-    const startMs = this.#clock.monotonicMs();
-    try {
-      const { inserted, voided } = await retryConflicts(() => this.#insert(batch));
-      const durationMs = this.#clock.monotonicMs() - startMs;
-      const records = batch.filter(({ record }) => record.outcome !== "void").length;
-      this.#events.usageCommitted({ records, repeated: records - inserted, voided, durationMs });
-      for (const { done } of batch) done();
-    } catch (error) {
-      this.#events.usageCommitFailed(error);
-      for (const { failed } of batch) failed(error);
-    }
-  }
-
-  async #insert(batch: readonly Waiting[]): Promise<Committed> {
-    const { pool } = this.#database;
-    try {
-      return await commitUsage(pool, batch);
-    } catch (error) {
-      if (!isMissingDay(error)) throw error;
-      await makeUsageDays(
-        pool,
-        batch.map(({ record }) => uuidv7TimeMs(record.requestId)),
-      );
-      return commitUsage(pool, batch);
-    }
+    return commitUsage(pool, batch);
   }
 }
 

@@ -171,3 +171,9 @@ export function isUnavailable(error: unknown): boolean {
   if (syscall === "connect" || code === "ECONNRESET" || code === "EPIPE") return true;
   return lostMessages.test(message ?? "");
 }
+
+/** Whether it lies in the values of a statement, which would fail with any other database as well. */
+export function isRefusedData(error: unknown): boolean {
+  // Cardinality, data exception (a number out of range), constraint.
+  return /^2[123][0-9A-Z]{3}$/.test((error as { code?: string }).code ?? "");
+}

@@ -165,7 +165,7 @@ export class NodeLinkSession {
         return this.#entry!.report(message.report, this.#parts.clock.monotonicMs());
       case "usage":
         for (const rejected of message.rejected) this.#parts.events.usageRejected(node, rejected);
-        return void this.#record(node, message);
+        return this.#record(node, message);
     }
   }
 
@@ -191,14 +191,20 @@ export class NodeLinkSession {
     this.#send({ kind: "welcome", routerId, dataAddress, rules, desired: desiredStateOf(node) });
   }
 
-  async #record(node: NodeId, { batchId, records }: Extract<Uplink, { kind: "usage" }>): Promise<void> {
+  #record(node: NodeId, { batchId, records }: Extract<Uplink, { kind: "usage" }>): void {
     if (this.#batches >= batchesMax) return;
+    const recorded = records.length > 0 ? this.#parts.ledger.record(node, records) : Promise.resolve();
+    void this.#acknowledge(node, batchId, records.length, recorded);
+  }
+
+  /** Does not know the records: who waits for the database would hold those of each repetition in memory. */
+  async #acknowledge(node: NodeId, batchId: bigint, records: number, recorded: Promise<void>): Promise<void> {
     this.#batches++;
     try {
-      if (records.length > 0) await this.#parts.ledger.record(node, records);
+      await recorded;
       this.#send({ kind: "ack", batchId });
     } catch (error) {
-      this.#parts.events.usageNotRecorded(node, records.length, error);
+      this.#parts.events.usageNotRecorded(node, records, error);
     } finally {
       this.#batches--;
       this.#usageAtMs = this.#parts.clock.monotonicMs();
