@@ -1,0 +1,90 @@
+/**
+ * The tests that there are, as the test runner itself lists them, without running any. It reads titles from the sources,
+ * which takes two seconds for all; the rows of a table have no title there, so that files of which rows are named are
+ * loaded as well.
+ */
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, relative } from "node:path";
+
+/** A file by its path's end without `.test.ts`, such as `kills` or `ingress/chat-request`. */
+export interface TestName {
+  readonly file: string;
+  readonly title: string;
+}
+
+export interface TestList {
+  /** Relative to the project. Undefined: there is none, or more than one. */
+  pathOf(file: string): string | undefined;
+  /** A title alone, or behind those of the blocks around it (`block > title`). `…` stands for any text. */
+  has(test: TestName): boolean;
+}
+
+interface Listed {
+  readonly name: string;
+  readonly file: string;
+}
+
+const root = join(import.meta.dirname, "..");
+
+/** `names`: those that will be asked for. */
+export function listTests(names: readonly TestName[]): TestList {
+  const titles = new Map<string, Set<string>>();
+  add(listed(["list"]));
+  const withRows = new Set(names.filter((test) => !has(test)).flatMap(({ file }) => pathOf(file) ?? []));
+  if (withRows.size > 0) add(listed(["list", "--no-static-parse", ...withRows]));
+  return { pathOf, has };
+
+  function add(tests: readonly Listed[]): void {
+    for (const { name, file } of tests) {
+      const path = relative(root, file);
+      const ofFile = titles.get(path) ?? new Set();
+      titles.set(path, ofFile);
+      const parts = name.replaceAll(/\$\{[^}]*\}/g, "…").split(" > ");
+      for (const index of parts.keys()) ofFile.add(parts.slice(index).join(" > "));
+    }
+  }
+
+  function pathOf(file: string): string | undefined {
+    const [path, ...others] = [...titles.keys()].filter((one) => `/${one}`.endsWith(`/${file}.test.ts`));
+    return others.length === 0 ? path : undefined;
+  }
+
+  function has({ file, title }: TestName): boolean {
+    const path = pathOf(file);
+    if (path === undefined) return false;
+    const ofFile = titles.get(path)!;
+    if (ofFile.has(title) || !title.includes("…")) return ofFile.has(title);
+    const pattern = new RegExp(
+      `^${title
+        .split("…")
+        .map((part) => RegExp.escape(part))
+        .join(".+")}$`,
+      "s",
+    );
+    return [...ofFile].some((one) => pattern.test(one));
+  }
+}
+
+function listed(args: readonly string[]): readonly Listed[] {
+  const folder = mkdtempSync(join(tmpdir(), "weiche-tests-"));
+  try {
+    const file = join(folder, "tests.json");
+    const vitest = join(root, "node_modules/vitest/vitest.mjs");
+    const { status, stderr } = spawnSync(process.execPath, [vitest, ...args, `--json=${file}`], {
+      cwd: root,
+      encoding: "utf8",
+      env: { ...withoutRunner(process.env), WEICHE_NIGHTLY: "1" },
+    });
+    if (status !== 0) throw new Error(`the tests cannot be listed: ${stderr}`);
+    return JSON.parse(readFileSync(file, "utf8")) as Listed[];
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** Within a test the runner's own variables would tell it that it is a worker. */
+function withoutRunner(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith("VITEST")));
+}
