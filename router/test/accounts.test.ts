@@ -129,6 +129,19 @@ test("an address that takes the place of a deleted one is nobody's: everybody ca
   expect((await accounts.users.create(ben)).email).toBe(ben.email);
 });
 
+test("an address of an earlier version that a deleted user's place would need does not prevent the deletion", async () => {
+  const account = await accounts.create({ name: "A", ownerEmail: "squatter@example.com" });
+  const person = (email: string) => accounts.users.create({ accountId: account.id, email, role: "member" });
+  const [squatter, ben] = [await person("was.there@example.com"), await person("ben.squatted@example.com")];
+  const rename = (id: string, email: string) =>
+    database.pool.query("update users set email = $2 where id = $1", [id, email]);
+  await rename(squatter.id, `${ben.id}@deleted.invalid`);
+  const { email } = await accounts.users.delete(ben.id);
+  expect(email).toMatch(new RegExp(`^${ben.id}\\..+@deleted\\.invalid$`));
+  await expect(person("ben.squatted@example.com")).resolves.toMatchObject({ email: "ben.squatted@example.com" });
+  expect((await accounts.users.delete(squatter.id)).email).toBe(`${squatter.id}@deleted.invalid`);
+});
+
 test("a user's restrictions are set, kept and taken away", async () => {
   const accountId = (await accounts.create({ name: "A", ownerEmail: "restrict@example.com" })).id;
   const wish = {

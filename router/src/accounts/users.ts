@@ -1,4 +1,5 @@
 /** The people of an account. */
+import { randomUUID } from "node:crypto";
 import type { Selectable, Transaction, Updateable } from "kysely";
 import { formatCredits, type Millicredits } from "@weiche/shared/credits.ts";
 import { asId, uuidv7, type AccountId, type UserId } from "@weiche/shared/ids.ts";
@@ -107,7 +108,7 @@ export function createUsers(context: AccountsContext): Users {
           await transaction.deleteFrom(table).where("userId", "=", id).execute();
         const keys = transaction.updateTable("apiKeys").set({ revokedAt: deletedAt }).where("userId", "=", id);
         await keys.where("revokedAt", "is", null).execute();
-        return { blocked: true, deletedAt, email: deletedAddress(id) };
+        return { blocked: true, deletedAt, email: await freeDeletedAddress(transaction, id) };
       }),
   };
 
@@ -176,6 +177,12 @@ async function endSessions(transaction: Transaction<Schema>, userId: UserId): Pr
 export async function insertInvitedUser(context: AccountsContext, transaction: Transaction<Schema>, wish: NewUser) {
   const user = await insertUser(context, transaction, wish);
   return { user, invitationUrl: await issueInvitation(context, transaction, user.id) };
+}
+
+async function freeDeletedAddress(transaction: Transaction<Schema>, id: UserId): Promise<string> {
+  const email = deletedAddress(id);
+  const taken = await transaction.selectFrom("users").select("id").where("email", "=", email).executeTakeFirst();
+  return taken === undefined ? email : deletedAddress(id, randomUUID());
 }
 
 /** Adds somebody who cannot sign in yet. */
