@@ -3,9 +3,11 @@
  * is its router end, link and data session, without API, keys and limits. Measured: the agent's processor time per
  * streamed chunk under load, and the time to the first byte through the agent against that of the engine asked directly.
  */
+import { randomBytes } from "node:crypto";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { createGrants } from "@weiche/router/src/credits/grants.ts";
 import { openDataConnections } from "@weiche/router/src/nodes/data-connections.ts";
 import { openNodeLink } from "@weiche/router/src/nodes/node-link.ts";
 import { NodeRegistry } from "@weiche/router/src/nodes/registry.ts";
@@ -34,12 +36,13 @@ const directory = reachableDirectory("weiche-bench-agent-");
 const registry = new NodeRegistry();
 const silent = new Proxy({}, { get: () => () => {} }) as never;
 const listen = { host: "127.0.0.1", port: 0 };
+const grants = createGrants(randomBytes(32));
 const shared = { routerId: uuidv7(clock), clock, events: silent };
 const rules = parseCatalogue(stringify(catalogueOf(model)))
   .catalogue!.values()
   .map(rulesOf)
   .toArray();
-const data = await openDataConnections({ ...shared, listen, counts: registry });
+const data = await openDataConnections({ ...shared, listen, grants, counts: registry });
 const link = await openNodeLink({
   ...{ ...shared, listen, registry },
   dataAddress: `127.0.0.1:${data.address.port}`,
@@ -87,6 +90,7 @@ async function throughAgent(tokens: number): Promise<Answer> {
   const request = {
     ...{ path: nodePaths.chat, requestId: asId<RequestId>(uuidv7(clock)), attempt: 1, model },
     billing: { accountId: who, userId: who, keyId: who, factor: millicredits(1_000n) },
+    tokensMax: 1_000_000,
     remainingMs: 600_000,
     body: Buffer.from(bodyOf(tokens)),
   };

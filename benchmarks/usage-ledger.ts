@@ -4,15 +4,17 @@
  * to 200 records and wait for each to be acknowledged; 2 % of the records come twice. Records are made in
  * small steps, so that the lag is the ledger's own; `loopBusyMs` leaves out what other programs of the machine took.
  */
+import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
-import { createUsageLedger } from "@weiche/router/src/credits/usage-ledger.ts";
+import { createGrants } from "@weiche/router/src/credits/grants.ts";
+import { createUsageLedger, type UsageLedgerEvents } from "@weiche/router/src/credits/usage-ledger.ts";
 import { openDatabase } from "@weiche/router/src/db/database.ts";
 import { systemClock } from "@weiche/shared/clock.ts";
 import { millicredits } from "@weiche/shared/credits.ts";
-import { asId, uuidv7 } from "@weiche/shared/ids.ts";
+import { asId, uuidv7, type NodeId } from "@weiche/shared/ids.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 
@@ -34,14 +36,14 @@ const database = opened.use(
   }),
 );
 const batches: { records: number; repeated: number; durationMs: number }[] = [];
-const ledger = opened.use(
-  await createUsageLedger(database, systemClock, {
-    usageCommitted: (batch) => void batches.push(batch),
-    usageCommitFailed: (error) => console.error(error),
-    usageRefused: (_node, reason) => console.error(reason),
-    usageDaysFailed: nothing,
-  }),
-);
+const events: UsageLedgerEvents = {
+  usageCommitted: (batch) => void batches.push(batch),
+  usageCommitFailed: (error) => console.error(error),
+  usageRefused: (_node, reason) => console.error(reason),
+  usageDaysFailed: nothing,
+};
+const grants = createGrants(randomBytes(32));
+const ledger = opened.use(await createUsageLedger(database, systemClock, events, { grants }));
 for (let n = 0; n < accounts; n++) {
   await database.pool.query("insert into accounts values ($1, $2, null, now())", [idOf("a", n), `account ${n}`]);
   await database.pool.query(
@@ -111,21 +113,21 @@ async function send(count: number): Promise<number> {
     Array.from({ length: nodes }, async (_, node) => {
       for (; left > 0; left -= batchRecords) {
         await new Promise((resolve) => setImmediate(resolve));
-        await ledger.record(asId(`node-${node}`), makeBatch());
+        await ledger.record(asId(`node-${node}`), makeBatch(asId(`node-${node}`)));
       }
     }),
   );
   return performance.now() - startMs;
 }
 
-function makeBatch(): UsageRecord[] {
+function makeBatch(node: NodeId): UsageRecord[] {
   let last: UsageRecord | undefined;
-  return Array.from({ length: batchRecords }, () => (last && random.chance(0.02) ? last : (last = makeRecord())));
+  return Array.from({ length: batchRecords }, () => (last && random.chance(0.02) ? last : (last = makeRecord(node))));
 }
 
-function makeRecord(): UsageRecord {
+function makeRecord(node: NodeId): UsageRecord {
   const account = random.below(accounts);
-  return {
+  const record: Omit<UsageRecord, "grant"> = {
     requestId: asId(uuidv7(systemClock)),
     attempt: 1,
     accountId: asId(idOf("a", account)),
@@ -133,13 +135,15 @@ function makeRecord(): UsageRecord {
     keyId: asId(idOf("c", account * 6 + random.below(6))),
     model: asId(random.pick(["small-24b", "coder-next", "vl-embedding-2b"])),
     factor: millicredits(1_500n),
-    promptTokens: random.below(30_000),
+    tokensMax: 32_768,
+    promptTokens: random.below(29_000),
     completionTokens: random.below(3_000),
     source: "engine",
     outcome: "finished",
     durationMs: random.below(60_000),
     firstTokenMs: random.below(2_000),
   };
+  return { ...record, grant: grants.sign(node, record) };
 }
 
 function idOf(kind: string, number: number): string {

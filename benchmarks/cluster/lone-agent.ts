@@ -2,8 +2,10 @@
  * A real agent process whose router is this process: its link and data sessions, without API, keys, limits or database.
  * What it measures and reports can be seen, and every request that it gets be steered.
  */
+import { randomBytes } from "node:crypto";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { createGrants } from "@weiche/router/src/credits/grants.ts";
 import { openDataConnections, type DataConnections } from "@weiche/router/src/nodes/data-connections.ts";
 import { openNodeLink, type NodeLink } from "@weiche/router/src/nodes/node-link.ts";
 import { NodeRegistry } from "@weiche/router/src/nodes/registry.ts";
@@ -52,7 +54,11 @@ export class LoneAgent implements AsyncDisposable {
     const events = new Proxy({}, { get: () => () => {} }) as never;
     const shared = { routerId: uuidv7(clock), clock, events, listen: { host: "127.0.0.1", port: 0 } };
     const rules = [...parseCatalogue(stringify(catalogueOf(...models))).catalogue!.values()].map(rulesOf);
-    lone.#data = await openDataConnections({ ...shared, counts: lone.registry });
+    lone.#data = await openDataConnections({
+      ...shared,
+      counts: lone.registry,
+      grants: createGrants(randomBytes(32)),
+    });
     lone.#link = await openNodeLink({
       ...shared,
       registry: lone.registry,
@@ -93,6 +99,7 @@ export class LoneAgent implements AsyncDisposable {
         ...{ path: nodePaths.chat, requestId: asId<RequestId>(uuidv7(clock)), attempt: 1, remainingMs },
         model: asId<ModelId>(model),
         billing: { accountId: who, userId: who, keyId: who, factor: millicredits(1_000n) },
+        tokensMax: 1_000_000,
         body: Buffer.from(JSON.stringify({ model, messages, ...(stream && streamed) })),
       },
       signal,

@@ -1,10 +1,12 @@
 /** Both ends of the data connections in one process, and what tests do with them. */
 import { execFileSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import type { ServerHttp2Stream } from "node:http2";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DataLink, type DataSession, type StreamHandler } from "@weiche/node-agent/src/report/data-link.ts";
+import { createGrants } from "@weiche/router/src/credits/grants.ts";
 import { openDataConnections, type DataConnections } from "@weiche/router/src/nodes/data-connections.ts";
 import { NodeRegistry } from "@weiche/router/src/nodes/registry.ts";
 import type { UpstreamRequest, UpstreamResponse } from "@weiche/router/src/nodes/upstream.ts";
@@ -43,6 +45,9 @@ export interface RouterEnd extends AsyncDisposable {
   inFlight(): number;
 }
 
+/** As of the routers of one database. */
+export const grants = createGrants(randomBytes(32));
+
 export async function openRouterEnd(given: { port?: number; tls?: TlsFiles } = {}): Promise<RouterEnd> {
   const registry = new NodeRegistry();
   const link = registry.linkUp({
@@ -61,6 +66,7 @@ export async function openRouterEnd(given: { port?: number; tls?: TlsFiles } = {
     routerId: "router-1",
     clock: systemClock,
     counts: registry,
+    grants,
     events,
   });
   return {
@@ -86,6 +92,7 @@ export function requestOf(given: Partial<UpstreamRequest> = {}): UpstreamRequest
       keyId: asId<KeyId>("k"),
       factor: millicredits(1_500n),
     },
+    tokensMax: 1_000_000,
     remainingMs: 600_000,
     body: Buffer.from("{}"),
     ...given,

@@ -28,6 +28,8 @@ test("an agent that is started is placed on within moments, answers, and its usa
     keyId: asId<KeyId>("k"),
     model,
     factor: millicredits(1_500n),
+    tokensMax: 8_192,
+    grant: "q83vEjRWeJCrze8SNFZ4kA",
     promptTokens: 3,
     completionTokens: 4,
     reasoningTokens: 2,

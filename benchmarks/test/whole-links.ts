@@ -15,7 +15,7 @@ import { systemClock } from "@weiche/shared/clock.ts";
 import { asId, uuidv7, type ModelId, type NodeId } from "@weiche/shared/ids.ts";
 import type { TlsFiles } from "@weiche/shared/tls-files.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
-import { answering, node, random, recorder, slot } from "./link-ends.ts";
+import { answering, grants, node, random, recorder, slot } from "./link-ends.ts";
 
 export const model = asId<ModelId>("m");
 
@@ -43,7 +43,7 @@ export async function openWholeRouter(
   const { events, told } = recorder<NodeLinkEvents & DataConnectionsEvents>();
   const secure = tls ? { tls } : {};
   const shared = { routerId: id, clock: systemClock, events, ...secure };
-  const data = await openDataConnections({ ...shared, listen: listenOn(ports.data), counts: registry });
+  const data = await openDataConnections({ ...shared, listen: listenOn(ports.data), counts: registry, grants });
   const link = await openNodeLink({
     ...shared,
     listen: listenOn(ports.link),

@@ -1,9 +1,10 @@
 /** The shape of agent.yaml, as it is written: names, types, ranges. deploy/README.md explains every key. */
+import { namePattern } from "@weiche/shared/ids.ts";
 import { Type, type Static } from "typebox";
 
 const closed = { additionalProperties: false } as const;
 const seconds = Type.Number({ minimum: 0 });
-const name = Type.String({ pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$" });
+const name = Type.String({ pattern: namePattern.source });
 
 const engineSchema = Type.Object(
   {

@@ -30,6 +30,7 @@ async function samples(name: string): Promise<string[]> {
 function ended(given: Partial<UsageRecord> | undefined, name = model, gaps = new ChunkGaps()): RequestSummary {
   const record: UsageRecord | undefined = given && {
     ...{ accountId: who, userId: who, keyId: who, factor: millicredits(1n), requestId: who, attempt: 1, model: name },
+    ...{ tokensMax: 8_192, grant: "q83vEjRWeJCrze8SNFZ4kA" },
     ...{ promptTokens: 7, completionTokens: 3, source: "engine", outcome: "finished", durationMs: 90, ...given },
   };
   const [requestId, slot] = [asId<RequestId>("r"), record ? asId<SlotName>("a") : undefined];

@@ -175,6 +175,19 @@ test.each(["-5", "1e400", "9007199254740993", '"12"', "null", "513"])(
   },
 );
 
+test.each([
+  ["as many tokens as all texts may have", 3 * 512, {}, "engine"],
+  ["more than all texts may have", 3 * 512 + 1, {}, "counted"],
+  ["more than the router allows", 101, { "x-weiche-tokens-max": "100" }, "counted"],
+])("%s, for a list of texts: %i", async (_name, tokens, headers, source) => {
+  const data = [0, 1, 2].map((index) => ({ ...item, index }));
+  const body = JSON.stringify({ data, usage: { prompt_tokens: tokens } });
+  await using rig = await Rig.open((socket) => respond(socket, 200, body), { rules });
+  const { answer } = rig.send(nodePaths.embeddings, { model, input: ["x", "y", "z"] }, headers);
+  expect((await answer).status).toBe(200);
+  expect(rig.outbox.records).toMatchObject([{ source, promptTokens: source === "engine" ? tokens : 0 }]);
+});
+
 test("a client that leaves between batches pays for those that were made", async () => {
   let batches = 0;
   await using rig = await Rig.open(

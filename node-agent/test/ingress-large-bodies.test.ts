@@ -10,7 +10,7 @@ import { systemClock } from "@weiche/shared/clock.ts";
 import { uuidv7 } from "@weiche/shared/ids.ts";
 import { sessionMemoryMiB } from "@weiche/shared/node-protocol.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
-import { event, model, respondEvents, Rig, until, type EngineScript } from "./ingress-rig.ts";
+import { event, grant, model, respondEvents, Rig, until, type EngineScript } from "./ingress-rig.ts";
 
 const long = `${'Grüße, "Weiche"\n'.repeat(100_000)}`;
 const whole =
@@ -100,6 +100,7 @@ function headersOf(bytes: number): Record<string, string> {
     ...{ "x-weiche-request-id": uuidv7(systemClock), "x-weiche-attempt": "1", "x-weiche-account": "a" },
     ...{ "x-weiche-user": "u", "x-weiche-key": "k", "x-weiche-factor": "1500", "x-weiche-model": model },
     ...{ "x-weiche-remaining-ms": "600000", "x-weiche-router": "router-1" },
+    ...{ "x-weiche-tokens-max": "1000000", "x-weiche-grant": grant },
   };
 }
 

@@ -22,6 +22,8 @@ import type { Admission, AdmissionRequest, Admissions } from "../src/slots/admis
 import { EngineLoss } from "../src/slots/engine-loss.ts";
 
 export const model = asId<ModelId>("model-under-test");
+/** What a router signs is opaque to an agent. */
+export const grant = "q83vEjRWeJCrze8SNFZ4kA";
 
 export const chatRules: ModelRules = {
   id: model,
@@ -234,6 +236,8 @@ export class Rig implements AsyncDisposable {
       [nodeHeaders.user]: "user-1",
       [nodeHeaders.key]: "key-1",
       [nodeHeaders.factor]: "1500",
+      [nodeHeaders.tokensMax]: "1000000",
+      [nodeHeaders.grant]: grant,
       [nodeHeaders.model]: model,
       [nodeHeaders.remainingMs]: "600000",
       [nodeHeaders.router]: "router-1",

@@ -34,6 +34,8 @@ const record: UsageRecord = {
   keyId: asId<KeyId>("k"),
   model: asId<ModelId>("m"),
   factor: millicredits(1_500n),
+  tokensMax: 8_192,
+  grant: "q83vEjRWeJCrze8SNFZ4kA",
   promptTokens: 7,
   completionTokens: 11,
   cachedTokens: 5,

@@ -11,6 +11,8 @@ export function usageRecord(number: number, more: Partial<UsageRecord> = {}): Us
     userId: asId("user-1"),
     keyId: asId("key-1"),
     factor: millicredits(1_500n),
+    tokensMax: 32_768,
+    grant: "q83vEjRWeJCrze8SNFZ4kA",
     model: asId("small-24b"),
     promptTokens: 100,
     completionTokens: number,

@@ -27,6 +27,7 @@ import { addNodeRoutes } from "./admin/node-routes.ts";
 import { modelsForOperators, nodesForOperators } from "./admin/node-views.ts";
 import { loadCatalogue, type RouterConfig } from "./config.ts";
 import { createEvaluator } from "./credits/evaluator.ts";
+import { readGrants } from "./credits/grants.ts";
 import { openRefusals } from "./credits/refusals.ts";
 import { reportRefusals } from "./credits/refusal-report.ts";
 import { createUsageLedger } from "./credits/usage-ledger.ts";
@@ -81,8 +82,10 @@ export async function createRouter(config: RouterConfig, clock: Clock = systemCl
   const ops = opened.use(await openOpsServer(config.listen.ops, metrics.registry, () => ready));
   const database = opened.use(await openDatabase(config, clock, databaseEvents));
   if (database.notice) log.info({ show: true }, database.notice);
+  const grants = await readGrants(database.pool);
   const ledger = opened.use(
     await createUsageLedger(database, clock, databaseEvents, {
+      grants,
       keepDays: config.usageDays,
       makesEmbeddings: (model) => catalogue.get(model)?.category === "embeddings",
     }),
@@ -96,7 +99,7 @@ export async function createRouter(config: RouterConfig, clock: Clock = systemCl
   const registry = new NodeRegistry((node) => wishes.isMaintained(node));
   const nodesTls = config.nodesTls && opened.use(openTlsFiles(config.nodesTls, clock, nodeEvents));
   const links = { routerId, clock, events: nodeEvents, ...(nodesTls ? { tls: nodesTls } : {}) };
-  const data = await openDataConnections({ ...links, listen: config.listen.data, counts: registry });
+  const data = await openDataConnections({ ...links, listen: config.listen.data, counts: registry, grants });
   opened.defer(() => data.close(linkCloseMs));
   const nodes = await openNodeLink({
     ...links,

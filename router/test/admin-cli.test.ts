@@ -13,7 +13,7 @@ import { createUsageLedger } from "../src/credits/usage-ledger.ts";
 import { reportUsage } from "../src/credits/usage-report.ts";
 import { MemoryLimiter } from "../src/limits/memory.ts";
 import { startDatabaseServer, temporaryFolder } from "./database-fixture.ts";
-import { makeRecord } from "./usage-records.ts";
+import { grantedNode, grants, makeRecord } from "./usage-records.ts";
 
 /** The command as people run it: through the link that npm makes, under their own Node.js. */
 const bin = join(import.meta.dirname, "../../node_modules/.bin/weiche");
@@ -53,11 +53,11 @@ beforeAll(async () => {
     usageRefused: nothing,
     usageDaysFailed: nothing,
   };
-  const ledger = open.use(await createUsageLedger(database, systemClock, ledgerEvents));
+  const ledger = open.use(await createUsageLedger(database, systemClock, ledgerEvents, { grants }));
   record = (accountId, keyId, userId = keyId) => {
     const counts = { promptTokens: 40, completionTokens: 21, factor: 1000n as never };
     const owner = { accountId: asId(accountId), keyId: asId(keyId), userId: asId(userId) } as never;
-    return ledger.record(asId("gpu-1"), [makeRecord(createRandom(1), Date.now(), { ...counts, ...(owner as object) })]);
+    return ledger.record(grantedNode, [makeRecord(createRandom(1), Date.now(), { ...counts, ...(owner as object) })]);
   };
 });
 afterAll(() => open.disposeAsync());

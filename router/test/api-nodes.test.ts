@@ -10,6 +10,7 @@ import { endComplete, endTrailer, identityPath, nodeHeaders } from "@weiche/shar
 import { openDataConnections, type DataConnections } from "../src/nodes/data-connections.ts";
 import { place } from "../src/nodes/placement.ts";
 import { NodeRegistry } from "../src/nodes/registry.ts";
+import { grants } from "./usage-records.ts";
 import { catalogue, chat, rawPost, RawClient, settledCount, startApi, until, type Harness } from "./api-harness.ts";
 
 const path = "/v1/chat/completions";
@@ -26,7 +27,7 @@ beforeAll(async () => {
   registry = new NodeRegistry();
   const events = { dataSessionUp() {}, dataSessionDown() {}, dataSessionRefused() {} };
   const listen = { host: "127.0.0.1", port: 0 };
-  data = await openDataConnections({ listen, routerId: "r", clock: systemClock, counts: registry, events });
+  data = await openDataConnections({ listen, grants, routerId: "r", clock: systemClock, counts: registry, events });
   api = await startApi({
     upstream: data,
     place: (request, exclude) =>

@@ -3,6 +3,7 @@ import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { systemClock } from "@weiche/shared/clock.ts";
 import { asId, type ModelId, type NodeId } from "@weiche/shared/ids.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
+import type { UsageLedger } from "../src/credits/usage-ledger.ts";
 import type { DesiredState } from "../src/nodes/desired-state.ts";
 import type { NodeLinkEvents } from "../src/nodes/node-link-session.ts";
 import { openNodeLink, type NodeLink } from "../src/nodes/node-link.ts";
@@ -37,7 +38,8 @@ export class NodeLinkRig implements AsyncDisposable {
   link!: NodeLink;
   readonly #clients: LinkClient[] = [];
 
-  static async open(): Promise<NodeLinkRig> {
+  /** `ledger`: a real one, instead of the simulated. */
+  static async open(ledger?: UsageLedger): Promise<NodeLinkRig> {
     const rig = new NodeLinkRig();
     rig.link = await openNodeLink({
       listen: { host: "127.0.0.1", port: 0 },
@@ -45,7 +47,7 @@ export class NodeLinkRig implements AsyncDisposable {
       dataAddress: "router1.example:7444",
       clock: systemClock,
       registry: rig.registry,
-      ledger: {
+      ledger: ledger ?? {
         async record(from, records) {
           rig.recorded.push([from, records]);
           await rig.commit?.promise;
@@ -66,9 +68,9 @@ export class NodeLinkRig implements AsyncDisposable {
   }
 
   /** An agent that has been welcomed. */
-  async linked(boot = 1): Promise<LinkClient> {
+  async linked(boot = 1, name: string = node): Promise<LinkClient> {
     const client = this.dial();
-    client.say(helloOf(node, bootId(boot)));
+    client.say(helloOf(name, bootId(boot)));
     await client.welcomed;
     return client;
   }

@@ -17,6 +17,8 @@ const wireRecord = {
   source: "USAGE_SOURCE_ENGINE",
   outcome: "REQUEST_OUTCOME_FINISHED",
   duration_ms: 1200,
+  grant: Buffer.from("q83vEjRWeJCrze8SNFZ4kA", "base64url"),
+  tokens_max: "32768",
 };
 
 let rig: NodeLinkRig;
@@ -53,6 +55,8 @@ describe("usage", () => {
             keyId: "k",
             model: "m",
             factor: 1500n,
+            tokensMax: 32_768,
+            grant: "q83vEjRWeJCrze8SNFZ4kA",
             promptTokens: 7,
             completionTokens: 11,
             reasoningTokens: 3,

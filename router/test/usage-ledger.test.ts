@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { systemClock } from "@weiche/shared/clock.ts";
-import { asId, uuidv7, type NodeId } from "@weiche/shared/ids.ts";
+import { asId, uuidv7 } from "@weiche/shared/ids.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
@@ -13,9 +13,9 @@ import { rollUsageDays } from "../src/credits/usage-days.ts";
 import { reportUsage } from "../src/credits/usage-report.ts";
 import type { Database } from "../src/db/database.ts";
 import { startDatabaseServer, until, type DatabaseServer } from "./database-fixture.ts";
-import { idOf, makeRecord, sumOf, sumsOf } from "./usage-records.ts";
+import { granted, grantedNode, grants, idOf, makeRecord, sumOf, sumsOf } from "./usage-records.ts";
 
-const node = asId<NodeId>("node-1");
+const node = grantedNode;
 const dayMs = 86_400_000;
 const nowMs = Date.parse("2026-11-21T12:00:00Z");
 const at = (text: string) => Date.parse(text);
@@ -54,7 +54,7 @@ function recorder(): Recorded {
 const clock = { ...systemClock, now: () => nowMs };
 
 async function openLedger(of = database, events: UsageLedgerEvents = recorder()) {
-  return createUsageLedger(of, clock, events);
+  return createUsageLedger(of, clock, events, { grants });
 }
 
 function records(count: number, seed = 1, more: (n: number) => Partial<UsageRecord> = () => ({})): UsageRecord[] {
@@ -106,7 +106,7 @@ describe("billed exactly once", () => {
     await using ledger = await openLedger();
     const [first] = records(1);
     await ledger.record(node, [first!]);
-    await ledger.record(node, [{ ...first!, accountId: idOf("a", 9) }]);
+    await ledger.record(node, [granted({ ...first!, accountId: idOf("a", 9) })]);
     expect(await sumsOf(database)).toEqual(everySum([first!]));
   });
 
@@ -122,10 +122,9 @@ describe("billed exactly once", () => {
   });
 
   test("a router that is killed between commit and acknowledgement is sent the batch again: it counts once", async () => {
-    const batch = records(20).map((record) => ({
-      ...record,
-      requestId: makeRecord(createRandom(1), Date.now()).requestId,
-    }));
+    const batch = records(20).map((record) =>
+      granted({ ...record, requestId: makeRecord(createRandom(1), Date.now()).requestId }),
+    );
     const script = join(import.meta.dirname, "record-and-die.ts");
     const child = spawn(process.execPath, [script, database.connection.connectionString!], {
       stdio: ["pipe", "pipe", "inherit"],
@@ -137,7 +136,7 @@ describe("billed exactly once", () => {
     expect([said, signal]).toEqual(["", "SIGKILL"]);
     expect(await sumsOf(database)).toEqual(everySum(batch));
 
-    await using ledger = await createUsageLedger(database, systemClock, recorder());
+    await using ledger = await createUsageLedger(database, systemClock, recorder(), { grants });
     await ledger.record(node, batch);
     expect(await sumsOf(database)).toEqual(everySum(batch));
   });
@@ -147,7 +146,7 @@ describe("billed exactly once", () => {
     async (order) => {
       await using ledger = await openLedger();
       const [whole] = records(1, 3, () => ({ attempt: 2 }));
-      const zero = { ...whole!, attempt: 1, outcome: "broken", promptTokens: 0, completionTokens: 0 } as const;
+      const zero = granted({ ...whole!, attempt: 1, outcome: "broken", promptTokens: 0, completionTokens: 0 });
       for (const n of order) await ledger.record(node, [[zero, whole!][n]!]);
       expect(await sumsOf(database)).toEqual(everySum([zero, whole!]));
     },
@@ -263,7 +262,7 @@ describe("days of records", () => {
 
   test("a day passes without a restart", async () => {
     const virtual = new VirtualClock(nowMs);
-    await using _ledger = await createUsageLedger(database, virtual, recorder());
+    await using _ledger = await createUsageLedger(database, virtual, recorder(), { grants });
     await until("a new day is made ahead", 20_000, async () => {
       virtual.advance(3_600_000);
       return (await partitions()).length > 4;
@@ -409,11 +408,12 @@ describe("the database itself", () => {
 });
 
 describe("the last use of a key", () => {
-  const used = (seconds: number, key: number) => ({
-    ...records(1)[0]!,
-    requestId: asId<UsageRecord["requestId"]>(uuidv7({ now: () => nowMs + seconds * 1_000 })),
-    keyId: idOf<UsageRecord["keyId"]>("c", key),
-  });
+  const used = (seconds: number, key: number) =>
+    granted({
+      ...records(1)[0]!,
+      requestId: asId<UsageRecord["requestId"]>(uuidv7({ now: () => nowMs + seconds * 1_000 })),
+      keyId: idOf<UsageRecord["keyId"]>("c", key),
+    });
   async function lastUses(): Promise<(string | undefined)[]> {
     const { rows } = await database.pool.query<{ at: Temporal.Instant }>(
       "select last_used_at as at from key_uses order by key_id",

@@ -1,15 +1,25 @@
 /** Usage records from a seed, a model of the sums that they should end in, and the sums that the database has. */
 import { millicredits } from "@weiche/shared/credits.ts";
-import { asId, uuidv7 } from "@weiche/shared/ids.ts";
+import { asId, uuidv7, type NodeId } from "@weiche/shared/ids.ts";
 import type { Random } from "@weiche/shared/testing/random.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
+import { createGrants, type Grants } from "../src/credits/grants.ts";
 import type { Database } from "../src/db/database.ts";
 
-/** Requests accepted at `atMs`, of a few accounts with a few keys each. */
+/** What signs the grants of these records; for ledgers that shall take them. */
+export const grants = createGrants(Buffer.alloc(32, "a secret of tests"));
+export const grantedNode = asId<NodeId>("node-1");
+
+/** The record with the grant of a router that sent the request to this node. */
+export function granted(record: Omit<UsageRecord, "grant">, node = grantedNode, by: Grants = grants): UsageRecord {
+  return { ...record, grant: by.sign(node, record) };
+}
+
+/** Requests accepted at `atMs`, of a few accounts with a few keys each, granted to `grantedNode`. */
 export function makeRecord(random: Random, atMs: number, more: Partial<UsageRecord> = {}): UsageRecord {
   const account = random.below(3);
   const user = account * 2 + random.below(2);
-  return {
+  const record: Omit<UsageRecord, "tokensMax" | "grant"> & Partial<UsageRecord> = {
     requestId: asId(uuidv7({ now: () => atMs })),
     attempt: 1,
     accountId: idOf("a", account),
@@ -24,6 +34,7 @@ export function makeRecord(random: Random, atMs: number, more: Partial<UsageReco
     durationMs: random.below(60_000),
     ...more,
   };
+  return granted({ tokensMax: record.promptTokens + record.completionTokens, ...record });
 }
 
 export function idOf<T extends UsageRecord["accountId" | "userId" | "keyId"]>(

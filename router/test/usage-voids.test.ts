@@ -4,14 +4,14 @@ import { systemClock } from "@weiche/shared/clock.ts";
 import { asId, type NodeId } from "@weiche/shared/ids.ts";
 import { createRandom, type Random } from "@weiche/shared/testing/random.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
-import { createUsageLedger, type UsageLedger } from "../src/credits/usage-ledger.ts";
+import { createUsageLedger, type UsageLedger, type UsageLedgerEvents } from "../src/credits/usage-ledger.ts";
 import type { CommittedBatch } from "../src/credits/usage-queue.ts";
 import { reportUsage } from "../src/credits/usage-report.ts";
 import type { Database } from "../src/db/database.ts";
 import { startDatabaseServer, type DatabaseServer } from "./database-fixture.ts";
-import { makeRecord, sumOf, sumsOf } from "./usage-records.ts";
+import { granted, grantedNode, grants, makeRecord, sumOf, sumsOf } from "./usage-records.ts";
 
-const node = asId<NodeId>("node-1");
+const node = grantedNode;
 const nowMs = Date.parse("2026-11-21T12:00:00Z");
 const clock = { ...systemClock, now: () => nowMs };
 let server: DatabaseServer;
@@ -25,12 +25,13 @@ beforeEach(async () => {
 });
 
 async function openLedger(of = database, committed: CommittedBatch[] = []) {
-  return await createUsageLedger(of, clock, {
+  const events: UsageLedgerEvents = {
     usageCommitted: (batch) => void committed.push(batch),
     usageCommitFailed() {},
     usageRefused: (_node, reason) => expect.fail(`refused: ${reason}`),
     usageDaysFailed() {},
-  });
+  };
+  return await createUsageLedger(of, clock, events, { grants });
 }
 
 function recordOf(seed: number, more: Partial<UsageRecord> = {}): UsageRecord {
@@ -119,8 +120,9 @@ describe("an attempt that is declared void costs nothing", () => {
 test.each([[[0, 1]], [[1, 0]]])("of two attempts only the second one costs, in the order %j", async (order) => {
   await using ledger = await openLedger();
   const first = recordOf(1);
-  const second = { ...first, attempt: 2, promptTokens: 11 };
-  for (const n of order) await ledger.record(asId(`node-${n}`), [[first, second][n]!]);
+  const other = asId<NodeId>("node-2");
+  const second = granted({ ...first, attempt: 2, promptTokens: 11 }, other);
+  for (const n of order) await ledger.record([node, other][n]!, [[first, second][n]!]);
   expect(await sums()).toEqual(everySumOf([second]));
 });
 
@@ -141,7 +143,7 @@ test("after any history of attempts and declarations, over two routers, the sums
 /** What is told of one request: its records, some of them twice, and its declarations. */
 function newsOf(random: Random): UsageRecord[] {
   const first = makeRecord(random, nowMs - random.below(3_600_000));
-  const second = { ...first, attempt: 2, completionTokens: random.below(100) };
+  const second = granted({ ...first, attempt: 2, completionTokens: random.below(100), tokensMax: 33_000 });
   const kinds: UsageRecord[][] = [
     [first],
     [first, first],

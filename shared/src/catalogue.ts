@@ -46,6 +46,14 @@ export function factorAt(entry: CatalogueEntry, atMs: number): Millicredits {
   return (entry.factors.findLast((f) => f.validFromMs <= atMs) ?? entry.factors[0]!).factor;
 }
 
+/**
+ * The most tokens, input and output together, that a request for so many answers (choices, or texts to embed) may cost:
+ * each fits the model's window, input included.
+ */
+export function requestTokensMax({ contextTokens, embeddings }: ModelRules, answers: number): number {
+  return (embeddings?.inputTokens ?? contextTokens) * answers;
+}
+
 /** Whether the public API serves and lists the model. */
 export function isCallable(entry: CatalogueEntry): boolean {
   return entry.status !== "Demnächst";

@@ -14,6 +14,9 @@ export type SlotName = Id<"slot">;
 /** UUIDv7 made by the router when it accepts a request; its time is the time of acceptance. */
 export type RequestId = Id<"request">;
 
+/** Of nodes and of their slots. */
+export const namePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
+
 /** Names a string as an id of the kind that the context asks for. Use at borders only. */
 export function asId<T extends Id<string>>(text: string): T {
   return text as T;

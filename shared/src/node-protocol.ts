@@ -15,6 +15,10 @@ export const nodeHeaders = {
   slot: "x-weiche-slot",
   /** Millicredits per token. */
   factor: "x-weiche-factor",
+  /** The most tokens, prompt and answers together, that the attempt may cost. */
+  tokensMax: "x-weiche-tokens-max",
+  /** The routers' signature over what the attempt may be billed to: base64url, opaque to the agent. */
+  grant: "x-weiche-grant",
   /** What is left of the request's 600 s; never an absolute time, since clocks differ. */
   remainingMs: "x-weiche-remaining-ms",
   /** Identity of the router, as in its welcome. */

@@ -28,8 +28,16 @@ export interface BillingIdentity {
   readonly factor: Millicredits;
 }
 
+/** What one attempt may be billed to and how much, as the router signed it for one node. The agent only repeats it. */
+export interface BillingGrant extends BillingIdentity {
+  /** The most tokens, prompt and answers together, that the attempt may cost. */
+  readonly tokensMax: number;
+  /** The signature, in base64url. Empty in a record that an agent wrote before routers signed. */
+  readonly grant: string;
+}
+
 /** Identity of a record: request id and attempt. */
-export interface UsageRecord extends BillingIdentity, Attempt {
+export interface UsageRecord extends BillingGrant, Attempt {
   readonly model: ModelId;
   readonly promptTokens: number;
   readonly completionTokens: number;

@@ -3,10 +3,12 @@
  * links to nodes are the real ones, so that the difference to the whole router is what keys, limits and metering cost.
  * CATALOGUE; prints {"listen":{…}}.
  */
+import { randomBytes } from "node:crypto";
 import { createApiServer } from "@weiche/router/src/server.ts";
 import { loadCatalogue } from "@weiche/router/src/config.ts";
 import { createApiEvents } from "@weiche/router/src/events.ts";
 import { createMetrics } from "@weiche/router/src/metrics.ts";
+import { createGrants } from "@weiche/router/src/credits/grants.ts";
 import { openDataConnections } from "@weiche/router/src/nodes/data-connections.ts";
 import { openNodeLink } from "@weiche/router/src/nodes/node-link.ts";
 import { place } from "@weiche/router/src/nodes/placement.ts";
@@ -19,9 +21,10 @@ import { createLog } from "@weiche/shared/log.ts";
 const catalogue = loadCatalogue(process.argv[2]!);
 const listen = { host: "127.0.0.1", port: 0 };
 const silent = new Proxy({}, { get: () => () => {} }) as never;
+const grants = createGrants(randomBytes(32));
 const shared = { routerId: uuidv7(clock), clock, events: silent };
 const registry = new NodeRegistry();
-const data = await openDataConnections({ ...shared, listen, counts: registry });
+const data = await openDataConnections({ ...shared, listen, grants, counts: registry });
 const nodes = await openNodeLink({
   ...{ ...shared, listen, registry },
   dataAddress: `127.0.0.1:${data.address.port}`,

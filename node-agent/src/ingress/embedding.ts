@@ -17,13 +17,16 @@ const answerBytesMax = 64 << 20;
 export class Embedding implements EngineWork {
   readonly #request: EmbeddingRequest;
   readonly #rules: ModelRules;
+  readonly #tokensMax: number;
   readonly #vectors: Float32Array[] = [];
   #promptTokens = 0;
   #isBelieved = true;
 
-  constructor(request: EmbeddingRequest, rules: ModelRules) {
+  /** `tokensMax`: the most that the router lets all texts together cost. */
+  constructor(request: EmbeddingRequest, rules: ModelRules, tokensMax: number) {
     this.#request = request;
     this.#rules = rules;
+    this.#tokensMax = tokensMax;
   }
 
   soFar(): TokenCounts {
@@ -64,7 +67,8 @@ export class Embedding implements EngineWork {
     for (const vector of vectors) this.#vectors.push(cutTo(vector, this.#request.dimensions));
     const usage = isObject(answer["usage"]) ? answer["usage"] : {};
     const tokens = usage["prompt_tokens"];
-    if (isCount(tokens, this.#inputTokens * texts)) this.#promptTokens += tokens;
+    const mostTokens = Math.min(this.#inputTokens * texts, this.#tokensMax - this.#promptTokens);
+    if (isCount(tokens, mostTokens)) this.#promptTokens += tokens;
     else this.#isBelieved = false;
   }
 

@@ -21,6 +21,8 @@ import { hasText, isCount, noTokens, UsageCount, type TokenCounts } from "./usag
 export interface GenerationScope {
   readonly requestId: string;
   readonly rules: ModelRules;
+  /** The most that the router lets the request cost, prompt and answers together. */
+  readonly tokensMax: number;
   readonly nowMs: number;
 }
 
@@ -38,6 +40,7 @@ export class Generation implements EngineWork {
   readonly #choices: number;
   readonly #maxTokens: number | undefined;
   readonly #reasons: boolean;
+  readonly #tokensMax: number;
   /** Gone once it is sent: a prompt is not kept for as long as its answer takes. */
   #prompt: Prompt | undefined;
   /** What was sent, until the engine has taken it: it may still be asked how long its prompt is. */
@@ -50,7 +53,7 @@ export class Generation implements EngineWork {
   /** The engine would go on beyond the window: the answer ends without it. */
   #isFull = false;
 
-  constructor(prompt: Prompt, { requestId, rules, nowMs }: GenerationScope) {
+  constructor(prompt: Prompt, { requestId, rules, tokensMax, nowMs }: GenerationScope) {
     const request = prompt.facts;
     this.#prompt = prompt;
     this.#windowTokens = rules.contextTokens;
@@ -59,6 +62,7 @@ export class Generation implements EngineWork {
     this.#choices = request.choices;
     this.#maxTokens = request.maxTokens;
     this.#reasons = rules.reasoning.mode !== "unavailable";
+    this.#tokensMax = tokensMax;
     this.#writer = createWriter(request, requestId, Math.floor(nowMs / 1000));
     this.#canonical = new CanonicalStream(this.#writer, {
       choices: request.choices,
@@ -74,7 +78,7 @@ export class Generation implements EngineWork {
   async run(engine: EngineAccess): Promise<FinishedAnswer> {
     const { usagePerChoice } = engine.dialect;
     this.#usage = new UsageCount({
-      ...{ contextTokens: this.#windowTokens, maxTokens: this.#maxTokens },
+      ...{ contextTokens: this.#windowTokens, maxTokens: this.#maxTokens, tokensMax: this.#tokensMax },
       ...{ choices: this.#choices, usagePerChoice, reasons: this.#reasons },
     });
     this.#windowTokens = Math.min(this.#windowTokens, engine.windowTokens ?? Infinity);
@@ -85,9 +89,7 @@ export class Generation implements EngineWork {
     } finally {
       call.close();
     }
-    const counts = this.#isFull
-      ? { ...this.#usage.soFar(), promptTokens: this.#promptTokens! }
-      : this.#usage.finished();
+    const counts = this.#isFull ? this.#usage.soFar(this.#promptTokens) : this.#usage.finished();
     return { counts, rest: [this.#writer.closing(counts)] };
   }
 

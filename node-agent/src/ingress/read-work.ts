@@ -29,17 +29,17 @@ export class WorkReader implements AsyncDisposable {
   ): Promise<EngineWork> {
     const { path, requestId, billing } = head;
     const scope = { path, rules, accountId: billing.accountId };
-    const about = { requestId, rules, nowMs };
+    const about = { requestId, rules, tokensMax: billing.tokensMax, nowMs };
     const scan = scanLight(bytes);
     if (!scan) return await this.#readHeavy({ scope, bytes: ownBytes(bytes) }, about, signal);
     const request = readRequest(scope, bytes, scan);
-    if (request.kind === "embedding") return new Embedding(request, rules);
+    if (request.kind === "embedding") return new Embedding(request, rules, about.tokensMax);
     return new Generation({ facts: request, say: ({ dialect }) => say(request, dialect) }, about);
   }
 
   async #readHeavy(job: BodyJob, about: GenerationScope, signal: AbortSignal): Promise<EngineWork> {
     const { bytes, read } = await this.#run(job, signal);
-    if (read!.kind === "embedding") return new Embedding(read!, about.rules);
+    if (read!.kind === "embedding") return new Embedding(read!, about.rules, about.tokensMax);
     const say = async ({ dialectName }: EngineAccess) =>
       asBuffer((await this.#run({ ...job, bytes, dialect: dialectName }, signal)).bytes);
     return new Generation({ facts: read!, say }, about);

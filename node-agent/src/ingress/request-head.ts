@@ -4,7 +4,7 @@ import { assert } from "@weiche/shared/assert.ts";
 import { millicredits } from "@weiche/shared/credits.ts";
 import { asId, isUuidv7, type ModelId, type RequestId, type SlotName } from "@weiche/shared/ids.ts";
 import { nodeHeaders, nodePaths, type NodePath } from "@weiche/shared/node-protocol.ts";
-import type { BillingIdentity } from "@weiche/shared/usage-record.ts";
+import type { BillingGrant } from "@weiche/shared/usage-record.ts";
 
 export interface RequestHead {
   readonly path: NodePath;
@@ -16,7 +16,7 @@ export interface RequestHead {
   readonly remainingMs: number;
   /** As announced; 0 if it was not, which no router does. */
   readonly bodyBytes: number;
-  readonly billing: BillingIdentity;
+  readonly billing: BillingGrant;
 }
 
 /** Throws an assertion if a header is missing or wrong: then the router has a bug, and nothing may be billed. */
@@ -34,6 +34,8 @@ export function readRequestHead(headers: IncomingHttpHeaders): RequestHead {
   assert(path !== undefined, "the path is unknown");
   const requestId = text(nodeHeaders.requestId);
   assert(isUuidv7(requestId), "the request id is no UUIDv7");
+  const grant = text(nodeHeaders.grant);
+  assert(/^[\w-]{1,64}$/.test(grant), "the grant is no base64url");
   const slot = headers[nodeHeaders.slot];
   return {
     path,
@@ -49,6 +51,8 @@ export function readRequestHead(headers: IncomingHttpHeaders): RequestHead {
       userId: asId(text(nodeHeaders.user)),
       keyId: asId(text(nodeHeaders.key)),
       factor: millicredits(BigInt(count(nodeHeaders.factor))),
+      tokensMax: count(nodeHeaders.tokensMax),
+      grant,
     },
   };
 }

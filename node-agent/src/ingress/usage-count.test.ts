@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { ChoiceDelta, EngineChunk } from "../engines/dialects/dialect.ts";
 import { readConventionChunk } from "../engines/dialects/chunk.ts";
@@ -6,7 +7,8 @@ import { UsageCount, type UsageLimits } from "./usage-count.ts";
 const contextTokens = 100;
 
 function counter(more: Partial<UsageLimits> = {}): UsageCount {
-  return new UsageCount({ contextTokens, choices: 1, usagePerChoice: false, reasons: false, ...more });
+  const tokensMax = contextTokens * (more.choices ?? 1);
+  return new UsageCount({ contextTokens, tokensMax, choices: 1, usagePerChoice: false, reasons: false, ...more });
 }
 
 const says = (prompt: unknown, completion: unknown, more: object = {}) => ({ usage: { prompt, completion, ...more } });
@@ -53,6 +55,7 @@ const implausible: [name: string, chunk: EngineChunk | undefined][] = [
   ["an empty usage", { choices: [], usage: { prompt: undefined, completion: undefined } }],
   ["more than the window holds", final(10, contextTokens + 1)],
   ["a prompt that the window cannot hold", final(contextTokens + 1, 2)],
+  ["a prompt and an answer that the window cannot hold together", final(11, contextTokens - 10)],
   ["less than it said before", final(10, 1)],
 ];
 test.each(implausible)("%s: the tokens that were seen count, and are marked so", (_name, chunk) => {
@@ -81,6 +84,33 @@ test.each(bounded)("%s: %i of %j is %s", (_name, completion, limits, source) => 
     source,
     completionTokens: source === "engine" ? completion : (limits.choices ?? 1),
   });
+});
+
+test("whatever an engine says and does, no more is billed than the router allows, and never less than nothing", () => {
+  const limits = fc.record({ choices: fc.integer({ min: 1, max: 3 }), usagePerChoice: fc.boolean() });
+  const tokensMax = fc.integer({ min: 0, max: 3 * contextTokens });
+  const tokens = fc.oneof(fc.integer({ min: -2, max: 2 * contextTokens }), fc.constantFrom(undefined, Infinity, "9"));
+  const usage = fc.option(fc.record({ prompt: tokens, completion: tokens, reasoning: tokens }), { nil: undefined });
+  const choice = fc.record({
+    index: fc.nat(3),
+    content: fc.constantFrom("", "x"),
+    reasoning: fc.constantFrom("", "t"),
+  });
+  const chunk = fc.record({ choices: fc.array(choice, { maxLength: 2 }), usage });
+  const many = fc.array(fc.tuple(chunk, fc.integer({ min: 1, max: 150 })), { maxLength: 8 });
+  fc.assert(
+    fc.property(limits, tokensMax, many, fc.nat(2 * contextTokens), (given, most, chunks, promptSeen) => {
+      const count = counter({ ...given, tokensMax: most });
+      for (const [one, times] of chunks)
+        for (let n = 0; n < times; n++) count.take(one.usage ? (one as EngineChunk) : { choices: one.choices });
+      for (const counts of [count.soFar(), count.soFar(promptSeen), count.finished()]) {
+        const { promptTokens, completionTokens, reasoningTokens = 0 } = counts;
+        expect(promptTokens + completionTokens).toBeLessThanOrEqual(most);
+        expect(Math.min(promptTokens, completionTokens)).toBeGreaterThanOrEqual(0);
+        expect(reasoningTokens).toBeLessThanOrEqual(completionTokens);
+      }
+    }),
+  );
 });
 
 test("a prompt that shrinks is believed in its smaller size only", () => {

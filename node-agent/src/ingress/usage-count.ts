@@ -23,6 +23,8 @@ export interface UsageLimits {
   readonly contextTokens: number;
   /** What each answer was allowed, thoughts included; absent: all that the window has room for. */
   readonly maxTokens?: number;
+  /** The most that the router lets the request cost, prompt and answers together: beyond it nothing is billed. */
+  readonly tokensMax: number;
   readonly choices: number;
   /** The engine sends a final usage for each answer, which add up; else the last one is that of all. */
   readonly usagePerChoice: boolean;
@@ -113,10 +115,11 @@ export class UsageCount {
   }
 
   #plausible({ prompt, completion, reasoning, cached }: RawUsage): Usage | undefined {
-    const { contextTokens, maxTokens = Infinity, choices, usagePerChoice } = this.#limits;
+    const { contextTokens, maxTokens = Infinity, tokensMax, choices, usagePerChoice } = this.#limits;
     const answerTokensMax = Math.min(contextTokens, maxTokens + endTokensMax);
     const answers = usagePerChoice ? 1 : choices;
     if (!isCount(prompt, contextTokens) || !isCount(completion, answerTokensMax * answers)) return undefined;
+    if (prompt + completion > tokensMax) return undefined;
     return {
       ...{ prompt, completion },
       ...(isCount(reasoning, completion) && { reasoning }),
@@ -153,17 +156,22 @@ export class UsageCount {
   }
 
   /** Of an answer that was cut off: what was generated until then, as far as it was read. */
-  soFar(): TokenCounts {
-    return this.#counted((choice) => (this.#isBelieved && choice.running ? choice.running.completion : choice.pieces));
+  soFar(promptTokens = this.#prompt): TokenCounts {
+    const of = (choice: ChoiceCount) =>
+      this.#isBelieved && choice.running ? choice.running.completion : choice.pieces;
+    return this.#counted(of, promptTokens);
   }
 
-  #counted(of: (choice: ChoiceCount) => number): TokenCounts {
+  #counted(of: (choice: ChoiceCount) => number, prompt = this.#prompt): TokenCounts {
+    const { tokensMax } = this.#limits;
     // Some engines say the sum of all answers with each of them: then one of them is the most that is certain.
     const most = Math.max(...this.#choices.map(of));
-    const completionTokens = Math.max(most, Math.min(this.#sum(of), this.#pieces));
+    const seen = Math.max(most, Math.min(this.#sum(of), this.#pieces));
+    const promptTokens = Math.min(prompt, tokensMax);
+    const completionTokens = Math.min(seen, tokensMax - promptTokens);
     const reasoning = Math.min(this.#reasoning(), completionTokens);
     return {
-      promptTokens: this.#prompt,
+      promptTokens,
       completionTokens,
       ...((reasoning > 0 || this.#limits.reasons) && { reasoningTokens: reasoning }),
       source: "counted",

@@ -172,9 +172,20 @@ const outcomes = {
   void: RequestOutcome.VOID,
 } as const;
 
-function encodeRecord({ factor, source, outcome, durationMs, firstTokenMs, ...record }: UsageRecord): WireRecord {
+function encodeRecord({
+  factor,
+  tokensMax,
+  grant,
+  source,
+  outcome,
+  durationMs,
+  firstTokenMs,
+  ...record
+}: UsageRecord): WireRecord {
   return {
     ...record,
+    tokensMax: BigInt(tokensMax),
+    grant: Buffer.from(grant, "base64url"),
     factorMillicredits: factor,
     source: sources[source],
     outcome: outcomes[outcome],

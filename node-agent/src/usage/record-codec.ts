@@ -1,12 +1,12 @@
 /**
- * A usage record as bytes on disk: a JSON array with the version of its layout first. An older
- * agent does not guess at what a newer one wrote.
+ * A usage record as bytes on disk: a JSON array with the version of its layout first. An older agent does not guess at
+ * what a newer one wrote. Version 2 added the router's grant; a record of version 1 has none, and no router takes it.
  */
 import { millicredits } from "@weiche/shared/credits.ts";
 import { asId } from "@weiche/shared/ids.ts";
 import type { RequestOutcome, UsageRecord, UsageSource } from "@weiche/shared/usage-record.ts";
 
-const version = 1;
+const version = 2;
 
 export interface StoredRecord {
   readonly record: UsageRecord;
@@ -34,6 +34,8 @@ export function encodeRecord({ record, writtenAtMs }: StoredRecord): Buffer {
       record.outcome,
       record.durationMs,
       record.firstTokenMs ?? null,
+      record.tokensMax,
+      record.grant,
     ]),
   );
 }
@@ -41,7 +43,7 @@ export function encodeRecord({ record, writtenAtMs }: StoredRecord): Buffer {
 /** Undefined if it is of a version that this program does not know. */
 export function decodeRecord(bytes: Buffer): StoredRecord | undefined {
   const fields = JSON.parse(bytes.toString()) as (string | number | null)[];
-  if (fields[0] !== version) return undefined;
+  if (fields[0] !== version && fields[0] !== 1) return undefined;
   const text = (index: number) => String(fields[index]);
   const number = (index: number) => Number(fields[index]);
   const optional = (name: string, index: number) => (fields[index] === null ? {} : { [name]: number(index) });
@@ -63,6 +65,7 @@ export function decodeRecord(bytes: Buffer): StoredRecord | undefined {
       outcome: text(14) as RequestOutcome,
       durationMs: number(15),
       ...optional("firstTokenMs", 16),
+      ...(fields[0] === 1 ? { tokensMax: 0, grant: "" } : { tokensMax: number(17), grant: text(18) }),
     },
   };
 }

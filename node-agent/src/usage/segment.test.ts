@@ -36,7 +36,14 @@ describe("a record", () => {
   });
 
   it("of a newer version is not guessed at", () => {
-    expect(decodeRecord(Buffer.from("[2,1]"))).toBeUndefined();
+    expect(decodeRecord(Buffer.from("[3,1]"))).toBeUndefined();
+  });
+
+  it("that was written before routers signed is read, without a grant", () => {
+    const { grant: _grant, tokensMax: _tokensMax, ...before } = usageRecord(3);
+    const fields = JSON.parse(encodeRecord({ record: usageRecord(3), writtenAtMs: 99 }).toString()) as unknown[];
+    const written = Buffer.from(JSON.stringify([1, ...fields.slice(1, -2)]));
+    expect(decodeRecord(written)).toEqual({ record: { ...before, grant: "", tokensMax: 0 }, writtenAtMs: 99 });
   });
 });
 

@@ -103,6 +103,7 @@ export function readChat(value: unknown): RequestFacts {
   return {
     model: body.model,
     conversation: beginning(body.messages),
+    answers: body.n ?? 1,
     templateKwargs: body.chat_template_kwargs != null,
     images,
     ...(maxTokens == null ? {} : { maxTokens, maxTokensParam }),

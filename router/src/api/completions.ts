@@ -13,11 +13,12 @@ const readBody = compileSchema(completionSchema);
 const beginningCharacters = 1_024;
 
 export function readCompletion(value: unknown): RequestFacts {
-  const { model, prompt, max_tokens: maxTokens } = readBody(value);
+  const { model, prompt, n, max_tokens: maxTokens } = readBody(value);
   return {
     model,
     templateKwargs: false,
     images: [],
+    answers: n ?? 1,
     conversation: hash("sha256", prompt.slice(0, beginningCharacters)),
     ...(maxTokens == null ? {} : { maxTokens }),
   };

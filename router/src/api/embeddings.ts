@@ -17,6 +17,7 @@ export const embeddingSchema = Type.Object({
 const readBody = compileSchema(embeddingSchema);
 
 export function readEmbedding(value: unknown): RequestFacts {
-  const { model, dimensions } = readBody(value);
-  return { model, templateKwargs: false, images: [], ...(dimensions == null ? {} : { dimensions }) };
+  const { model, input, dimensions } = readBody(value);
+  const answers = Array.isArray(input) ? input.length : 1;
+  return { model, templateKwargs: false, images: [], answers, ...(dimensions == null ? {} : { dimensions }) };
 }

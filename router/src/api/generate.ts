@@ -1,6 +1,6 @@
 /** From a client's request for an answer to the answer of a node. Reads downwards: each line may refuse. */
 import type { Catalogue, CatalogueEntry } from "@weiche/shared/catalogue.ts";
-import { factorAt } from "@weiche/shared/catalogue.ts";
+import { factorAt, requestTokensMax } from "@weiche/shared/catalogue.ts";
 import type { Clock } from "@weiche/shared/clock.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
 import type { NodeId } from "@weiche/shared/ids.ts";
@@ -65,7 +65,8 @@ export async function generateAs(
   const entry = findModel(facts.model, caller, deps.catalogue());
   exchange.model = entry.id;
   checkModelRules(facts, entry, path === nodePaths.embeddings);
-  await answer(exchange, { path, caller, entry, conversation: facts.conversation, body }, deps);
+  const tokensMax = requestTokensMax(entry, facts.answers);
+  await answer(exchange, { path, caller, entry, tokensMax, conversation: facts.conversation, body }, deps);
 }
 
 /** The place in the account's limits is given back when the exchange is settled, whatever happens. */
@@ -93,12 +94,13 @@ interface Accepted {
   readonly path: NodePath;
   readonly caller: Caller;
   readonly entry: CatalogueEntry;
+  readonly tokensMax: number;
   readonly conversation: string | undefined;
   readonly body: HeldBody;
 }
 
 async function answer(exchange: Exchange, accepted: Accepted, deps: GenerateDeps): Promise<void> {
-  const { path, caller, entry, conversation, body } = accepted;
+  const { path, caller, entry, tokensMax, conversation, body } = accepted;
   const { clock, requestMsMax, times, verdicts } = deps;
   const { accountId, userId, keyId } = caller;
   // The factor of the instant that decides on the billing period, too: that of the acceptance.
@@ -112,7 +114,10 @@ async function answer(exchange: Exchange, accepted: Accepted, deps: GenerateDeps
     tried.add(placed.node);
     const attempt = ++exchange.attempts;
     const remainingMs = Math.max(0, requestMsMax - (clock.monotonicMs() - exchange.startedAtMs));
-    const request = { path, requestId: exchange.id, attempt, model: entry.id, slot: placed.slot, billing, remainingMs };
+    const request = {
+      ...{ path, requestId: exchange.id, attempt, model: entry.id, slot: placed.slot },
+      ...{ billing, tokensMax, remainingMs },
+    };
     const sent = { requestId: exchange.id, attempt, node: placed.node, model: entry.id, ...billing };
     try {
       const reply = await deps.upstream.send(placed.node, { ...request, body: body.bytes! }, exchange.signal);

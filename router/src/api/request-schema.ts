@@ -9,6 +9,8 @@ export interface RequestFacts {
   readonly model: string;
   /** Hash of the beginning of the conversation; absent where a node's cache is of no use. */
   readonly conversation?: string;
+  /** How many answers are asked for: choices, or texts to embed. */
+  readonly answers: number;
   readonly maxTokens?: number;
   /** What the client called it. */
   readonly maxTokensParam?: string;

@@ -1,9 +1,10 @@
 /** What a usage record must be to be taken. A node is trusted to count, not to be free of mistakes. */
 import { isUuidv7, uuidv7TimeMs } from "@weiche/shared/ids.ts";
+import type { GrantRefusal } from "./grants.ts";
 import type { RequestOutcome, UsageRecord, UsageSource } from "@weiche/shared/usage-record.ts";
 
 /** Why a record is acknowledged but not recorded: sent again, it would be no better. */
-export type UsageRefusal = "malformed" | "too-old" | "from-the-future";
+export type UsageRefusal = "malformed" | "too-old" | "from-the-future" | GrantRefusal;
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const model = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;

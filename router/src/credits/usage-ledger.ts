@@ -4,6 +4,7 @@ import { every, type Clock } from "@weiche/shared/clock.ts";
 import { uuidv7TimeMs, type ModelId, type NodeId } from "@weiche/shared/ids.ts";
 import type { Attempt, BillingIdentity, UsageRecord } from "@weiche/shared/usage-record.ts";
 import { retryConflicts, type Database } from "../db/database.ts";
+import type { Grants } from "./grants.ts";
 import { refusalOf, type UsageRefusal } from "./usage-check.ts";
 import { commitUsage, type Committed } from "./usage-commit.ts";
 import type { NodeRecord } from "./usage-rows.ts";
@@ -34,6 +35,8 @@ export interface UsageLedgerEvents extends UsageQueueEvents {
 }
 
 export interface UsageLedgerOptions {
+  /** Tells which records are of requests that routers of this database sent to that node. */
+  readonly grants: Pick<Grants, "refusalOf">;
   /** How many days of records are kept; totals are kept for ever. */
   readonly keepDays?: number;
   /** Of such a model only the input is counted, whatever a node reports of its output. */
@@ -47,7 +50,7 @@ export async function createUsageLedger(
   database: Database,
   clock: Clock,
   events: UsageLedgerEvents,
-  { keepDays = 400, makesEmbeddings = () => false }: UsageLedgerOptions = {},
+  { grants, keepDays = 400, makesEmbeddings = () => false }: UsageLedgerOptions,
 ): Promise<UsageLedger & AsyncDisposable> {
   await rollUsageDays(database.pool, clock.now(), keepDays);
   const rolling = every(clock, rollDaysMs, async () => {
@@ -60,7 +63,7 @@ export async function createUsageLedger(
       const oldestMs = oldestKeptMs(nowMs, keepDays);
       const taken: NodeRecord[] = [];
       for (const record of records) {
-        const refusal = refusalOf(record, oldestMs, nowMs);
+        const refusal = refusalOf(record, oldestMs, nowMs) ?? grants.refusalOf(node, record);
         if (refusal !== undefined) events.usageRefused(node, refusal);
         else taken.push({ node, record: makesEmbeddings(record.model) ? { ...record, completionTokens: 0 } : record });
       }

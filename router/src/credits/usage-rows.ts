@@ -8,9 +8,12 @@ import { periodIn } from "../accounts/subscription-rules.ts";
 import { instantText } from "../db/database.ts";
 import { measurement } from "./usage-check.ts";
 
+/** What is kept of a record once its grant has been checked. */
+export type CheckedRecord = Omit<UsageRecord, "tokensMax" | "grant">;
+
 export interface NodeRecord {
   readonly node: NodeId;
-  readonly record: UsageRecord;
+  readonly record: CheckedRecord;
 }
 
 /**
@@ -89,7 +92,7 @@ class Periods {
     for (const term of terms) this.#ordered.set(term.accountId, [...(this.#ordered.get(term.accountId) ?? []), term]);
   }
 
-  startOf({ accountId, requestId }: UsageRecord): string {
+  startOf({ accountId, requestId }: CheckedRecord): string {
     const atMs = uuidv7TimeMs(requestId);
     const last = this.#found.get(accountId);
     if (last && last.startMs <= atMs && atMs < last.endMs) return last.start;
@@ -102,7 +105,7 @@ class Periods {
   }
 
   /** German days begin at whole hours of UTC. */
-  dayOf({ requestId }: UsageRecord): string {
+  dayOf({ requestId }: CheckedRecord): string {
     const hour = Math.floor(uuidv7TimeMs(requestId) / 3_600_000);
     const day = this.#days.get(hour) ?? germanDay(hour * 3_600_000);
     this.#days.set(hour, day);

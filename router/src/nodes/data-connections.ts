@@ -17,6 +17,7 @@ import {
 } from "@weiche/shared/node-protocol.ts";
 import { watchPulse } from "@weiche/shared/session-pulse.ts";
 import type { TlsFiles } from "@weiche/shared/tls-files.ts";
+import type { Grants } from "../credits/grants.ts";
 import { NodeAnswer } from "./answer-body.ts";
 import { askIdentity } from "./data-identity.ts";
 import { certificateOf, maySpeakFor, openNodeListener } from "./node-listener.ts";
@@ -43,6 +44,8 @@ export interface DataConnectionsOptions {
   readonly routerId: string;
   readonly clock: Clock;
   readonly counts: SessionCounts;
+  /** Signs what each attempt may be billed to. */
+  readonly grants: Pick<Grants, "sign">;
   readonly events: DataConnectionsEvents;
 }
 
@@ -203,6 +206,8 @@ class DataSessions {
         [nodeHeaders.key]: request.billing.keyId,
         [nodeHeaders.factor]: String(request.billing.factor),
         [nodeHeaders.model]: request.model,
+        [nodeHeaders.tokensMax]: request.tokensMax,
+        [nodeHeaders.grant]: this.#options.grants.sign(node, { ...request, ...request.billing }),
         ...(request.slot === undefined ? {} : { [nodeHeaders.slot]: request.slot }),
         [nodeHeaders.remainingMs]: Math.floor(request.remainingMs),
         [nodeHeaders.router]: this.#options.routerId,

@@ -24,7 +24,7 @@ import {
 } from "@weiche/proto/weiche/node/v1/node_control.ts";
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { millicredits } from "@weiche/shared/credits.ts";
-import { asId, isUuidv7 } from "@weiche/shared/ids.ts";
+import { asId, isUuidv7, namePattern } from "@weiche/shared/ids.ts";
 import type { Attempt, UsageRecord } from "@weiche/shared/usage-record.ts";
 import type { DesiredState } from "./desired-state.ts";
 import type { SlotKind } from "./node-view.ts";
@@ -89,7 +89,6 @@ export function encodeDownlink(message: Downlink): LinkResponse {
   return { message: toWire(message) };
 }
 
-const namePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
 /** Models are the operator's to name; anything printable. */
 const modelPattern = /^[\x21-\x7e]{1,200}$/;
 const idPattern = /^[\x21-\x7e]{1,64}$/;
@@ -199,7 +198,10 @@ function decodeRecords(wires: readonly WireRecord[]) {
   for (const wire of wires) {
     const record = decodeRecord(wire);
     if (typeof record !== "string") records.push(record);
-    else rejected.push({ reason: record, record: { ...wire, factorMillicredits: wire.factorMillicredits.toString() } });
+    else {
+      const numbers = { factorMillicredits: `${wire.factorMillicredits}`, tokensMax: `${wire.tokensMax}` };
+      rejected.push({ reason: record, record: { ...wire, ...numbers, grant: undefined } });
+    }
   }
   return { records, rejected };
 }
@@ -226,6 +228,8 @@ function decodeRecord(wire: WireRecord): UsageRecord | string {
     keyId: asId(wire.keyId),
     model: asId(wire.model),
     factor: millicredits(wire.factorMillicredits),
+    tokensMax: Number(wire.tokensMax),
+    grant: wire.grant.toString("base64url"),
     promptTokens: wire.promptTokens,
     completionTokens: wire.completionTokens,
     ...(wire.reasoningTokens === undefined ? {} : { reasoningTokens: wire.reasoningTokens }),

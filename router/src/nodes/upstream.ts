@@ -11,6 +11,8 @@ export interface UpstreamRequest {
   readonly model: ModelId;
   readonly slot?: SlotName;
   readonly billing: BillingIdentity;
+  /** The most tokens, prompt and answers together, that the request may cost. */
+  readonly tokensMax: number;
   readonly remainingMs: number;
   /** The client's bytes as they came. */
   readonly body: Buffer;

@@ -323,7 +323,16 @@ export interface UsageRecord {
   readonly outcome: RequestOutcome;
   /** Milliseconds from admission at the agent. */
   readonly durationMs: number;
-  readonly firstTokenMs?: number | undefined;
+  readonly firstTokenMs?:
+    | number
+    | undefined;
+  /**
+   * The router's signature over request, attempt, node, account, user, key, model, factor and tokens_max: as it came
+   * with the request, opaque to the agent.
+   */
+  readonly grant: Buffer;
+  /** The most tokens, prompt and answers together, that this attempt may cost: as it came with the request. */
+  readonly tokensMax: bigint;
 }
 
 function createBaseLinkRequest(): LinkRequest {
@@ -2079,6 +2088,8 @@ function createBaseUsageRecord(): UsageRecord {
     outcome: 0,
     durationMs: 0,
     firstTokenMs: undefined,
+    grant: Buffer.alloc(0),
+    tokensMax: 0n,
   };
 }
 
@@ -2131,6 +2142,15 @@ export const UsageRecord: MessageFns<UsageRecord> = {
     }
     if (message.firstTokenMs !== undefined) {
       writer.uint32(120).uint32(message.firstTokenMs);
+    }
+    if (message.grant.length !== 0) {
+      writer.uint32(130).bytes(message.grant);
+    }
+    if (message.tokensMax !== 0n) {
+      if (BigInt.asUintN(64, message.tokensMax) !== message.tokensMax) {
+        throw new globalThis.Error("value provided for field message.tokensMax of type uint64 too large");
+      }
+      writer.uint32(136).uint64(message.tokensMax);
     }
     return writer;
   },
@@ -2266,6 +2286,22 @@ export const UsageRecord: MessageFns<UsageRecord> = {
             }
 
             message.firstTokenMs = reader.uint32();
+            continue;
+          }
+          case 16: {
+            if (tag !== 130) {
+              break;
+            }
+
+            message.grant = Buffer.from(reader.bytes());
+            continue;
+          }
+          case 17: {
+            if (tag !== 136) {
+              break;
+            }
+
+            message.tokensMax = reader.uint64() as bigint;
             continue;
           }
         }
