@@ -78,6 +78,19 @@ describe("time and chance are arguments", () => {
   });
 });
 
+test("a timer or run that is kept with ??= is a SingleFlight, or stands here with what clears it", () => {
+  // Where nothing clears it in time, what is wished while the work runs is forgotten, and the timer is never armed again.
+  const cleared: Record<string, string> = {
+    "node-agent/src/report/data-link.ts": "the callback clears it, then looks again",
+    "node-agent/src/report/router-links.ts": "the callback clears it, and the work is done in the same turn",
+    "node-agent/src/usage/outbox-writer.ts": "the callback clears it, and each sync waits for the one before",
+    "shared/src/request-turns.ts": "it ends the connection",
+    "shared/src/systemd-notify.ts": "it goes on until the program ends",
+  };
+  const kept = /\?\?=[^;]*?(\.after\(|\bevery\(|\.finally\()/;
+  expect(production.filter((file) => kept.test(source.get(file)!)).toSorted()).toEqual(Object.keys(cleared).toSorted());
+});
+
 test("every variable of the environment is documented", () => {
   const documented = texts(/\.md$/).join("\n");
   const used = new Set(production.flatMap((file) => source.get(file)!.match(/WEICHE_[A-Z_]+/g) ?? []));

@@ -26,6 +26,8 @@ export class SimulatedDisk implements OutboxDisk {
   capacityBytes = Infinity;
   /** From now on no call of a file comes back. */
   hangs = false;
+  /** What a call waits for. */
+  delays: (call: DiskCall) => Promise<unknown> = () => Promise.resolve();
   readonly counts: Partial<Record<DiskCall, number>> = {};
   calls = 0;
   /** The error code with which this call fails, if it does. */
@@ -137,7 +139,7 @@ export class SimulatedDisk implements OutboxDisk {
   async #call(call: DiskCall, name = ""): Promise<void> {
     this.counts[call] = (this.counts[call] ?? 0) + 1;
     const code = this.fails(call, ++this.calls, name);
-    await (this.hangs ? new Promise(() => {}) : Promise.resolve());
+    await (this.hangs ? new Promise(() => {}) : this.delays(call));
     if (code !== undefined) throw failure(code);
   }
 }

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { sleep } from "./clock.ts";
 import { SingleFlight } from "./single-flight.ts";
-import { VirtualClock } from "./testing/virtual-clock.ts";
+import { settle, VirtualClock } from "./testing/virtual-clock.ts";
 
 const pauseMs = 500;
 
@@ -57,6 +57,26 @@ describe("a wish", () => {
     await clock.advanceAsync(1_000);
     expect(begun()).toEqual([0, 100]);
   });
+
+  test.each([0, 1, 2, 3, 4, 5, 6])(
+    "that comes %d microtasks after the end of the work causes one more run",
+    async (turns) => {
+      const ends = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      let runs = 0;
+      const work = new SingleFlight(
+        new VirtualClock(),
+        () => ends[runs++]!.promise,
+        () => pauseMs,
+      );
+      work.wish();
+      await settle();
+      ends[0]!.resolve();
+      for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+      work.wish();
+      await settle();
+      expect(runs).toBe(2);
+    },
+  );
 
   test("for later than the end of the present run is carried out then", async () => {
     const { clock, work, begun } = open([{ ms: 100 }]);

@@ -40,6 +40,11 @@ export class SingleFlight implements AsyncDisposable {
     if (!this.#isRunning) this.#arm();
   }
 
+  /** Whether it takes no more wishes. A run that is not over yet may ask. */
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
   /** Drops what is wished, and the repetition of a present run if it fails. */
   cancel(): void {
     this.#isCancelled = true;

@@ -6,6 +6,7 @@ import { isIP } from "node:net";
 import { sleep, type Timer } from "@weiche/shared/clock.ts";
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import type { RouterLives } from "../usage/unsettled-answers.ts";
+import { SingleFlight } from "@weiche/shared/single-flight.ts";
 import type { UsageLinks } from "../usage/usage-channel.ts";
 import { Backoff } from "./backoff.ts";
 import { DataLink, type DataLinkEvents, type StreamHandler } from "./data-link.ts";
@@ -76,8 +77,7 @@ export class RouterLinks {
   readonly #stop = new AbortController();
   readonly #loops = new Set<Promise<void>>();
   readonly #ignoreTls: (() => void) | undefined;
-  #resolveTimer: Timer | undefined;
-  #resolving: Promise<void> | undefined;
+  readonly #resolving: SingleFlight;
   #reportTimer: Timer | undefined;
   #reportedAtMs = -Infinity;
   #generation = 0n;
@@ -87,7 +87,12 @@ export class RouterLinks {
     this.#options = options;
     this.#addresses = new RouterAddresses(options.routers, options.resolve, options.events);
     this.#ignoreTls = options.tls?.onChange(() => this.#renewAll());
-    void this.#resolve();
+    this.#resolving = new SingleFlight(
+      options.clock,
+      () => this.#resolve(),
+      () => resolveAgainMs,
+    );
+    this.#resolving.wish();
   }
 
   /** Something is different: every router hears of it now, or a moment after the last time. */
@@ -123,7 +128,7 @@ export class RouterLinks {
   async close(): Promise<void> {
     this.#stop.abort(new Error("the agent stops"));
     this.#ignoreTls?.();
-    this.#resolveTimer?.cancel();
+    void this.#resolving[Symbol.asyncDispose](); // a name that has no answer may take long
     this.#reportTimer?.cancel();
     await this.drain(0);
     const links = [...this.#dialled.values()].flatMap((dialled) => [...dialled.links]);
@@ -131,23 +136,13 @@ export class RouterLinks {
     await Promise.all(this.#loops);
   }
 
-  /** Looks up every name and begins or ends dialling accordingly; later does so again. One at a time. */
-  #resolve(): Promise<void> {
-    this.#resolving ??= this.#resolveAll().finally(() => {
-      this.#resolving = undefined;
-      this.#resolveTimer?.cancel();
-      if (this.#stop.signal.aborted) return;
-      const delayMs = this.#addresses.someUnresolved ? resolveAgainMs : resolveEveryMs;
-      this.#resolveTimer = this.#options.clock.after(delayMs, () => void this.#resolve());
-    });
-    return this.#resolving;
-  }
-
-  async #resolveAll(): Promise<void> {
+  /** Looks up every name and begins or ends dialling accordingly; later does so again. */
+  async #resolve(): Promise<void> {
     const addresses = await this.#addresses.find();
     for (const [key, dialled] of this.#dialled) dialled.isGone = !addresses.has(key);
     if (this.#stop.signal.aborted) return;
     for (const [key, address] of addresses) if (!this.#dialled.has(key)) this.#begin(key, address);
+    this.#resolving.wish(this.#addresses.someUnresolved ? resolveAgainMs : resolveEveryMs);
   }
 
   #begin(key: string, address: RouterAddress): void {
@@ -171,7 +166,7 @@ export class RouterLinks {
       if (!isLinkedElsewhere) {
         this.#dial(dialled);
         while (dialled.links.size > 0) await Promise.race([...dialled.links].map(({ ended }) => ended));
-        void this.#resolve();
+        this.#resolving.wish();
       }
       await sleep(this.#options.clock, dialled.backoff.nextMs(), this.#stop.signal);
     }

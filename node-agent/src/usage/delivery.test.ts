@@ -1,11 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
+import { sleep } from "@weiche/shared/clock.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { SimulatedDisk } from "../../test/simulated-disk.ts";
 import { numberOf, usageRecord } from "../../test/usage-records.ts";
 import { UsageDelivery, type DeliveryEvents } from "./delivery.ts";
 import { openOutbox, outboxLimits, type Outbox } from "./outbox.ts";
+import { encodeFrame, encodeHeader, segmentName } from "./segment.ts";
 import type { UsageChannel } from "./usage-channel.ts";
 
 const events = {
@@ -93,6 +95,25 @@ function range(from: number, below: number): number[] {
 }
 
 describe("with one router", () => {
+  it("sends what comes while records that it cannot read are passed over", async () => {
+    const frames = range(0, 10).map(() => encodeFrame(Buffer.from(JSON.stringify([99]))));
+    disk.put(segmentName(1), Buffer.concat([encodeHeader(1), ...frames]));
+    await outbox[Symbol.asyncDispose]();
+    await using box = await openOutbox(disk, clock, events, { ...outboxLimits, reserveBytes: 4_096 });
+    using sender = new UsageDelivery(box, clock, deliveryEvents);
+    a.answer = (commit, batchId) => {
+      commit();
+      sender.acknowledged("a", batchId);
+    };
+    disk.delays = (call) => (call === "read" ? sleep(clock, 1_000) : Promise.resolve());
+    sender.linkUp(a);
+    await clock.advanceAsync(100);
+    await box.append(usageRecord(1));
+    await clock.advanceAsync(10_000);
+    expect(database.arrivals).toEqual([1]);
+    expect(box.depth).toBe(0);
+  });
+
   it("sends what ends close together as one batch, soon, and in order", async () => {
     delivery.linkUp(a);
     await clock.advanceAsync(300);
@@ -130,7 +151,7 @@ describe("with one router", () => {
     a.answer = () => {};
     delivery.linkUp(a);
     await append(0, 5);
-    await clock.advanceAsync(10_100);
+    await clock.advanceAsync(10_300);
     expect(a.batches.map(({ batchId, numbers }) => [batchId, numbers])).toEqual([
       [1n, range(0, 5)],
       [2n, range(0, 5)],

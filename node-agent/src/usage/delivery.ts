@@ -4,7 +4,8 @@
  * already has, so that sending twice is harmless and any router may acknowledge.
  */
 import { within, type Clock, type Timer } from "@weiche/shared/clock.ts";
-import type { Outbox } from "./outbox.ts";
+import { SingleFlight } from "@weiche/shared/single-flight.ts";
+import type { Batch, Outbox } from "./outbox.ts";
 import type { Position } from "./outbox-recovery.ts";
 import type { UsageChannel, UsageLinks } from "./usage-channel.ts";
 
@@ -38,19 +39,22 @@ export class UsageDelivery implements UsageLinks, Disposable {
   /** Live links; the first whose router does not stop is the one in use. */
   #links: UsageChannel[] = [];
   readonly #sent = new Map<bigint, Sent>();
+  readonly #sending: SingleFlight;
   #lastBatchId = 0n;
   /** The batch that is waited for. */
   #awaited: { readonly batchId: bigint; readonly routerId: string; readonly timer: Timer } | undefined;
-  #gathering: Timer | undefined;
   /** Set while the agent waits for the last records to be committed. */
   #onFlushed: (() => void) | undefined;
-  #reading = false;
-  #closed = false;
 
   constructor(outbox: Outbox, clock: Clock, events: DeliveryEvents) {
     this.#outbox = outbox;
     this.#clock = clock;
     this.#events = events;
+    this.#sending = new SingleFlight(
+      clock,
+      () => this.#sendNext(),
+      () => retryMs,
+    );
     outbox.onAppend(() => this.#soon(gatherMs));
   }
 
@@ -98,8 +102,7 @@ export class UsageDelivery implements UsageLinks, Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#closed = true;
-    this.#gathering?.cancel();
+    void this.#sending[Symbol.asyncDispose]();
     this.#stopWaiting();
   }
 
@@ -108,38 +111,36 @@ export class UsageDelivery implements UsageLinks, Disposable {
   }
 
   #soon(whenGatheredMs: number): void {
-    const delayMs = this.#onFlushed ? 0 : whenGatheredMs;
-    if (this.#closed || this.#awaited || this.#links.length === 0) return;
-    if (this.#gathering && delayMs > 0) return;
-    this.#gathering?.cancel();
-    this.#gathering = this.#clock.after(delayMs, () => {
-      this.#gathering = undefined;
-      void this.#sendNext();
-    });
+    if (this.#awaited || this.#links.length === 0) return;
+    this.#sending.wish(this.#onFlushed ? 0 : whenGatheredMs);
   }
 
   async #sendNext(): Promise<void> {
-    if (this.#reading) return;
-    this.#reading = true;
+    if (this.#awaited || this.#links.length === 0) return;
+    const { start, records, end } = await this.#read();
+    const link = this.#links.find(({ isLeaving }) => !isLeaving) ?? this.#links[0];
+    if (this.#sending.isClosed || this.#awaited || !link) return;
+    if (start !== this.#outbox.cursor) return this.#soon(0);
+    if (records.length === 0) {
+      if (this.#outbox.acknowledge(end)) this.#soon(0); // nothing that can be read, but perhaps something behind it
+      return;
+    }
+    const batchId = ++this.#lastBatchId;
+    this.#remember(batchId, { routerId: link.routerId, end, records: records.length });
+    const timer = this.#clock.after(acknowledgeMsMax, () => this.#tooLate(link));
+    this.#awaited = { batchId, routerId: link.routerId, timer };
+    link.send(
+      batchId,
+      records.map(({ record }) => record),
+    );
+  }
+
+  async #read(): Promise<Batch> {
     try {
-      const { start, records, end } = await this.#outbox.read(batchRecordsMax);
-      this.#reading = false;
-      const link = this.#links.find(({ isLeaving }) => !isLeaving) ?? this.#links[0];
-      if (this.#closed || this.#awaited || !link) return;
-      if (start !== this.#outbox.cursor) return this.#soon(0);
-      if (records.length === 0) return void this.#outbox.acknowledge(end);
-      const batchId = ++this.#lastBatchId;
-      this.#remember(batchId, { routerId: link.routerId, end, records: records.length });
-      const timer = this.#clock.after(acknowledgeMsMax, () => this.#tooLate(link));
-      this.#awaited = { batchId, routerId: link.routerId, timer };
-      link.send(
-        batchId,
-        records.map(({ record }) => record),
-      );
+      return await this.#outbox.read(batchRecordsMax);
     } catch (error) {
-      this.#reading = false;
       this.#events.usageUnreadable((error as NodeJS.ErrnoException).code ?? "unknown");
-      this.#soon(retryMs);
+      throw error;
     }
   }
 

@@ -4,7 +4,8 @@ import { createRandom } from "@weiche/shared/testing/random.ts";
 import { SimulatedDisk, type DiskCall } from "../../test/simulated-disk.ts";
 import { numberOf, usageRecord } from "../../test/usage-records.ts";
 import { openOutbox, type Outbox, type OutboxEvents, type OutboxLimits } from "./outbox.ts";
-import { headerBytes, segmentName } from "./segment.ts";
+import { encodeRecord } from "./record-codec.ts";
+import { encodeFrame, encodeHeader, headerBytes, segmentName } from "./segment.ts";
 
 const limits: OutboxLimits = { segmentBytesMax: 500, reserveBytes: 4_096, freeBytesMin: 4_096, keepMs: 3_600_000 };
 const oneSegment: OutboxLimits = { ...limits, segmentBytesMax: 1 << 20 };
@@ -40,6 +41,24 @@ function range(from: number, below: number): number[] {
 }
 
 describe("the outbox", () => {
+  it("passes over what a newer version wrote, and nothing else, in whatever portions it is read", async () => {
+    const own = (number: number) => encodeFrame(encodeRecord({ record: usageRecord(number), writtenAtMs: 0 }));
+    const foreign = encodeFrame(Buffer.from(JSON.stringify([99])));
+    const disk = new SimulatedDisk();
+    disk.put(segmentName(1), Buffer.concat([encodeHeader(1), foreign, ...range(0, 10).map(own)]));
+    disk.put(segmentName(2), Buffer.concat([encodeHeader(2), foreign, foreign, ...range(10, 20).map(own)]));
+    for (const portion of [1, 2, 5, 1_000]) {
+      const outbox = await reopened(disk.afterKill());
+      const numbers: number[] = [];
+      for (let reads = 0; outbox.depth > 0 && reads < 100; reads++) {
+        const { records, end } = await outbox.read(portion);
+        numbers.push(...records.map(({ record }) => numberOf(record)));
+        outbox.acknowledge(end);
+      }
+      expect(numbers).toEqual(range(0, 20));
+    }
+  });
+
   it("keeps records in order, over segments and restarts, until they are acknowledged", async () => {
     const disk = new SimulatedDisk();
     const first = await reopened(disk);

@@ -147,18 +147,20 @@ export class Outbox implements AsyncDisposable {
     this.#onAppend = callback;
   }
 
-  /** The next records after the cursor, in the order of their appending. */
+  /** The next records after the cursor, in the order of their appending; fewer where some cannot be read. */
   async read(max: number): Promise<Batch> {
     const records: StoredRecord[] = [];
     const start = this.#cursor;
     let end = start;
+    let left = max;
     for (const segment of this.#segments.filter(({ number }) => number >= end.segment)) {
       const from = segment.number === end.segment ? end : { offset: headerBytes, index: 0 };
       const bytesLeft = segment.bytes - from.offset;
       if (bytesLeft <= 0) continue;
-      if (records.length >= max) break;
+      if (left === 0) break;
       const bytes = await this.#readFile(segment, from.offset, bytesLeft);
-      const { frames, end: parsedTo } = parseFrames(bytes, 0, max - records.length);
+      const { frames, end: parsedTo } = parseFrames(bytes, 0, left);
+      left -= frames.length;
       const known = frames.flatMap(({ payload }) => decodeRecord(payload) ?? []);
       if (known.length < frames.length) this.#events.outboxUnknownVersion(frames.length - known.length);
       records.push(...known);

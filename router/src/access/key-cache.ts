@@ -2,8 +2,9 @@
  * Keys in memory. Loaded when first asked for; kept right by the numbered changes of the database, polled every 2 s on a
  * connection of its own, and at once when a notification hints at one. While the database is away, known keys go on for a while.
  */
-import { every, type Clock } from "@weiche/shared/clock.ts";
+import type { Clock } from "@weiche/shared/clock.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
+import { SingleFlight } from "@weiche/shared/single-flight.ts";
 import type { Database } from "../db/database.ts";
 import { listen } from "../db/listener.ts";
 import { OwnConnection } from "../db/own-connection.ts";
@@ -62,8 +63,7 @@ class DatabaseKeyCache implements OpenKeyCache {
   /** Every change up to this one is applied. */
   #applied = -1n;
   #newsMs: number;
-  #polling: Promise<void> | undefined;
-  #pollAgain = false;
+  readonly #polls: SingleFlight;
 
   constructor(database: Database, clock: Clock, events: KeyCacheEvents, options: KeyCacheOptions) {
     this.#database = database;
@@ -78,16 +78,20 @@ class DatabaseKeyCache implements OpenKeyCache {
       ...options,
     };
     this.#newsMs = clock.monotonicMs();
+    this.#polls = new SingleFlight(
+      clock,
+      () => this.#poll(),
+      () => this.#options.pollMs,
+    );
     this.#changes = this.#open.use(new OwnConnection(database.connection, pollMsMax));
   }
 
   async open(): Promise<void> {
     await this.#applyChanges();
     const { connection } = this.#database;
-    const poll = () => this.#poll();
-    if (this.#options.hints) this.#open.use(await listen(connection, "weiche_changes", this.#clock, () => void poll()));
-    const polling = every(this.#clock, this.#options.pollMs, poll);
-    this.#open.defer(() => polling.cancel());
+    const hint = () => this.#polls.wish();
+    if (this.#options.hints) this.#open.use(await listen(connection, "weiche_changes", this.#clock, hint));
+    this.#polls.wish(this.#options.pollMs);
   }
 
   find(key: string, atMs: number = this.#clock.now()): Caller | KeyRefusal | Promise<Caller | KeyRefusal> {
@@ -130,22 +134,14 @@ class DatabaseKeyCache implements OpenKeyCache {
     else keepYoungest(this.#unknown.add(hash), this.#options.unknownKeysMax);
   }
 
-  /** One poll at a time; a hint during one asks for another. Never rejects. */
-  #poll(): Promise<void> {
-    this.#pollAgain = true;
-    this.#polling ??= this.#pollWhileAsked().finally(() => (this.#polling = undefined));
-    return this.#polling;
-  }
-
-  async #pollWhileAsked(): Promise<void> {
-    while (this.#pollAgain) {
-      this.#pollAgain = false;
-      try {
-        await this.#applyChanges();
-      } catch (error) {
-        this.#events.keyChangesUnreadable(error);
-      }
+  /** Later polls again. Never rejects. */
+  async #poll(): Promise<void> {
+    try {
+      await this.#applyChanges();
+    } catch (error) {
+      this.#events.keyChangesUnreadable(error);
     }
+    this.#polls.wish(this.#options.pollMs);
   }
 
   async #applyChanges(): Promise<void> {
@@ -179,8 +175,9 @@ class DatabaseKeyCache implements OpenKeyCache {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    const polled = this.#polls[Symbol.asyncDispose]();
     await this.#open.disposeAsync();
-    await this.#polling;
+    await polled;
   }
 }
 
