@@ -3,7 +3,7 @@ import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Attack, Target } from "./attack.ts";
 
-const request = "GET / HTTP/1.1\r\n\r\n";
+const request = "GET / HTTP/1.1\r\nhost:\r\n\r\n";
 const megabyte = request.repeat(Math.ceil(1_000_000 / request.length));
 const connectionsAtOnce = 8;
 const pauseMs = 20;

@@ -74,7 +74,7 @@ export async function createAgent(config: AgentConfig, environment: NodeJS.Proce
       return metrics.registry.metrics();
     },
   };
-  const ops = opened.use(await openOpsServer(config.opsListen, scraped, () => ready));
+  const ops = opened.use(await openOpsServer(config.opsListen, scraped, () => ready, clock));
   const outbox = opened.use(
     await openOutbox(await openOutboxDirectory(join(config.stateDir, "outbox")), clock, usageEvents),
   );

@@ -79,7 +79,7 @@ export async function createRouter(config: RouterConfig, clock: Clock = systemCl
   let ready = false;
 
   opened.use(lockDirectory(config.stateDir));
-  const ops = opened.use(await openOpsServer(config.listen.ops, metrics.registry, () => ready));
+  const ops = opened.use(await openOpsServer(config.listen.ops, metrics.registry, () => ready, clock));
   const database = opened.use(await openDatabase(config, clock, databaseEvents));
   if (database.notice) log.info({ show: true }, database.notice);
   const grants = await readGrants(database.pool);

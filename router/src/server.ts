@@ -5,7 +5,6 @@ import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { fastify, type FastifyReply, type FastifyRequest } from "fastify";
 import { ApiError } from "@weiche/shared/errors.ts";
-import { uuidv7 } from "@weiche/shared/ids.ts";
 import type { ListenAddress } from "@weiche/shared/listen.ts";
 import { nodePaths } from "@weiche/shared/node-protocol.ts";
 import { listenOn } from "@weiche/shared/ops-server.ts";
@@ -20,7 +19,13 @@ import { createClientAddress } from "./gateway/client-address.ts";
 import { Connections } from "./gateway/connections.ts";
 import { PageRefusal } from "./gateway/html-pages.ts";
 import { IpLimit } from "./gateway/ip-limit.ts";
-import { createListener, requireOneHost, type ListenerTimes, type ServerCertificate } from "./gateway/listener.ts";
+import {
+  createListener,
+  defaultListenerTimes,
+  requireSoundHead,
+  type ListenerTimes,
+  type ServerCertificate,
+} from "./gateway/listener.ts";
 import { answerRaw } from "./gateway/raw-answer.ts";
 import type { Upstream } from "./nodes/upstream.ts";
 import { isExpected, refusalCodeOf, refuse } from "./gateway/refuse.ts";
@@ -64,13 +69,9 @@ export interface InsideChat {
 export type ApiTimes = GenerateDeps["times"] & ListenerTimes;
 
 const defaultTimes: ApiTimes = {
-  /** Looked at once a second, so that a head is waited for 20 s at most. */
-  headersMsMax: 19_000,
+  ...defaultListenerTimes,
   bodyMsMax: 60_000,
   bytesPerExtraSecond: 250_000,
-  keepAliveMs: 75_000,
-  stallMsMax: 60_000,
-  discardMs: 5_000,
   graceMs: 5_000,
 };
 
@@ -98,7 +99,7 @@ export function createApiServer(deps: ApiServerDeps): ApiServer {
     exposeHeadRoutes: false,
     clientErrorHandler(error, socket) {
       if (!connections.mayAnswerRaw(socket)) return socket.destroy();
-      answerRaw(socket, error.code === "ERR_HTTP_REQUEST_TIMEOUT" ? "timeout" : "malformed", uuidv7(clock));
+      answerRaw(socket, error.code === "ERR_HTTP_REQUEST_TIMEOUT" ? "timeout" : "malformed", clock);
     },
     frameworkErrors: (_error, request, reply) => serve("other", unsupported)(request, reply),
   });
@@ -122,7 +123,7 @@ export function createApiServer(deps: ApiServerDeps): ApiServer {
     const isAdmitted = ipLimit.admit(addressOf(request));
     // Behind another request, the page would be taken for the answer to that one.
     if (!connections.mayAnswerRaw(socket)) return socket.destroy();
-    answerRaw(socket, isAdmitted ? "unsupported" : "limited", uuidv7(clock));
+    answerRaw(socket, isAdmitted ? "unsupported" : "limited", clock);
   });
 
   /** The one way in and out of every route. */
@@ -150,7 +151,7 @@ export function createApiServer(deps: ApiServerDeps): ApiServer {
         throw new PageRefusal(503, 1);
       }
       if (draining) throw new ApiError("maintenance", "This server is stopping.", { retryAfterSeconds: 1 });
-      requireOneHost(request);
+      requireSoundHead(request, response);
       await handler(exchange);
     } catch (error) {
       if (!isExpected(error)) events.requestFailed(exchange.id, error);

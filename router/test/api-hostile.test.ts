@@ -26,8 +26,20 @@ test.each([
   ["an unknown transfer encoding", head("transfer-encoding: gzip, cow")],
   ["a head of 32 KB", head(`x: ${"a".repeat(32_768)}`)],
   ["a chunk without a size", `${head(good, type, "transfer-encoding: chunked")}zz\r\n`],
-  ["two Host headers", `GET /v1/models HTTP/1.1\r\nhost: x\r\nhost: y\r\n${good}\r\nconnection: close\r\n\r\n`],
-  ["no Host header", `GET /v1/models HTTP/1.1\r\n${good}\r\nconnection: close\r\n\r\n`],
+  ["two Host headers", `GET /v1/models HTTP/1.1\r\nhost: x\r\nhost: y\r\n${good}\r\n\r\n`],
+  ["no Host header", `GET /v1/models HTTP/1.1\r\n${good}\r\n\r\n`],
+  ["HTTP/2.0 in the request line", `GET /v1/models HTTP/2.0\r\nhost: x\r\n${good}\r\n\r\n`],
+  ["HTTP/0.9 in the request line", `GET /v1/models HTTP/0.9\r\nhost: x\r\n${good}\r\n\r\n`],
+  ["HTTP/1.2 in the request line", `GET /v1/models HTTP/1.2\r\nhost: x\r\n${good}\r\n\r\n`],
+  ["gzip below the chunks", `${head(good, type, "transfer-encoding: gzip, chunked")}0\r\n\r\n`],
+  [
+    "gzip in a header of its own",
+    `${head(good, type, "transfer-encoding: gzip", "transfer-encoding: chunked")}0\r\n\r\n`,
+  ],
+  ["identity below the chunks", `${head(good, type, "transfer-encoding: identity, chunked")}0\r\n\r\n`],
+  ["chunks twice", `${head(good, type, "transfer-encoding: chunked, chunked")}0\r\n\r\n`],
+  ["chunks in HTTP/1.0", head(good, type, "transfer-encoding: chunked").replace("HTTP/1.1", "HTTP/1.0") + "0\r\n\r\n"],
+  ["a transfer coding and no chunks", head(good, type, "transfer-encoding: gzip")],
 ])("%s gets one 400 in our shape, and the connection is closed", async (_name, bytes) => {
   await using api = await startApi();
   const received = await new RawClient(api.port).send(bytes).all();

@@ -6,9 +6,11 @@ import { join } from "node:path";
 import type { TLSSocket } from "node:tls";
 import type { TlsMaterial } from "@weiche/shared/tls-files.ts";
 
-export function certificate(folder: string, name: string): TlsMaterial {
+const ecdsa = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"];
+
+export function certificate(folder: string, name: string, newKey: readonly string[] = ecdsa): TlsMaterial {
   const [key, cert] = [join(folder, `${name}.key`), join(folder, `${name}.pem`)];
-  const what = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-days", "2", "-subj", `/CN=${name}`];
+  const what = [...newKey, "-days", "2", "-subj", `/CN=${name}`];
   execFileSync("openssl", ["req", "-x509", "-nodes", ...what, "-keyout", key, "-out", cert], { stdio: "ignore" });
   return { cert: readFileSync(cert), key: readFileSync(key), ca: readFileSync(cert), minVersion: "TLSv1.3" };
 }

@@ -215,7 +215,7 @@ test("an address has a burst, then gets 503 as JSON, and the front page stays", 
 });
 
 test("a body that trickles is waited for, but not for ever", async () => {
-  await using slow = await startPortal({ database: portal.database, requestMsMax: 500 });
+  await using slow = await startPortal({ database: portal.database, requestMsMax: 500, times: { headersMsMax: 500 } });
   const client = connect(slow.port, "127.0.0.1");
   const head = [
     "POST /api/keys HTTP/1.1",

@@ -2,20 +2,27 @@
 import { createServer, type Server } from "node:http";
 import { once } from "node:events";
 import type { Registry } from "prom-client";
+import type { Clock } from "./clock.ts";
 import { StartError } from "./directory-lock.ts";
 import { formatListen, type ListenAddress } from "./listen.ts";
+import { readOneAtATime } from "./request-turns.ts";
 
 export interface OpsServer extends AsyncDisposable {
   /** Where it listens, with the real port. */
   readonly address: ListenAddress;
 }
 
+/** It may be reached by more than the Prometheus server, and each answer of `/metrics` is work. */
+const times = { headersMsMax: 19_000, discardMs: 5_000, stallMsMax: 60_000 };
+
 export async function openOpsServer(
   listen: ListenAddress,
   registry: Pick<Registry, "contentType" | "metrics">,
   ready: () => boolean,
+  clock: Clock,
 ): Promise<OpsServer> {
-  const server = createServer((request, response) => {
+  const limits = { connectionsCheckingInterval: 1_000, headersTimeout: times.headersMsMax, requestTimeout: 30_000 };
+  const server = createServer(limits, (request, response) => {
     const path = request.url?.split("?")[0];
     if (path === "/metrics") {
       void registry
@@ -32,6 +39,7 @@ export async function openOpsServer(
       response.writeHead(status, { "content-type": "text/plain" }).end(`${text}\n`);
     }
   });
+  readOneAtATime(server, clock, times);
   const port = await listenOn(server, listen, "operations");
   return {
     address: { host: listen.host, port },

@@ -1,5 +1,7 @@
 /** Answers on a connection on which there is no request that HTTP could be spoken about. */
 import type { Duplex } from "node:stream";
+import type { Clock } from "@weiche/shared/clock.ts";
+import { uuidv7 } from "@weiche/shared/ids.ts";
 import { htmlPage } from "./html-pages.ts";
 
 const answers = {
@@ -30,8 +32,10 @@ const answers = {
   unsupported: { head: "403 Forbidden", type: "text/html; charset=utf-8", body: htmlPage(403) },
 } as const;
 
-/** Writes the answer and closes the connection. */
-export function answerRaw(socket: Duplex, what: keyof typeof answers, requestId: string): void {
+const readMsMax = 5_000;
+
+/** Writes the answer and closes the connection, also if nobody reads it. */
+export function answerRaw(socket: Duplex, what: keyof typeof answers, clock: Clock): void {
   // Node gives a tunnel's socket away without a listener: a reset by the client would end the process.
   socket.on("error", () => {});
   const { head, type, body } = answers[what];
@@ -39,8 +43,10 @@ export function answerRaw(socket: Duplex, what: keyof typeof answers, requestId:
     `HTTP/1.1 ${head}`,
     `content-type: ${type}`,
     `content-length: ${Buffer.byteLength(body)}`,
-    `x-request-id: ${requestId}`,
+    `x-request-id: ${uuidv7(clock)}`,
     "connection: close",
   ];
+  const timer = clock.after(readMsMax, () => socket.destroy());
+  socket.once("close", () => timer.cancel());
   socket.end(`${headers.join("\r\n")}\r\n\r\n${body}`, () => socket.destroy());
 }

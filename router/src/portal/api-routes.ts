@@ -83,6 +83,7 @@ export function addRoutes<C extends Routes>(
   app.addHook("onRequest", async (request, reply) => {
     void reply.header("cache-control", "no-store");
     if (deps.admit(request.raw)) return;
+    reply.raw.shouldKeepAlive = false;
     throw new PortalError("too_many_requests", "Too many requests from this address.", { retryAfterSeconds: 1 });
   });
   for (const [name, route] of Object.entries(contract))

@@ -8,7 +8,13 @@ import { openApiDocument } from "../api/openapi.ts";
 import type { Sessions } from "../access/session.ts";
 import { createClientAddress } from "../gateway/client-address.ts";
 import { IpLimit, type IpLimitSettings } from "../gateway/ip-limit.ts";
-import { createListener, requireOneHost, type ServerCertificate } from "../gateway/listener.ts";
+import {
+  createListener,
+  defaultListenerTimes,
+  requireSoundHead,
+  type ListenerTimes,
+  type ServerCertificate,
+} from "../gateway/listener.ts";
 import { answerRaw } from "../gateway/raw-answer.ts";
 import { portalOpenApi } from "./api-openapi.ts";
 import { addRoutes, type Handlers, type PortalEvents, type RouteDeps } from "./api-routes.ts";
@@ -30,6 +36,7 @@ export interface PortalDeps {
   readonly events: PortalEvents;
   /** Within which a request has arrived, head and body; looked at once a second. */
   readonly requestMsMax?: number;
+  readonly times?: Partial<ListenerTimes>;
 }
 
 export interface PortalServer extends AsyncDisposable {
@@ -39,7 +46,6 @@ export interface PortalServer extends AsyncDisposable {
 }
 
 const bodyBytesMax = 64 << 10;
-const times = { headersMsMax: 19_000, keepAliveMs: 75_000, discardMs: 5_000, stallMsMax: 60_000 };
 
 const securityHeaders = {
   "content-security-policy":
@@ -54,6 +60,7 @@ const securityHeaders = {
 
 export async function openPortal(deps: PortalDeps): Promise<PortalServer> {
   const { clock, tls, listen, publicUrl, apiUrl } = deps;
+  const times = { ...defaultListenerTimes, ...deps.times };
   // Links name the port, so it is open before the routes are made; who comes meanwhile waits for them.
   const complete = Promise.withResolvers<void>();
   const app = fastify({
@@ -72,7 +79,7 @@ export async function openPortal(deps: PortalDeps): Promise<PortalServer> {
     clientErrorHandler(error, socket) {
       // After an earlier answer, or in the midst of one, nobody could tell this one from it.
       if (!socket.writable || socket.bytesWritten > 0) return void socket.destroy();
-      answerRaw(socket, error.code === "ERR_HTTP_REQUEST_TIMEOUT" ? "timeout" : "malformed", uuidv7(clock));
+      answerRaw(socket, error.code === "ERR_HTTP_REQUEST_TIMEOUT" ? "timeout" : "malformed", clock);
     },
     // Such as a path that cannot be decoded.
     frameworkErrors: (_error, _request, reply: FastifyReply) => sendNotFound(reply),
@@ -88,7 +95,7 @@ export async function openPortal(deps: PortalDeps): Promise<PortalServer> {
   app.addHook("onRequest", async (request, reply) => {
     void reply.headers({ ...securityHeaders, "x-request-id": request.id });
     if (tls) void reply.header("strict-transport-security", "max-age=31536000");
-    requireOneHost(request.raw);
+    requireSoundHead(request.raw, reply.raw);
   });
   app.setNotFoundHandler((_request, reply) => sendNotFound(reply));
   const front = frontPage(apiUrl);
