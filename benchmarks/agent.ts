@@ -48,6 +48,7 @@ const link = await openNodeLink({
   dataAddress: `127.0.0.1:${data.address.port}`,
   ledger: { record: async () => {} },
   rulesOf: () => rules,
+  mayHost: () => true,
   desiredStateOf: () => undefined,
   onBoot: () => {},
 });

@@ -65,6 +65,7 @@ export class LoneAgent implements AsyncDisposable {
       dataAddress: `127.0.0.1:${lone.#data.address.port}`,
       ledger: { record: () => lone.recording },
       rulesOf: () => rules,
+      mayHost: () => true,
       desiredStateOf: () => undefined,
       onBoot: () => {},
     });

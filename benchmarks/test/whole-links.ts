@@ -51,6 +51,7 @@ export async function openWholeRouter(
     registry,
     ledger: { record: async (_node, records) => void recorded.push(...records) },
     rulesOf: () => [],
+    mayHost: () => true,
     desiredStateOf: () => undefined,
     onBoot: (named, bootId) => data.dropEarlierBoots(named, bootId),
   });

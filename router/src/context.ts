@@ -1,7 +1,7 @@
 /** Everything a router is made of, in the order it is made; it is closed in reverse. */
 import { join } from "node:path";
 import { systemClock, type Clock } from "@weiche/shared/clock.ts";
-import { rulesOf, type Catalogue } from "@weiche/shared/catalogue.ts";
+import { mayHost, rulesOf, type Catalogue } from "@weiche/shared/catalogue.ts";
 import { lockDirectory, StartError } from "@weiche/shared/directory-lock.ts";
 import { uuidv7, type ModelId } from "@weiche/shared/ids.ts";
 import { formatListen } from "@weiche/shared/listen.ts";
@@ -108,6 +108,7 @@ export async function createRouter(config: RouterConfig, clock: Clock = systemCl
     registry,
     ledger,
     rulesOf: (models) => models.flatMap((model) => catalogue.get(model) ?? []).map(rulesOf),
+    mayHost: (node, model) => mayHost(catalogue, node, model),
     desiredStateOf: (node) => wishes.of(node),
     onBoot: (node, bootId) => data.dropEarlierBoots(node, bootId),
   });

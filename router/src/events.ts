@@ -67,6 +67,10 @@ export function createNodeEvents(
       metrics.nodesRefused.inc({ reason });
       log.warn({ reason, detail }, "a node's link was refused");
     },
+    hostingIgnored(node, models) {
+      metrics.hostingIgnored.inc({ node }, models.length);
+      log.warn({ node, models }, "a node says that it hosts models which the catalogue gives to others: ignored");
+    },
     reportUnreadable(node, slots) {
       log.warn({ node, slots }, "a report has slots in unknown states; is the agent newer than the router?");
     },

@@ -40,6 +40,11 @@ export function createMetrics(parallelRequests: () => number) {
     nodeLinks: gauge("weiche_router_node_link_up", "1 while the link to a node is up", ["node"]),
     dataSessions: gauge("weiche_router_data_sessions", "Open data sessions", ["node"]),
     nodesRefused: counter("weiche_router_nodes_refused_total", "Links and data sessions that were refused", ["reason"]),
+    hostingIgnored: counter(
+      "weiche_router_hosting_ignored_total",
+      "Models that a node says it hosts and that the catalogue gives to others",
+      ["node"],
+    ),
     usageRecords: counter("weiche_router_usage_records_total", "Usage records by what became of them", ["result"]),
     usageCommits: histogram("weiche_router_usage_commit_seconds", "Duration of a commit of usage records"),
     logins: counter("weiche_router_logins_total", "Proofs of identity by how they ended", ["outcome"]),

@@ -100,6 +100,18 @@ const nodeError = (status: number, code: string, retryAfter?: string) => ({
   chunks: [JSON.stringify({ error: { message: `says ${code}`, type: "t", param: null, code } })],
 });
 const ask = () => api.post(chatPath, chat());
+test.each<[path: string, body: object, tokensMax: number]>([
+  ["chat/completions", { messages: [{ role: "user", content: "x" }] }, 32_768],
+  ["chat/completions", { messages: [{ role: "user", content: "x" }], n: 3 }, 3 * 32_768],
+  ["completions", { prompt: "x", n: 128 }, 128 * 32_768],
+  ["embeddings", { input: "x" }, 8_192],
+  ["embeddings", { input: ["x", "y"] }, 2 * 8_192],
+])("a node may bill of %s %j at most %i tokens", async (path, body, tokensMax) => {
+  const model = path === "embeddings" ? "vl-embedding-2b" : "coder-next";
+  expect((await api.post(`/v1/${path}`, { model, ...body })).status).toBe(200);
+  expect(api.nodes.sent.map(({ request }) => request.tokensMax)).toEqual([tokensMax]);
+});
+
 const nodesAsked = () => api.nodes.sent.map(({ node, request }) => `${node}/${request.attempt}`);
 
 test("a stream's bytes pass untouched, under our headers", async () => {

@@ -28,6 +28,8 @@ export const rules: ModelRules = {
 
 export class NodeLinkRig implements AsyncDisposable {
   catalogue: ModelRules[] = [rules];
+  /** Nodes and the models that the catalogue gives to others. */
+  readonly foreign = new Set<string>();
   desired: DesiredState | undefined;
   /** Settled by the test; undefined: the ledger commits at once. */
   commit: PromiseWithResolvers<void> | undefined;
@@ -54,6 +56,7 @@ export class NodeLinkRig implements AsyncDisposable {
         },
       },
       rulesOf: (models) => rig.catalogue.filter(({ id }) => models.includes(id)),
+      mayHost: (name, model) => !rig.foreign.has(`${name} ${model}`),
       desiredStateOf: () => rig.desired,
       onBoot: (...args) => rig.boots.push(args),
       events: rig.#events(),
@@ -93,6 +96,7 @@ export class NodeLinkRig implements AsyncDisposable {
       nodeLinked: tell("linked"),
       nodeUnlinked: tell("unlinked"),
       nodeRefused: tell("refused"),
+      hostingIgnored: tell("ignored"),
       reportUnreadable: tell("unreadable"),
       usageRejected: tell("rejected"),
       usageNotRecorded: tell("not recorded"),

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { factorAt, isCallable, parseCatalogue } from "./catalogue.ts";
-import { asId, type ModelId } from "./ids.ts";
+import { factorAt, isCallable, mayHost, parseCatalogue, requestTokensMax, rulesOf } from "./catalogue.ts";
+import { asId, type ModelId, type NodeId } from "./ids.ts";
 
 const entry = (more: string) =>
   `models:\n  - id: m\n    category: language\n    status: Beta\n    contextTokens: 100\n${more}`;
@@ -21,11 +21,31 @@ test("a catalogue may be a bare list", () => {
   expect(parseCatalogue(list).catalogue!.size).toBe(1);
 });
 
+test("a model may name its nodes: others are not believed, and no agent is told of it", () => {
+  const catalogue = parseCatalogue(entry(`${factors}    nodes: [gpu-1, gpu-2.example]\n`)).catalogue!;
+  const [listed, free] = [asId<ModelId>("m"), asId<ModelId>("unknown")];
+  const believed = (node: string, model = listed) => mayHost(catalogue, asId<NodeId>(node), model);
+  expect(["gpu-1", "gpu-2.example", "gpu-3", "GPU-1", ""].map((node) => believed(node))).toEqual([
+    ...[true, true],
+    ...[false, false, false],
+  ]);
+  expect(believed("gpu-3", free)).toBe(true);
+  expect(mayHost(parseCatalogue(entry(factors)).catalogue!, asId<NodeId>("gpu-3"), listed)).toBe(true);
+  expect(rulesOf(catalogue.get(listed)!)).not.toHaveProperty("nodes");
+});
+
 test("a model that is announced is not callable, one of any other status is", () => {
   const isCallableAs = (status: string) =>
     isCallable(parseCatalogue(entry(factors).replace("Beta", status)).catalogue!.get(asId<ModelId>("m"))!);
   expect(isCallableAs("Demnächst")).toBe(false);
   expect(["Beta", "Verfügbar", "Auslaufend"].map(isCallableAs)).toEqual([true, true, true]);
+});
+
+test("a request may cost the window for each answer, and an embedding what a text may be long for each text", () => {
+  const chat = parseCatalogue(entry(factors)).catalogue!.get(asId<ModelId>("m"))!;
+  expect([1, 3].map((answers) => requestTokensMax(chat, answers))).toEqual([100, 300]);
+  const embeddings = { dimensions: { min: 1, max: 2, default: 2 }, inputTokens: 60 };
+  expect(requestTokensMax({ ...chat, embeddings }, 5)).toBe(300);
 });
 
 const mistakes: [name: string, text: string, message: RegExp][] = [
@@ -39,6 +59,8 @@ const mistakes: [name: string, text: string, message: RegExp][] = [
   ],
   ["an embedding model without its rules", entry(factors).replace("language", "embeddings"), /needs `embeddings`/],
   ["a model listed twice", entry(factors) + entry(factors).split("\n").slice(1).join("\n"), /listed twice/],
+  ["a node's name that is none", entry(`${factors}    nodes: [gpu-1, "gpu 2"]\n`), /nodes/],
+  ["a list of no nodes", entry(`${factors}    nodes: []\n`), /nodes/],
   ["an unknown key", entry(`${factors}    reasonig: {}\n`), /did you mean "reasoning"/],
 ];
 test.each(mistakes)("%s refuses the whole catalogue", (_name, text, message) => {

@@ -6,7 +6,7 @@ import { Type, type Static } from "typebox";
 import { isSeq, parseDocument } from "yaml";
 import { checkYaml, type Mistake } from "./config-file.ts";
 import { parseFactor, type Millicredits } from "./credits.ts";
-import { asId, type ModelId } from "./ids.ts";
+import { asId, namePattern, type ModelId, type NodeId } from "./ids.ts";
 
 export type ReasoningMode = "unavailable" | "optional" | "default-on";
 export type ModelCategory = "language" | "coding" | "embeddings";
@@ -35,6 +35,8 @@ export interface ModelRules {
 
 export interface CatalogueEntry extends ModelRules {
   readonly status: ModelStatus;
+  /** The only nodes that are believed when they say that they host it. Absent: any node is. */
+  readonly nodes?: readonly NodeId[];
   /** By time, oldest first; the first is valid from the beginning. */
   readonly factors: readonly { readonly validFromMs: number; readonly factor: Millicredits }[];
 }
@@ -59,8 +61,13 @@ export function isCallable(entry: CatalogueEntry): boolean {
   return entry.status !== "Demnächst";
 }
 
+/** Whether a node that says that it hosts the model is believed: then it may get the model's prompts. */
+export function mayHost(catalogue: Catalogue, node: NodeId, model: ModelId): boolean {
+  return catalogue.get(model)?.nodes?.includes(node) ?? true;
+}
+
 /** What an agent may know of the entry. */
-export function rulesOf({ status: _status, factors: _factors, ...rules }: CatalogueEntry): ModelRules {
+export function rulesOf({ status: _status, factors: _factors, nodes: _nodes, ...rules }: CatalogueEntry): ModelRules {
   return rules;
 }
 
@@ -73,6 +80,7 @@ const entrySchema = Type.Object(
     category: Type.Enum(["language", "coding", "embeddings"]),
     status: Type.Enum(["Beta", "Verfügbar", "Auslaufend", "Demnächst"]),
     contextTokens: tokens,
+    nodes: Type.Optional(Type.Array(Type.String({ pattern: namePattern.source }), { minItems: 1 })),
     factors: Type.Array(
       Type.Object({ validFrom: Type.String(), factor: Type.Union([Type.Number(), Type.String()]) }, closed),
       { minItems: 1 },
@@ -160,6 +168,7 @@ function toEntry(raw: Static<typeof entrySchema>): CatalogueEntry | string {
     category: raw.category,
     status: raw.status,
     contextTokens: raw.contextTokens,
+    ...(raw.nodes ? { nodes: raw.nodes.map((node) => asId<NodeId>(node)) } : {}),
     factors: factors.sort((a, b) => a.validFromMs - b.validFromMs),
     reasoning: {
       mode: reasoning.mode,

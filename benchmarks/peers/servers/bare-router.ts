@@ -30,6 +30,7 @@ const nodes = await openNodeLink({
   dataAddress: `127.0.0.1:${data.address.port}`,
   ledger: { record: async () => {} },
   rulesOf: (models) => models.flatMap((model) => catalogue.get(model) ?? []).map(rulesOf),
+  mayHost: () => true,
   desiredStateOf: () => undefined,
   onBoot: (node, bootId) => data.dropEarlierBoots(node, bootId),
 });

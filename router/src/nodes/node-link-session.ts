@@ -23,6 +23,8 @@ export interface NodeLinkEvents {
   nodeUnlinked(node: NodeId, reason: UnlinkReason): void;
   /** `detail` may name what a stranger claims to be: for the log only. */
   nodeRefused(reason: RefusalReason, detail: string): void;
+  /** A node says that it hosts models which the catalogue gives to others: it gets no request for them. */
+  hostingIgnored(node: NodeId, models: readonly ModelId[]): void;
   /** A report has slots in states that this version does not know; they are not used. */
   reportUnreadable(node: NodeId, slots: number): void;
   /** Acknowledged all the same, since the agent would send it for ever; to be looked at by a person. */
@@ -47,6 +49,8 @@ export interface NodeLinkParts {
   readonly ledger: Pick<UsageLedger, "record">;
   /** What the catalogue says of these models; those that it does not know are left out. */
   readonly rulesOf: (models: readonly ModelId[]) => readonly ModelRules[];
+  /** Whether a node that says that it hosts a model is believed. */
+  readonly mayHost: (node: NodeId, model: ModelId) => boolean;
   readonly desiredStateOf: (node: NodeId) => DesiredState | undefined;
   /** A node has linked: what an earlier start of its agent left behind is worth nothing. */
   readonly onBoot: (node: NodeId, bootId: string) => void;
@@ -76,6 +80,7 @@ export class NodeLinkSession {
   #batches = 0;
   #usageAtMs = -Infinity;
   #rulesSent = "";
+  #ignored = "";
   #isOver = false;
   #settled: Attempt[] = [];
   #settledTimer: Timer | undefined;
@@ -146,6 +151,7 @@ export class NodeLinkSession {
   /** Says so only to a node that the change concerns. */
   rulesChanged(): void {
     if (!this.#hello) return;
+    this.#entry?.hostingChanged(this.#believed(this.#hello));
     const rules = this.#rules(this.#hello);
     const text = JSON.stringify(rules);
     if (text === this.#rulesSent) return;
@@ -183,8 +189,8 @@ export class NodeLinkSession {
     this.#hello = hello;
     this.#links.set(node, this);
     this.#parts.onBoot(node, bootId);
-    this.#entry = this.#parts.registry.linkUp(hello);
     this.#parts.events.nodeLinked(node, bootId, hello.agentVersion);
+    this.#entry = this.#parts.registry.linkUp(this.#believed(hello));
     const rules = this.#rules(hello);
     this.#rulesSent = JSON.stringify(rules);
     const { routerId, dataAddress, desiredStateOf } = this.#parts;
@@ -209,6 +215,18 @@ export class NodeLinkSession {
       this.#batches--;
       this.#usageAtMs = this.#parts.clock.monotonicMs();
     }
+  }
+
+  /** What the node says without the models that are not its to host; these are told once, until they are others. */
+  #believed(hello: NodeHello): NodeHello {
+    const { node } = hello;
+    const { mayHost, events } = this.#parts;
+    const claimed = new Set(hello.slots.flatMap((slot) => slot.models));
+    const ignored = [...claimed].filter((model) => !mayHost(node, model));
+    if (ignored.length > 0 && ignored.join(" ") !== this.#ignored) events.hostingIgnored(node, ignored);
+    this.#ignored = ignored.join(" ");
+    const slots = hello.slots.map(({ name, models }) => ({ name, models: models.filter((m) => !ignored.includes(m)) }));
+    return { ...hello, slots };
   }
 
   #rules(hello: NodeHello): readonly ModelRules[] {

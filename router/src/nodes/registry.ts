@@ -77,6 +77,8 @@ const forgottenAfterMs = 3_600_000;
 /** What the link of a node may do; harmless once another link has taken its place. */
 export interface NodeLinkEntry {
   report(report: NodeReport, nowMs: number): void;
+  /** The node hosts other models than its hello said. */
+  hostingChanged(hello: NodeHello): void;
   down(nowMs: number): void;
 }
 
@@ -95,6 +97,9 @@ export class NodeRegistry {
     const link = {
       report: (report: NodeReport, nowMs: number) => {
         if (entry.link === link) entry.take(report, nowMs);
+      },
+      hostingChanged: (changed: NodeHello) => {
+        if (entry.link === link) entry.rehost(changed);
       },
       down: (nowMs: number) => {
         if (entry.link !== link) return;
@@ -197,18 +202,26 @@ class NodeEntry implements NodeView {
     this.reportedAtMs = -Infinity;
   }
 
+  rehost(hello: NodeHello): void {
+    this.hello = hello;
+    this.slots = this.slots.map((slot) => ({ ...slot, models: this.#modelsOf(slot.name) }));
+  }
+
   take(report: NodeReport, nowMs: number): void {
-    const models = new Map(this.hello!.slots.map((slot) => [slot.name, slot.models]));
     const before = new Map(this.slots.map((slot) => [slot.name, slot]));
     this.report = report;
     this.reportedAtMs = nowMs;
     this.slots = report.slots.map((slot) => ({
       ...slot,
-      models: models.get(slot.name) ?? [],
+      models: this.#modelsOf(slot.name),
       inFlight: this.#inFlight.get(slot.name) ?? 0,
       waiting: slot.waitingByModel.values().reduce((sum, waiting) => sum + waiting, 0),
       ...idleSince(slot, before.get(slot.name), nowMs),
     }));
+  }
+
+  #modelsOf(name: SlotName): readonly ModelId[] {
+    return this.hello!.slots.find((slot) => slot.name === name)?.models ?? [];
   }
 
   count(name: SlotName, by: 1 | -1): void {
