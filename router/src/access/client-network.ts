@@ -1,22 +1,62 @@
-/** The network that an address belongs to, as far as attempts are counted together: a /24 or a /64. */
+/**
+ * Which addresses are counted together. Whoever has one IPv6 address has 2^64 of them, the network of a line; a site or a
+ * rented server often has 65,536 such networks, its /48.
+ */
 import { isIP } from "node:net";
 
+/** For attempts: a /24 or a /64. What is no address stays what it is. */
 export function networkOf(address: string): string {
-  const family = isIP(address);
-  if (family === 4) return `${address.split(".").slice(0, 3).join(".")}.0/24`;
-  if (family === 0) return address;
-  return `${firstGroups(address.split("%")[0]!).join(":")}::/64`;
+  const plain = plainAddress(address);
+  const family = isIP(plain);
+  if (family === 4) return `${plain.split(".").slice(0, 3).join(".")}.0/24`;
+  return family === 0 ? plain : lineOf(groupsOf(plain));
 }
 
-/** The four groups of 16 bits that name the network. */
-function firstGroups(address: string): string[] {
-  const [head = "", tail] = address.split("::");
-  const left = head === "" ? [] : head.split(":");
-  const right = tail ? tail.split(":") : [];
-  // A dotted end stands for two groups; it can be none of the first four unless there are that many before it.
-  const width = right.length + (address.includes(".") ? 1 : 0);
-  const missing = tail === undefined ? 0 : 8 - left.length - width;
-  return [...left, ...Array.from({ length: missing }, () => "0"), ...right]
-    .slice(0, 4)
-    .map((group) => Number.parseInt(group, 16).toString(16));
+/** For requests: an IPv4 address alone; of an IPv6 address its line, a /64, and its site, a /48. */
+export function lineAndSiteOf(address: string): readonly [line: string, site?: string] {
+  const plain = plainAddress(address);
+  if (isIP(plain) !== 6) return [plain];
+  const groups = groupsOf(plain);
+  return [lineOf(groups), `${hexOf(groups, 3)}::/48`];
+}
+
+/** An IPv4 client of a socket that listens on `::`, or one that a proxy writes in that way, is the same client. */
+export function plainAddress(address: string): string {
+  if (!/ffff/i.test(address) || isIP(address) !== 6) return address;
+  const groups = groupsOf(address);
+  if (groups.slice(0, 5).some((group) => group !== 0) || groups[5] !== 0xffff) return address;
+  return [groups[6]! >> 8, groups[6]! & 255, groups[7]! >> 8, groups[7]! & 255].join(".");
+}
+
+function lineOf(groups: readonly number[]): string {
+  return `${hexOf(groups, 4)}::/64`;
+}
+
+function hexOf(groups: readonly number[], count: number): string {
+  let text = groups[0]!.toString(16);
+  for (let at = 1; at < count; at++) text += `:${groups[at]!.toString(16)}`;
+  return text;
+}
+
+/** The eight groups of 16 bits. In plain loops: each request of an IPv6 client comes by here. */
+function groupsOf(address: string): number[] {
+  const gap = address.indexOf("::");
+  if (gap < 0) return readGroups(address);
+  const left = readGroups(address.slice(0, gap));
+  const right = readGroups(address.slice(gap + 2));
+  while (left.length + right.length < 8) left.push(0);
+  return left.concat(right);
+}
+
+/** A zone at the end is no part of its group, and a dotted end stands for two groups. */
+function readGroups(text: string): number[] {
+  const groups: number[] = [];
+  for (const group of text === "" ? [] : text.split(":")) {
+    if (!group.includes(".")) groups.push(Number.parseInt(group, 16));
+    else {
+      const [a = 0, b = 0, c = 0, d = 0] = group.split(".").map((part) => Number.parseInt(part, 10));
+      groups.push((a << 8) | b, (c << 8) | d);
+    }
+  }
+  return groups;
 }

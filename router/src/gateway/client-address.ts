@@ -2,31 +2,27 @@
 import type { IncomingMessage } from "node:http";
 import { BlockList, isIP } from "node:net";
 import { StartError } from "@weiche/shared/directory-lock.ts";
+import { plainAddress } from "../access/client-network.ts";
 
 export type ClientAddress = (request: IncomingMessage) => string;
 
 /** `trustedProxies`: addresses or networks such as `10.0.0.0/8`. Throws `StartError` if one is neither. */
 export function createClientAddress(trustedProxies: readonly string[]): ClientAddress {
-  if (trustedProxies.length === 0) return (request) => normal(request.socket.remoteAddress ?? "");
+  if (trustedProxies.length === 0) return (request) => plainAddress(request.socket.remoteAddress ?? "");
   const trusted = readNetworks(trustedProxies);
   const isTrusted = (address: string) => trusted.check(address, isIP(address) === 6 ? "ipv6" : "ipv4");
   return (request) => {
-    let address = normal(request.socket.remoteAddress ?? "");
+    let address = plainAddress(request.socket.remoteAddress ?? "");
     if (isIP(address) === 0) return address;
     // Every proxy appends whom it heard, so only the entries that trusted ones wrote can be believed: from the right.
     const forwarded = String(request.headers["x-forwarded-for"] ?? "").split(",");
     while (isTrusted(address)) {
-      const next = normal(forwarded.pop()?.trim() ?? "");
+      const next = plainAddress(forwarded.pop()?.trim() ?? "");
       if (isIP(next) === 0) break;
       address = next;
     }
     return address;
   };
-}
-
-/** An IPv4 client of a socket that listens on `::` is the same client. */
-function normal(address: string): string {
-  return address.startsWith("::ffff:") && address.includes(".") ? address.slice(7) : address;
 }
 
 function readNetworks(networks: readonly string[]): BlockList {

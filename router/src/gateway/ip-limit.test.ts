@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
-import { addressesMax, IpLimit } from "./ip-limit.ts";
+import { addressesMax, IpLimit, linesPerSite } from "./ip-limit.ts";
 
 function setUp(perIpPerSecond = 10, perIpBurst = 20) {
   const clock = new VirtualClock();
@@ -35,6 +35,40 @@ test("an address that rests has its burst again, and no more", () => {
 test("each address is alone, loopback ones too", () => {
   const { admitted } = setUp();
   expect([admitted("127.0.0.1", 30), admitted("127.0.0.2", 30), admitted("::1", 30)]).toEqual([20, 20, 20]);
+});
+
+test("of 50,000 addresses of one IPv6 line 20 requests pass, and after a second ten more", () => {
+  const { clock, limit } = setUp();
+  const admitted = () =>
+    Array.from({ length: 50_000 }, (_, n) => limit.admit(`2001:db8:1:2::${n.toString(16)}`)).filter(Boolean).length;
+  expect(admitted()).toBe(20);
+  clock.advance(1_000);
+  expect(admitted()).toBe(10);
+});
+
+test("the lines of an IPv6 site have as much together as 16 of them; another site has its own", () => {
+  const { clock, limit } = setUp();
+  const admitted = (site: string) =>
+    Array.from({ length: 50_000 }, (_, n) => limit.admit(`2001:db8:${site}:${n.toString(16)}::1`)).filter(Boolean)
+      .length;
+  expect([admitted("1"), admitted("2")]).toEqual([20 * linesPerSite, 20 * linesPerSite]);
+  clock.advance(1_000);
+  expect(admitted("1")).toBe(10 * linesPerSite);
+});
+
+test("a line that is over its limit takes nothing from its site", () => {
+  const { limit, admitted } = setUp();
+  expect(admitted("2001:db8:1:1::1", 10_000)).toBe(20);
+  const others = Array.from({ length: 1_000 }, (_, n) => limit.admit(`2001:db8:1:${(n + 2).toString(16)}::1`));
+  expect(others.filter(Boolean).length).toBe(20 * (linesPerSite - 1));
+});
+
+test("an IPv4 address that is written as an IPv6 one is the same address, and alone", () => {
+  const { admitted } = setUp();
+  expect(admitted("192.0.2.1", 20)).toBe(20);
+  for (const same of ["::ffff:192.0.2.1", "::ffff:c000:201", "0:0:0:0:0:FFFF:192.0.2.1"])
+    expect(admitted(same, 5)).toBe(0);
+  expect(admitted("::ffff:192.0.2.2", 30)).toBe(20);
 });
 
 test("an address that was seen in the turn before keeps what it used", () => {

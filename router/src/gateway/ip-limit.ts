@@ -1,5 +1,9 @@
-/** How many requests one address may send: a bucket that refills, one per address, in a table of bounded size. */
+/**
+ * How many requests one address may send: a bucket that refills, one per address, in a table of bounded size. The
+ * addresses of an IPv6 line share one, and the lines of a site have another one together.
+ */
 import type { Clock } from "@weiche/shared/clock.ts";
+import { lineAndSiteOf } from "../access/client-network.ts";
 
 export interface IpLimitSettings {
   /** 0 turns the limit off. */
@@ -13,6 +17,8 @@ interface Bucket {
 }
 
 export const addressesMax = 100_000;
+/** An IPv6 site may send as much as so many of its lines. */
+export const linesPerSite = 16;
 
 export class IpLimit {
   readonly #clock: Clock;
@@ -35,16 +41,26 @@ export class IpLimit {
     if (this.#perMs === 0) return true;
     const nowMs = this.#clock.monotonicMs();
     this.#turn(nowMs);
-    let bucket = this.#recent.get(address);
-    if (!bucket) {
-      bucket = this.#earlier.get(address) ?? { tokens: this.#burst, atMs: nowMs };
-      this.#recent.set(address, bucket);
-    }
-    bucket.tokens = Math.min(this.#burst, bucket.tokens + (nowMs - bucket.atMs) * this.#perMs);
-    bucket.atMs = nowMs;
-    if (bucket.tokens < 1) return false;
-    bucket.tokens--;
+    const [line, site] = address.includes(":") ? lineAndSiteOf(address) : [address];
+    const ofLine = this.#bucket(line, nowMs, 1);
+    const ofSite = site === undefined ? undefined : this.#bucket(site, nowMs, linesPerSite);
+    if (ofLine.tokens < 1 || (ofSite && ofSite.tokens < 1)) return false;
+    ofLine.tokens--;
+    if (ofSite) ofSite.tokens--;
     return true;
+  }
+
+  /** As full as it is by now. */
+  #bucket(key: string, nowMs: number, factor: number): Bucket {
+    const full = this.#burst * factor;
+    let bucket = this.#recent.get(key);
+    if (!bucket) {
+      bucket = this.#earlier.get(key) ?? { tokens: full, atMs: nowMs };
+      this.#recent.set(key, bucket);
+    }
+    bucket.tokens = Math.min(full, bucket.tokens + (nowMs - bucket.atMs) * this.#perMs * factor);
+    bucket.atMs = nowMs;
+    return bucket;
   }
 
   /** Addresses that are remembered, some of them twice. */
