@@ -1,5 +1,6 @@
 /** Attempts that the router has given up: what waits until the database has committed that they cost nothing. */
-import { sleep, within, type Clock } from "@weiche/shared/clock.ts";
+import { within, type Clock } from "@weiche/shared/clock.ts";
+import { SingleFlight } from "@weiche/shared/single-flight.ts";
 import type { UsageLedger, VoidAttempt } from "./usage-ledger.ts";
 
 const batchAttemptsMax = 500;
@@ -10,38 +11,41 @@ const closeMsMax = 5_000;
 export class VoidDeclarations implements AsyncDisposable {
   readonly #ledger: Pick<UsageLedger, "declareVoid">;
   readonly #clock: Clock;
+  /** The ledger tells of failures. */
+  readonly #committing: SingleFlight;
   #waiting: VoidAttempt[] = [];
-  #committing: Promise<void> | undefined;
-  #closed = false;
+  #onAllCommitted: () => void = () => {};
 
   constructor(ledger: Pick<UsageLedger, "declareVoid">, clock: Clock) {
     this.#ledger = ledger;
     this.#clock = clock;
+    this.#committing = new SingleFlight(
+      clock,
+      () => this.#commitAll(),
+      () => retryMs,
+    );
   }
 
   /** Waits for nothing: the declaration is committed as soon as the database takes it. */
   declare(attempt: VoidAttempt): void {
     this.#waiting.push(attempt);
-    this.#committing ??= this.#commitAll();
+    this.#committing.wish();
   }
 
   /** Tries for up to 5 s to commit what is left. */
   async [Symbol.asyncDispose](): Promise<void> {
-    await within(this.#clock, closeMsMax, this.#committing ?? Promise.resolve());
-    this.#closed = true;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#onAllCommitted = resolve;
+    if (this.#waiting.length > 0) await within(this.#clock, closeMsMax, promise);
+    this.#committing.cancel();
   }
 
-  /** Ends in the very turn in which nothing waits any more, so that what is declared next starts it again. */
   async #commitAll(): Promise<void> {
-    while (this.#waiting.length > 0 && !this.#closed) {
+    while (this.#waiting.length > 0) {
       const batch = this.#waiting.slice(0, batchAttemptsMax);
-      try {
-        await this.#ledger.declareVoid(batch);
-        this.#waiting = this.#waiting.slice(batch.length);
-      } catch {
-        await sleep(this.#clock, retryMs); // the ledger has told of it
-      }
+      await this.#ledger.declareVoid(batch);
+      this.#waiting = this.#waiting.slice(batch.length);
     }
-    this.#committing = undefined;
+    this.#onAllCommitted();
   }
 }
