@@ -1,0 +1,51 @@
+/** Bytes that a peer should not send: mangled messages, gRPC frames that lie about themselves, HTTP/2 frames of any kind. */
+import type { Random } from "@weiche/shared/testing/random.ts";
+
+export const http2Preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+/** An empty SETTINGS frame: what both ends say first. */
+export const http2Settings = Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]);
+
+export function randomBytes(random: Random, length: number): Buffer {
+  return Buffer.from(Array.from({ length }, () => random.below(256)));
+}
+
+/** The same bytes, or with some flipped, cut off, repeated or put in between. */
+export function mangle(random: Random, bytes: Buffer): Buffer {
+  const at = random.below(bytes.length + 1);
+  switch (random.below(6)) {
+    case 0:
+      return bytes;
+    case 1:
+      return bytes.subarray(0, at);
+    case 2:
+      return Buffer.concat([bytes.subarray(0, at), randomBytes(random, random.below(20)), bytes.subarray(at)]);
+    case 3:
+      return Buffer.concat([bytes, bytes.subarray(at)]);
+    default: {
+      const flipped = Buffer.from(bytes);
+      for (let flips = 1 + random.below(8); flips > 0 && flipped.length > 0; flips--)
+        flipped[random.below(flipped.length)]! ^= 1 << random.below(8);
+      return flipped;
+    }
+  }
+}
+
+/** One gRPC message with its five bytes before it, which in one of four cases are wrong. */
+export function grpcFrame(random: Random, message: Buffer): Buffer {
+  const head = Buffer.alloc(5);
+  head.writeUInt32BE(message.length, 1);
+  if (random.chance(0.1)) head[0] = random.below(256); // says that it is compressed, or nothing that is known
+  if (random.chance(0.15)) head.writeUInt32BE(random.pick([0, 1, message.length + 7, 5 << 20, 0xffff_ffff]), 1);
+  return Buffer.concat([head, message]);
+}
+
+/** One HTTP/2 frame of any type, flags and stream; in one of ten cases its length is wrong. */
+export function http2Frame(random: Random): Buffer {
+  const payload = randomBytes(random, random.pick([0, 1, 4, 5, 6, 8, 17, 40, 300]));
+  const head = Buffer.alloc(9);
+  head.writeUIntBE(random.chance(0.1) ? random.below(1 << 24) : payload.length, 0, 3);
+  head[3] = random.below(12);
+  head[4] = random.pick([0, 1, 4, 5, 8, 0x20, random.below(256)]);
+  head.writeUInt32BE(random.pick([0, 1, 1, 2, 3, 5, 101, 0x7fff_ffff, 0xffff_ffff]), 5);
+  return Buffer.concat([head, payload]);
+}
