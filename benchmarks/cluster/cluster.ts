@@ -55,7 +55,7 @@ export class Cluster implements AsyncDisposable {
       shutdownSeconds: 10,
       ...options.router,
     };
-    writeFileSync(join(cluster.directory, "router.yaml"), stringify(router));
+    writeFileSync(join(cluster.directory, "router.yaml"), stringify(router), { mode: 0o600 });
     try {
       await cluster.startRouter();
       for (const name of Object.keys(options.agents)) await cluster.startAgent(name);
@@ -96,7 +96,7 @@ export class Cluster implements AsyncDisposable {
       ...this.#options.agents[name],
       ...more,
     };
-    writeFileSync(file, stringify(config));
+    writeFileSync(file, stringify(config), { mode: 0o600 });
     const dataDir = join(this.directory, name);
     mkdirSync(dataDir, { recursive: true });
     const env = {

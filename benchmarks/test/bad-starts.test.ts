@@ -1,7 +1,7 @@
 /** What cannot start says so in one clear line and ends with exit code 1. */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { reachableDirectory } from "../cluster/cluster.ts";
@@ -29,9 +29,10 @@ async function run(file: string, args: readonly string[], more: Record<string, s
   return { code, lines: said.trim().split("\n") };
 }
 
-function file(name: string, text: string): string {
+function file(name: string, text: string, mode = 0o644): string {
   const path = join(directory, name);
   writeFileSync(path, text);
+  chmodSync(path, mode);
   return path;
 }
 
@@ -84,6 +85,44 @@ const cases: [name: string, program: string, args: string[], env: () => Record<s
     [],
     () => ({ WEICHE_API_LISTEN: "8080" }),
     /^weiche-router: listen\.api: "8080" is not host:port$/,
+  ],
+  [
+    "a router.yaml with a database's password that others may read",
+    router,
+    [],
+    () => ({ WEICHE_CONFIG: file("e.yaml", "catalogue: c.yaml\ndatabase: { url: 'postgres://u:secret@db/w' }\n") }),
+    /^weiche-router: (.*e\.yaml) holds a password \(database\.url\) and its mode 0644 lets others .*: chmod go= \1$/,
+  ],
+  [
+    "a router.yaml with the mail server's password that its group may read",
+    router,
+    [],
+    () => {
+      const text = "catalogue: c.yaml\nsmtp: { url: 'smtps://u:secret@mail', from: a@b.example }\n";
+      return { WEICHE_CONFIG: file("f.yaml", text, 0o640) };
+    },
+    /^weiche-router: (.*f\.yaml) holds a password \(smtp\.url\) and its mode 0640 lets others .*: chmod go= \1$/,
+  ],
+  [
+    "a password file that others may read",
+    router,
+    [],
+    () => {
+      file("database-password", "secret\n");
+      const database = "{ url: 'postgres://u@db/w', passwordFile: database-password }";
+      return { WEICHE_CONFIG: file("g.yaml", `catalogue: c.yaml\ndatabase: ${database}\n`) };
+    },
+    /^weiche-router: (.*\/database-password) holds a password and its mode 0644 lets others .*: chmod go= \1$/,
+  ],
+  [
+    "an agent.yaml with a token that others may read",
+    agent,
+    [],
+    () => {
+      const engine = "{ model: m, dialect: vllm, command: [x, '{port}'], env: { HF_TOKEN: secret } }";
+      return { WEICHE_AGENT_CONFIG: file("h.yaml", `node: x\nslots: [{ name: a, engines: [${engine}] }]\n`) };
+    },
+    /^weiche-node-agent: (.*h\.yaml) holds a secret \(env\.HF_TOKEN of m in slot a\) and its mode 0644 .*: chmod go= \1$/,
   ],
   [
     "a GGUF that is not there",

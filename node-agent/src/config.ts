@@ -5,7 +5,9 @@ import { dataDirectory } from "@weiche/shared/data-directory.ts";
 import type { MemoryLimits } from "./engines/slot-memory.ts";
 import { asId, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
 import { parseListen, type ListenAddress } from "@weiche/shared/listen.ts";
+import { checkPrivate } from "@weiche/shared/private-file.ts";
 import { contradictions } from "./config-rules.ts";
+import { secretOf } from "./config-secrets.ts";
 import { agentSchema, type RawAgent, type RawEngine } from "./config-schema.ts";
 import type { DialectName, EngineSpec, LauncherSpec } from "./engines/engine.ts";
 
@@ -52,7 +54,10 @@ export interface AgentConfig {
 
 /** Reads and checks the file that `WEICHE_AGENT_CONFIG` names. Throws `StartError` with every mistake. */
 export function loadAgentConfig(file: string, env: NodeJS.ProcessEnv): AgentConfig {
-  return toConfig(loadYaml(file, agentSchema, contradictions), dirname(resolve(file)), env);
+  const raw = loadYaml(file, agentSchema, contradictions);
+  const secret = secretOf(raw);
+  if (secret !== undefined) checkPrivate(file, secret);
+  return toConfig(raw, dirname(resolve(file)), env);
 }
 
 /** Judges the text of an agent file; nothing is opened. */

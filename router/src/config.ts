@@ -7,6 +7,7 @@ import { parseCatalogue, type Catalogue } from "@weiche/shared/catalogue.ts";
 import { dataDirectory } from "@weiche/shared/data-directory.ts";
 import { StartError } from "@weiche/shared/directory-lock.ts";
 import { formatListen, isLoopback, parseListen, type ListenAddress } from "@weiche/shared/listen.ts";
+import { checkPrivate, holdsPassword, readSecret, withPassword } from "@weiche/shared/private-file.ts";
 
 export interface RouterConfig {
   readonly listen: {
@@ -81,7 +82,7 @@ const routerSchema = Type.Object(
       ),
     ),
     catalogue: Type.String(),
-    database: Type.Optional(Type.Object({ url: optionalString }, closed)),
+    database: Type.Optional(Type.Object({ url: optionalString, passwordFile: optionalString }, closed)),
     tls: Type.Optional(Type.Object({ cert: Type.String(), key: Type.String() }, closed)),
     nodes: Type.Optional(
       Type.Object(
@@ -104,7 +105,14 @@ const routerSchema = Type.Object(
       ),
     ),
     smtp: Type.Optional(
-      Type.Object({ url: Type.String({ pattern: "^smtps?://" }), from: Type.String({ pattern: "@" }) }, closed),
+      Type.Object(
+        {
+          url: Type.String({ pattern: "^smtps?://" }),
+          passwordFile: optionalString,
+          from: Type.String({ pattern: "@" }),
+        },
+        closed,
+      ),
     ),
     requestSeconds: Type.Optional(Type.Number({ minimum: 1 })),
     shutdownSeconds: Type.Optional(Type.Number({ minimum: 0 })),
@@ -115,7 +123,13 @@ const routerSchema = Type.Object(
 
 /** Reads and checks the file that `WEICHE_CONFIG` names; variables win over the file. Throws `StartError`. */
 export function loadRouterConfig(file: string, env: NodeJS.ProcessEnv): RouterConfig {
-  const config = toConfig(loadYaml(file, routerSchema), dirname(resolve(file)), env);
+  const raw = loadYaml(file, routerSchema);
+  for (const key of ["database", "smtp"] as const) {
+    const { url, passwordFile } = raw[key] ?? {};
+    if (holdsPassword(url ?? "")) checkPrivate(file, `a password (${key}.url)`);
+    if (passwordFile !== undefined && !url) throw new StartError(`${file}: ${key}.passwordFile needs ${key}.url`);
+  }
+  const config = toConfig(raw, dirname(resolve(file)), env);
   for (const what of ["nodes", "data"] as const) {
     if (!config.nodesTls && !isLoopback(config.listen[what].host)) {
       throw new StartError(
@@ -150,15 +164,17 @@ function toConfig(raw: Static<typeof routerSchema>, baseDir: string, env: NodeJS
   const dataDir = dataDirectory(env, raw.dataDir === undefined ? undefined : resolve(baseDir, raw.dataDir));
   const files = <T extends Record<string, string>>(tls: T) =>
     Object.fromEntries(Object.entries(tls).map(([key, path]) => [key, resolve(baseDir, path)])) as T;
+  const fullUrl = (key: string, url: string, passwordFile: string | undefined) =>
+    passwordFile === undefined ? url : withPassword(url, readSecret(resolve(baseDir, passwordFile), "a password"), key);
   return {
     listen,
     stateDir: join(dataDir, "router"),
     ...(raw.public?.api ? { publicApi: raw.public.api } : {}),
     ...(raw.public?.portal ? { publicPortal: raw.public.portal } : {}),
     registration: raw.portal?.registration ?? "closed",
-    ...(raw.smtp ? { smtp: raw.smtp } : {}),
+    ...(raw.smtp ? { smtp: { url: fullUrl("smtp", raw.smtp.url, raw.smtp.passwordFile), from: raw.smtp.from } } : {}),
     catalogueFile: resolve(baseDir, raw.catalogue),
-    ...(raw.database?.url ? { databaseUrl: raw.database.url } : {}),
+    ...(raw.database?.url ? { databaseUrl: fullUrl("database", raw.database.url, raw.database.passwordFile) } : {}),
     ...(raw.tls ? { tls: files(raw.tls) } : {}),
     ...(raw.nodes?.tls ? { nodesTls: files(raw.nodes.tls) } : {}),
     ...(raw.nodes?.dataAdvertise ? { dataAdvertise: raw.nodes.dataAdvertise } : {}),

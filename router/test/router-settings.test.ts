@@ -39,6 +39,7 @@ listen: { ${listeners} }
 logLevel: fatal
 ${settings}
 `,
+    { mode: 0o600 },
   );
   const router = await createRouter(loadRouterConfig(file, {}), clock);
   return { [Symbol.asyncDispose]: () => router.close() };

@@ -1,9 +1,10 @@
 /** Certificate, key and authority of a listener or link, read from files and read again when they change. */
 import { X509Certificate } from "node:crypto";
-import { readFileSync, statSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { createSecureContext } from "node:tls";
 import { every, type Clock } from "./clock.ts";
 import { StartError } from "./directory-lock.ts";
+import { checkPrivate } from "./private-file.ts";
 
 export interface TlsPaths {
   readonly cert: string;
@@ -73,8 +74,8 @@ export function namesNode(certificate: X509Certificate, node: string): boolean {
 function read(paths: TlsPaths): TlsMaterial {
   const [cert, key] = [readFile(paths.cert), readFile(paths.key)];
   const ca = paths.ca === undefined ? {} : { ca: readFile(paths.ca) };
-  if ((statSync(paths.key).mode & 0o007) !== 0)
-    throw new StartError(`${paths.key}: anyone on this host may read the key (chmod o= it)`);
+  checkPrivate(paths.key, "a private key");
+  if (cert.includes("PRIVATE KEY-----")) checkPrivate(paths.cert, "a private key");
   const material = { cert, key, ...ca, minVersion: "TLSv1.3" } as const;
   try {
     createSecureContext(material);

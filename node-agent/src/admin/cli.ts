@@ -6,9 +6,12 @@ import { styleText } from "node:util";
 import { Command, CommanderError } from "commander";
 import { NobodyThere, askSocket } from "@weiche/shared/admin-socket.ts";
 import { systemClock } from "@weiche/shared/clock.ts";
-import { formatMistakes, locate } from "@weiche/shared/config-file.ts";
+import { formatMistakes, locate, type Mistake } from "@weiche/shared/config-file.ts";
 import { dataDirectory } from "@weiche/shared/data-directory.ts";
+import { checkPrivate } from "@weiche/shared/private-file.ts";
 import { checkAgentText } from "../config.ts";
+import type { RawAgent } from "../config-schema.ts";
+import { secretOf } from "../config-secrets.ts";
 import { createGpuReader } from "../report/gpu.ts";
 import { hostMistakes, hostWarnings, type HostFacts } from "./host-warnings.ts";
 import type { AgentStatus } from "./status.ts";
@@ -63,7 +66,7 @@ program
     const text = readText(file);
     const { value, mistakes: ofText } = checkAgentText(text);
     const host = await hostFacts();
-    const mistakes = value ? locate(text, hostMistakes(value, host)) : ofText;
+    const mistakes = value ? [...locate(text, hostMistakes(value, host)), ...exposures(file, value)] : ofText;
     const warnings = value ? locate(text, hostWarnings(value, dirname(resolve(file)), host)) : [];
     const lines = [
       ...formatMistakes(file, mistakes),
@@ -120,6 +123,26 @@ function textOptions(): TextOptions {
 async function hostFacts(): Promise<HostFacts> {
   const gpus = await createGpuReader({ clock: systemClock }).readGpus();
   return { exists: existsSync, gpus };
+}
+
+/** Files with secrets that others may read. Root looks for the agent, which is another user and may read by its group. */
+function exposures(file: string, config: RawAgent): Mistake[] {
+  const uid = process.geteuid?.() || "other";
+  const { key } = config.tls ?? {};
+  const keyFile = key === undefined ? undefined : resolve(dirname(file), key);
+  const secrets: [file: string | undefined, what: string | undefined][] = [
+    [file, secretOf(config)],
+    [keyFile, "a private key"],
+  ];
+  return secrets.flatMap(([at, what]) => {
+    if (at === undefined || what === undefined || !existsSync(at)) return [];
+    try {
+      checkPrivate(at, what, uid);
+      return [];
+    } catch (error) {
+      return [{ line: 0, message: (error as Error).message }];
+    }
+  });
 }
 
 function readText(file: string): string {

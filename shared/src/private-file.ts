@@ -1,0 +1,47 @@
+/** Files that hold secrets: nobody else on the host may read or change them. */
+import { readFileSync, statSync } from "node:fs";
+import { StartError } from "./directory-lock.ts";
+
+/**
+ * Throws `StartError` with the command that mends it. `what`: such as "a private key". `uid`: who reads it. A file of
+ * another owner may be shared with its group: that is how root hands a file, or systemd a credential, to a service.
+ */
+export function checkPrivate(file: string, what: string, uid: number | "other" = process.geteuid?.() ?? "other"): void {
+  const stat = statSync(file);
+  const isOwn = stat.uid === uid;
+  if ((stat.mode & (isOwn ? 0o077 : 0o007)) === 0) return;
+  const mode = (stat.mode & 0o777).toString(8).padStart(4, "0");
+  throw new StartError(
+    `${file} holds ${what} and its mode ${mode} lets others of this host at it: chmod ${isOwn ? "go=" : "o="} ${file}`,
+  );
+}
+
+/** The one line of a file such as a password. Throws `StartError`, which tells nothing of it. */
+export function readSecret(file: string, what: string): string {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (error) {
+    throw new StartError(`cannot read ${file}: ${(error as NodeJS.ErrnoException).code}`);
+  }
+  checkPrivate(file, what);
+  const secret = text.replace(/\r?\n$/, "");
+  if (secret === "" || secret.includes("\n")) throw new StartError(`${file} must hold ${what} in one line`);
+  return secret;
+}
+
+/** Whether a URL such as `postgres://user:password@host` holds a password; also one that is written wrongly. */
+export function holdsPassword(url: string): boolean {
+  return /^[^/]*\/\/[^/@]*:[^/@]+@/.test(url) || /[?&]password=./i.test(url);
+}
+
+/** `key`: where the URL stands, for the `StartError` if it takes no password. */
+export function withPassword(url: string, password: string, key: string): string {
+  if (holdsPassword(url)) throw new StartError(`${key}.url holds a password: remove it or ${key}.passwordFile`);
+  const parsed = URL.parse(url);
+  if (!parsed) throw new StartError(`${key}.url is no URL`);
+  parsed.password = encodeURIComponent(password);
+  // A URL without a host has no place for it.
+  if (parsed.password === "") throw new StartError(`${key}.url has no host, as ${key}.passwordFile needs`);
+  return parsed.href;
+}
