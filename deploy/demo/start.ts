@@ -4,25 +4,20 @@
  * chat, and ends everything it started at Ctrl-C.
  */
 import { execFile } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs, promisify } from "node:util";
 import { systemClock } from "@weiche/shared/clock.ts";
 import { dataDirectory } from "@weiche/shared/data-directory.ts";
 import { StartError } from "@weiche/shared/directory-lock.ts";
 import { stopWish } from "@weiche/shared/stop-wish.ts";
+import { readDemoKey, writeDemo, type Demo } from "./demo-file.ts";
 import { writeGgufConfig } from "./gguf-config.ts";
 import { Program } from "./program.ts";
 
 const root = join(import.meta.dirname, "../..");
 const dataDir = dataDirectory(process.env);
 const demoFile = join(dataDir, "demo.json");
-
-interface Demo {
-  readonly apiKey: string;
-  readonly baseUrl: string;
-  readonly portalUrl: string;
-}
 
 try {
   await start();
@@ -62,7 +57,7 @@ async function start(): Promise<void> {
   await agent.listening(stop);
   const demo = await demoAccess(`http://${listening["api"]}/v1`, `http://${listening["portal"]}`);
   await nodeLinked(stop);
-  writeFileSync(demoFile, `${JSON.stringify(demo, null, 2)}\n`, { mode: 0o600 });
+  writeDemo(demoFile, demo);
   printWelcome(demo, configs.model);
   await stop.promise;
   agent.quiet = true; // it would tell that its router is gone
@@ -104,8 +99,8 @@ function stopSignal(): { readonly promise: Promise<void>; readonly signal: Abort
 
 /** The account and key of an earlier start if they still work, else new ones. */
 async function demoAccess(baseUrl: string, portalUrl: string): Promise<Demo> {
-  if (existsSync(demoFile)) {
-    const { apiKey } = JSON.parse(readFileSync(demoFile, "utf8")) as Demo;
+  const apiKey = readDemoKey(demoFile);
+  if (apiKey !== undefined) {
     const answer = await fetch(`${baseUrl}/models`, { headers: { authorization: `Bearer ${apiKey}` } });
     await answer.arrayBuffer();
     if (answer.status === 200) return { apiKey, baseUrl, portalUrl };

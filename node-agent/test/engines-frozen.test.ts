@@ -67,3 +67,23 @@ test.each([
   const [first, second] = await startsIn(starts());
   expect([await isAlive(first!), await isAlive(second!)]).toEqual([false, true]);
 });
+
+test("one that froze while no agent ran is stopped by the next agent, and started cold", async () => {
+  const before = open();
+  await before.engines.activate(modelA, never, quiet);
+  before.close();
+  const [first] = await startsIn(starts());
+  kill(first!, "SIGSTOP");
+  const { engines, told } = open();
+  expect(await engines.readopt()).toBeUndefined();
+  expect(told).toContainEqual([
+    "engineSurprised",
+    "a",
+    modelA,
+    "probe",
+    expect.stringContaining("took longer than 2 s"),
+  ]);
+  await engines.activate(modelA, never, quiet);
+  const [, second] = await startsIn(starts());
+  expect([await isAlive(first!), await isAlive(second!)]).toEqual([false, true]);
+});

@@ -1,10 +1,10 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { lockDirectory } from "./directory-lock.ts";
+import { StartError, lockDirectory } from "./directory-lock.ts";
 
 let directory: string;
 beforeEach(() => (directory = mkdtempSync(join(tmpdir(), "weiche-lock-"))));
@@ -12,7 +12,7 @@ afterEach(() => rmSync(directory, { recursive: true }));
 
 /** A process that holds the lock until it is killed. */
 async function holder() {
-  const code = `import { lockDirectory } from ${JSON.stringify(join(import.meta.dirname, "directory-lock.ts"))};
+  const code = `import { StartError, lockDirectory } from ${JSON.stringify(join(import.meta.dirname, "directory-lock.ts"))};
     globalThis.held = lockDirectory(${JSON.stringify(directory)}); console.log("held"); setInterval(() => {}, 1e6);`;
   const child = spawn(process.execPath, ["--input-type=module", "-e", code], { stdio: ["ignore", "pipe", "inherit"] });
   await once(child.stdout!, "data");
@@ -34,4 +34,30 @@ test("a process that was killed leaves no lock behind", async () => {
   expect(() => lockDirectory(directory)).toThrow(/another process/);
   lock[Symbol.dispose]();
   lockDirectory(directory)[Symbol.dispose]();
+});
+
+test.each([
+  ["zeros", Buffer.alloc(512)],
+  ["garbage", Buffer.from("no lock at all, but more than a page's head. ".repeat(200))],
+  ["a byte", Buffer.from("x")],
+  ["the head of a database", Buffer.concat([Buffer.from("SQLite format 3\0"), Buffer.alloc(84, 0xff)])],
+])("a lock file that holds %s locks as well as an empty one", async (_, content) => {
+  const file = join(directory, "lock");
+  writeFileSync(file, content);
+  const { ino } = statSync(file);
+  const lock = lockDirectory(directory);
+  expect(() => lockDirectory(directory)).toThrow(/another process/);
+  lock[Symbol.dispose]();
+  const child = await holder();
+  writeFileSync(file, content);
+  expect(() => lockDirectory(directory)).toThrow(/another process/);
+  expect([statSync(file).ino, readFileSync(file)]).toEqual([ino, content]); // the lock of the other one is untouched
+  child.kill("SIGKILL");
+  await once(child, "exit");
+});
+
+test("a lock that cannot be opened is one line with the reason", () => {
+  mkdirSync(join(directory, "lock"));
+  expect(() => lockDirectory(directory)).toThrow(StartError);
+  expect(() => lockDirectory(directory)).toThrow(`cannot lock the data directory ${directory}: unable to open`);
 });

@@ -172,7 +172,8 @@ export class RunningEngine {
     const { clock, limits } = this.#host;
     using limit = deadline(clock, limits.warmMsMax, "the engine's answer", signal, this.#gone.signal);
     // One that was being started may not listen yet.
-    return untilReady(clock, limits.warmMsMax, limit.signal, (each) =>
+    // awaited: the deadline ends with this function
+    return await untilReady(clock, limits.warmMsMax, limit.signal, (each) =>
       this.#dialect.isSleeping!(this.#handle.endpoint, each),
     );
   }

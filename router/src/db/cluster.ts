@@ -30,17 +30,21 @@ const initialSettings = {
   log_timezone: "UTC",
 };
 
+export function passwordFile(directory: string): string {
+  return join(directory, "password");
+}
+
 /** Makes the cluster aside and renames it at the end, so that an interrupted attempt leaves nothing that counts. */
 export async function makeCluster(home: EmbeddedHome, cluster: string): Promise<void> {
   const half = mkdtempSync(join(home.directory, "cluster-"));
-  const passwordFile = join(home.directory, "password");
-  writeFileSync(passwordFile, randomBytes(24).toString("hex"), { mode: 0o600, flush: true });
-  if (home.user) for (const path of [half, passwordFile]) chownSync(path, home.user.uid, home.user.gid);
+  const password = passwordFile(home.directory);
+  writeFileSync(password, randomBytes(24).toString("hex"), { mode: 0o600, flush: true });
+  if (home.user) for (const path of [half, password]) chownSync(path, home.user.uid, home.user.gid);
   const settings = Object.entries(initialSettings).map(([name, value]) => `--set=${name}=${value}`);
   const initdb = startProgram(home, home.programs.initdb, [
     `--pgdata=${half}`,
     `--username=${superuser}`,
-    `--pwfile=${passwordFile}`,
+    `--pwfile=${password}`,
     "--auth-local=trust", // its folder is closed to others
     "--auth-host=scram-sha-256",
     "--encoding=UTF8",

@@ -16,9 +16,9 @@ import { Client, type ClientConfig } from "pg";
 import { socketPathBytesMax } from "@weiche/shared/admin-socket.ts";
 import { every, sleep, type Clock } from "@weiche/shared/clock.ts";
 import { StartError } from "@weiche/shared/directory-lock.ts";
-import { makeCluster, removeHalfMade, superuser } from "./cluster.ts";
+import { makeCluster, passwordFile, removeHalfMade, superuser } from "./cluster.ts";
 import { embeddedHome, type EmbeddedHome } from "./embedded-home.ts";
-import { disownPostmaster, isPostmaster, readPostmaster, type Postmaster } from "./postmaster.ts";
+import { disownPostmaster, isPostmaster, readPostmaster, runningPostmaster, type Postmaster } from "./postmaster.ts";
 import { lastWords, startProgram } from "./server-program.ts";
 
 export interface EmbeddedServer extends AsyncDisposable {
@@ -68,12 +68,17 @@ export async function startEmbeddedServer(
   const cluster = join(home.directory, "cluster");
   removeHalfMade(home.directory);
   if (!existsSync(cluster)) await makeCluster(home, cluster);
-  const password = readFileSync(join(home.directory, "password"), "utf8");
+  const password = readPassword(home);
 
-  const adopted = await adopt(cluster, clock, password);
+  const adopted = await adopt(home, cluster, clock, password);
   let server = adopted ?? (await launch(home, cluster, await chooseAddress(home.directory), clock));
   const connection = { ...connectionTo(server, password), database: databaseName };
-  await createDatabase(connectionTo(server, password));
+  try {
+    await createDatabase(connectionTo(server, password));
+  } catch (error) {
+    await stop(server.pid, cluster, clock);
+    throw new StartError(`the database cannot be used: ${reasonOf(error as Error, home)}`);
+  }
 
   let restarting: Promise<void> | undefined;
   const watch = every(clock, watchMs, () => {
@@ -101,8 +106,27 @@ export async function startEmbeddedServer(
   };
 }
 
+/** Only a server on loopback asks for it. */
+function readPassword({ directory }: EmbeddedHome): string {
+  try {
+    return readFileSync(passwordFile(directory), "utf8");
+  } catch {
+    return "";
+  }
+}
+
+function reasonOf({ message }: Error, { directory }: EmbeddedHome): string {
+  const why = /password/i.test(message) ? ` (is ${passwordFile(directory)} still the one that was made here?)` : "";
+  return `${message}${why}`;
+}
+
 /** Takes over a server that still runs on the cluster; undefined if there is none. */
-async function adopt(cluster: string, clock: Clock, password: string): Promise<Postmaster | undefined> {
+async function adopt(
+  home: EmbeddedHome,
+  cluster: string,
+  clock: Clock,
+  password: string,
+): Promise<Postmaster | undefined> {
   const found = await settled(cluster, clock, clock.monotonicMs() + startMsMax);
   if (!found) return undefined;
   const client = new Client({ ...connectionTo(found, password), connectionTimeoutMillis: retryMsMax });
@@ -113,7 +137,7 @@ async function adopt(cluster: string, clock: Clock, password: string): Promise<P
     if (realpathSync(rows[0]!.data_directory) === realpathSync(cluster)) return found;
     throw new Error("it serves another folder");
   } catch (error) {
-    throw new StartError(`a PostgreSQL server (pid ${found.pid}) holds ${cluster}: ${(error as Error).message}`);
+    throw new StartError(`a PostgreSQL server (pid ${found.pid}) holds ${cluster}: ${reasonOf(error as Error, home)}`);
   } finally {
     await client.end().catch(() => {});
   }
@@ -121,14 +145,21 @@ async function adopt(cluster: string, clock: Clock, password: string): Promise<P
 
 /** Waits while the cluster's server starts or stops. Undefined once there is none. */
 async function settled(cluster: string, clock: Clock, untilMs: number): Promise<Postmaster | undefined> {
+  const sinceMs = clock.monotonicMs();
   for (;;) {
     const found = readPostmaster(cluster);
     if (!found) return undefined;
-    if (!isPostmaster(found.pid, cluster)) {
+    if (found.status === "ready" && isPostmaster(found.pid, cluster)) return found;
+    const pid = runningPostmaster(found.pid, cluster);
+    if (pid === undefined) {
       disownPostmaster(cluster);
       return undefined;
     }
-    if (found.status === "ready") return found;
+    // its file is damaged: nobody learns from it where the server listens
+    if (found.pid !== pid || (found.status === "unknown" && clock.monotonicMs() - sinceMs > retryMsMax)) {
+      await stop(pid, cluster, clock);
+      continue;
+    }
     if (clock.monotonicMs() > untilMs)
       throw new StartError(`the database server (pid ${found.pid}) does not get ready`);
     await sleep(clock, 20);

@@ -1,6 +1,6 @@
 /** What can be told of a PostgreSQL server from its data folder: whether one runs on it, and where it listens. */
 import { spawnSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 export interface Postmaster {
@@ -32,6 +32,14 @@ export function readPostmaster(cluster: string): Postmaster | undefined {
 export function isPostmaster(pid: number, cluster: string): boolean {
   const words = commandLine(pid);
   return words.includes("-D") && words.includes(cluster);
+}
+
+/** The server of this folder: `pid` if that is it, else, where the system lists its processes, whichever is. */
+export function runningPostmaster(pid: number, cluster: string): number | undefined {
+  if (isPostmaster(pid, cluster)) return pid;
+  if (process.platform !== "linux") return undefined;
+  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+  return pids.map(Number).find((one) => isPostmaster(one, cluster));
 }
 
 /**
