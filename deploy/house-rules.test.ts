@@ -85,6 +85,7 @@ test("a timer or run that is kept with ??= is a SingleFlight, or stands here wit
     "node-agent/src/report/router-links.ts": "the callback clears it, and the work is done in the same turn",
     "node-agent/src/usage/outbox-writer.ts": "the callback clears it, and each sync waits for the one before",
     "shared/src/request-turns.ts": "it ends the connection",
+    "shared/src/silence.ts": "it is armed anew until the peer has fallen silent, or nobody listens any more",
     "shared/src/systemd-notify.ts": "it goes on until the program ends",
   };
   const kept = /\?\?=[^;]*?(\.after\(|\bevery\(|\.finally\()/;

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { systemClock } from "@weiche/shared/clock.ts";
+import { LoopClock } from "@weiche/shared/loop-clock.ts";
 import { lockDirectory } from "@weiche/shared/directory-lock.ts";
 import { uuidv7, type ModelId } from "@weiche/shared/ids.ts";
 import { formatListen } from "@weiche/shared/listen.ts";
@@ -125,7 +126,7 @@ export async function createAgent(config: AgentConfig, environment: NodeJS.Proce
   opened.use(returnMemory(clock, () => ingress.running));
   const tls = config.tls && opened.use(openTlsFiles(config.tls, clock, linkEvents));
   const links = new RouterLinks({
-    clock,
+    clock: opened.use(new LoopClock(clock)),
     random: Math.random,
     resolve: lookupAll,
     ...(tls ? { tls } : {}),

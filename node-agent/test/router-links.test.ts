@@ -1,6 +1,8 @@
 /** What an agent and its routers say to each other. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { systemClock } from "@weiche/shared/clock.ts";
+import { LoopClock } from "@weiche/shared/loop-clock.ts";
+import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { millicredits } from "@weiche/shared/credits.ts";
 import {
   asId,
@@ -85,6 +87,35 @@ test("a router hears who the node is, then how it does, each second and at once 
   await expect.poll(() => router.heardOf("load_report").length, { timeout: 1_500 }).toBe(3);
   expect(router.heardOf<{ sequence: string }>("load_report").map(({ sequence }) => sequence)).toEqual(["1", "2", "3"]);
 });
+
+test.each([3_000, 5_000, 8_000])(
+  "our own loop stands still for %s ms: the link stays, and ends when the router is silent",
+  async (ms) => {
+    const clock = new VirtualClock();
+    using linkClock = new LoopClock(clock);
+    rig.clock = linkClock;
+    const router = await rig.openRouter();
+    rig.openLinks(at(router));
+    await expect.poll(() => router.links.size).toBe(1);
+    const beat = async () => {
+      router.say({ heartbeat: {} });
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    };
+    await expect.poll(() => rig.channels.length).toBe(1);
+    await beat();
+    for (let turns = 0; turns < 3; turns++) {
+      clock.advance(900);
+      clock.stall(ms);
+      clock.advance(0); // timers come first, then what waits to be read
+      await beat();
+    }
+    expect(rig.told.map(([event]) => event)).not.toContain("routerLinkDown");
+    clock.advance(5_000);
+    await expect
+      .poll(() => rig.told)
+      .toContainEqual(["routerLinkDown", at(router), "router-1", "the router is silent"]);
+  },
+);
 
 test("a router that takes nothing is handed no batch behind those that it has not taken", async () => {
   const router = await rig.openRouter();

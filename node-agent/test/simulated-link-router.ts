@@ -14,6 +14,8 @@ export class SimulatedLinkRouter implements Disposable {
   readonly #welcome: Message;
   port = 0;
 
+  readonly #heartbeats = setInterval(() => this.say({ heartbeat: {} }), 1_000).unref();
+
   /** `welcome` answers every hello. */
   constructor(welcome: Message) {
     this.#welcome = welcome;
@@ -47,6 +49,7 @@ export class SimulatedLinkRouter implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    clearInterval(this.#heartbeats);
     this.#server.forceShutdown();
   }
 

@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { systemClock, type Clock } from "@weiche/shared/clock.ts";
 import { mayHost, rulesOf, type Catalogue } from "@weiche/shared/catalogue.ts";
+import { LoopClock } from "@weiche/shared/loop-clock.ts";
 import { lockDirectory, StartError } from "@weiche/shared/directory-lock.ts";
 import { uuidv7, type ModelId } from "@weiche/shared/ids.ts";
 import { formatListen } from "@weiche/shared/listen.ts";
@@ -98,7 +99,8 @@ export async function createRouter(config: RouterConfig, clock: Clock = systemCl
   const wishes = opened.use(await openNodeWishes(database, clock, nodeEvents));
   const registry = new NodeRegistry((node) => wishes.isMaintained(node));
   const nodesTls = config.nodesTls && opened.use(openTlsFiles(config.nodesTls, clock, nodeEvents));
-  const links = { routerId, clock, events: nodeEvents, ...(nodesTls ? { tls: nodesTls } : {}) };
+  const linkClock = opened.use(new LoopClock(clock));
+  const links = { routerId, clock: linkClock, events: nodeEvents, ...(nodesTls ? { tls: nodesTls } : {}) };
   const data = await openDataConnections({ ...links, listen: config.listen.data, counts: registry, grants });
   opened.defer(() => data.close(linkCloseMs));
   const nodes = await openNodeLink({
@@ -113,6 +115,7 @@ export async function createRouter(config: RouterConfig, clock: Clock = systemCl
     onBoot: (node, bootId) => data.dropEarlierBoots(node, bootId),
   });
   opened.defer(() => nodes.close(linkCloseMs));
+  const nodeViews = () => registry.view(linkClock.monotonicMs());
   wishes.onChange((node) => nodes.desiredStateChanged(node));
 
   const refusals = opened.use(openRefusals(database.pool, clock, databaseEvents, { keepDays: config.usageDays }));
@@ -125,8 +128,7 @@ export async function createRouter(config: RouterConfig, clock: Clock = systemCl
     keys,
     limiter,
     catalogue: () => catalogue,
-    place: (request, exclude) =>
-      place(request, registry.view(clock.monotonicMs()), clock.monotonicMs(), Math.random, exclude),
+    place: (request, exclude) => place(request, nodeViews(), linkClock.monotonicMs(), Math.random, exclude),
     upstream: data,
     verdicts: {
       settled: (attempt) => nodes.settled(attempt.node, attempt),
@@ -171,7 +173,7 @@ export async function createRouter(config: RouterConfig, clock: Clock = systemCl
           models,
           catalogue: () => catalogue,
           limiter,
-          nodes: () => registry.view(clock.monotonicMs()),
+          nodes: nodeViews,
           chat: (chat) => api.chat(chat),
         }),
       clock,
@@ -186,9 +188,8 @@ export async function createRouter(config: RouterConfig, clock: Clock = systemCl
     }),
   );
   opened.use(keepAuditFor(config.auditDays, database, clock, routerId, databaseEvents));
-  const placeAlone = (model: ModelId) =>
-    place({ model }, registry.view(clock.monotonicMs()), clock.monotonicMs(), Math.random);
-  const details = () => registry.details(clock.monotonicMs());
+  const placeAlone = (model: ModelId) => place({ model }, nodeViews(), linkClock.monotonicMs(), Math.random);
+  const details = () => registry.details(linkClock.monotonicMs());
   const reloadCatalogue = () => {
     catalogue = loadCatalogue(config.catalogueFile);
     nodes.rulesChanged();
@@ -200,7 +201,7 @@ export async function createRouter(config: RouterConfig, clock: Clock = systemCl
       {
         accounts,
         usage: (account, wish) => reportUsage(database, clock, account, wish),
-        nodes: () => nodesForOperators(details(), clock.monotonicMs()),
+        nodes: () => nodesForOperators(details(), linkClock.monotonicMs()),
         models: () => modelsForOperators(catalogue, details(), clock.now()),
         reloadCatalogue,
         sendInvitation: (userId, url) => identityAt(portal.url).invitations.send(userId, url),

@@ -7,7 +7,9 @@ import type { Clock } from "@weiche/shared/clock.ts";
 type Message = Readonly<Record<string, unknown>>;
 
 export class LinkClient implements Disposable {
+  /** All but the heartbeats. */
   readonly received: Message[] = [];
+  heartbeats = 0;
   /** Resolves with the first thing the router says. */
   readonly welcomed: Promise<void>;
   /** Resolves when the link has ended, with its status. */
@@ -24,7 +26,10 @@ export class LinkClient implements Disposable {
     const client = new loaded.weiche.node.v1.NodeControlService(`127.0.0.1:${port}`, channel);
     this.#client = client;
     this.call = client.link();
-    this.call.on("data", (message: Message) => this.received.push(message));
+    this.call.on("data", (message: Message) => {
+      if (message["message"] === "heartbeat") this.heartbeats++;
+      else this.received.push(message);
+    });
     this.welcomed = new Promise((resolve) => this.call.once("data", () => resolve()));
     this.ended = new Promise((resolve) => {
       this.call.on("error", ({ code, details }: ServiceError) => resolve({ code, details }));

@@ -41,6 +41,11 @@ test("hello is answered with who the router is, where data goes, the rules of th
   expect(rig.boots).toEqual([[node, bootId(1)]]);
 });
 
+test("a linked agent hears a heartbeat each second", async () => {
+  const client = await rig.linked();
+  await expect.poll(() => client.heartbeats, { timeout: 5_000 }).toBeGreaterThan(1);
+});
+
 test("a report becomes the live picture; absent stays absent, and a slot in an unknown state is left out", async () => {
   const client = await rig.linked();
   const slots = [

@@ -7,6 +7,7 @@ import {
 } from "node:http2";
 import { connect, createServer, type Socket } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { LoopClock } from "./loop-clock.ts";
 import { watchPulse } from "./session-pulse.ts";
 import { VirtualClock } from "./testing/virtual-clock.ts";
 
@@ -31,7 +32,7 @@ beforeEach(async () => {
   for (const session of [server, client]) session.on("error", () => {});
   const stream = client.request({ ":path": "/" }).on("error", () => {});
   await once(stream, "response");
-  watchPulse(client, clock, () => lost++);
+  watchPulse(client, opened.use(new LoopClock(clock)), () => lost++);
 });
 afterEach(() => opened.disposeAsync());
 
@@ -65,6 +66,35 @@ test("one whose peer falls silent is lost after 4 s, once", async () => {
   await clock.advanceAsync(60_000);
   expect(lost).toBe(1);
 });
+
+test.each([3_000, 5_000, 8_000])(
+  "our own loop stands still for %s ms: an answer that waits to be read counts",
+  async (ms) => {
+    await clock.advanceAsync(900);
+    const answered = once(server, "ping");
+    await clock.advanceAsync(100);
+    clock.stall(ms);
+    clock.advance(0); // timers come first, then what waits to be read
+    expect(lost).toBe(0);
+    await answered;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    await clock.advanceAsync(2_900);
+    expect(lost).toBe(0);
+  },
+);
+
+test.each([3_000, 5_000, 8_000])(
+  "a peer that is silent while our own loop stands still for %s ms is lost 4 s after",
+  async (ms) => {
+    for (const socket of wire) socket.unpipe().pause();
+    await clock.advanceAsync(1_000);
+    clock.stall(ms);
+    clock.advance(2_700);
+    expect(lost).toBe(0);
+    clock.advance(1_300);
+    expect(lost).toBe(1);
+  },
+);
 
 test.each(["client", "server"])("one that its %s closes goes on for as long as something runs on it", async (who) => {
   const goesAway = once(client, "goaway");

@@ -54,6 +54,7 @@ export type Downlink =
   | { readonly kind: "desired"; readonly desired: DesiredState }
   | { readonly kind: "settled"; readonly attempts: readonly Attempt[] }
   | { readonly kind: "goodbye" }
+  | { readonly kind: "heartbeat" }
   /** Something that a later version may say. */
   | { readonly kind: "unknown" };
 
@@ -96,6 +97,8 @@ export function decodeDownlink({ message }: LinkResponse): Downlink {
       return { kind: "settled", attempts: message.value.attempts.map(decodeAttempt) };
     case "goodbye":
       return { kind: "goodbye" };
+    case "heartbeat":
+      return { kind: "heartbeat" };
     case undefined:
       return { kind: "unknown" };
   }

@@ -6,6 +6,7 @@ import { isIP } from "node:net";
 import { checkServerIdentity, createSecureContext } from "node:tls";
 import { credentials, status, type ChannelCredentials, type ChannelOptions } from "@grpc/grpc-js";
 import { every, type Clock, type Timer } from "@weiche/shared/clock.ts";
+import { linkKeepAlive, linkSilenceMsMax, Silence } from "@weiche/shared/silence.ts";
 import type { TlsFiles } from "@weiche/shared/tls-files.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import type { UsageChannel } from "../usage/usage-channel.ts";
@@ -43,10 +44,9 @@ const welcomeMsMax = 4_000;
  */
 const unsentMax = 8;
 
-/** A silent router is noticed within 4 s. */
+/** A silent router is noticed by its heartbeats. */
 const channelOptions: ChannelOptions = {
-  "grpc.keepalive_time_ms": 1_200,
-  "grpc.keepalive_timeout_ms": 2_800,
+  ...linkKeepAlive,
   "grpc.max_receive_message_length": 4 << 20,
   "grpc.max_send_message_length": 4 << 20,
   "grpc.enable_channelz": 0,
@@ -61,6 +61,7 @@ export class RouterLink implements UsageChannel {
   readonly #call: LinkCall;
   readonly #client: { close(): void };
   readonly #welcomeTimer: Timer;
+  readonly #silence: Silence;
   #reportTimer: Timer | undefined;
   #welcome: Welcome | undefined;
   #isLeaving = false;
@@ -78,17 +79,19 @@ export class RouterLink implements UsageChannel {
     });
     this.#client = client;
     this.#call = client.link();
-    let timedOut = false;
-    this.#welcomeTimer = parts.clock.after(welcomeMsMax, () => {
-      timedOut = true;
+    let givenUp: string | undefined;
+    const giveUp = (reason: string) => () => {
+      givenUp = reason;
       this.#call.cancel();
-    });
+    };
+    this.#welcomeTimer = parts.clock.after(welcomeMsMax, giveUp(`no welcome within ${welcomeMsMax} ms`));
+    this.#silence = new Silence(parts.clock, linkSilenceMsMax, giveUp("the router is silent"));
     this.#call.on("data", (response) => this.#receive(decodeDownlink(response), take));
     this.#call.on("error", () => {}); // `status` follows
     this.ended = new Promise((resolve) =>
       this.#call.on("status", ({ code, details }) => {
         this.#stop();
-        if (timedOut) return resolve(`no welcome within ${welcomeMsMax} ms`);
+        if (givenUp) return resolve(givenUp);
         resolve(code === status.OK ? endedInOrder : `${status[code]}: ${details.replace(/ Resolution note: $/, "")}`);
       }),
     );
@@ -132,11 +135,13 @@ export class RouterLink implements UsageChannel {
     if (message.kind === "welcome") {
       if (this.#welcome) return;
       this.#welcomeTimer.cancel();
+      this.#silence.heard();
       this.#welcome = message;
       take(message, this);
       this.report();
       this.#reportTimer = every(this.#parts.clock, reportEveryMs, () => this.report());
     } else if (this.#welcome) {
+      if (message.kind === "heartbeat") this.#silence.heard();
       this.#isLeaving ||= message.kind === "goodbye";
       take(message, this);
     }
@@ -148,6 +153,7 @@ export class RouterLink implements UsageChannel {
 
   #stop(): void {
     this.#welcomeTimer.cancel();
+    this.#silence.cancel();
     this.#reportTimer?.cancel();
     this.#client.close();
   }

@@ -217,6 +217,7 @@ export class RouterLinks {
         return this.#desire(message.desired);
       case "settled":
         return this.#options.answers.settled(link.routerId, message.attempts);
+      case "heartbeat":
       case "goodbye": // the link knows, and usage goes elsewhere if it can; what runs needs reports and data sessions
       case "unknown":
         return;

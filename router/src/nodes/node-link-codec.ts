@@ -65,7 +65,8 @@ export type Downlink =
   | { readonly kind: "rules"; readonly rules: readonly ModelRules[] }
   | { readonly kind: "desired"; readonly desired: DesiredState }
   | { readonly kind: "settled"; readonly attempts: readonly Attempt[] }
-  | { readonly kind: "goodbye" };
+  | { readonly kind: "goodbye" }
+  | { readonly kind: "heartbeat" };
 
 /** Buf's own description of the service, for reflection: a `FileDescriptorSet`. */
 export function readLinkDescriptors(): Buffer {
@@ -260,6 +261,8 @@ function toWire(message: Downlink): LinkResponse["message"] {
       return { $case: "settled", value: { attempts: message.attempts } };
     case "goodbye":
       return { $case: "goodbye", value: {} };
+    case "heartbeat":
+      return { $case: "heartbeat", value: {} };
   }
 }
 

@@ -2,17 +2,60 @@ import { Duplex } from "node:stream";
 import { expect, test } from "vitest";
 import { systemClock } from "@weiche/shared/clock.ts";
 import { uuidv7 } from "@weiche/shared/ids.ts";
+import { LoopClock } from "@weiche/shared/loop-clock.ts";
+import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import type { LinkCall } from "./node-link-codec.ts";
 import { NodeLinkSession, type NodeLinkParts } from "./node-link-session.ts";
+import { NodeRegistry } from "./registry.ts";
+
+function simulatedCall(): LinkCall {
+  const stream = new Duplex({ objectMode: true, read() {}, write: (_message, _encoding, done) => done() });
+  return Object.assign(stream, { getAuthContext: () => ({}) }) as unknown as LinkCall;
+}
+const hello = {
+  message: { $case: "hello", value: { node: "gpu-1", bootId: uuidv7(systemClock), agentVersion: "0", slots: [] } },
+};
+const report = { message: { $case: "loadReport", value: { slots: [], maintenance: false, admitting: true } } };
 
 test("with TLS, a link whose certificate is not known is nobody's", () => {
   const refused: string[] = [];
   const events = { nodeRefused: (reason: string) => refused.push(reason) };
   const parts = { tls: {}, clock: systemClock, events } as unknown as NodeLinkParts;
-  const stream = new Duplex({ objectMode: true, read() {}, write: (_message, _encoding, done) => done() });
-  const call = Object.assign(stream, { getAuthContext: () => ({}) }) as unknown as LinkCall;
+  const call = simulatedCall();
   new NodeLinkSession(call, parts, new Map());
-  const hello = { node: "gpu-1", bootId: uuidv7(systemClock), agentVersion: "0", slots: [] };
-  call.emit("data", { message: { $case: "hello", value: hello } });
+  call.emit("data", hello);
   expect(refused).toEqual(["name"]);
+});
+
+/** A link whose agent has reported once, on virtual time. */
+function linked() {
+  const clock = new VirtualClock();
+  const linkClock = new LoopClock(clock);
+  const ended: string[] = [];
+  const events = { nodeLinked() {}, nodeUnlinked: (_node: string, reason: string) => ended.push(reason) };
+  const parts = { clock: linkClock, events, registry: new NodeRegistry(), onBoot() {}, rulesOf: () => [] };
+  const call = simulatedCall();
+  new NodeLinkSession(call, { ...parts, desiredStateOf() {} } as unknown as NodeLinkParts, new Map());
+  call.emit("data", hello);
+  call.emit("data", report);
+  return { clock, ended, report: () => call.emit("data", report), [Symbol.dispose]: () => linkClock[Symbol.dispose]() };
+}
+
+test.each([3_000, 5_000, 8_000])("our own loop stands still for %s ms: a report that waits to be read counts", (ms) => {
+  using link = linked();
+  for (let turns = 0; turns < 5; turns++) {
+    link.clock.advance(900);
+    link.clock.stall(ms);
+    link.clock.advance(0); // timers come first, then what waits to be read
+    link.report();
+  }
+  expect(link.ended).toEqual([]);
+});
+
+test("an agent that reports no more is unlinked within 5 s", () => {
+  using link = linked();
+  link.clock.advance(3_900);
+  expect(link.ended).toEqual([]);
+  link.clock.advance(1_100);
+  expect(link.ended).toEqual(["silent"]);
 });

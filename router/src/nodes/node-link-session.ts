@@ -9,6 +9,7 @@ import { status } from "@grpc/grpc-js";
 import type { Clock, Timer } from "@weiche/shared/clock.ts";
 import type { ModelId, NodeId } from "@weiche/shared/ids.ts";
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
+import { linkSilenceMsMax, Silence } from "@weiche/shared/silence.ts";
 import type { TlsFiles } from "@weiche/shared/tls-files.ts";
 import type { Attempt } from "@weiche/shared/usage-record.ts";
 import type { UsageLedger } from "../credits/usage-ledger.ts";
@@ -33,8 +34,11 @@ export interface NodeLinkEvents {
   usageNotRecorded(node: NodeId, records: number, error: unknown): void;
 }
 
-/** `ended`: by the agent, or its connection was lost; `replaced`: by another link of the node; `stopped`: by us. */
-export type UnlinkReason = "ended" | "replaced" | "stopped" | "misbehaved";
+/**
+ * `ended`: by the agent, or its connection was lost; `silent`: no report came any more; `replaced`: by another link of the
+ * node; `stopped`: by us.
+ */
+export type UnlinkReason = "ended" | "silent" | "replaced" | "stopped" | "misbehaved";
 /** `tls`: a client without a certificate of ours. */
 export type RefusalReason = "tls" | "invalid" | "name" | "older-boot" | "late" | "stopping";
 
@@ -75,6 +79,8 @@ export class NodeLinkSession {
   /** By mutual TLS; undefined on loopback without it. */
   readonly #certificate: X509Certificate | undefined;
   readonly #helloTimer: Timer;
+  /** An agent reports each second. */
+  readonly #silence: Silence;
   #hello: NodeHello | undefined;
   #entry: NodeLinkEntry | undefined;
   #batches = 0;
@@ -92,6 +98,7 @@ export class NodeLinkSession {
     const raw = call.getAuthContext().sslPeerCertificate?.raw;
     this.#certificate = raw && new X509Certificate(raw);
     this.#helloTimer = parts.clock.after(helloMsMax, () => this.refuse("late", "no hello in time"));
+    this.#silence = new Silence(parts.clock, linkSilenceMsMax, () => this.end("silent"));
     call.on("data", (request) => this.#take(decodeUplink(request)));
     call.on("end", () => this.end("ended")); // also the first news of a connection that was lost
     call.on("cancelled", () => this.end("ended"));
@@ -111,6 +118,7 @@ export class NodeLinkSession {
     this.#sendSettled();
     this.#isOver = true;
     this.#helloTimer.cancel();
+    this.#silence.cancel();
     if (this.#hello) {
       const { node } = this.#hello;
       if (this.#links.get(node) === this) this.#links.delete(node);
@@ -137,6 +145,10 @@ export class NodeLinkSession {
     const attempts = this.#settled;
     this.#settled = [];
     if (attempts.length > 0) this.#send({ kind: "settled", attempts });
+  }
+
+  heartbeat(): void {
+    if (this.#hello) this.#send({ kind: "heartbeat" });
   }
 
   goodbye(): void {
@@ -167,6 +179,7 @@ export class NodeLinkSession {
     const { node } = this.#hello;
     switch (message.kind) {
       case "report":
+        this.#silence.heard();
         if (message.unreadableSlots > 0) this.#parts.events.reportUnreadable(node, message.unreadableSlots);
         return this.#entry!.report(message.report, this.#parts.clock.monotonicMs());
       case "usage":
@@ -186,6 +199,7 @@ export class NodeLinkSession {
       return this.refuse("older-boot", `${node} has been started again since`);
     other?.end("replaced", { code: status.ABORTED, details: "another link of this node has taken its place" });
     this.#helloTimer.cancel();
+    this.#silence.heard();
     this.#hello = hello;
     this.#links.set(node, this);
     this.#parts.onBoot(node, bootId);

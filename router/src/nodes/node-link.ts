@@ -5,9 +5,10 @@
 import { Server, ServerCredentials, type ServerOptions } from "@grpc/grpc-js";
 import { ReflectionService } from "@grpc/reflection";
 import { HealthImplementation } from "grpc-health-check";
-import { sleep, type Clock } from "@weiche/shared/clock.ts";
+import { every, sleep, type Clock } from "@weiche/shared/clock.ts";
 import type { NodeId } from "@weiche/shared/ids.ts";
 import type { ListenAddress } from "@weiche/shared/listen.ts";
+import { linkKeepAlive } from "@weiche/shared/silence.ts";
 import type { TlsFiles } from "@weiche/shared/tls-files.ts";
 import type { Attempt } from "@weiche/shared/usage-record.ts";
 import { linkService, linkServiceName, type LinkCall } from "./node-link-codec.ts";
@@ -34,14 +35,15 @@ export interface NodeLink {
   close(deadlineMs: number): Promise<void>;
 }
 
-/** A silent agent is noticed within 4 s. */
+/** A silent agent is noticed by its reports. */
 const serverOptions: ServerOptions = {
-  "grpc.keepalive_time_ms": 1_200,
-  "grpc.keepalive_timeout_ms": 2_800,
+  ...linkKeepAlive,
   "grpc.max_receive_message_length": 4 << 20,
   "grpc.max_send_message_length": 4 << 20,
   "grpc.enable_channelz": 0,
 };
+
+const heartbeatEveryMs = 1_000;
 
 export async function openNodeLink(options: NodeLinkOptions): Promise<NodeLink> {
   const sessions = new Set<NodeLinkSession>();
@@ -69,6 +71,8 @@ export async function openNodeLink(options: NodeLinkOptions): Promise<NodeLink> 
     onTlsRefused: (reason) => options.events.nodeRefused("tls", reason),
   });
 
+  const heartbeats = every(options.clock, heartbeatEveryMs, () => sessions.forEach((session) => session.heartbeat()));
+
   return {
     address: listener.address,
     rulesChanged: () => sessions.forEach((session) => session.rulesChanged()),
@@ -83,6 +87,7 @@ export async function openNodeLink(options: NodeLinkOptions): Promise<NodeLink> 
       isStopping = true;
       const closed = listener.close(deadlineMs);
       await quiet(sessions, options.clock, deadlineMs);
+      heartbeats.cancel();
       for (const session of sessions) session.end("stopped");
       injector.destroy(); // in order: sends what is to be sent
       await closed;

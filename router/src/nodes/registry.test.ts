@@ -1,5 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { asId, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
+import { LoopClock } from "@weiche/shared/loop-clock.ts";
+import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import type { NodeView } from "./node-view.ts";
 import { NodeRegistry, type NodeHello, type SlotReport } from "./registry.ts";
 
@@ -47,6 +49,19 @@ describe("a node is reachable", () => {
     expect(look(1)).toMatchObject({ reachable: true, slots: [{ name: slot }] });
     registry.linkUp({ ...hello, bootId: "2" });
     expect(look(2)).toMatchObject({ reachable: false, slots: [] });
+  });
+
+  test.each([3_000, 5_000, 8_000])("after our own loop stood still for %s ms, before its reports are read", (ms) => {
+    const clock = new VirtualClock();
+    using linkClock = new LoopClock(clock);
+    const link = registry.linkUp(hello);
+    registry.sessionUp(node);
+    link.report(report(), linkClock.monotonicMs());
+    clock.advance(900);
+    clock.stall(ms);
+    expect(look(linkClock.monotonicMs()).reachable).toBe(true);
+    clock.advance(3_000);
+    expect(look(linkClock.monotonicMs()).reachable).toBe(false);
   });
 
   test("until it has been silent for 3 s, and again with its next report", () => {

@@ -44,9 +44,14 @@ export class VirtualClock implements Clock {
     const next = this.#timers[0];
     if (!next || next.atMs > untilMs) return false;
     this.#timers.shift();
-    this.#nowMs = next.atMs;
+    this.#nowMs = Math.max(this.#nowMs, next.atMs);
     next.callback();
     return true;
+  }
+
+  /** Time passes and nothing is done, as when an event loop stands still: what falls due is late. */
+  stall(ms: number): void {
+    this.#nowMs += ms;
   }
 
   /** Moves `ms` ahead, firing what falls due on the way, also what is made on the way. */

@@ -135,6 +135,7 @@ export interface LinkResponse {
     /** The router is stopping: send usage to another router. */
     { readonly $case: "goodbye"; readonly value: Goodbye }
     | { readonly $case: "settled"; readonly value: Settled }
+    | { readonly $case: "heartbeat"; readonly value: Heartbeat }
     | undefined;
 }
 
@@ -161,6 +162,10 @@ export interface Welcome {
 }
 
 export interface Goodbye {
+}
+
+/** Each second, as load reports are upwards: whoever hears nothing for some seconds knows that the other end is gone. */
+export interface Heartbeat {
 }
 
 /**
@@ -430,6 +435,9 @@ export const LinkResponse: MessageFns<LinkResponse> = {
       case "settled":
         Settled.encode(message.message.value, writer.uint32(50).fork()).join();
         break;
+      case "heartbeat":
+        Heartbeat.encode(message.message.value, writer.uint32(58).fork()).join();
+        break;
     }
     return writer;
   },
@@ -493,6 +501,14 @@ export const LinkResponse: MessageFns<LinkResponse> = {
             }
 
             message.message = { $case: "settled", value: Settled.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.message = { $case: "heartbeat", value: Heartbeat.decode(reader, reader.uint32()) };
             continue;
           }
         }
@@ -742,6 +758,41 @@ export const Goodbye: MessageFns<Goodbye> = {
     try {
       const end = length === undefined ? reader.len : reader.pos + length;
       const message = createBaseGoodbye() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseHeartbeat(): Heartbeat {
+  return {};
+}
+
+export const Heartbeat: MessageFns<Heartbeat> = {
+  encode(_: Heartbeat, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Heartbeat {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseHeartbeat() as any;
       while (reader.pos < end) {
         const tag = reader.uint32();
         switch (tag >>> 3) {

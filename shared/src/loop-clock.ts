@@ -1,0 +1,56 @@
+/**
+ * A clock to judge others by. When our own event loop stands still for seconds, everything that others sent meanwhile waits
+ * to be read: they were not silent, we did not listen. So this clock measures how late its own ticks are, and stands still
+ * for as long as the loop did. Its timers fire that much later.
+ */
+import type { Clock, Timer } from "./clock.ts";
+
+const tickMs = 100;
+/** A turn of the loop that is this late is an ordinary one. */
+const lateMsMax = 100;
+/** What a timer forgives in all. Longer than that, peers have given us up, too. */
+export const forgivenMsMax = 10_000;
+
+export class LoopClock implements Clock, Disposable {
+  readonly #clock: Clock;
+  #tickedAtMs: number;
+  /** At the last tick, in time of this clock. */
+  #ownMs: number;
+  #ticking: Timer;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#ownMs = this.#tickedAtMs = clock.monotonicMs();
+    this.#ticking = clock.after(tickMs, this.#tick);
+  }
+
+  now(): number {
+    return this.#clock.now();
+  }
+
+  monotonicMs(): number {
+    return this.#ownMs + Math.min(this.#clock.monotonicMs() - this.#tickedAtMs, tickMs + lateMsMax);
+  }
+
+  after(delayMs: number, callback: () => void): Timer {
+    const dueMs = this.monotonicMs() + delayMs;
+    const latestMs = this.#clock.monotonicMs() + delayMs + forgivenMsMax;
+    const check = () => {
+      const leftMs = Math.min(dueMs - this.monotonicMs(), latestMs - this.#clock.monotonicMs());
+      if (leftMs > 0) timer = this.#clock.after(leftMs, check);
+      else callback();
+    };
+    let timer = this.#clock.after(delayMs, check);
+    return { cancel: () => timer.cancel() };
+  }
+
+  [Symbol.dispose](): void {
+    this.#ticking.cancel();
+  }
+
+  readonly #tick = (): void => {
+    this.#ownMs = this.monotonicMs();
+    this.#tickedAtMs = this.#clock.monotonicMs();
+    this.#ticking = this.#clock.after(tickMs, this.#tick);
+  };
+}

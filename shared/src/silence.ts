@@ -1,0 +1,46 @@
+/** Notices that a peer which speaks regularly has fallen silent. */
+import type { Clock, Timer } from "./clock.ts";
+import { forgivenMsMax } from "./loop-clock.ts";
+
+/** The two ends of a link say something each second; a silent peer must be noticed within 5. */
+export const linkSilenceMsMax = 3_800;
+/**
+ * For gRPC, whose keep-alive takes a late turn of our own event loop for a silent peer: it waits longer than a late turn may
+ * be, and only closes what is left of a connection whose link has ended.
+ */
+export const linkKeepAlive = {
+  "grpc.keepalive_time_ms": forgivenMsMax,
+  "grpc.keepalive_timeout_ms": 2 * forgivenMsMax,
+};
+/** What it said may be waiting to be read: it gets a turn of the event loop. */
+const graceMs = 200;
+
+export class Silence {
+  readonly #clock: Clock;
+  readonly #msMax: number;
+  readonly #fallen: () => void;
+  #heardAtMs = 0;
+  #timer: Timer | undefined;
+
+  /** `fallen` is called once, if the peer has been heard before. */
+  constructor(clock: Clock, msMax: number, fallen: () => void) {
+    this.#clock = clock;
+    this.#msMax = msMax;
+    this.#fallen = fallen;
+  }
+
+  heard(): void {
+    this.#heardAtMs = this.#clock.monotonicMs();
+    this.#timer ??= this.#clock.after(this.#msMax, () => this.#check(this.#msMax + graceMs));
+  }
+
+  cancel(): void {
+    this.#timer?.cancel();
+  }
+
+  #check(msMax: number): void {
+    const leftMs = this.#heardAtMs + msMax - this.#clock.monotonicMs();
+    if (leftMs <= 0) return this.#fallen();
+    this.#timer = this.#clock.after(leftMs, () => this.#check(msMax));
+  }
+}
