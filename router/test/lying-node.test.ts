@@ -1,6 +1,7 @@
 /** A node that lies about usage on its own link: what it may bill is what a router has signed, and nothing else. */
 import { pino } from "pino";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { millicredits } from "@weiche/shared/credits.ts";
 import { systemClock } from "@weiche/shared/clock.ts";
 import { asId, uuidv7, type NodeId } from "@weiche/shared/ids.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
@@ -153,6 +154,21 @@ test("as many tokens as the model allows are billed", async () => {
   const whole = sent({ completionTokens: tokensMax - 10 });
   await deliver(agent, whole);
   expect(await billed()).toEqual(linesOf(whole));
+});
+
+test("the dearest requests that a catalogue allows are billed, and thousands of them fit the totals", async () => {
+  const agent = await rig.linked();
+  const most = { tokensMax: 2 ** 29, promptTokens: 0, completionTokens: 2 ** 29, factor: millicredits(1_000_000n) };
+  const dearest = [sent(most), sent(most)].map((record) =>
+    granted({ ...record, accountId: idOf("a", 7) }, node, grants),
+  );
+  await deliver(agent, ...dearest);
+  expect(await billed()).toEqual(linesOf(...dearest));
+  const { rows } = await database.pool.query<{ credits: bigint }>(
+    "select credits from usage_totals where scope = 'account' and account_id = $1",
+    [idOf("a", 7)],
+  );
+  expect((rows[0]!.credits / 2n) * 17_000n).toBeLessThan(2n ** 63n);
 });
 
 test("what one router has signed another router of the database takes, and the same one after a restart", async () => {

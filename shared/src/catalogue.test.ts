@@ -50,7 +50,8 @@ test("a request may cost the window for each answer, and an embedding what a tex
 
 const mistakes: [name: string, text: string, message: RegExp][] = [
   ["a factor with four places", entry(factors.replace("1.5", "1.2345")), /at most three places/],
-  ["a factor beyond what usage is taken with", entry(factors.replace("1.5", "1000000.001")), /larger than 1000000/],
+  ["a factor that totals could overflow with", entry(factors.replace("1.5", "1000.001")), /larger than 1000$/],
+  ["a window beyond what usage is taken with", entry(factors).replace("100\n", "4194305\n"), /contextTokens/],
   ["an instant that is none", entry(factors.replace("2026-01-01T00:00:00+01:00", "soon")), /is not an instant/],
   [
     "a default effort that is not accepted",

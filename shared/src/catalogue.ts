@@ -73,13 +73,19 @@ export function rulesOf({ status: _status, factors: _factors, nodes: _nodes, ...
 
 const closed = { additionalProperties: false } as const;
 const tokens = Type.Integer({ minimum: 1 });
+/**
+ * With 128 choices, or 2,048 texts, a request costs at most 2^29 tokens: so many fit a usage record, and at the highest
+ * factor 17,000 such requests, 9 trillion tokens, fit the totals of a billing period.
+ */
+const contextTokens = Type.Integer({ minimum: 1, maximum: 2 ** 22 });
+const inputTokens = Type.Integer({ minimum: 1, maximum: 2 ** 18 });
 
 const entrySchema = Type.Object(
   {
     id: Type.String({ pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$" }),
     category: Type.Enum(["language", "coding", "embeddings"]),
     status: Type.Enum(["Beta", "Verfügbar", "Auslaufend", "Demnächst"]),
-    contextTokens: tokens,
+    contextTokens,
     nodes: Type.Optional(Type.Array(Type.String({ pattern: namePattern.source }), { minItems: 1 })),
     factors: Type.Array(
       Type.Object({ validFrom: Type.String(), factor: Type.Union([Type.Number(), Type.String()]) }, closed),
@@ -110,7 +116,7 @@ const entrySchema = Type.Object(
       Type.Object(
         {
           dimensions: Type.Object({ min: tokens, max: tokens, default: tokens }, closed),
-          inputTokens: tokens,
+          inputTokens,
           instruction: Type.Optional(
             Type.Object({ default: Type.Optional(Type.String()), template: Type.String() }, closed),
           ),
@@ -145,8 +151,8 @@ export function parseCatalogue(text: string): CatalogueResult {
   return wrong.length > 0 ? { mistakes: wrong } : { catalogue, mistakes: [] };
 }
 
-/** In thousandths: no usage record with a larger one is taken, since its price could overflow 64 bits. */
-const factorMax = 1_000_000_000n;
+/** In thousandths. */
+const factorMax = 1_000_000n;
 
 function toEntry(raw: Static<typeof entrySchema>): CatalogueEntry | string {
   const factors: { validFromMs: number; factor: Millicredits }[] = [];
@@ -156,7 +162,7 @@ function toEntry(raw: Static<typeof entrySchema>): CatalogueEntry | string {
     if (Number.isNaN(validFromMs))
       return `validFrom "${validFrom}" is not an instant such as 2026-01-01T00:00:00+01:00`;
     if (parsed === undefined) return `factor ${factor} must have at most three places`;
-    if (parsed > factorMax) return `factor ${factor} is larger than 1000000`;
+    if (parsed > factorMax) return `factor ${factor} is larger than 1000`;
     factors.push({ validFromMs, factor: parsed });
   }
   if (raw.category === "embeddings" && !raw.embeddings) return "an embedding model needs `embeddings`";

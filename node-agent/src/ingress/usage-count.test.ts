@@ -113,6 +113,15 @@ test("whatever an engine says and does, no more is billed than the router allows
   );
 });
 
+test("a prompt that the window cannot hold is not believed either where several answers may cost more than it", () => {
+  const chunks = [word(0), finish(0), word(1), finish(1)];
+  const limits = { choices: 2 };
+  const within = counted([...chunks, final(contextTokens, 2)], limits).finished();
+  expect(within).toMatchObject({ promptTokens: contextTokens, source: "engine" });
+  const beyond = counted([...chunks, final(contextTokens + 1, 2)], limits).finished();
+  expect(beyond).toMatchObject({ promptTokens: 0, source: "counted" });
+});
+
 test("a prompt that shrinks is believed in its smaller size only", () => {
   const usage = counted([...believedPrompt, final(4, 2)]);
   expect(usage.finished()).toEqual({ promptTokens: 4, completionTokens: 2, source: "counted" });
