@@ -1,5 +1,6 @@
 /** The frame of a program: one clear line if it cannot start, an orderly stop at SIGTERM and Ctrl-C. */
 import { systemClock } from "./clock.ts";
+import { keepMemoryOutOfCoreFiles } from "./core-files.ts";
 import { StartError } from "./directory-lock.ts";
 import { stopWish } from "./stop-wish.ts";
 import { openServiceManager, type ServiceManager } from "./systemd-notify.ts";
@@ -13,6 +14,7 @@ export async function runProgram(
   name: string,
   main: (stop: Promise<void>, service: ServiceManager) => Promise<void>,
 ): Promise<void> {
+  keepMemoryOutOfCoreFiles();
   using service = openServiceManager(process.env, process.pid, systemClock);
   const stop = Promise.withResolvers<void>();
   const ask = stopWish(systemClock, stop.resolve, () => process.exit(130));

@@ -1,0 +1,26 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+
+let directory: string;
+beforeEach(() => (directory = mkdtempSync(join(tmpdir(), "weiche-core-"))));
+afterEach(() => rmSync(directory, { recursive: true }));
+
+/** A program of ours whose child aborts with a secret in its memory; core files are allowed and of any size. */
+test.skipIf(process.platform !== "linux")("a core file holds nothing of the memory, also that of a child", () => {
+  const child = `globalThis.held = ["can", "ary"].join("") + "-".repeat(3) + process.pid;
+    console.log(require("node:fs").readFileSync("/proc/self/coredump_filter", "utf8"));
+    process.abort();`;
+  const program = `import { runProgram } from ${JSON.stringify(join(import.meta.dirname, "program.ts"))};
+    import { spawnSync } from "node:child_process";
+    await runProgram("test", async () => {
+      spawnSync(process.execPath, ["-e", ${JSON.stringify(child)}], { stdio: ["ignore", "inherit", "ignore"] });
+    });`;
+  const args = ["-c", 'ulimit -c unlimited; exec "$0" --input-type=module -e "$1"', process.execPath, program];
+  const { stdout } = spawnSync("sh", args, { cwd: directory, encoding: "utf8" });
+  expect(stdout.trim()).toBe("00000000");
+  for (const file of readdirSync(directory))
+    expect([file, readFileSync(join(directory, file)).includes("canary---")]).toEqual([file, false]);
+});
