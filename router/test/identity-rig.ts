@@ -1,5 +1,5 @@
 /** Signing in on a database of its own, on virtual time, with cheap hashes and a mailbox in place of the SMTP server. */
-import type { PoolClient } from "pg";
+import type { PoolClient, QueryConfig } from "pg";
 import { afterAll, beforeAll, beforeEach } from "vitest";
 import { type AccountId, type UserId } from "@weiche/shared/ids.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
@@ -48,6 +48,8 @@ export function openIdentityRig(database: Database, options: RigOptions = {}): I
     Object.assign(client, { query: (...args: unknown[]) => (count.statements++, query(...args)) });
   };
   database.pool.on("connect", connection);
+  const { query: promptly } = database.prompt;
+  Object.assign(database.prompt, { query: (query: QueryConfig) => (count.statements++, promptly(query)) });
   const real = cheapHashing(options.cost);
   const logins: LoginOutcome[] = [];
   const letters: ({ to: string } & Letter)[] = [];

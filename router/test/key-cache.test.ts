@@ -1,8 +1,5 @@
-import { once } from "node:events";
-import { connect, createServer, type AddressInfo, type Socket } from "node:net";
-import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { Pool, QueryConfig } from "pg";
+import type { QueryConfig, QueryResultRow } from "pg";
 import { systemClock } from "@weiche/shared/clock.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
 import { asId, type AccountId, type UserId } from "@weiche/shared/ids.ts";
@@ -17,7 +14,9 @@ import {
 } from "../src/access/key-cache.ts";
 import { createAccounts, type Accounts } from "../src/accounts/accounts.ts";
 import { openDatabase, type Database } from "../src/db/database.ts";
+import type { PromptQueries } from "../src/db/prompt-queries.ts";
 import { startEmbeddedServer } from "../src/db/embedded-server.ts";
+import { openSilentProxy } from "./silent-proxy.ts";
 import { silent, startDatabaseServer, temporaryFolder, until, urlOf, type DatabaseServer } from "./database-fixture.ts";
 
 const events: KeyCacheEvents = { keyChangesUnreadable() {}, keyLookupFailed() {} };
@@ -49,13 +48,14 @@ async function why(cache: OpenKeyCache, key: string): Promise<string> {
   return "refused" in found ? ("why" in found ? found.why : found.refused) : "admitted";
 }
 
-/** How many queries ran on the pool meanwhile. */
+/** How many statements of the request path ran meanwhile. */
 async function queriesDuring(work: () => Promise<unknown>): Promise<number> {
+  const { prompt } = database;
+  const real = prompt.query;
   let queries = 0;
-  const count = () => void queries++;
-  database.pool.on("acquire", count);
+  Object.assign(prompt, { query: (query: QueryConfig) => (queries++, real(query)) });
   await work();
-  database.pool.off("acquire", count);
+  Object.assign(prompt, { query: real });
   return queries;
 }
 
@@ -70,42 +70,17 @@ async function nextPoll(): Promise<void> {
 /** The database over a network where the answers to key look-ups are held back until they are let go. */
 function slowLookups(of: Database) {
   const waiting: (() => void)[] = [];
-  const pool = new Proxy(of.pool, {
-    get(target, name) {
-      if (name !== "query") return Reflect.get(target, name) as unknown;
-      return async (query: QueryConfig) => {
-        const answer = await target.query(query);
-        if (query.name === "look-up-key") await new Promise<void>((resolve) => waiting.push(resolve));
-        return answer;
-      };
+  const prompt: PromptQueries = {
+    async query<Row extends QueryResultRow>(query: QueryConfig) {
+      const answer = await of.prompt.query<Row>(query);
+      if (query.name === "look-up-key") await new Promise<void>((resolve) => waiting.push(resolve));
+      return answer;
     },
-  }) as Pool;
+  };
   return {
-    database: { ...of, pool },
+    database: { ...of, prompt },
     waiting,
     letGo: () => waiting.splice(0).forEach((go) => go()),
-  };
-}
-
-/** A way to the database whose open connections can fall silent for ever; those made afterwards speak. */
-async function openSilentProxy(of: Database) {
-  const { port, pathname, username, password, searchParams } = new URL(of.connection.connectionString!);
-  const pairs: { readonly near: Socket; readonly far: Socket }[] = [];
-  const listener = createServer((near) => {
-    const far = connect(join(searchParams.get("host")!, `.s.PGSQL.${port}`));
-    pairs.push({ near, far });
-    near.on("error", () => {}).on("close", () => far.destroy());
-    far.on("error", () => {}).on("close", () => near.destroy());
-    near.pipe(far).pipe(near);
-  }).listen(0, "127.0.0.1");
-  await once(listener, "listening");
-  return {
-    url: `postgres://${username}:${password}@127.0.0.1:${(listener.address() as AddressInfo).port}${pathname}`,
-    silenceAll: () => pairs.forEach(({ near, far }) => (near.unpipe(far), far.unpipe(near))),
-    [Symbol.dispose]() {
-      listener.close();
-      for (const { near } of pairs) near.destroy();
-    },
   };
 }
 

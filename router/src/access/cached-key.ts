@@ -1,6 +1,6 @@
 /** One key as the cache holds it: read from the database once, judged by the clock at each request. */
-import type { Pool } from "pg";
 import { asId, type AccountId, type KeyId, type ModelId, type UserId } from "@weiche/shared/ids.ts";
+import type { PromptQueries } from "../db/prompt-queries.ts";
 import { packages, type PackageName } from "../accounts/packages.ts";
 import type { Caller, Identity, KeyRefusal } from "./caller.ts";
 
@@ -34,23 +34,23 @@ export interface Lookup {
 }
 
 /** Reads a key by its hash, together with the number of the last change, in one snapshot. */
-export function lookUpKey(pool: Pool, hash: string): Promise<Lookup> {
-  return lookUp(pool, "look-up-key", lookUpSql("api_keys k on k.hash = $1"), hash);
+export function lookUpKey(prompt: PromptQueries, hash: string): Promise<Lookup> {
+  return lookUp(prompt, "look-up-key", lookUpSql("api_keys k on k.hash = $1"), hash);
 }
 
 /**
  * The key by which a signed-in user tries the models: nobody has its value, its id is the user's, and it is restricted
  * like its user and no further.
  */
-export async function lookUpTestChat(pool: Pool, userId: UserId): Promise<CachedKey | undefined> {
+export async function lookUpTestChat(prompt: PromptQueries, userId: UserId): Promise<CachedKey | undefined> {
   const settings = ["revoked_at", "limit_reached_until", "expires_at"].map((name) => `null::timestamptz as ${name}`);
   const itself = `select id, id as user_id, account_id, ${settings.join(", ")}, null::text[] as allowed_models from users`;
-  const { key } = await lookUp(pool, "look-up-test-chat", lookUpSql(`(${itself}) k on k.id = $1`), userId);
+  const { key } = await lookUp(prompt, "look-up-test-chat", lookUpSql(`(${itself}) k on k.id = $1`), userId);
   return key;
 }
 
-async function lookUp(pool: Pool, name: string, text: string, value: string): Promise<Lookup> {
-  const { rows } = await pool.query<Row>({ name, text, values: [value] });
+async function lookUp(prompt: PromptQueries, name: string, text: string, value: string): Promise<Lookup> {
+  const { rows } = await prompt.query<Row>({ name, text, values: [value] });
   const row = rows[0]!;
   return { number: row.number, key: row.key_id === null ? undefined : toCachedKey(row) };
 }

@@ -83,7 +83,7 @@ class DatabaseKeyCache implements OpenKeyCache {
       () => this.#poll(),
       () => this.#options.pollMs,
     );
-    this.#changes = this.#open.use(new OwnConnection(database.connection, pollMsMax));
+    this.#changes = this.#open.use(new OwnConnection(database.connection, pollMsMax, () => database.doubt()));
   }
 
   async open(): Promise<void> {
@@ -121,7 +121,7 @@ class DatabaseKeyCache implements OpenKeyCache {
 
   async #lookUp(hash: string): Promise<CachedKey | undefined> {
     for (let attempt = 1; ; attempt++) {
-      const { number, key } = await lookUpKey(this.#database.pool, hash);
+      const { number, key } = await lookUpKey(this.#database.prompt, hash);
       // A change that was applied while this answer was on its way would never be applied to it.
       if (number >= this.#applied) this.#keep(hash, key);
       else if (attempt < lookupsMax) continue;

@@ -1,8 +1,12 @@
 /** Attempts in the database, counted before they are judged, so that many at once are not more than one after another. */
 import { sql } from "kysely";
 import type { Clock } from "@weiche/shared/clock.ts";
+import { ApiError } from "@weiche/shared/errors.ts";
 import { inTransaction, instantText, retryConflicts, type Database } from "../db/database.ts";
+import { inTime, isUnavailable } from "../db/failures.ts";
 import { judgeAttempt, subjectsOf, type Attempt, type Purpose, type Subject } from "./attempt-rules.ts";
+import { networkOf } from "./client-network.ts";
+import { fewAtOnce } from "./few-at-once.ts";
 
 export interface LoginThrottle {
   take(purpose: Purpose, attempt: Attempt): Promise<Taken>;
@@ -23,6 +27,10 @@ export interface Taken {
 }
 
 const knownMs = 90 * 86_400_000;
+/** Attempts at one person wait for each other: together they leave most connections of the database to everything else. */
+const atOnceMax = 3;
+const waiting = { waitingMax: 256, waitMsMax: 10_000 };
+const countMsMax = 2_000;
 
 class Wait extends Error {
   readonly ms: number;
@@ -34,6 +42,10 @@ class Wait extends Error {
 
 export function createLoginThrottle(database: Database, clock: Clock): LoginThrottle {
   const { kysely } = database;
+  const few = fewAtOnce({ atOnceMax, ...waiting }, clock, () => {
+    const message = "Too many people are signing in at the same time.";
+    return new ApiError("overloaded", message, { retryAfterSeconds: 10 });
+  });
 
   /** `keys`: of the buckets that count. Throws `Wait`, which undoes the rows that were made to be locked. */
   async function count(subjects: readonly Subject[]): Promise<{ keys: readonly string[]; isKnown: boolean }> {
@@ -74,11 +86,14 @@ export function createLoginThrottle(database: Database, clock: Clock): LoginThro
 
   return {
     async take(purpose, attempt) {
+      const asker = { network: networkOf(attempt.source), isKnown: attempt.sessionId !== undefined };
+      const counting = () => inTime(clock, countMsMax, () => count(subjectsOf(purpose, attempt)));
       try {
-        const { keys, isKnown } = await count(subjectsOf(purpose, attempt));
+        const { keys, isKnown } = await few.run(asker, counting);
         return { waitMs: 0, isKnown, giveBack: () => uncount(keys) };
       } catch (error) {
         if (error instanceof Wait) return { waitMs: error.ms, isKnown: false, giveBack: async () => {} };
+        if (isUnavailable(error)) database.doubt();
         throw error;
       }
     },

@@ -28,7 +28,7 @@ export type ClaimedFrom = Pick<Attempt, "source" | "sessionId">;
 export async function prove(context: IdentityContext, claim: Claim, from: ClaimedFrom): Promise<Proven | Unproven> {
   const { throttle, events } = context;
   const attempt = { source: from.source, sessionId: from.sessionId, whom: claim.email };
-  const taken = await throttle.take("login", attempt);
+  const taken = await throttle.take("login", attempt).catch(reportOverload(context));
   const { waitMs } = taken;
   const verdict = waitMs > 0 ? tooMany(waitMs) : await judge(context, claim, attempt, taken);
   if (verdict.kind !== "proven") events.loginFinished(verdict.kind);
@@ -41,6 +41,14 @@ export async function prove(context: IdentityContext, claim: Claim, from: Claime
   return verdict;
 }
 
+/** Too many people wait. */
+function reportOverload({ events }: IdentityContext): (error: unknown) => never {
+  return (error) => {
+    if (error instanceof ApiError) events.loginFinished("overloaded");
+    throw error;
+  };
+}
+
 function tooMany(waitMs: number): Unproven {
   return { kind: "throttled", waitMs };
 }
@@ -51,7 +59,7 @@ async function judge(
   attempt: Attempt,
   taken: Taken,
 ): Promise<Proven | Unproven> {
-  const { database, hashing, throttle, events } = context;
+  const { database, hashing, throttle } = context;
   const row = await database.kysely
     .selectFrom("users as u")
     .leftJoin("credentials as c", "c.userId", "u.id")
@@ -61,11 +69,8 @@ async function judge(
   const stored = row?.password ?? undefined;
   const by = { source: attempt.source, isKnown: taken.isKnown };
   const isRight = await hashing.verify(stored, normalPassword(claim.password), by).catch(async (error: unknown) => {
-    if (error instanceof ApiError) {
-      events.loginFinished("overloaded");
-      await taken.giveBack();
-    }
-    throw error;
+    if (error instanceof ApiError) await taken.giveBack();
+    return reportOverload(context)(error);
   });
   if (!row || !stored || !isRight) return { kind: "wrong" };
   if (row.blocked) return { kind: "blocked" };

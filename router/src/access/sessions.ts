@@ -47,7 +47,7 @@ const findSql = `
   select * from found`;
 
 export function createSessions(database: Database, clock: Clock): Sessions {
-  const { kysely, pool } = database;
+  const { kysely, prompt } = database;
   return {
     start: (userId, from) => inTransaction(database, (transaction) => startSession(transaction, clock, userId, from)),
 
@@ -55,7 +55,7 @@ export function createSessions(database: Database, clock: Clock): Sessions {
       const nowMs = clock.now();
       const times = [nowMs, nowMs - idleMsMax, nowMs - seenEveryMs].map(instantText);
       const query = { name: "find-session", text: findSql, values: [hashToken(token), ...times] };
-      const row = (await pool.query<FoundRow>(query)).rows[0];
+      const row = (await prompt.query<FoundRow>(query)).rows[0];
       return row && view(row);
     },
 

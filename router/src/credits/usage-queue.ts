@@ -5,7 +5,7 @@
  */
 import type { Clock } from "@weiche/shared/clock.ts";
 import { SingleFlight } from "@weiche/shared/single-flight.ts";
-import { isRefusedData } from "../db/database.ts";
+import { isRefusedData } from "../db/failures.ts";
 import type { Committed } from "./usage-commit.ts";
 import type { NodeRecord } from "./usage-rows.ts";
 

@@ -6,6 +6,7 @@ import { StartError } from "@weiche/shared/directory-lock.ts";
 import { describeError } from "@weiche/shared/log.ts";
 import { startEmbeddedServer, type EmbeddedServer, type EmbeddedServerEvents } from "./embedded-server.ts";
 import { migrate } from "./migrate.ts";
+import { openPromptQueries, renewIdle, type PromptQueries } from "./prompt-queries.ts";
 import type { Schema } from "./schema.ts";
 
 export interface DatabaseConfig {
@@ -22,10 +23,14 @@ export interface DatabaseEvents extends EmbeddedServerEvents {
 export interface Database extends AsyncDisposable {
   /** For the business: typed, names in camel case. */
   readonly kysely: Kysely<Schema>;
-  /** For the request path and the ledger: plain SQL. */
+  /** For the ledger, and for what may take a while: plain SQL. */
   readonly pool: Pool;
+  /** For the request path. */
+  readonly prompt: PromptQueries;
   /** For a connection of one's own. */
   readonly connection: ClientConfig;
+  /** To be called when a connection was lost without a word: others may be lost, too, and are made anew. */
+  doubt(): void;
   /** What the operator should know about it at the start, one line. */
   readonly notice?: string;
 }
@@ -42,6 +47,8 @@ const limits = {
   /** A server that is gone without a word answers nothing at all. */
   query_timeout: 35_000,
   keepAlive: true,
+  /** An idle connection to a host that is gone is noticed some ten seconds later. */
+  keepAliveInitialDelayMillis: 1_000,
 } satisfies ClientConfig;
 
 export async function openDatabase(config: DatabaseConfig, clock: Clock, events: DatabaseEvents): Promise<Database> {
@@ -59,12 +66,19 @@ export async function openDatabase(config: DatabaseConfig, clock: Clock, events:
   const settings = { ...connection, ...limits, types: typesOfOurs, max: connectionsMax };
   const pool = openPool(settings, (error) => events.databaseConnectionLost(error));
   opened.defer(() => within(clock, closeMsMax, pool.end()));
+  const doubt = () => void renewIdle(pool);
+  const idleLost = (error: Error) => events.databaseConnectionLost(error);
+  const prompt = opened.use(
+    openPromptQueries({ ...connection, keepAlive: true, types: typesOfOurs }, clock, { lost: doubt, idleLost }),
+  );
   const kysely = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }), plugins: [new CamelCasePlugin()] });
   const closing = opened.move();
   return {
     kysely,
     pool,
+    prompt,
     connection,
+    doubt,
     ...(embedded?.notice === undefined ? {} : { notice: embedded.notice }),
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };
@@ -157,23 +171,4 @@ export async function retryConflicts<T>(work: () => Promise<T>): Promise<T> {
 /** Serialization failure or deadlock. */
 function isConflict(error: unknown): boolean {
   return ["40001", "40P01"].includes((error as { code?: string }).code ?? "");
-}
-
-/** What the driver says without a code. */
-const lostMessages =
-  /^(timeout exceeded when trying to connect|Connection terminated|Query read timeout|Client .* is not queryable)/;
-
-/** Whether the database does not answer, or not in time. Anything else is a statement that is wrong. */
-export function isUnavailable(error: unknown): boolean {
-  const { code = "", syscall, message } = error as { code?: string; syscall?: string; message?: string };
-  // Connections, resources, an operator's or a deadline's cancel, a lock's deadline, conflicts without end.
-  if (/^(08|53|57)[0-9A-Z]{3}$|^(55P03|40001|40P01)$/.test(code)) return true;
-  if (syscall === "connect" || code === "ECONNRESET" || code === "EPIPE") return true;
-  return lostMessages.test(message ?? "");
-}
-
-/** Whether it lies in the values of a statement, which would fail with any other database as well. */
-export function isRefusedData(error: unknown): boolean {
-  // Cardinality, data exception (a number out of range), constraint.
-  return /^2[123][0-9A-Z]{3}$/.test((error as { code?: string }).code ?? "");
 }

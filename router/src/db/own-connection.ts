@@ -4,10 +4,12 @@ import { typesOfOurs } from "./database.ts";
 
 export class OwnConnection implements Disposable {
   readonly #config: ClientConfig;
+  readonly #lost: () => void;
   #client: Client | undefined;
 
-  /** `msMax`: for connecting, and for each statement. */
-  constructor(connection: ClientConfig, msMax: number) {
+  /** `msMax`: for connecting, and for each statement. `lost`: a connection that was there gave no answer. */
+  constructor(connection: ClientConfig, msMax: number, lost: () => void = () => {}) {
+    this.#lost = lost;
     const times = { connectionTimeoutMillis: msMax, statement_timeout: msMax, query_timeout: msMax };
     this.#config = { ...connection, ...times, keepAlive: true, types: typesOfOurs };
   }
@@ -19,6 +21,7 @@ export class OwnConnection implements Disposable {
       return await this.#attempt<Row>(query);
     } catch (error) {
       if (!wasOpen) throw error;
+      this.#lost();
       return await this.#attempt<Row>(query);
     }
   }

@@ -9,7 +9,7 @@ import { ApiError } from "@weiche/shared/errors.ts";
 import { asId, type RequestId } from "@weiche/shared/ids.ts";
 import type { Session, Sessions } from "../access/session.ts";
 import type { Origin } from "../accounts/accounts-context.ts";
-import { isUnavailable } from "../db/database.ts";
+import { isUnavailable } from "../db/failures.ts";
 import { lightValuesMax, readJson, scanJson } from "@weiche/shared/json-guard.ts";
 import { PortalError, toRefusal, type PortalRefusal } from "./api-error.ts";
 import { credentialOf, readQuery, requireJson, requireOwnOrigin, sessionCookie } from "./api-request.ts";

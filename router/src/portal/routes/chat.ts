@@ -45,7 +45,7 @@ export function chatHandlers({ database, clock, nodes, chat }: ChatRouteDeps): H
 
   /** As for a key of this user without settings of its own. A limit that is reached is no question of who one is. */
   async function authenticate(exchange: Exchange, userId: UserId): Promise<Authenticated> {
-    const key = await lookUpTestChat(database.pool, userId);
+    const key = await lookUpTestChat(database.prompt, userId);
     const found = key ? judge(key, exchange.acceptedAtMs) : ({ refused: "invalid_api_key", why: "unknown" } as const);
     if (!("why" in found) || found.why !== "blocked-by-limit") return accept(exchange, found);
     exchange.identity = found.of;
