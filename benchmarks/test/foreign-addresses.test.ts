@@ -1,0 +1,28 @@
+/** No request to an address that a client names: neither router nor agent nor the embedded engine fetches anything. */
+import { once } from "node:events";
+import { createServer, type AddressInfo } from "node:net";
+import { expect, test } from "vitest";
+import { openCluster, sendAll } from "./foreign-addresses.ts";
+
+test("an address in a request is never asked for anything, wherever it stands", async () => {
+  let calls = 0;
+  const foreign = createServer((socket) => {
+    calls++;
+    socket.destroy();
+  }).listen(0, "127.0.0.1");
+  await once(foreign, "listening");
+  await using cluster = await openCluster();
+  const { port } = foreign.address() as AddressInfo;
+  const { apiKey } = await cluster.account();
+  const statuses = await sendAll(cluster, apiKey, `http://127.0.0.1:${port}/x.json`);
+  expect(statuses).toMatchObject({
+    "a text": 200,
+    "an image by its address": 400,
+    "an image by a file's address": 400,
+  });
+  expect(Object.values(statuses).filter((status) => status !== 200 && status !== 400)).toEqual([]);
+  expect(calls).toBe(0);
+  await fetch(`http://127.0.0.1:${port}/`).catch(() => {});
+  expect(calls, "the server that counts is there").toBe(1);
+  foreign.close();
+});
