@@ -5,6 +5,7 @@ import { createWriteStream, type WriteStream } from "node:fs";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { StartError } from "@weiche/shared/directory-lock.ts";
+import { plainJson, plainText } from "@weiche/shared/plain-text.ts";
 
 /** A program that dies this soon after its start is not started again. */
 const aliveMsMin = 2_000;
@@ -61,8 +62,8 @@ export class Program implements AsyncDisposable {
     createInterface(child.stdout!).on("line", (line) => this.#line(line));
     const errors = createInterface(child.stderr!).on("line", (line) => {
       this.#log.write(`${line}\n`);
-      this.#lastError = line.replace(/^[a-z-]+: /, "");
-      if (this.#isUp) console.error(line);
+      this.#lastError = plainText(line).replace(/^[a-z-]+: /, "");
+      if (this.#isUp) console.error(plainText(line));
     });
     child.once("exit", (code, signal) => {
       const livedMs = performance.now() - startedMs;
@@ -90,7 +91,7 @@ export class Program implements AsyncDisposable {
     if (this.quiet || (!["warn", "error", "fatal"].includes(entry.level) && entry["show"] !== true)) return;
     const { level, msg, time: _time, name: _name, show, ...rest } = entry;
     console.error(
-      `${this.#name}: ${show === true ? "" : `${level}: `}${msg}${Object.keys(rest).length > 0 ? ` ${JSON.stringify(rest)}` : ""}`,
+      `${this.#name}: ${show === true ? "" : `${level}: `}${plainText(msg)}${Object.keys(rest).length > 0 ? ` ${plainJson(JSON.stringify(rest))}` : ""}`,
     );
   }
 

@@ -182,6 +182,8 @@ export interface HarnessOptions {
   /** Instead of the simulated nodes. */
   readonly upstream?: Upstream;
   readonly place?: ApiServerDeps["place"];
+  /** Instead of the lists of the harness. */
+  readonly events?: ApiServerDeps["events"];
   /** Another limiter, around the one of the harness. */
   readonly limiter?: (memory: Limiter) => Limiter;
 }
@@ -217,7 +219,7 @@ export async function startApi(options: HarnessOptions = {}): Promise<Harness> {
     upstream: options.upstream ?? nodes,
     verdicts: { settled: decided("settled"), declareVoid: decided("void") },
     clock,
-    events: {
+    events: options.events ?? {
       requestFinished: (facts) => finished.push(facts),
       requestFailed: (_id, error) => failures.push(error),
       requestRefused: (_of, code) => refused.push(code),

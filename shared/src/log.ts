@@ -1,4 +1,5 @@
 import { pino, type Logger } from "pino";
+import { plainJson } from "./plain-text.ts";
 
 export type Log = Logger;
 
@@ -14,6 +15,7 @@ export function createLog(name: string, level: string = "info"): Log {
       base: { name },
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
+      hooks: { streamWrite: plainJson },
     },
     pino.destination({ fd: 1, sync: false }),
   );

@@ -2,6 +2,7 @@
 import { systemClock } from "./clock.ts";
 import { keepMemoryOutOfCoreFiles } from "./core-files.ts";
 import { StartError } from "./directory-lock.ts";
+import { plainText } from "./plain-text.ts";
 import { stopWish } from "./stop-wish.ts";
 import { openServiceManager, type ServiceManager } from "./systemd-notify.ts";
 
@@ -25,7 +26,7 @@ export async function runProgram(
     await service.heard();
     process.exit(0);
   } catch (error) {
-    if (error instanceof StartError) console.error(`${name}: ${error.message}`);
+    if (error instanceof StartError) console.error(`${name}: ${plainText(error.message)}`);
     else console.error(error);
     process.exit(1);
   }

@@ -1,10 +1,12 @@
 /** Rows as a table for people: columns padded to their widest cell, numbers to the right. */
+import { plainText } from "./plain-text.ts";
+
 export type Cell = string | number | undefined | null;
 
 /** An absent value is `–`, never 0. */
 export function formatTable(headers: readonly string[], rows: readonly (readonly Cell[])[]): string {
   const text = rows.map((row) =>
-    row.map((cell) => (cell === undefined || cell === null || cell === "" ? "–" : String(cell))),
+    row.map((cell) => (cell === undefined || cell === null || cell === "" ? "–" : plainText(String(cell)))),
   );
   const widths = headers.map((header, column) =>
     Math.max(header.length, ...text.map((row) => row[column]?.length ?? 0)),

@@ -8,6 +8,7 @@ import { NobodyThere, askSocket } from "@weiche/shared/admin-socket.ts";
 import { systemClock } from "@weiche/shared/clock.ts";
 import { formatMistakes, locate, type Mistake } from "@weiche/shared/config-file.ts";
 import { dataDirectory } from "@weiche/shared/data-directory.ts";
+import { plainJson, plainText } from "@weiche/shared/plain-text.ts";
 import { checkPrivate } from "@weiche/shared/private-file.ts";
 import { checkAgentText } from "../config.ts";
 import type { RawAgent } from "../config-schema.ts";
@@ -76,7 +77,7 @@ program
       ),
       ...(mistakes.length === 0 ? [`${file} is fine`] : []),
     ];
-    print({ file, mistakes, warnings }, lines.join("\n"));
+    print({ file, mistakes, warnings }, lines.map(plainText).join("\n"));
     if (mistakes.length > 0) process.exitCode = 1;
   });
 
@@ -88,15 +89,15 @@ try {
 
 function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError) {
-    if (error.code === "usage") console.error(`weiche-agent: ${error.message}`);
+    if (error.code === "usage") console.error(`weiche-agent: ${plainText(error.message)}`);
     return error.exitCode === 0 ? 0 : 2;
   }
   if (error instanceof NobodyThere) {
-    console.error(`weiche-agent: no agent there: ${error.message} (is it running? another --data-dir?)`);
+    console.error(`weiche-agent: no agent there: ${plainText(error.message)} (is it running? another --data-dir?)`);
     return 3;
   }
   if (error instanceof Refused) {
-    console.error(`weiche-agent: ${error.message}`);
+    console.error(`weiche-agent: ${plainText(error.message)}`);
     return 1;
   }
   throw error;
@@ -110,7 +111,7 @@ async function ask(method: "GET" | "POST", path: string, body?: unknown): Promis
 }
 
 function print(value: unknown, text: string): void {
-  console.log(program.opts<{ json?: boolean }>().json ? JSON.stringify(value, null, 2) : text);
+  console.log(program.opts<{ json?: boolean }>().json ? plainJson(JSON.stringify(value, null, 2)) : text);
 }
 
 /** Colours and the terminal's width only where there is one: what a pipe gets is whole and plain. */

@@ -124,6 +124,32 @@ test("nothing is wider than the terminal, however long the names are, and short 
   expect(line("a     general", quiet, { width: 80 })).toBe(line("a     general", quiet));
 });
 
+test("no name, reason or version adds a line or steers the terminal", () => {
+  const hostile = "x\r\ngpu-2\u001b[2J\u009b1A\u2028\u202ey";
+  const model = `m${hostile}`;
+  const status: AgentStatus = {
+    ...withSlot({
+      active: model,
+      next: model,
+      state: "failed",
+      failure: hostile,
+      waiting: { [model]: 1 },
+      sleepers: [model],
+    }),
+    ...{ node: hostile, version: hostile, routers: [{ address: hostile, state: "linked", dataSessions: 0 }] },
+    engines: [{ ...quiet.engines[0]!, model }],
+  };
+  const plain = {
+    ...withSlot({ failure: "x", state: "failed", waiting: { m: 1 }, sleepers: ["m"] }),
+    engines: quiet.engines.slice(0, 1),
+  };
+  for (const width of [40, undefined]) {
+    const text = formatStatus(status, width === undefined ? {} : { width });
+    expect(text.split("\n").length).toBe(formatStatus(plain).split("\n").length);
+    expect(text.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\u2028\u2029\u202e]/u);
+  }
+});
+
 test("trouble is painted, and only where there is a painter", () => {
   const paint: NonNullable<TextOptions["paint"]> = (tone, text) => `<${tone}>${text}</${tone}>`;
   const failed = {

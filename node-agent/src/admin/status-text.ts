@@ -1,4 +1,5 @@
 /** `weiche-agent status` for people, at night, in a narrow terminal: what is wrong is told and stands out. */
+import { plainText } from "@weiche/shared/plain-text.ts";
 import { formatTable, type Cell } from "@weiche/shared/table.ts";
 import type { AgentStatus, SlotStatus } from "./status.ts";
 import type { EngineStatus } from "./engine-status.ts";
@@ -47,7 +48,7 @@ function headLines({ node, version, maintenance, admitting, routers }: AgentStat
     ...(admitting ? [] : ["admits nothing"]),
     ...(routers.some(({ state }) => state === "linked") ? [] : ["no router"]),
   ];
-  const head = cut(`node ${node} (${version})`, options);
+  const head = cut(plainText(`node ${node} (${version})`), options);
   return [painted(head, "bold", options) + troubles.map((what) => ` · ${painted(what, "red", options)}`).join("")];
 }
 
@@ -152,7 +153,9 @@ function tableLines(headers: readonly string[], rows: readonly Row[], options: T
   const [head, rule, ...lines] = formatTable(headers, fitted).split("\n");
   const body = lines.flatMap((line, index) => {
     const { tone, notes = [] } = rows[index]!;
-    return [line, ...notes.map((note) => `  ${note}`)].map((each) => painted(cut(each, options), tone, options));
+    return [line, ...notes.map((note) => `  ${plainText(note)}`)].map((each) =>
+      painted(cut(each, options), tone, options),
+    );
   });
   return [cut(head!, options), cut(rule!, options), ...body];
 }

@@ -1,4 +1,5 @@
 /** What `weiche` prints for people: a list as a table, one thing as its fields. Terminal sequences in texts are defused. */
+import { plainText } from "@weiche/shared/plain-text.ts";
 import { formatTable, type Cell } from "@weiche/shared/table.ts";
 
 export type Item = { readonly [name: string]: unknown };
@@ -27,11 +28,7 @@ function cell(value: unknown): Cell {
     return Object.entries(value)
       .map(([name, part]) => `${name} ${cell(part)}`)
       .join(" ");
-  return plain(typeof value === "string" ? value : JSON.stringify(value));
-}
-
-function plain(text: string): string {
-  return text.replace(/[\p{Cc}\u2028\u2029]/gu, "?");
+  return plainText(typeof value === "string" ? value : JSON.stringify(value));
 }
 
 /** The fields that are there, as the query of a path. */

@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import { Command, CommanderError, Option } from "commander";
 import { NobodyThere, askSocket } from "@weiche/shared/admin-socket.ts";
 import { dataDirectory } from "@weiche/shared/data-directory.ts";
+import { plainJson, plainText } from "@weiche/shared/plain-text.ts";
 import { csvLine } from "../credits/csv.ts";
 import { usageParts } from "../credits/usage-parts.ts";
 import type { UsageReport } from "../credits/usage-report.ts";
@@ -47,7 +48,7 @@ export function createProgram(env: NodeJS.ProcessEnv): Command {
     return answer.body as Answer;
   }
   function print(value: unknown, text: string): void {
-    console.log(program.opts<{ json?: boolean }>().json ? JSON.stringify(value, null, 2) : text);
+    console.log(program.opts<{ json?: boolean }>().json ? plainJson(JSON.stringify(value, null, 2)) : text);
   }
   /** Asks and shows the one thing that comes back. */
   async function act(method: Method, path: string, body?: object): Promise<void> {
@@ -157,13 +158,13 @@ function usageText({ by, from, to, asOf, totals, rows }: UsageReport): string {
 
 function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError) {
-    if (error.code.startsWith("weiche.")) console.error(`weiche: ${error.message}`);
+    if (error.code.startsWith("weiche.")) console.error(`weiche: ${plainText(error.message)}`);
     return error.exitCode === 0 ? 0 : 2;
   }
   if (error instanceof NobodyThere) {
-    console.error(`weiche: no router there: ${error.message} (is it running? another --data-dir?)`);
+    console.error(`weiche: no router there: ${plainText(error.message)} (is it running? another --data-dir?)`);
     return 3;
   }
-  console.error(`weiche: ${error instanceof Error ? error.message : String(error)}`);
+  console.error(`weiche: ${plainText(error instanceof Error ? error.message : String(error))}`);
   return 1;
 }

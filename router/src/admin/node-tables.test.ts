@@ -43,3 +43,10 @@ test("a slot of which it is not known what is awake says why it rests", () => {
     /an engine could not be stopped, tried again in 0\.0 s$/,
   );
 });
+
+test("no name that a node reports adds a row or steers the terminal", () => {
+  const hostile = "x\r\ngpu-2  live\u001b[2J\u009b1A\u2028\u202ey";
+  const { row } = shown({ kind: "active", active: asId<ModelId>(hostile), name: asId<SlotName>(hostile) });
+  expect(row).toMatch(/^gpu-1 /);
+  expect(row).not.toMatch(/[\p{Cc}\u2028\u2029\u202e]/u);
+});

@@ -61,10 +61,13 @@ function knownCode(word: string): RefusalCode {
   return Object.hasOwn(refusalCodes, word) ? (word as RefusalCode) : "internal";
 }
 
+const codes: ReadonlySet<string> = new Set(Object.values(apiErrors).map(({ code }) => code));
+
 interface Refusal {
   readonly status: number;
   readonly headers: Record<string, string>;
   readonly body: string;
+  /** For logs and metrics: one of the table, whatever a node says. */
   readonly code?: string;
 }
 
@@ -86,7 +89,7 @@ function json(status: number, body: ErrorBody, headers: Record<string, string>):
     status,
     headers: { "content-type": "application/json; charset=utf-8", ...headers },
     body: JSON.stringify(body),
-    code: body.error.code,
+    code: codes.has(body.error.code) ? body.error.code : "other",
   };
 }
 
