@@ -23,9 +23,14 @@ let script: Script;
 /** Node, attempt and code with which the stream was closed. */
 const seen: { node: string; attempt: string; closedWith?: number }[] = [];
 
+const refusedSessions: string[] = [];
+
 beforeAll(async () => {
   registry = new NodeRegistry();
-  const events = { dataSessionUp() {}, dataSessionDown() {}, dataSessionRefused() {} };
+  const events = {
+    ...{ dataSessionUp() {}, dataSessionDown() {} },
+    dataSessionRefused: (reason: string) => void refusedSessions.push(reason),
+  };
   const listen = { host: "127.0.0.1", port: 0 };
   data = await openDataConnections({ listen, grants, routerId: "r", clock: systemClock, counts: registry, events });
   api = await startApi({
@@ -87,6 +92,22 @@ function respond(stream: ServerHttp2Stream, type: string, end = endComplete): vo
 }
 const kill = (session: Http2Session) => session.socket.destroy();
 const ask = () => api.post(path, chat({ stream: true }));
+
+test.each(["", "gpu 1", "gpu-1\n", "x".repeat(64), 7])(
+  "a data session is none of %j, which names no node",
+  async (node) => {
+    const before = refusedSessions.length;
+    const socket = connect(data.address.port, data.address.host).on("error", () => {});
+    await once(socket, "connect");
+    const session = performServerHandshake(socket).on("error", () => {});
+    session.on("stream", (stream) => {
+      stream.respond({ ":status": 200 });
+      stream.end(JSON.stringify({ node, bootId: "b" }));
+    });
+    await once(socket, "close");
+    expect(refusedSessions.slice(before)).toEqual(["identity"]);
+  },
+);
 
 test("a stream with its trailer is whole", async () => {
   script = (stream) => {

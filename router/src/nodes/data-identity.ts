@@ -2,6 +2,7 @@
 import { text } from "node:stream/consumers";
 import { constants, type ClientHttp2Session } from "node:http2";
 import type { Clock } from "@weiche/shared/clock.ts";
+import { namePattern } from "@weiche/shared/ids.ts";
 import { identityPath, type NodeIdentity } from "@weiche/shared/node-protocol.ts";
 
 const answerMsMax = 5_000;
@@ -29,5 +30,5 @@ export async function askIdentity(session: ClientHttp2Session, clock: Clock): Pr
 
 function isIdentity(answer: unknown): answer is NodeIdentity {
   const { node, bootId } = (answer ?? {}) as Partial<NodeIdentity>;
-  return typeof node === "string" && node !== "" && typeof bootId === "string";
+  return typeof node === "string" && namePattern.test(node) && typeof bootId === "string";
 }
