@@ -34,6 +34,8 @@ export interface ClusterOptions {
   readonly router?: object;
   /** More of the agents' environment. */
   readonly environment?: Readonly<Record<string, string>>;
+  /** Is given the router's data directory before anything runs. */
+  readonly prepare?: (dataDir: string) => void;
 }
 
 export class Cluster implements AsyncDisposable {
@@ -56,6 +58,9 @@ export class Cluster implements AsyncDisposable {
       ...options.router,
     };
     writeFileSync(join(cluster.directory, "router.yaml"), stringify(router), { mode: 0o600 });
+    const dataDir = join(cluster.directory, "data");
+    mkdirSync(dataDir);
+    options.prepare?.(dataDir);
     try {
       await cluster.startRouter();
       for (const name of Object.keys(options.agents)) await cluster.startAgent(name);

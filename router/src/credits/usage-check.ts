@@ -12,8 +12,11 @@ const integerMax = 2 ** 31 - 1;
 const attemptMax = 2 ** 15 - 1;
 /** So that no price overflows 64 bits. */
 const factorMax = 1_000_000_000n;
-/** How far a node's or another router's clock may be ahead of ours. */
-const aheadMsMax = 86_400_000;
+/**
+ * How far the clock that a request was accepted by may have been ahead of ours: ours may have been set back since, or be
+ * another router's. The time is in the request's id, which its grant vouches for, so that no node can make it up.
+ */
+const aheadMsMax = 366 * 86_400_000;
 
 /** `oldestMs`: the beginning of the oldest day that is kept. */
 export function refusalOf(record: UsageRecord, oldestMs: number, nowMs: number): UsageRefusal | undefined {
