@@ -1,5 +1,6 @@
 /** The table of attacks. `npm test` runs each for seconds, `npm run nightly` for longer and with the limits on gaps. */
 import type { Attack } from "./attack.ts";
 import { pipelining } from "./pipelining.ts";
+import { reconnecting } from "./reconnecting.ts";
 
-export const attacks: readonly Attack[] = [pipelining];
+export const attacks: readonly Attack[] = [pipelining, reconnecting];

@@ -21,6 +21,7 @@ import type { PortalEvents } from "./portal/api-routes.ts";
 export function createApiEvents(log: Log, metrics: Metrics, refusals: Pick<Refusals, "count">): ApiEvents {
   return {
     requestRefused: (of, code) => refusals.count(of, code),
+    connectionRefused: () => metrics.connectionsRefused.inc(),
     requestFinished(facts) {
       const {
         endpoint,

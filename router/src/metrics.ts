@@ -21,6 +21,10 @@ export function createMetrics(parallelRequests: () => number) {
     requests: counter("weiche_router_requests_total", "Requests by how they ended", ["endpoint", "model", "outcome"]),
     answers: counter("weiche_router_answers_total", "Answers by status and error code", ["endpoint", "status", "code"]),
     retries: counter("weiche_router_retries_total", "Requests that were tried on a second node"),
+    connectionsRefused: counter(
+      "weiche_router_connections_refused_total",
+      "Connections beyond what an address may open",
+    ),
     failures: counter("weiche_router_failures_total", "Requests that met a bug of ours"),
     durations: histogram("weiche_router_request_seconds", "From the request line to the end of the answer", [
       "endpoint",

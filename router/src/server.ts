@@ -16,6 +16,7 @@ import { generate, generateAs, type GenerateDeps, type Place } from "./api/gener
 import { listModels } from "./api/models.ts";
 import type { RouterConfig } from "./config.ts";
 import { createClientAddress } from "./gateway/client-address.ts";
+import { createConnectionLimit } from "./gateway/connection-limit.ts";
 import { Connections } from "./gateway/connections.ts";
 import { PageRefusal } from "./gateway/html-pages.ts";
 import { IpLimit } from "./gateway/ip-limit.ts";
@@ -95,7 +96,14 @@ export function createApiServer(deps: ApiServerDeps): ApiServer {
   let draining = false;
 
   const app = fastify({
-    serverFactory: (listener) => createListener(listener, times, deps.tls, clock),
+    serverFactory: (listener) =>
+      createListener(listener, {
+        times,
+        tls: deps.tls,
+        limit: createConnectionLimit(config.limits, clock),
+        onRefused: () => events.connectionRefused(),
+        clock,
+      }),
     exposeHeadRoutes: false,
     clientErrorHandler(error, socket) {
       if (!connections.mayAnswerRaw(socket)) return socket.destroy();

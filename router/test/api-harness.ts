@@ -222,6 +222,7 @@ export async function startApi(options: HarnessOptions = {}): Promise<Harness> {
     events: options.events ?? {
       requestFinished: (facts) => finished.push(facts),
       requestFailed: (_id, error) => failures.push(error),
+      connectionRefused() {},
       requestRefused: (_of, code) => refused.push(code),
     },
     config: {

@@ -33,7 +33,7 @@ export async function startListener(kind: ListenerKind, { limits, ...wish }: Lis
     sessions: { find: () => Promise.resolve(undefined) },
     handlers: () => handlers as unknown as Handlers<Contract>,
     clock: systemClock,
-    events: { requestFailed() {}, databaseUnavailable() {} },
+    events: { requestFailed() {}, databaseUnavailable() {}, connectionRefused() {} },
     ...wish,
   });
   return { port: portal.address.port, [Symbol.asyncDispose]: () => portal[Symbol.asyncDispose]() };

@@ -18,6 +18,21 @@ const get = (path: string) => `GET ${path} HTTP/1.1\r\nhost: x\r\nauthorization:
 const megabyte = "GET / HTTP/1.1\r\nhost:\r\n\r\n".repeat(40_000);
 const burst = 5;
 const limits = { perIpPerSecond: 0.001, perIpBurst: burst };
+/** Paths, and how many requests are let in: those before have used the same limit up. */
+const limited = {
+  api: [
+    ["/v1/models", burst],
+    ["/nowhere", 0],
+  ],
+  portal: [
+    ["/api/account", burst],
+    ["/api/nowhere", 0],
+    ["/", 5 * burst],
+    ["/openapi.json", 0],
+    ["/api/openapi.json", 0],
+    ["/nowhere", 0],
+  ],
+} as const;
 
 describe.each([
   ["api", false],
@@ -57,17 +72,55 @@ describe.each([
 
   test("an address over its limit is refused once on a connection, and the connection is closed", async () => {
     await using listener = await startListener(kind, { limits, ...(isTls ? { tls } : {}) });
-    const path = { api: "/v1/models", portal: "/api/account" }[kind];
-    for (const admitted of [burst, 0, 0]) {
-      const client = new BytesClient(listener.port, isTls);
-      client.socket.write(get(path).repeat(burst + 3));
-      await until(() => client.isEnded || client.isClosed);
-      expect(client.statuses.length).toBe(admitted + 1);
-      expect(client.statuses.at(-1)).toBe("503");
-      expect(client.received).toMatch(/connection: close\r\n(?!.*HTTP\/1\.1)/is);
-      client.socket.destroy();
-    }
+    for (const [path, first] of limited[kind])
+      for (const admitted of [first, 0, 0]) {
+        const client = new BytesClient(listener.port, isTls);
+        client.socket.write(get(path).repeat(first + 3));
+        await until(() => client.isEnded || client.isClosed);
+        expect(client.statuses.length).toBe(admitted + 1);
+        expect(client.statuses.at(-1)).toBe("503");
+        expect(client.received).toMatch(/connection: close\r\n(?!.*HTTP\/1\.1)/is);
+        client.socket.destroy();
+      }
   });
+});
+
+test.each([
+  ["api", false],
+  ["api", true],
+  ["portal", false],
+  ["portal", true],
+] as const)(
+  "an address that opens more connections to the %s than five for each request is not answered (TLS: %s)",
+  async (kind, isTls) => {
+    const few = { perIpPerSecond: 0.001, perIpBurst: 2 };
+    await using listener = await startListener(kind, { limits: few, ...(isTls ? { tls } : {}) });
+    const clients = Array.from({ length: 30 }, () => new BytesClient(listener.port, isTls));
+    for (const client of clients) client.socket.write(get("/nowhere"));
+    await until(() => clients.every(({ isEnded, isClosed, received }) => isEnded || isClosed || received !== ""));
+    expect(clients.filter(({ received }) => received !== "").length).toBe(10);
+    for (const { socket } of clients) socket.destroy();
+  },
+);
+
+test("a path that cannot be decoded costs its connection at the portal, since nothing has counted it", async () => {
+  await using listener = await startListener("portal");
+  const client = new BytesClient(listener.port);
+  client.socket.write(get("/%zz").repeat(10));
+  await until(() => client.isEnded || client.isClosed);
+  expect(client.statuses).toEqual(["404"]);
+  client.socket.destroy();
+});
+
+test("connections of a trusted proxy are not counted", async () => {
+  const limits = { perIpPerSecond: 0.001, perIpBurst: 2, trustedProxies: ["127.0.0.0/8"] };
+  await using api = await startApi({ limits });
+  const clients = Array.from({ length: 30 }, () => new BytesClient(api.port));
+  for (const [n, client] of clients.entries())
+    client.socket.write(get("/nowhere").replace("host", `x-forwarded-for: 192.0.2.${n}\r\nhost`));
+  await until(() => clients.every(({ received }) => received !== ""));
+  expect(new Set(clients.flatMap(({ statuses }) => statuses))).toEqual(new Set(["403"]));
+  for (const { socket } of clients) socket.destroy();
 });
 
 test("of a megabyte of requests from one address no more are handled than its limit allows, and one is refused", async () => {

@@ -110,7 +110,11 @@ export async function startPortal({
       sessions,
       handlers: () => handlers,
       clock,
-      events: { requestFailed: (_id, error) => void failures.push(error), databaseUnavailable() {} },
+      events: {
+        requestFailed: (_id, error) => void failures.push(error),
+        databaseUnavailable() {},
+        connectionRefused() {},
+      },
       ...more,
     }),
   );

@@ -266,6 +266,7 @@ test("a database that does not answer is 503, and no bug", async () => {
     events: {
       requestFailed: (_id, error) => void away.push(`a bug: ${String(error)}`),
       databaseUnavailable: (error) => away.push(error),
+      connectionRefused() {},
     },
   });
   const eve = await broken.newAccount("E");
@@ -286,7 +287,11 @@ test("a bug is answered with 500 that tells nothing, and is told to the operator
   await using broken = await startPortal({
     database: portal.database,
     handlers: () => ({ ...handlers, showPackage: () => Promise.reject(new Error("secret detail")) }),
-    events: { requestFailed: (_id, error) => void failures.push(error), databaseUnavailable() {} },
+    events: {
+      requestFailed: (_id, error) => void failures.push(error),
+      databaseUnavailable() {},
+      connectionRefused() {},
+    },
   });
   const answer = await broken.get("/package", await broken.newAccount("B"));
   expect([answer.status, answer.json.error.code, answer.text.includes("secret")]).toEqual([500, "500", false]);

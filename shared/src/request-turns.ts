@@ -86,8 +86,7 @@ class RequestTurns {
     const { headers } = request;
     this.#bodyLeft = headers["transfer-encoding"] === undefined ? Number(headers["content-length"] ?? 0) : undefined;
     this.#meet(undefined);
-    response.once("prefinish", () => this.#mustFlush());
-    response.once("close", () => this.#answered());
+    response.on("prefinish", this.#mustFlush).on("close", this.#answered);
   }
 
   #take(bytes: Buffer): void {
@@ -149,17 +148,19 @@ class RequestTurns {
   }
 
   #parseUpTo(end: number, held: Buffer): void {
-    this.#held = end === held.length ? undefined : held.subarray(end);
-    this.#parse.call(this.#socket, held.subarray(0, end));
+    const isAll = end === held.length;
+    this.#held = isAll ? undefined : held.subarray(end);
+    this.#parse(isAll ? held : held.subarray(0, end));
   }
 
-  #answered(): void {
+  // Made once for each connection, not for each request.
+  readonly #answered = (): void => {
     this.#open--;
     if (this.#open > 0 || this.#socket.destroyed) return;
     this.#meet(this.#isInBody ? this.#times.discardMs : undefined);
     if (this.#held) this.#rest();
     else if (this.#socket.isPaused()) this.#socket.resume();
-  }
+  };
 
   #rest(): void {
     this.#isResting = true;
@@ -170,10 +171,10 @@ class RequestTurns {
     });
   }
 
-  #mustFlush(): void {
+  readonly #mustFlush = (): void => {
     const bytes = this.#socket.writableLength;
     if (bytes > 0) this.#meet(this.#times.stallMsMax + bytes / flushedBytesPerMs);
-  }
+  };
 
   /** Instead of any other deadline. */
   #meet(ms: number | undefined): void {

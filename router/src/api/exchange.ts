@@ -50,6 +50,8 @@ export interface ApiEvents {
   requestRefused(of: Identity, code: RefusalCode): void;
   /** A bug of ours, answered with 500 or a cut connection. */
   requestFailed(requestId: RequestId, error: unknown): void;
+  /** One address opened more connections than it may. */
+  connectionRefused(): void;
 }
 
 /** Where the answer is written: a `ServerResponse`, or what makes something else of the answer. */

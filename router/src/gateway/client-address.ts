@@ -9,8 +9,7 @@ export type ClientAddress = (request: IncomingMessage) => string;
 /** `trustedProxies`: addresses or networks such as `10.0.0.0/8`. Throws `StartError` if one is neither. */
 export function createClientAddress(trustedProxies: readonly string[]): ClientAddress {
   if (trustedProxies.length === 0) return (request) => plainAddress(request.socket.remoteAddress ?? "");
-  const trusted = readNetworks(trustedProxies);
-  const isTrusted = (address: string) => trusted.check(address, isIP(address) === 6 ? "ipv6" : "ipv4");
+  const isTrusted = readTrusted(trustedProxies);
   return (request) => {
     let address = plainAddress(request.socket.remoteAddress ?? "");
     if (isIP(address) === 0) return address;
@@ -23,6 +22,13 @@ export function createClientAddress(trustedProxies: readonly string[]): ClientAd
     }
     return address;
   };
+}
+
+/** Whether an address is in one of these networks. Throws `StartError` if one is none. */
+export function readTrusted(trustedProxies: readonly string[]): (address: string) => boolean {
+  if (trustedProxies.length === 0) return () => false;
+  const trusted = readNetworks(trustedProxies);
+  return (address) => isIP(address) !== 0 && trusted.check(address, isIP(address) === 6 ? "ipv6" : "ipv4");
 }
 
 function readNetworks(networks: readonly string[]): BlockList {

@@ -11,6 +11,11 @@ export interface IpLimitSettings {
   readonly perIpBurst: number;
 }
 
+/** For what costs less than a request. */
+export function timesAsMany({ perIpPerSecond, perIpBurst }: IpLimitSettings, factor: number): IpLimitSettings {
+  return { perIpPerSecond: perIpPerSecond * factor, perIpBurst: perIpBurst * factor };
+}
+
 interface Bucket {
   tokens: number;
   atMs: number;

@@ -2,10 +2,12 @@
 import { constants } from "node:crypto";
 import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
+import type { Socket } from "node:net";
 import type { Clock } from "@weiche/shared/clock.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
 import { readOneAtATime, type TurnTimes } from "@weiche/shared/request-turns.ts";
 import type { TlsFiles } from "@weiche/shared/tls-files.ts";
+import type { ConnectionLimit } from "./connection-limit.ts";
 
 export interface ListenerTimes extends TurnTimes {
   readonly keepAliveMs: number;
@@ -26,11 +28,19 @@ export type ServerCertificate = Pick<TlsFiles, "current" | "onChange">;
 
 const headerBytesMax = 16 << 10;
 
+export interface ListenerDeps {
+  readonly times: ListenerTimes;
+  /** Absent: plain HTTP. */
+  readonly tls: ServerCertificate | undefined;
+  readonly limit: ConnectionLimit;
+  /** A connection was not let in. */
+  readonly onRefused: () => void;
+  readonly clock: Clock;
+}
+
 export function createListener(
   listener: RequestListener,
-  times: ListenerTimes,
-  tls: ServerCertificate | undefined,
-  clock: Clock,
+  { times, tls, limit, onRefused, clock }: ListenerDeps,
 ): Server | TlsServer {
   const options = {
     connectionsCheckingInterval: Math.min(1_000, times.headersMsMax),
@@ -49,7 +59,21 @@ export function createListener(
   // A client that asks before it sends its body is told to go on when the body is wanted, not before.
   server.on("checkContinue", listener).on("checkExpectation", listener);
   readOneAtATime(server, clock, times);
+  limitConnections(server, limit, onRefused);
   return server;
+}
+
+/** Before anybody who listens for connections by now, TLS included. */
+function limitConnections(server: Server, limit: ConnectionLimit, onRefused: () => void): void {
+  const listeners = server.listeners("connection");
+  server.removeAllListeners("connection");
+  server.on("connection", (socket: Socket) => {
+    if (limit(socket)) for (const each of listeners) each.call(server, socket);
+    else {
+      socket.resetAndDestroy();
+      onRefused();
+    }
+  });
 }
 
 /**

@@ -53,6 +53,8 @@ export interface RouteDeps {
 export interface PortalEvents {
   /** A bug of ours, answered with 500 or a cut connection. */
   requestFailed(requestId: RequestId, error: unknown): void;
+  /** One address opened more connections than it may. */
+  connectionRefused(): void;
   /** The database does not answer, answered with 503. */
   databaseUnavailable(error: unknown): void;
 }

@@ -7,7 +7,9 @@ import { closeServer, listenOn } from "@weiche/shared/ops-server.ts";
 import { openApiDocument } from "../api/openapi.ts";
 import type { Sessions } from "../access/session.ts";
 import { createClientAddress } from "../gateway/client-address.ts";
-import { IpLimit, type IpLimitSettings } from "../gateway/ip-limit.ts";
+import { createConnectionLimit } from "../gateway/connection-limit.ts";
+import { htmlPage } from "../gateway/html-pages.ts";
+import { IpLimit, timesAsMany, type IpLimitSettings } from "../gateway/ip-limit.ts";
 import {
   createListener,
   defaultListenerTimes,
@@ -46,6 +48,8 @@ export interface PortalServer extends AsyncDisposable {
 }
 
 const bodyBytesMax = 64 << 10;
+/** A page is a text in memory, and a browser asks for several at once. */
+const pagesPerRequest = 5;
 
 const securityHeaders = {
   "content-security-policy":
@@ -65,12 +69,13 @@ export async function openPortal(deps: PortalDeps): Promise<PortalServer> {
   const complete = Promise.withResolvers<void>();
   const app = fastify({
     serverFactory: (listener) =>
-      createListener(
-        (request, response) => void complete.promise.then(() => listener(request, response)),
+      createListener((request, response) => void complete.promise.then(() => listener(request, response)), {
         times,
         tls,
+        limit: createConnectionLimit(deps.limits, clock),
+        onRefused: () => deps.events.connectionRefused(),
         clock,
-      ),
+      }),
     genReqId: () => uuidv7(clock),
     bodyLimit: bodyBytesMax,
     exposeHeadRoutes: false,
@@ -81,8 +86,11 @@ export async function openPortal(deps: PortalDeps): Promise<PortalServer> {
       if (!socket.writable || socket.bytesWritten > 0) return void socket.destroy();
       answerRaw(socket, error.code === "ERR_HTTP_REQUEST_TIMEOUT" ? "timeout" : "malformed", clock);
     },
-    // Such as a path that cannot be decoded.
-    frameworkErrors: (_error, _request, reply: FastifyReply) => sendNotFound(reply),
+    // Such as a path that cannot be decoded. No hook has counted it, so it costs its connection.
+    frameworkErrors(_error, _request, reply: FastifyReply) {
+      reply.raw.shouldKeepAlive = false;
+      sendNotFound(reply);
+    },
   });
   app.server.requestTimeout = deps.requestMsMax ?? 30_000;
   await using opened = new AsyncDisposableStack();
@@ -92,10 +100,20 @@ export async function openPortal(deps: PortalDeps): Promise<PortalServer> {
   const address = { host: listen.host, port };
   const url = (publicUrl ?? `http${tls ? "s" : ""}://${formatListen(address)}`).replace(/\/$/, "");
 
+  const ipLimit = new IpLimit(deps.limits, clock);
+  const addressOf = createClientAddress(deps.limits.trustedProxies);
+  const pageLimit = new IpLimit(timesAsMany(deps.limits, pagesPerRequest), clock);
   app.addHook("onRequest", async (request, reply) => {
     void reply.headers({ ...securityHeaders, "x-request-id": request.id });
     if (tls) void reply.header("strict-transport-security", "max-age=31536000");
     requireSoundHead(request.raw, reply.raw);
+    // The routes of the API have a limit and an answer of their own.
+    if (isBelowApi(request.url) || pageLimit.admit(addressOf(request.raw))) return;
+    reply.raw.shouldKeepAlive = false;
+    return reply
+      .status(503)
+      .headers({ "content-type": "text/html; charset=utf-8", "retry-after": "1" })
+      .send(htmlPage(503));
   });
   app.setNotFoundHandler((_request, reply) => sendNotFound(reply));
   const front = frontPage(apiUrl);
@@ -105,8 +123,6 @@ export async function openPortal(deps: PortalDeps): Promise<PortalServer> {
     ["/api/openapi.json", JSON.stringify(portalOpenApi(contract, url))],
   ] as const)
     app.get(path, (_request, reply) => reply.type("application/json").send(document));
-  const ipLimit = new IpLimit(deps.limits, clock);
-  const addressOf = createClientAddress(deps.limits.trustedProxies);
   const routeDeps: RouteDeps = {
     sessions: deps.sessions,
     admit: (request) => ipLimit.admit(addressOf(request)),
@@ -120,6 +136,10 @@ export async function openPortal(deps: PortalDeps): Promise<PortalServer> {
   complete.resolve();
   const closing = opened.move();
   return { address, url, [Symbol.asyncDispose]: () => closing.disposeAsync() };
+}
+
+function isBelowApi(url: string): boolean {
+  return url.startsWith("/api/") && !url.startsWith("/api/openapi.json");
 }
 
 const pageHeaders = {
