@@ -112,13 +112,13 @@ export async function startService(): Promise<Service> {
   }
 }
 
-/** One request to it uses up a small package. */
+/** A few requests to it use up a small package. */
 const precious = {
   id: "precious",
   category: "language",
   status: "Beta",
   contextTokens: 1_024,
-  factors: [{ validFrom: "2026-01-01T00:00:00+01:00", factor: 1_000_000 }],
+  factors: [{ validFrom: "2026-01-01T00:00:00+01:00", factor: 1_000 }],
 };
 
 function models(file: string): object[] {
@@ -160,7 +160,7 @@ async function spend(cluster: Cluster, key: string): Promise<void> {
     const answer = await fetch(`${cluster.baseUrl}/chat/completions`, {
       method: "POST",
       headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-      body: JSON.stringify({ model: "precious", messages: [{ role: "user", content: "sim:tokens=5" }] }),
+      body: JSON.stringify({ model: "precious", messages: [{ role: "user", content: "sim:tokens=1000" }] }),
     });
     await answer.text();
     return answer.status;
