@@ -1,7 +1,7 @@
-// Runs `npm ci` when the lock file is newer than what is installed. Plain JavaScript without dependencies, since it runs
+// Runs `npm ci` when something else is installed than the lock file says. Plain JavaScript without dependencies, since it runs
 // before anything is installed, on whatever Node.js the system has. With --dev it also wants the development packages.
 import { spawnSync } from "node:child_process";
-import { existsSync, statSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
 const root = join(import.meta.dirname, "..");
@@ -17,30 +17,55 @@ const env = {
 };
 
 if (!upToDate()) {
-  requireNpm();
-  console.log(`Installing ${dev ? "with development packages" : "what is needed to run"} (npm ci) …`);
-  const { status, error } = spawnSync("npm", ["ci", "--loglevel=error", ...(dev ? [] : ["--omit=dev"])], {
-    cwd: root,
-    stdio: "inherit",
-    env,
-  });
+  const [command, ...npm] = npmCommand();
+  console.log(
+    `Installing ${dev ? "with development packages" : "what is needed to run"} (${[...npm, "ci"].join(" ")}) …`,
+  );
+  const { status, error } = spawnSync(
+    command,
+    [...npm.slice(1), "ci", "--loglevel=error", ...(dev ? [] : ["--omit=dev"])],
+    {
+      cwd: root,
+      stdio: "inherit",
+      env,
+    },
+  );
   if (status !== 0) {
     console.error(`npm ci failed${error ? `: ${error.message}` : ""}; see the lines above`);
     process.exit(1);
   }
 }
 
-/** npm 9 takes our lock file, which replaces packages by a folder, for none at all. */
-function requireNpm() {
+/**
+ * Before 11.16 npm does not know `allowScripts` of our package.json and runs the install scripts of every package; npm 9
+ * cannot read our lock file either. Those fetch a newer one for this once.
+ */
+function npmCommand() {
   const version = spawnSync("npm", ["--version"], { env, encoding: "utf8" }).stdout?.trim() ?? "";
-  if (Number.parseInt(version, 10) >= 10) return;
-  console.error(`npm 10 or newer is needed, this is ${version || "none"}: npm install --global npm@10`);
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  if (major > 11 || (major === 11 && minor >= 16)) return ["npm", "npm"];
+  if (major >= 7) return ["npx", "npx", "--yes", "npm@11"];
+  console.error(`npm is needed, 11.16 or newer at best; this is ${version || "none"}`);
   process.exit(1);
 }
 
 function upToDate() {
   const installed = join(root, "node_modules", ".package-lock.json");
+  const wanted = join(root, "package-lock.json");
   if (!existsSync(installed)) return false;
-  if (statSync(installed).mtimeMs < statSync(join(root, "package-lock.json")).mtimeMs) return false;
+  if (statSync(installed).mtimeMs < statSync(wanted).mtimeMs && !isSame(wanted, installed)) return false;
   return !dev || existsSync(join(root, "node_modules", "vitest"));
+}
+
+/** Whether what is installed is what the lock file says: a checkout alone makes that file newer. */
+function isSame(wanted, installed) {
+  const packagesOf = (file) => JSON.parse(readFileSync(file, "utf8")).packages ?? {};
+  const [all, there] = [packagesOf(wanted), packagesOf(installed)];
+  const differs = (path) =>
+    there[path]?.version !== all[path]?.version || there[path]?.integrity !== all[path]?.integrity;
+  if (Object.keys(there).some(differs)) return false;
+  return Object.entries(all).every(
+    ([path, { optional, dev: isDev }]) =>
+      path === "" || path in there || optional || (isDev && !dev) || !path.startsWith("node_modules/"),
+  );
 }
