@@ -7,7 +7,6 @@ import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { timeZone } from "../src/accounts/billing-period.ts";
 import { commitUsage } from "../src/credits/usage-commit.ts";
 import { makeUsageDays } from "../src/credits/usage-days.ts";
-import { unreadMsMax } from "../src/portal/api-csv.ts";
 import { startPortal, type Person, type PortalRig } from "./portal-rig.ts";
 import { makeRecord } from "./usage-records.ts";
 
@@ -195,45 +194,5 @@ describe("usage", () => {
       ["sort=colour", "sort"],
     ])
       expect(await portal.get(`/usage?${query}`, ada)).toMatchObject({ status: 400, json: { error: { param } } });
-  });
-
-  const rows = 20_000;
-  async function spendMuch(): Promise<void> {
-    await portal.database.pool.query(
-      `insert into usage_days select $1, '2026-11-14', '2026-11-14T08:00:00Z', $2, $3, repeat('m', 900) || n, 1, n, 1, n + 1
-       from generate_series(1, ${rows}) n`,
-      [ada.accountId, ada.id, adasKey],
-    );
-  }
-  const open = () => fetch(`${portal.origin}/api/usage.csv?by=model,key`, { headers: { cookie: ada.cookie } });
-
-  test("as CSV is written row by row, however long, and leaves room for others", async () => {
-    await spendMuch();
-    const [slow, slower] = [await open(), await open()];
-    expect(await portal.get("/usage.csv?by=day", ada)).toMatchObject({
-      status: 503,
-      json: { error: { code: "overloaded" } },
-    });
-    const { totals } = await usage("by=day");
-    expect(totals.requests).toBe(rows);
-    await slower.body!.cancel();
-    const lines = (await slow.text()).split("\r\n").slice(1, -1);
-    expect(lines).toHaveLength(rows);
-    expect(lines[0]).toContain(",'=cmd()|'x',");
-    expect(sum(lines.map((line) => ({ credits: line.slice(line.lastIndexOf(",") + 1) })))).toBe(totals.credits);
-    await expect.poll(async () => (await portal.get("/usage.csv?by=day", ada)).status, { timeout: 20_000 }).toBe(200);
-  });
-
-  test("as CSV that nobody reads makes room for others after half a minute", async () => {
-    await spendMuch();
-    const unread = [await open(), await open()];
-    const eve = await portal.newAccount("Other", { package: "Pro" });
-    expect((await portal.get("/usage.csv", eve)).status).toBe(503);
-    const later = async () => {
-      clock.advance(unreadMsMax);
-      return (await portal.get("/usage.csv", eve)).status;
-    };
-    await expect.poll(later, { timeout: 20_000 }).toBe(200);
-    await Promise.allSettled(unread.map(({ body }) => body!.cancel()));
   });
 });

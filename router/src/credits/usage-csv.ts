@@ -1,7 +1,6 @@
 /** The usage table as CSV, row by row from the database to the client: however long it is, little of it is in memory. */
-import type { Pool, PoolClient } from "pg";
+import type { PoolClient } from "pg";
 import type { Clock } from "@weiche/shared/clock.ts";
-import { ApiError } from "@weiche/shared/errors.ts";
 import type { AccountId } from "@weiche/shared/ids.ts";
 import type { Database } from "../db/database.ts";
 import {
@@ -17,49 +16,51 @@ import type { UsagePart } from "./usage-parts.ts";
 
 export interface UsageCsv {
   readonly fileName: string;
-  /** Of one snapshot. It holds a connection to the database until it ends or is returned. */
-  readonly lines: AsyncGenerator<string, void, undefined>;
+  /** Of one snapshot. It holds a connection to the database until it ends or is returned, or `signal` aborts. */
+  readonly lines: (signal: AbortSignal) => AsyncGenerator<string, void, undefined>;
 }
 
-export interface UsageExport {
-  open(accountId: AccountId, wish: UsageTableWish): Promise<UsageCsv>;
-}
-
-/** Others need the database's connections, too. */
-const openMax = 2;
 const rowsPerStep = 500;
 
-export function createUsageExport(database: Database, clock: Clock): UsageExport {
-  let open = 0;
-
-  async function* lines(query: UsageQuery, by: readonly UsagePart[]): AsyncGenerator<string, void, undefined> {
-    if (open >= openMax) throw new ApiError("overloaded", "Other exports are running.", { retryAfterSeconds: 5 });
-    open++;
-    try {
-      yield csvLine(headOf(by));
-      for await (const rows of steps(database.pool, query))
-        yield rows.map((row) => csvLine(cellsOf(by, viewRow(by, row)))).join("");
-    } finally {
-      open--;
-    }
-  }
-
+export async function openUsageCsv(
+  database: Database,
+  clock: Clock,
+  accountId: AccountId,
+  wish: UsageTableWish,
+): Promise<UsageCsv> {
+  const query = await usageQuery(database, clock, accountId, wish);
+  const { by } = wish;
   return {
-    async open(accountId, wish) {
-      const query = await usageQuery(database, clock, accountId, wish);
-      return { fileName: `usage-${query.span.from}-${query.span.to}.csv`, lines: lines(query, wish.by) };
+    fileName: `usage-${query.span.from}-${query.span.to}.csv`,
+    async *lines(signal) {
+      yield csvLine(headOf(by));
+      for await (const rows of steps(database, query, signal))
+        yield rows.map((row) => csvLine(cellsOf(by, viewRow(by, row)))).join("");
     },
   };
 }
 
 /** Whoever does not ask for the next step holds the transaction up, which the database ends after half a minute. */
-async function* steps(pool: Pool, { text, order, values }: UsageQuery): AsyncGenerator<TableRow[], void, undefined> {
+async function* steps(
+  { pool, prompt }: Pick<Database, "pool" | "prompt">,
+  { text, order, values }: UsageQuery,
+  signal: AbortSignal,
+): AsyncGenerator<TableRow[], void, undefined> {
   const client: PoolClient = await pool.connect();
   let broken = false;
   const onError = () => void (broken = true);
   client.on("error", onError);
+  let cancelled: Promise<unknown> | undefined;
+  let pid: number | undefined;
+  const cancel = () => {
+    const text = "select pg_cancel_backend($1)";
+    cancelled = pid === undefined ? undefined : prompt.query({ text, values: [pid] }).catch(() => {});
+  };
   try {
     await client.query("begin read only");
+    pid = (await client.query<{ pid: number }>("select pg_backend_pid() as pid")).rows[0]!.pid;
+    signal.throwIfAborted();
+    signal.addEventListener("abort", cancel);
     await client.query(`declare usage_rows no scroll cursor for ${text} select * from named order by ${order}`, [
       ...values,
     ]);
@@ -69,9 +70,12 @@ async function* steps(pool: Pool, { text, order, values }: UsageQuery): AsyncGen
       if (rows.length < rowsPerStep) return;
     }
   } finally {
+    signal.removeEventListener("abort", cancel);
+    // A cancel that is on its way must not meet the statement of whoever has the connection next.
+    await cancelled;
     await client.query("rollback").catch(onError);
     client.off("error", onError);
-    client.release(broken);
+    client.release(broken || cancelled !== undefined);
   }
 }
 

@@ -3,10 +3,37 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Clock, Timer } from "@weiche/shared/clock.ts";
 import type { Call } from "./api-routes.ts";
+import type { ExportPlaces } from "./export-places.ts";
+import type { Session } from "../access/session.ts";
 import type { Route } from "./contract/route.ts";
 
 /** Whoever reads nothing for so long keeps others from an export. */
 export const unreadMsMax = 30_000;
+
+/** However steadily it is read. */
+export const exportMsMax = 600_000;
+
+export interface CsvFile {
+  readonly fileName: string;
+  /** Whoever left wants no more of them. */
+  readonly lines: (left: AbortSignal) => AsyncGenerator<string, void, undefined>;
+}
+
+/** For who may not read yet: waits for a place, which the client loses by leaving. */
+export async function exportCsv(
+  call: Pick<Call<Route>, "takeOver" | "left"> & { readonly session: Session },
+  clock: Clock,
+  places: ExportPlaces,
+  file: CsvFile,
+): Promise<void> {
+  const { left } = call;
+  try {
+    using _place = await places.enter(call.session.user.accountId, left);
+    await sendCsv(call, clock, file.fileName, file.lines(left));
+  } catch (error) {
+    if (!left.aborted) throw error;
+  }
+}
 
 /** What goes wrong before the first piece is still an error body; after it the connection is cut, as when nobody reads. */
 export async function sendCsv(
@@ -17,6 +44,7 @@ export async function sendCsv(
 ): Promise<void> {
   const first = await lines.next();
   const { response } = takeOver();
+  const end = clock.after(exportMsMax, () => response.destroy());
   response.writeHead(200, {
     "content-type": "text/csv; charset=utf-8",
     "content-disposition": `attachment; filename="${fileName}"`,
@@ -37,6 +65,7 @@ export async function sendCsv(
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ERR_STREAM_PREMATURE_CLOSE") throw error;
   } finally {
+    end.cancel();
     unread?.cancel();
     await lines.return();
   }

@@ -27,6 +27,8 @@ export interface Call<R extends Route> {
   readonly address: string;
   readonly userAgent: string | undefined;
   readonly requestId: RequestId;
+  /** Aborts when the client leaves before it has its whole answer. */
+  readonly left: AbortSignal;
   /** The client gets this session with the answer. */
   setSession(token: string, maxAgeSeconds: number): void;
   clearSession(): void;
@@ -156,6 +158,9 @@ function callOf(route: Route, request: Known, reply: FastifyReply, deps: RouteDe
     address,
     userAgent: request.headers["user-agent"]?.slice(0, 400),
     requestId: asId(request.id),
+    get left() {
+      return leftSignal(reply.raw);
+    },
     setSession: (token, maxAgeSeconds) => void reply.header("set-cookie", sessionCookie(token, maxAgeSeconds)),
     clearSession: () => void reply.header("set-cookie", sessionCookie("", 0)),
     takeOver() {
@@ -166,6 +171,14 @@ function callOf(route: Route, request: Known, reply: FastifyReply, deps: RouteDe
       return { request: request.raw, response: reply.raw };
     },
   };
+}
+
+function leftSignal(response: ServerResponse): AbortSignal {
+  const left = new AbortController();
+  const leave = () => response.writableFinished || left.abort(new Error("the client left"));
+  if (response.destroyed) leave();
+  else response.once("close", leave);
+  return left.signal;
 }
 
 /** What a client may hear of it; the rest is for the operator. */

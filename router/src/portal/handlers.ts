@@ -1,6 +1,7 @@
 /** All handlers of the portal's JSON API, made from the parts of the router that they show. */
 import type { Handlers } from "./api-routes.ts";
 import { contract, type Contract } from "./contract.ts";
+import { ExportPlaces } from "./export-places.ts";
 import { auditHandlers, type AuditRouteDeps } from "./routes/audit.ts";
 import { chatHandlers, type ChatRouteDeps } from "./routes/chat.ts";
 import { identityHandlers, type IdentityRouteDeps } from "./routes/identity.ts";
@@ -23,7 +24,8 @@ export type HandlerDeps = Omit<SessionRouteDeps, "routes"> &
   ModelRouteDeps &
   ChatRouteDeps;
 
-export function createHandlers(deps: HandlerDeps): Handlers<Contract> {
+export function createHandlers(parts: Omit<HandlerDeps, "exports">): Handlers<Contract> {
+  const deps: HandlerDeps = { ...parts, exports: new ExportPlaces(parts.clock) };
   return {
     ...sessionHandlers({ ...deps, routes: contract }),
     ...identityHandlers(deps),

@@ -5,20 +5,22 @@ import { germanDay } from "../../accounts/billing-period.ts";
 import { auditEntries, auditPage, type AuditFilter, type NamedEntry } from "../../accounts/audit-page.ts";
 import { csvLine } from "../../credits/csv.ts";
 import type { Database } from "../../db/database.ts";
-import { sendCsv } from "../api-csv.ts";
+import { exportCsv } from "../api-csv.ts";
 import { readInstant } from "../api-request.ts";
 import type { Handlers } from "../api-routes.ts";
+import type { ExportPlaces } from "../export-places.ts";
 import type { auditContract } from "../contract/audit.ts";
 import { pageWindow } from "../contract/route.ts";
 
 export interface AuditRouteDeps {
   readonly database: Database;
   readonly clock: Clock;
+  readonly exports: ExportPlaces;
 }
 
 const exportPage = 500;
 
-export function auditHandlers({ database, clock }: AuditRouteDeps): Handlers<typeof auditContract> {
+export function auditHandlers({ database, clock, exports }: AuditRouteDeps): Handlers<typeof auditContract> {
   return {
     async listAudit({ session, query }) {
       const { page: _page, pageSize: _size, sort = "at", order = sort === "at" ? "desc" : "asc", ...filter } = query;
@@ -27,8 +29,9 @@ export function auditHandlers({ database, clock }: AuditRouteDeps): Handlers<typ
       return { ...(await auditPage(database, session.user.accountId, checked(filter), wanted)), page, pageSize };
     },
     exportAudit: (call) => {
-      const lines = auditLines(database, call.session.user.accountId, checked(call.query));
-      return sendCsv(call, clock, `audit-${germanDay(clock.now())}.csv`, lines);
+      const filter = checked(call.query);
+      const lines = () => auditLines(database, call.session.user.accountId, filter);
+      return exportCsv(call, clock, exports, { fileName: `audit-${germanDay(clock.now())}.csv`, lines });
     },
   };
 }

@@ -4,15 +4,16 @@ import { asId, type KeyId, type UserId } from "@weiche/shared/ids.ts";
 import type { Session } from "../../access/session.ts";
 import { viewCredits } from "../../credits/credits-view.ts";
 import { reportRefusals } from "../../credits/refusal-report.ts";
-import { createUsageExport } from "../../credits/usage-csv.ts";
+import { openUsageCsv } from "../../credits/usage-csv.ts";
 import type { UsagePart } from "../../credits/usage-parts.ts";
 import { readUsageTable, type UsageTableWish } from "../../credits/usage-table.ts";
 import { isDay } from "../../db/calendar-text.ts";
 import type { Database } from "../../db/database.ts";
 import type { Limiter } from "../../limits/limiter.ts";
-import { sendCsv } from "../api-csv.ts";
+import { exportCsv } from "../api-csv.ts";
 import { PortalError } from "../api-error.ts";
 import type { Handlers } from "../api-routes.ts";
+import type { ExportPlaces } from "../export-places.ts";
 import { pageWindow, type Part } from "../contract/route.ts";
 import type { usageContract } from "../contract/usage.ts";
 
@@ -20,10 +21,10 @@ export interface UsageRouteDeps {
   readonly database: Database;
   readonly limiter: Pick<Limiter, "use">;
   readonly clock: Clock;
+  readonly exports: ExportPlaces;
 }
 
-export function usageHandlers({ database, limiter, clock }: UsageRouteDeps): Handlers<typeof usageContract> {
-  const usageExport = createUsageExport(database, clock);
+export function usageHandlers({ database, limiter, clock, exports }: UsageRouteDeps): Handlers<typeof usageContract> {
   return {
     showCredits: ({ session: { user } }) => viewCredits(database, limiter, clock, user.accountId, user.id),
 
@@ -41,8 +42,8 @@ export function usageHandlers({ database, limiter, clock }: UsageRouteDeps): Han
 
     async exportUsage(call) {
       const { session, query } = call;
-      const { fileName, lines } = await usageExport.open(session.user.accountId, wishOf(session, query));
-      await sendCsv(call, clock, fileName, lines);
+      const file = await openUsageCsv(database, clock, session.user.accountId, wishOf(session, query));
+      await exportCsv(call, clock, exports, file);
     },
 
     showRefusals({ session: { user }, query }) {

@@ -1,0 +1,72 @@
+import { expect, test } from "vitest";
+import { settle, VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
+import { ExportPlaces, waitMsMax } from "./export-places.ts";
+
+function open() {
+  const clock = new VirtualClock();
+  const places = new ExportPlaces(clock);
+  const log: string[] = [];
+  const ask = (name: string) => {
+    const client = new AbortController();
+    const entered = places.enter(name.slice(0, 1), client.signal);
+    entered.then(
+      () => log.push(name),
+      (error: { kind?: string }) => log.push(`${name} ${error.kind ?? "left"}`),
+    );
+    return {
+      end: async () => {
+        (await entered)[Symbol.dispose]();
+        await settle();
+      },
+      leave: async () => {
+        client.abort();
+        await settle();
+      },
+    };
+  };
+  return { clock, log, ask };
+}
+
+test("two accounts have a place each, an account one alone, whoever asks most", async () => {
+  const { log, ask } = open();
+  const a = ask("a1");
+  const more = [ask("a2"), ask("a3"), ask("a4")];
+  await settle();
+  expect(log).toEqual(["a1", "a3 overloaded", "a4 overloaded"]);
+  ask("b1");
+  await settle();
+  expect(log.at(-1)).toBe("b1");
+  await a.end();
+  expect(log.at(-1)).toBe("a2");
+  expect(more).toHaveLength(3);
+});
+
+test("who waits is served in the order of coming, and whoever reconnects again and again does not come first", async () => {
+  const { log, ask } = open();
+  const a = ask("a1");
+  const b = ask("b1");
+  ask("c1");
+  await a.end();
+  const again = ask("a2");
+  ask("d1");
+  await again.leave();
+  ask("a3");
+  await b.end();
+  expect(log).toEqual(["a1", "b1", "c1", "a2 left", "d1"]);
+});
+
+test("whoever leaves while waiting is out of the line, and so is who waited too long", async () => {
+  const { clock, log, ask } = open();
+  const a = ask("a1");
+  ask("b1");
+  const c = ask("c1");
+  const d = ask("d1");
+  await c.leave();
+  expect(log.at(-1)).toBe("c1 left");
+  await clock.advanceAsync(waitMsMax);
+  expect(log.at(-1)).toBe("d1 overloaded");
+  ask("e1");
+  await a.end();
+  expect([log.at(-1), clock.pending]).toEqual(["e1", 0]);
+  await d.leave();
+});
