@@ -8,7 +8,7 @@ import type { Cluster } from "./cluster.ts";
 
 export interface DumpedRecord {
   readonly requestId: string;
-  readonly outcome: "finished" | "client-ended" | "limit-ended" | "broken";
+  readonly outcome: "finished" | "client-ended" | "limit-ended" | "broken" | "void";
   readonly promptTokens: number;
   readonly completionTokens: number;
 }

@@ -65,7 +65,9 @@ test("an answer that a router cuts when its time is up costs nothing, in the tes
   await cluster.linked();
   const cut = async () => (await dumpUsage(cluster)).filter(({ outcome }) => outcome !== "finished");
   await until("both to be recorded", async () => (await cut()).length === 2);
-  const nothing = { outcome: "broken", promptTokens: 0, completionTokens: 0 };
+  // The router's declaration and the agent's record: whichever comes first stays.
+  const outcome: unknown = expect.stringMatching(/^(void|broken)$/);
+  const nothing = { outcome, promptTokens: 0, completionTokens: 0 };
   expect(await cut()).toEqual([nothing, nothing].map((costs) => expect.objectContaining(costs) as unknown));
 });
 
