@@ -75,9 +75,9 @@ test("requests that hold a parallel place are counted while they do", async () =
   const before = api.nodes.script;
   api.nodes.script = () => ({ held: promise });
   const three = [1, 2, 3].map(() => api.post("/v1/chat/completions", chat()));
-  await expect.poll(parallel).toBe("3");
+  await expect.poll(parallel, { timeout: 10_000 }).toBe("3");
   resolve();
   await Promise.all(three);
-  await expect.poll(parallel).toBe("0");
+  await expect.poll(parallel, { timeout: 10_000 }).toBe("0");
   api.nodes.script = before;
 });
