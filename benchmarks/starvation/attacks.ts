@@ -2,5 +2,6 @@
 import type { Attack } from "./attack.ts";
 import { pipelining } from "./pipelining.ts";
 import { reconnecting } from "./reconnecting.ts";
+import { signIns } from "./sign-ins.ts";
 
-export const attacks: readonly Attack[] = [pipelining, reconnecting];
+export const attacks: readonly Attack[] = [pipelining, reconnecting, signIns];

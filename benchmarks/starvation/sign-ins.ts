@@ -1,0 +1,70 @@
+/**
+ * Wrong passwords from forty networks at once, for people who do not exist. Meanwhile somebody signs in from the network
+ * where they have before: they must get in each time, and the good streams keep their pace beside the hashes.
+ */
+import { request } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Attack, Target } from "./attack.ts";
+
+const networks = 40;
+const owner = { email: "signing-in@example.com", password: "a password that nobody guesses" };
+/** Where the owner joined, and the good streams come from. */
+const home = "127.0.0.1";
+const pauseMs = 500;
+const wrong = 'weiche_router_logins_total{outcome="wrong"}';
+
+export const signIns: Attack = {
+  name: "sign-ins from forty networks",
+  async prepare(cluster) {
+    const wish = ["--name", "Signing in", "--owner-email", owner.email];
+    const { invitationUrl } = (await cluster.weiche("account", "create", ...wish)) as { invitationUrl: string };
+    const portalPort = Number(cluster.router.listen["portal"]!.split(":").at(-1));
+    const joined = { token: invitationUrl.split("#")[1]!, password: owner.password };
+    const status = await post({ portalPort }, home, "/api/invitation", joined);
+    if (status !== 204) throw new Error(`the owner cannot join: ${status}`);
+    return {};
+  },
+  async run(target, signal) {
+    const tally = { wrong: 0, refused: 0, ownerIn: 0, ownerRefused: 0 };
+    const strangers = Array.from({ length: networks }, async (_, network) => {
+      for (let n = 0; !signal.aborted; n++) {
+        const claim = { email: `nobody${network}.${n}@example.com`, password: "wrong wrong wrong" };
+        const status = await post(target, `127.9.${network}.1`, "/api/sign-in", claim, signal).catch(() => 0);
+        if (status === 401) tally.wrong++;
+        else if (!signal.aborted) tally.refused++;
+        await sleep(pauseMs);
+      }
+    });
+    do {
+      const status = await post(target, home, "/api/sign-in", owner);
+      if (status === 204) tally.ownerIn++;
+      else tally.ownerRefused++;
+      await sleep(pauseMs);
+    } while (!signal.aborted);
+    await Promise.all(strangers);
+    return tally;
+  },
+  mistakes({ tally: { ownerIn = 0, ownerRefused = 0 }, grown }) {
+    const mistakes = ownerIn > 0 && ownerRefused === 0 ? [] : [`${ownerRefused} of the owner's sign-ins were refused`];
+    return grown(wrong) > 0 ? mistakes : [...mistakes, "no stranger was answered"];
+  },
+};
+
+/** Resolves to the status. */
+function post(
+  { portalPort: port }: Pick<Target, "portalPort">,
+  localAddress: string,
+  path: string,
+  body: object,
+  signal?: AbortSignal,
+): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const headers = { origin: `http://127.0.0.1:${port}`, "content-type": "application/json" };
+    const options = { host: "127.0.0.1", port, path, method: "POST", localAddress, headers, agent: false as const };
+    const asked = request({ ...options, ...(signal ? { signal } : {}) }, (answer) => {
+      answer.resume().on("error", reject);
+      answer.on("end", () => resolve(answer.statusCode!));
+    });
+    asked.on("error", reject).end(JSON.stringify(body));
+  });
+}
