@@ -107,7 +107,8 @@ export async function createAgent(config: AgentConfig, environment: NodeJS.Proce
   });
 
   let rules: ReadonlyMap<ModelId, ModelRules> = new Map();
-  const life = new EngineLife(clock);
+  const loopClock = opened.use(new LoopClock(clock));
+  const life = new EngineLife(loopClock);
   const windows = new EngineWindows(engineEvents);
   const compareWindows = () => windows.compare(slots.awake(), rules);
   const ingress = opened.use(
@@ -126,7 +127,7 @@ export async function createAgent(config: AgentConfig, environment: NodeJS.Proce
   opened.use(returnMemory(clock, () => ingress.running));
   const tls = config.tls && opened.use(openTlsFiles(config.tls, clock, linkEvents));
   const links = new RouterLinks({
-    clock: opened.use(new LoopClock(clock)),
+    clock: loopClock,
     random: Math.random,
     resolve: lookupAll,
     ...(tls ? { tls } : {}),

@@ -111,6 +111,8 @@ export interface RigOptions {
   readonly dialect?: DialectName;
   readonly rules?: ModelRules;
   readonly clock?: Clock;
+  /** By which an engine is held to be silent; the same unless told otherwise. */
+  readonly lifeClock?: Clock;
   readonly socketPath?: string;
   /** Of an engine that is not the rig's own. */
   readonly endpoint?: EngineEndpoint;
@@ -195,7 +197,7 @@ export class Rig implements AsyncDisposable {
         : { origin: "http://engine", socketPath };
     const facts = options.windowTokens === undefined ? {} : { windowTokens: options.windowTokens };
     this.slot = new SimulatedSlot({ ...(options.endpoint ?? own), ...facts }, options.dialect ?? "openai");
-    this.life = new EngineLife(options.clock ?? systemClock);
+    this.life = new EngineLife(options.lifeClock ?? options.clock ?? systemClock);
     this.ingress = new Ingress({
       life: this.life,
       admissions: this.slot,

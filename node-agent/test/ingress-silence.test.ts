@@ -5,6 +5,8 @@ import { createRequire } from "node:module";
 import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Clock } from "@weiche/shared/clock.ts";
+import { LoopClock } from "@weiche/shared/loop-clock.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { expect, test } from "vitest";
 import { BusyEngine } from "./busy-engine.ts";
@@ -13,8 +15,7 @@ import { beginEvents, endEvents, event, respond, Rig, until, writeChunk } from "
 const word = event({ choices: [{ index: 0, delta: { content: "x" }, finish_reason: null }] });
 
 /** Several streams of which a word has come, and no more. `/tokenize` is answered, as a front does whose engine hangs. */
-async function openSilent(streams: number) {
-  const clock = new VirtualClock();
+async function openSilent(streams: number, clock = new VirtualClock(), lifeClock: Clock = clock) {
   const sockets: Socket[] = [];
   const rig = await Rig.open(
     (socket, { path }) => {
@@ -23,7 +24,7 @@ async function openSilent(streams: number) {
       beginEvents(socket);
       writeChunk(socket, word);
     },
-    { clock, dialect: "vllm" },
+    { clock, lifeClock, dialect: "vllm" },
   );
   const asked = Array.from({ length: streams }, () => rig.chat({ stream: true }));
   await Promise.all(asked.map(({ stream }) => once(stream, "data")));
@@ -158,3 +159,28 @@ test.each(["a port", "a Unix socket"])(
     expect(clock.pending).toBe(0);
   },
 );
+
+test("while the agent itself stands still no engine is silent", async () => {
+  let isStopped = false;
+  const late: (() => void)[] = [];
+  const clock = new VirtualClock();
+  const host: Clock = {
+    now: () => clock.now(),
+    monotonicMs: () => clock.monotonicMs(),
+    after: (delayMs, callback) => clock.after(delayMs, () => (isStopped ? late.push(callback) : callback())),
+  };
+  using loop = new LoopClock(host);
+  const { rig, asked } = await openSilent(1, clock, loop);
+  await using _ = rig;
+  clock.advance(10_000);
+  isStopped = true; // as SIGSTOP does it
+  clock.advance(90_000);
+  isStopped = false;
+  for (const callback of late.splice(0)) callback();
+  clock.advance(40_000);
+  await settled();
+  expect(rig.slot.suspected).toEqual([]);
+  clock.advance(20_000);
+  expect((await asked[0]!.answer).trailer).toBe("error");
+  expect(rig.slot.suspected).toEqual(["silent"]);
+});

@@ -6,18 +6,19 @@ import type { Clock } from "@weiche/shared/clock.ts";
 import type { EngineEndpoint } from "./engine.ts";
 
 export class EngineLife {
-  readonly #clock: Clock;
+  readonly clock: Clock;
   /** An engine that is proven anew, perhaps another process on the same port, has another endpoint. */
   readonly #lastMs = new WeakMap<EngineEndpoint, number>();
   readonly #work = new WeakMap<EngineEndpoint, number>();
 
+  /** `clock`: one that stands still while this process does. Who did not listen cannot call an engine silent. */
   constructor(clock: Clock) {
-    this.#clock = clock;
+    this.clock = clock;
   }
 
   /** It sent a piece of an answer. */
   answered(endpoint: EngineEndpoint): void {
-    this.#lastMs.set(endpoint, this.#clock.monotonicMs());
+    this.#lastMs.set(endpoint, this.clock.monotonicMs());
   }
 
   /** `work`: what it has done, as its metrics say. The first reading has nothing to have moved from. */

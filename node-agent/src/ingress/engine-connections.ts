@@ -59,7 +59,7 @@ export class EngineConnections implements AsyncDisposable {
     const keep = request.keep ? () => this.#keep(request.endpoint, client) : undefined;
     const { endpoint, path, body, signal } = request;
     const call = new EngineCall({
-      ...{ client, keep, signal, clock: this.#clock, silenceMsMax: this.#silenceMsMax },
+      ...{ client, keep, signal, clock: this.#life.clock, silenceMsMax: this.#silenceMsMax },
       lastSignMs: () => this.#life.lastMs(endpoint),
       // Other paths are answered by a front that may outlive the engine behind it.
       onSign: path.startsWith("/v1/") ? () => this.#life.answered(endpoint) : undefined,
