@@ -128,5 +128,5 @@ function measure({ id, sentAtMs, firstByteMs = NaN }: Seen, written: readonly Jo
 }
 
 function timeOf(line: JournalLine): number {
-  return line.event === "request" ? line.startedAtMs : line.atMs;
+  return "atMs" in line ? line.atMs : line.startedAtMs;
 }

@@ -32,7 +32,7 @@ export interface ClusterOptions {
   readonly agents: Readonly<Record<string, object>>;
   /** More keys of `router.yaml`. */
   readonly router?: object;
-  /** More of the agents' environment. */
+  /** More of the programs' environment. */
   readonly environment?: Readonly<Record<string, string>>;
   /** Is given the router's data directory before anything runs. */
   readonly prepare?: (dataDir: string) => void;
@@ -80,6 +80,7 @@ export class Cluster implements AsyncDisposable {
   async startRouter(): Promise<void> {
     const before = (this.router as RunningProgram | undefined)?.listen;
     const env = {
+      ...this.#options.environment,
       WEICHE_DATA_DIR: join(this.directory, "data"),
       WEICHE_CONFIG: join(this.directory, "router.yaml"),
       WEICHE_API_LISTEN: before?.["api"] ?? anyPort,

@@ -3,23 +3,57 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "pg";
 import { superuser } from "@weiche/router/src/db/cluster.ts";
-import { readPostmaster } from "@weiche/router/src/db/postmaster.ts";
+import { readPostmaster, type Postmaster } from "@weiche/router/src/db/postmaster.ts";
 import type { Cluster } from "./cluster.ts";
 
 export interface DumpedRecord {
   readonly requestId: string;
+  readonly attempt: number;
+  readonly node: string;
+  readonly accountId: string;
+  readonly userId: string;
+  readonly keyId: string;
+  readonly model: string;
+  readonly day: string;
+  /** `void`: of an attempt that the router gave up on. */
   readonly outcome: "finished" | "client-ended" | "limit-ended" | "broken" | "void";
   readonly promptTokens: number;
   readonly completionTokens: number;
+  readonly credits: bigint;
 }
 
-export async function dumpUsage(cluster: Cluster): Promise<DumpedRecord[]> {
+/** What a row of sums holds, of all periods together. */
+export interface DumpedSum {
+  /** What is summed up: `account <id>`, `model <id> <name>`, `day <id> <day> <user> <key> <model>`. */
+  readonly of: string;
+  readonly requests: bigint;
+  readonly promptTokens: bigint;
+  readonly completionTokens: bigint;
+  readonly credits: bigint;
+}
+
+export interface UsageDump {
+  readonly records: readonly DumpedRecord[];
+  readonly totals: readonly DumpedSum[];
+  readonly days: readonly DumpedSum[];
+}
+
+export async function dumpUsage(cluster: Cluster): Promise<readonly DumpedRecord[]> {
+  return (await dumpAllUsage(cluster)).records;
+}
+
+/** As of one instant. */
+export async function dumpAllUsage(cluster: Cluster): Promise<UsageDump> {
   await using client = await connect(cluster);
-  const { rows } = await client.query<DumpedRecord>(
-    `select request_id as "requestId", outcome, prompt_tokens as "promptTokens", completion_tokens as "completionTokens"
-     from usage_records`,
-  );
-  return rows;
+  await client.query("begin isolation level repeatable read");
+  const records = await client.query<RecordRow>(recordsSql);
+  const totals = await client.query<SumRow>(totalsSql);
+  const days = await client.query<SumRow>(daysSql);
+  return {
+    records: records.rows.map((row) => ({ ...row, credits: BigInt(row.credits) })),
+    totals: totals.rows.map(sumOf),
+    days: days.rows.map(sumOf),
+  };
 }
 
 /** Every row of every table, as text. */
@@ -37,13 +71,39 @@ export async function dumpTexts(cluster: Cluster): Promise<string> {
   return texts.join("\n");
 }
 
-async function connect({ directory }: Cluster): Promise<Pick<Client, "query"> & AsyncDisposable> {
-  const database = join(directory, "data/router/database");
-  const { port, socketDir } = readPostmaster(join(database, "cluster"))!;
+async function connect(cluster: Cluster): Promise<Pick<Client, "query"> & AsyncDisposable> {
+  const { port, socketDir } = postmasterOf(cluster);
   const client = new Client({
     ...{ host: socketDir === "" ? "127.0.0.1" : socketDir, port, user: superuser, database: "weiche" },
-    password: readFileSync(join(database, "password"), "utf8"),
+    password: readFileSync(join(databaseOf(cluster), "password"), "utf8"),
+    connectionTimeoutMillis: 10_000,
   });
+  client.on("error", () => {});
   await client.connect();
-  return { query: client.query.bind(client), [Symbol.asyncDispose]: () => client.end() };
+  return Object.assign(client, { [Symbol.asyncDispose]: () => client.end() });
+}
+
+/** Of the embedded server. */
+export function postmasterOf(cluster: Cluster): Postmaster {
+  return readPostmaster(join(databaseOf(cluster), "cluster"))!;
+}
+
+function databaseOf({ directory }: Cluster): string {
+  return join(directory, "data/router/database");
+}
+
+type RecordRow = Omit<DumpedRecord, "credits"> & { readonly credits: string };
+type SumRow = Readonly<Record<keyof DumpedSum, string>>;
+
+const recordsSql = `select request_id as "requestId", attempt, node, account_id as "accountId", user_id as "userId",
+  key_id as "keyId", model, day::text, outcome, prompt_tokens as "promptTokens", completion_tokens as "completionTokens",
+  credits::text from usage_records`;
+const sums = `sum(requests)::text as requests, sum(prompt_tokens)::text as "promptTokens",
+  sum(completion_tokens)::text as "completionTokens", sum(credits)::text as credits`;
+const totalsSql = `select trim(scope || ' ' || account_id || ' ' || subject) as of, ${sums} from usage_totals group by 1`;
+const daysSql = `select concat_ws(' ', 'day', account_id, day, user_id, key_id, model) as of, ${sums} from usage_days group by 1`;
+
+function sumOf({ of, requests, promptTokens, completionTokens, credits }: SumRow): DumpedSum {
+  const [asked, read, made, cost] = [requests, promptTokens, completionTokens, credits].map(BigInt);
+  return { of, requests: asked!, promptTokens: read!, completionTokens: made!, credits: cost! };
 }

@@ -46,7 +46,10 @@ export class Chats {
     const fault = request.steering.fault ?? faults.take("request", request.script.length);
     if (fault && replyWrong(fault, this.#parts, request.stream, response)) return;
     const path = request.kind === "chat" ? "/v1/chat/completions" : "/v1/completions";
-    const entry = ledger.open(request.id, path, request.promptTokens, request.body, fault?.kind);
+    const entry = ledger.open(request.id, path, request.promptTokens, request.body, {
+      fault: fault?.kind,
+      mark: request.steering.mark,
+    });
     const answer: Answer = {
       request,
       id: request.id,

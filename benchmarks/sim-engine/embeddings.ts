@@ -18,7 +18,7 @@ export function serveEmbeddings(parts: EngineParts, id: string, body: Body, resp
   if (fault && replyWrong(fault, parts, false, response)) return;
   if (fault?.kind === "crash") return parts.crash();
   if (fault?.kind === "reset" || fault?.kind === "cut") return void response.socket?.resetAndDestroy();
-  const entry = ledger.open(id, "/v1/embeddings", tokens, body, fault?.kind);
+  const entry = ledger.open(id, "/v1/embeddings", tokens, body, { fault: fault?.kind, mark: steering.mark });
   const work = {
     begin: () => void core.delay(steering.ttftMs ?? facts.ttftMs).then(() => fault?.kind === "hang" || work.abort()),
     /** An embedding is not broken off: it is done at once. */

@@ -19,6 +19,8 @@ export interface LedgerEntry {
   aborted: boolean;
   finish_reason?: string;
   readonly fault?: string;
+  /** By which the caller knows the request, whatever id it came to bear on its way. */
+  readonly mark?: number;
   /** When the request was over for the engine: answered, or the caller's leaving noticed. */
   closedAtMs?: number;
   /** Names of the body's fields; the body itself only where a test asked for it. */
@@ -27,6 +29,8 @@ export interface LedgerEntry {
 }
 
 export type JournalLine =
+  | ({ readonly event: "begun" } & LedgerEntry)
+  /** It is over. */
   | ({ readonly event: "request" } & LedgerEntry)
   | {
       readonly event: "loading" | "awake" | "falling-asleep" | "asleep" | "waking" | "crash" | "exit";
@@ -50,7 +54,13 @@ export class Ledger {
     this.#journal = journal;
   }
 
-  open(id: string, path: string, promptTokens: number, body: object, fault: string | undefined): LedgerEntry {
+  open(
+    id: string,
+    path: string,
+    promptTokens: number,
+    body: object,
+    { fault, mark }: { readonly fault?: string | undefined; readonly mark?: number | undefined } = {},
+  ): LedgerEntry {
     const opened: LedgerEntry = {
       id,
       path,
@@ -61,10 +71,12 @@ export class Ledger {
       aborted: false,
       fields: Object.keys(body),
       ...(fault === undefined ? {} : { fault }),
+      ...(mark === undefined ? {} : { mark }),
       ...(this.#keepBodies ? { body } : {}),
     };
     this.#entries.add(opened);
     if (this.#entries.size > ledgerEntriesMax) this.#entries.delete(this.#entries.values().next().value!);
+    this.#journal({ event: "begun", ...opened });
     return opened;
   }
 
@@ -87,7 +99,7 @@ export class Ledger {
     for (const entry of this.#entries) this.close(entry, "aborted");
   }
 
-  note(event: Exclude<JournalLine["event"], "request">): void {
+  note(event: Exclude<JournalLine["event"], "begun" | "request">): void {
     this.#journal({ event, atMs: this.#clock.now() });
   }
 

@@ -66,8 +66,8 @@ it("dies at a token when told so, and its journal still knows what it had made",
   const heard = await chat(origin, "sim:tokens=9,fault=crash:4 hi");
   expect(heard.broken).toBe(true);
   expect((await exited)[0]).toBe(1);
-  expect(journal().map(({ event }) => event)).toEqual(["loading", "awake", "request", "crash"]);
-  expect(journal()[2]).toMatchObject({ generated: 4, finished: false, model: "m" });
+  expect(journal().map(({ event }) => event)).toEqual(["loading", "awake", "begun", "request", "crash"]);
+  expect(journal()[3]).toMatchObject({ generated: 4, finished: false, model: "m" });
 });
 
 it("can fail to start", async () => {

@@ -38,7 +38,7 @@ export interface Piece {
   readonly opens?: boolean;
 }
 
-/** First word of the last user message: `sim:tokens=50,itl=5,ttft=10,reasoning=3,calls=2,fault=hang:7,text`. */
+/** First word of the last user message: `sim:tokens=50,itl=5,ttft=10,reasoning=3,calls=2,fault=hang:7,mark=8,text`. */
 export interface Steering {
   readonly tokens?: number;
   readonly reasoning?: number;
@@ -47,6 +47,8 @@ export interface Steering {
   readonly itlMs?: number;
   readonly ttftMs?: number;
   readonly fault?: Fault;
+  /** A number that the engine's ledger keeps. */
+  readonly mark?: number;
   /** Answer with text although tools were offered. */
   readonly text: boolean;
 }
@@ -117,6 +119,7 @@ export function parseSteering(text: string, anywhere = false): Steering {
       calls: number("calls"),
       itlMs: number("itl"),
       ttftMs: number("ttft"),
+      mark: number("mark"),
       fault: given.has("fault") ? parseFault(given.get("fault") ?? "") : undefined,
     }),
   };

@@ -1,46 +1,67 @@
-/** A TCP proxy that can fall silent: connections stay open and nothing gets through, as with a cable that was cut. */
+/**
+ * A TCP proxy that can fall silent: connections stay open and nothing gets through, in one direction or in both, as with a
+ * cable that was cut or a firewall that forgot them. Nothing of it is made up later: a connection that has lost bytes is cut
+ * when the proxy speaks again.
+ */
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
+
+/** `up`: from who dialled. `down`: to it. */
+export type Direction = "up" | "down";
 
 export interface TcpProxy extends Disposable {
   readonly port: number;
   /** Where new connections go. */
   to(port: number): void;
-  /** Forwards nothing any more, in either direction, on connections of before and of now. */
-  silence(): void;
+  /** Forwards nothing any more, on connections of before and of now. */
+  silence(...directions: readonly Direction[]): void;
   speak(): void;
 }
 
-export async function openTcpProxy(toPort = 0): Promise<TcpProxy> {
+interface Pair {
+  readonly sockets: readonly [Socket, Socket];
+  lost: boolean;
+}
+
+export async function openTcpProxy(toPort = 0, listen: { host?: string; port?: number } = {}): Promise<TcpProxy> {
   let target = toPort;
-  const sockets = new Set<Socket>();
-  let silent = false;
+  let silent: ReadonlySet<Direction> = new Set();
+  const pairs = new Set<Pair>();
   const server = createServer((near) => {
     const far = connect(target, "127.0.0.1");
-    for (const [from, to] of [
-      [near, far],
-      [far, near],
+    const pair: Pair = { sockets: [near, far], lost: false };
+    pairs.add(pair);
+    for (const [from, to, direction] of [
+      [near, far, "up"],
+      [far, near, "down"],
     ] as const) {
-      sockets.add(from);
-      from.on("data", (chunk) => silent || to.write(chunk));
-      from.on("end", () => silent || to.end());
+      const pass = (forward: () => unknown) => {
+        if (silent.has(direction)) pair.lost = true;
+        else forward();
+      };
+      from.on("data", (chunk) => pass(() => to.write(chunk)));
+      from.on("end", () => pass(() => to.end()));
       from.on("error", () => {});
       from.on("close", () => {
-        sockets.delete(from);
-        if (!silent) to.destroy();
+        pass(() => to.destroy());
+        if (near.destroyed && far.destroyed) pairs.delete(pair);
       });
     }
   });
-  server.listen(0, "127.0.0.1");
+  const cut = ({ sockets }: Pair) => sockets.forEach((socket) => socket.destroy());
+  server.listen({ host: "127.0.0.1", port: 0, ...listen });
   await once(server, "listening");
   return {
     port: (server.address() as AddressInfo).port,
     to: (port) => (target = port),
-    silence: () => (silent = true),
-    speak: () => (silent = false),
+    silence: (...directions) => (silent = new Set(directions.length > 0 ? directions : ["up", "down"])),
+    speak: () => {
+      silent = new Set();
+      for (const pair of pairs) if (pair.lost) cut(pair);
+    },
     [Symbol.dispose]: () => {
       server.close();
-      for (const socket of sockets) socket.destroy();
+      for (const pair of pairs) cut(pair);
     },
   };
 }

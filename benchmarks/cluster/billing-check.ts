@@ -1,0 +1,181 @@
+/**
+ * Whether everybody was billed rightly, decided from three things alone: what the clients received, what the simulated
+ * engines made, and what the database holds. Nothing that a router or an agent believes of a request is asked for.
+ */
+import type { LedgerEntry } from "../sim-engine/ledger.ts";
+import type { Received } from "./campaign-client.ts";
+import type { DumpedRecord, DumpedSum, UsageDump } from "./usage-dump.ts";
+
+/** One request that an engine met. */
+export interface Made extends LedgerEntry {
+  readonly node: string;
+  /** The engine's pace: a client that leaves owes nothing of what was made long after. */
+  readonly itlMs: number;
+}
+
+/** When something failed, from the first moment to the last, by wall time. */
+export interface Outage {
+  readonly what:
+    | "router killed"
+    | "agent killed"
+    | "agent stopped"
+    | "engine killed"
+    | "database killed"
+    | "link silent";
+  readonly fromMs: number;
+  readonly untilMs: number;
+}
+
+export interface Evidence {
+  readonly received: readonly Received[];
+  readonly made: readonly Made[];
+  readonly usage: UsageDump;
+  readonly outages: readonly Outage[];
+  /** The node whose engine gives answers of this length. Absent: the length says nothing. */
+  readonly nodeOf?: (completionTokens: number) => string | undefined;
+}
+
+/**
+ * So long the news of an ending may be on its way: of a client's leaving to the agent and its engine, of an answer's
+ * delivery from the router. It is the only thing that a checker cannot know, and in doubt the smaller number is right:
+ * - a client that left within this time before an outage, or during one, may owe nothing, since the news may be lost;
+ * - a whole answer within this time before its router was killed may be free, since its delivery may be unconfirmed;
+ * - a client that left may owe what was made within this time after its leaving.
+ */
+const newsMsMax = 1_000;
+
+/** Each fault as a sentence; none: all is right. */
+export function billingFaults(evidence: Evidence): string[] {
+  return [...new Billing(evidence).faults(), ...sumFaults(evidence.usage)];
+}
+
+class Billing {
+  readonly #evidence: Evidence;
+  readonly #paid: ReadonlyMap<string, readonly DumpedRecord[]>;
+  readonly #made: ReadonlyMap<number, readonly Made[]>;
+
+  constructor(evidence: Evidence) {
+    this.#evidence = evidence;
+    this.#paid = Map.groupBy(evidence.usage.records.filter(costs), ({ requestId }) => requestId);
+    this.#made = Map.groupBy(evidence.made, ({ mark = -1 }) => mark);
+  }
+
+  *faults(): Iterable<string> {
+    const known = new Set<string>();
+    for (const one of this.#evidence.received) {
+      const made = this.#made.get(one.mark) ?? [];
+      const ids = new Set([...(one.id === undefined ? [] : [one.id]), ...made.map(({ id }) => id)]);
+      for (const id of ids) known.add(id);
+      const paid = [...ids].flatMap((id) => this.#paid.get(id) ?? []);
+      const fault = this.#faultOf(one, made, paid);
+      if (fault) yield `request ${one.mark} (${one.kind}, ${one.ending}${detail(one)}) ${fault}: ${listed(paid)}`;
+    }
+    for (const [id, paid] of this.#paid)
+      if (!known.has(id)) yield `no client asked ${id}, and it costs: ${listed(paid)}`;
+  }
+
+  #faultOf(one: Received, made: readonly Made[], paid: readonly DumpedRecord[]): string | undefined {
+    if (paid.length > 1) return `is billed ${paid.length} times`;
+    const [record] = paid;
+    switch (one.ending) {
+      case "whole":
+        return this.#faultOfWhole(one, record);
+      case "left":
+        return this.#faultOfLeft(one, made, record);
+      case "error":
+      case "refused":
+      case "broken":
+        return record && "costs something";
+    }
+  }
+
+  #faultOfWhole({ usage, endedAtMs }: Received, record: DumpedRecord | undefined): string | undefined {
+    if (!usage) return "came without its usage";
+    if (!record) return this.#within(endedAtMs, "router killed") ? undefined : "is not billed";
+    const { promptTokens, completionTokens, node } = record;
+    if (promptTokens !== usage.promptTokens || completionTokens !== usage.completionTokens)
+      return `was received with ${usage.promptTokens} + ${usage.completionTokens} tokens`;
+    const servedBy = this.#evidence.nodeOf?.(usage.completionTokens) ?? node;
+    return servedBy === node ? undefined : `was answered by ${servedBy}`;
+  }
+
+  #faultOfLeft(one: Received, made: readonly Made[], record: DumpedRecord | undefined): string | undefined {
+    if (!record) {
+      const begun = made.some(({ firstTokenAtMs = Infinity }) => one.endedAtMs - firstTokenAtMs > newsMsMax);
+      return (begun || one.pieces > 0) && !this.#within(one.endedAtMs) ? "is not billed" : undefined;
+    }
+    const its = made.find(({ node }) => node === record.node);
+    if (!its) return "is billed by a node whose engine did not meet it";
+    if (record.completionTokens < one.pieces && !this.#within(one.endedAtMs)) return `received ${one.pieces} tokens`;
+    const most = madeUntil(its, one.endedAtMs + newsMsMax);
+    return record.completionTokens > most ? `left when at most ${most} tokens were made` : undefined;
+  }
+
+  /** Whether something failed at that time, or soon after. */
+  #within(atMs: number, what?: Outage["what"]): boolean {
+    return this.#evidence.outages.some(
+      (outage) =>
+        (what === undefined || outage.what === what) && atMs > outage.fromMs - newsMsMax && atMs < outage.untilMs,
+    );
+  }
+}
+
+/** Of an engine that was killed nothing more is known than when it began. */
+function madeUntil({ generated, firstTokenAtMs, closedAtMs, startedAtMs, itlMs }: Made, atMs: number): number {
+  const possible = 1 + Math.max(0, Math.floor((atMs - (firstTokenAtMs ?? startedAtMs)) / itlMs));
+  return closedAtMs === undefined ? possible : Math.min(generated, possible);
+}
+
+function costs({ promptTokens, completionTokens, credits }: DumpedRecord): boolean {
+  return promptTokens > 0 || completionTokens > 0 || credits > 0n;
+}
+
+function detail({ status, code }: Received): string {
+  return [status, code].map((word) => (word === undefined ? "" : ` ${word}`)).join("");
+}
+
+function listed(records: readonly DumpedRecord[]): string {
+  const words = records.map(
+    ({ attempt, node, outcome, promptTokens, completionTokens }) =>
+      `attempt ${attempt} on ${node}, ${outcome}, ${promptTokens} + ${completionTokens}`,
+  );
+  return words.join("; ") || "no record";
+}
+
+/** Whether totals and days are the sums of the records. */
+function* sumFaults({ records, totals, days }: UsageDump): Iterable<string> {
+  const expected = new Map<string, DumpedSum>();
+  for (const record of records.filter(({ outcome }) => outcome !== "broken" && outcome !== "void")) {
+    const { accountId, userId, keyId, model, day } = record;
+    add(expected, `account ${accountId}`, record);
+    add(expected, `user ${accountId} ${userId}`, record);
+    add(expected, `key ${accountId} ${keyId}`, record);
+    add(expected, `model ${accountId} ${model}`, record);
+    add(expected, `day ${accountId} ${day} ${userId} ${keyId} ${model}`, record);
+  }
+  const found = new Map([...totals, ...days].filter(isNotZero).map((sum) => [sum.of, sum]));
+  for (const of of new Set([...expected.keys(), ...found.keys()])) {
+    const [owed, is] = [expected.get(of), found.get(of)].map(summed);
+    if (owed !== is) yield `the sum of ${of} is ${is}, that of its records ${owed}`;
+  }
+}
+
+function add(sums: Map<string, DumpedSum>, of: string, record: DumpedRecord): void {
+  const before = sums.get(of);
+  sums.set(of, {
+    of,
+    requests: (before?.requests ?? 0n) + 1n,
+    promptTokens: (before?.promptTokens ?? 0n) + BigInt(record.promptTokens),
+    completionTokens: (before?.completionTokens ?? 0n) + BigInt(record.completionTokens),
+    credits: (before?.credits ?? 0n) + record.credits,
+  });
+}
+
+function isNotZero({ requests, promptTokens, completionTokens, credits }: DumpedSum): boolean {
+  return requests !== 0n || promptTokens !== 0n || completionTokens !== 0n || credits !== 0n;
+}
+
+function summed(sum: DumpedSum | undefined): string {
+  if (!sum) return "nothing";
+  return `${sum.requests} requests, ${sum.promptTokens} + ${sum.completionTokens} tokens, ${sum.credits} credits`;
+}
