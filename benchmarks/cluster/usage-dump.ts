@@ -80,7 +80,7 @@ async function connect(cluster: Cluster): Promise<Pick<Client, "query"> & AsyncD
   });
   client.on("error", () => {});
   await client.connect();
-  return Object.assign(client, { [Symbol.asyncDispose]: () => client.end() });
+  return { query: client.query.bind(client), [Symbol.asyncDispose]: () => client.end() };
 }
 
 /** Of the embedded server. */
