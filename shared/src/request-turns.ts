@@ -43,6 +43,9 @@ export function readOneAtATime(server: Server, clock: Clock, times: TurnTimes): 
     if (server.listenerCount(event) > 0) server.prependListener(event, begin);
 }
 
+/** As Node leaves it at a socket. */
+type Parsed = Socket & { readonly parser?: unknown };
+
 class RequestTurns {
   readonly #socket: Socket;
   readonly #server: Server;
@@ -50,11 +53,10 @@ class RequestTurns {
   readonly #times: TurnTimes;
   /** Gives bytes to Node's parser. */
   readonly #parse: (bytes: Buffer) => void;
+  readonly #parser: unknown;
   /** Read and not parsed. */
   #held: Buffer | undefined;
   #isPumping = false;
-  /** A request was answered and another one waits: it has to wait for the next turn of the event loop. */
-  #isResting = false;
   /** Requests whose response is not closed. */
   #open = 0;
   /** The last one that began. Its body may go on when it is answered. */
@@ -71,6 +73,7 @@ class RequestTurns {
     this.#server = server;
     this.#clock = clock;
     this.#times = times;
+    this.#parser = (socket as Parsed).parser;
     const [parse] = socket.listeners("data");
     this.#parse = parse as (bytes: Buffer) => void;
     socket.on("data", (bytes: Buffer) => this.#take(bytes));
@@ -98,13 +101,18 @@ class RequestTurns {
     if (this.#isPumping) return;
     this.#isPumping = true;
     while (this.#held && !this.#socket.isPaused()) {
-      if (!this.#socket.writable) this.#held = undefined;
+      if (!this.#isParsed) this.#held = undefined;
       else if (this.#isInBody) this.#parseBody(this.#held);
-      else if (this.#open > 0 || this.#isResting) break;
+      else if (this.#open > 0) break;
       else if (this.#parseHead(this.#held)) break;
     }
     this.#isPumping = false;
     if (this.#held && this.#held.length >= heldBytesMax) this.#socket.pause();
+  }
+
+  /** Node gives its parser to another connection once this one is closed, or became a tunnel. */
+  get #isParsed(): boolean {
+    return this.#socket.writable && (this.#socket as Parsed).parser === this.#parser;
   }
 
   get #isInBody(): boolean {
@@ -162,10 +170,9 @@ class RequestTurns {
     else if (this.#socket.isPaused()) this.#socket.resume();
   };
 
+  /** What waits does so until the next turn of the event loop. */
   #rest(): void {
-    this.#isResting = true;
     setImmediate(() => {
-      this.#isResting = false;
       if (this.#socket.isPaused()) this.#socket.resume();
       else this.#pump();
     });
