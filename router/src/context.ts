@@ -33,6 +33,7 @@ import { openRefusals } from "./credits/refusals.ts";
 import { reportRefusals } from "./credits/refusal-report.ts";
 import { createUsageLedger } from "./credits/usage-ledger.ts";
 import { VoidDeclarations } from "./credits/void-declarations.ts";
+import { listRefused } from "./credits/usage-refused.ts";
 import { reportUsage } from "./credits/usage-report.ts";
 import { openDatabase } from "./db/database.ts";
 import { joinRouters } from "./db/live-routers.ts";
@@ -212,6 +213,7 @@ export async function createRouter(config: RouterConfig, clock: Clock = systemCl
             audit: accounts.audit,
             notices: createNotices(database, clock),
             refusals: (account) => reportRefusals(database.pool, clock, account),
+            refusedUsage: (wish) => listRefused(database.pool, wish),
           });
           addAccountRoutes(app, { accounts, database, limiter, clock });
           addIdentityRoutes(app, identityAt(portal.url), accounts);

@@ -75,10 +75,7 @@ export function createNodeEvents(
     reportUnreadable(node, slots) {
       log.warn({ node, slots }, "a report has slots in unknown states; is the agent newer than the router?");
     },
-    usageRejected(node, rejected) {
-      metrics.usageRecords.inc({ result: "rejected" });
-      log.error({ node, rejected }, "an unreadable usage record was acknowledged and not recorded");
-    },
+    usageRejected: (node, rejected) => log.error({ node, rejected }, "a usage record is unreadable and is set aside"),
     usageNotRecorded(node, records, error) {
       log.warn({ node, records, ...describeError(error) }, "usage not recorded yet; the node sends it again");
     },
@@ -177,9 +174,10 @@ export function createDatabaseEvents(
         "usage could not be committed; it is tried again until it is",
       );
     },
-    usageRefused(node, reason) {
-      metrics.usageRecords.inc({ result: "refused" });
-      log.error({ node, reason }, "a usage record was acknowledged and not recorded");
+    usageRefused(node, reason, records) {
+      metrics.usageRecords.inc({ result: "refused" }, records);
+      metrics.usageRefused.inc({ reason }, records);
+      log.error({ node, reason, records }, "usage is set aside and billed to nobody (weiche usage refused)");
     },
     creditsEvaluated(evaluation) {
       log.debug({ ...evaluation }, "credits evaluated");

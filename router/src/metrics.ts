@@ -50,6 +50,9 @@ export function createMetrics(parallelRequests: () => number) {
       ["node"],
     ),
     usageRecords: counter("weiche_router_usage_records_total", "Usage records by what became of them", ["result"]),
+    usageRefused: counter("weiche_router_usage_refused_total", "Usage records that were set aside, by reason", [
+      "reason",
+    ]),
     usageCommits: histogram("weiche_router_usage_commit_seconds", "Duration of a commit of usage records"),
     logins: counter("weiche_router_logins_total", "Proofs of identity by how they ended", ["outcome"]),
     mails: counter("weiche_router_mails_total", "Mails by kind and whether the server took them", ["kind", "result"]),

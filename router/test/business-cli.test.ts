@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { loadRouterConfig } from "../src/config.ts";
 import { createRouter, type Router } from "../src/context.ts";
 import { temporaryFolder } from "./database-fixture.ts";
+import { bootId, helloOf, LinkClient } from "./link-client.ts";
 
 const bin = join(import.meta.dirname, "../../node_modules/.bin/weiche");
 const folder = temporaryFolder();
@@ -162,4 +163,28 @@ test("wrong usage ends with 2, what is refused with 1", async () => {
   const nobody = "00000000-0000-7000-8000-000000000000";
   const refused = await weiche("subscription", "order", "--account", nobody, "--package", "Pro");
   expect(refused).toEqual({ code: 1, out: "", error: `weiche: there is no account ${nobody}\n` });
+});
+
+test("an operator sees what was set aside: usage that no router has signed, and what could not be read", async () => {
+  const client = new LinkClient(Number(router.listen.nodes.split(":").at(-1)));
+  const requestId = "0190f3c5-7a00-7000-8000-000000000001";
+  const ids = { account_id: requestId, user_id: requestId, key_id: requestId, model: "general-4-31b" };
+  const counts = { factor_millicredits: "1500", prompt_tokens: 7, completion_tokens: 11, source: 1, outcome: 1 };
+  const record = { ...ids, ...counts, request_id: requestId, attempt: 1, duration_ms: 5 };
+  client.say(helloOf("gpu-1", bootId(1)));
+  await client.welcomed;
+  client.say({ usage_batch: { batch_id: 1, records: [record, { ...record, attempt: 0 }] } });
+  await expect.poll(() => client.received.some(({ usage_ack }) => usage_ack)).toBe(true);
+  client[Symbol.dispose]();
+
+  const refused = await json<object[]>("usage", "refused");
+  expect(refused).toHaveLength(2);
+  const said = { node: "gpu-1", requestId, accountId: requestId, promptTokens: "7", completionTokens: "11" };
+  expect(refused).toContainEqual(expect.objectContaining({ ...said, attempt: 1, reason: "too-old" }));
+  expect(refused).toContainEqual(
+    expect.objectContaining({ ...said, attempt: 0, reason: "unreadable", detail: "attempt is out of range" }),
+  );
+  expect(await json("usage", "refused", "--node", "gpu-2")).toEqual([]);
+  expect((await weiche("usage", "refused", "--limit", "1")).out).toMatch(/NODE [^]*gpu-1 /);
+  expect((await weiche("usage")).code).toBe(2);
 });

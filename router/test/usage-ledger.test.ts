@@ -45,7 +45,7 @@ function recorder(): Recorded {
     failed,
     usageCommitted: ({ records, repeated, voided }) => void committed.push({ records, repeated, voided }),
     usageCommitFailed: (error) => void failed.push(error),
-    usageRefused: (_node, reason) => void refused.push(reason),
+    usageRefused: (_node, reason, count) => void refused.push(...Array.from({ length: count }, () => reason)),
     usageDaysFailed() {},
   };
 }
@@ -292,7 +292,7 @@ test("what is no usage record is acknowledged, told and not recorded", async () 
   const old = makeRecord(createRandom(1), nowMs - 401 * dayMs);
   const future = makeRecord(createRandom(1), nowMs + 367 * dayMs);
   const all = [
-    ...bad.map((wrong) => ({ ...good!, ...wrong }) as UsageRecord),
+    ...records(bad.length, 2).map((one, n) => ({ ...one, ...bad[n] }) as UsageRecord),
     old,
     future,
     { ...good!, durationMs: 0.4, cachedTokens: NaN },

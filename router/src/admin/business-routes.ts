@@ -6,12 +6,14 @@ import type { Audit } from "../accounts/audit.ts";
 import type { Notices } from "../accounts/notices.ts";
 import type { RefusalReport } from "../credits/refusal-report.ts";
 import type { Evaluator } from "../credits/evaluator.ts";
+import type { RefusedUsage } from "../credits/usage-refused.ts";
 
 export interface Business {
   readonly evaluator: Pick<Evaluator, "evaluate">;
   readonly audit: Pick<Audit, "verify">;
   readonly notices: Pick<Notices, "list">;
   readonly refusals: (account: AccountId) => Promise<RefusalReport>;
+  readonly refusedUsage: (wish: { readonly limit: number; readonly node?: string }) => Promise<readonly RefusedUsage[]>;
 }
 
 const closed = { additionalProperties: false } as const;
@@ -21,7 +23,14 @@ const noticesOf = Type.Object({ account: id, limit: number }, closed);
 const refusalsOf = Type.Object({ account: id }, closed);
 const verified = Type.Object({ account: Type.Optional(id) }, closed);
 
-export function addBusinessRoutes(app: FastifyInstance, { evaluator, audit, notices, refusals }: Business): void {
+const refusedWish = Type.Object({ limit: number, node: Type.Optional(Type.String({ maxLength: 64 })) }, closed);
+
+export function addBusinessRoutes(app: FastifyInstance, business: Business): void {
+  const { evaluator, audit, notices, refusals, refusedUsage } = business;
+  app.get("/usage/refused", { schema: { querystring: refusedWish } }, (request: FastifyRequest) => {
+    const { limit = "100", ...wish } = request.query as Static<typeof refusedWish>;
+    return refusedUsage({ ...wish, limit: Number(limit) });
+  });
   app.post("/credits/evaluate", () => evaluator.evaluate());
   app.get("/notices", { schema: { querystring: noticesOf } }, async (request: FastifyRequest) => {
     const { account, limit = "50" } = request.query as Static<typeof noticesOf>;

@@ -1,17 +1,15 @@
 /** `weiche`: the operators' command. Exit codes: 0 done; 1 refused or failed, the reason on stderr; 2 wrong usage; 3 no router there. */
 import { join, resolve } from "node:path";
-import { Command, CommanderError, Option } from "commander";
+import { Command, CommanderError } from "commander";
 import { NobodyThere, askSocket } from "@weiche/shared/admin-socket.ts";
 import { dataDirectory } from "@weiche/shared/data-directory.ts";
 import { plainJson, plainText } from "@weiche/shared/plain-text.ts";
-import { csvLine } from "../credits/csv.ts";
-import { usageParts } from "../credits/usage-parts.ts";
-import type { UsageReport } from "../credits/usage-report.ts";
-import { itemText, listText, query, type Item } from "./cli-text.ts";
+import { itemText, listText, type Item } from "./cli-text.ts";
 import { addBusinessCommands } from "./business-commands.ts";
 import { addIdentityCommands } from "./identity-commands.ts";
 import { addKeyCommands } from "./key-commands.ts";
 import { addSubscriptionCommands } from "./subscription-commands.ts";
+import { addUsageCommands } from "./usage-commands.ts";
 import { addUserCommands } from "./user-commands.ts";
 import { addNodeCommands } from "./node-commands.ts";
 import { modelsText, nodesText } from "./node-tables.ts";
@@ -68,19 +66,7 @@ export function createProgram(env: NodeJS.ProcessEnv): Command {
   addKeyCommands(program.command("key").description("API keys"), actions);
   addSubscriptionCommands(program.command("subscription").description("the package of an account"), actions);
   addBusinessCommands(program, actions);
-  program
-    .command("usage")
-    .description("what an account used: in its current billing period, or from one German day to another")
-    .requiredOption("--account <id>")
-    .option("--from <date>")
-    .option("--to <date>", "included")
-    .addOption(new Option("--by <part>").choices(usageParts))
-    .option("--csv", "the rows, for a spreadsheet")
-    .action(async ({ account, csv, ...wish }: UsageOptions) => {
-      const report = await ask<UsageReport>("GET", `/usage?${query({ account, ...wish })}`);
-      if (csv) process.stdout.write(usageCsv(report));
-      else print(report, usageText(report));
-    });
+  addUsageCommands(program.command("usage"), actions);
   program
     .command("nodes")
     .description("nodes, their slots and what is active")
@@ -133,27 +119,6 @@ function addAccountCommands(account: Command, { act, ask, list, print }: Actions
       const columns = ["id", "email", "role", "blocked", "allowedModels", "creditLimit"];
       print(shown, `${itemText(item)}\n\n${listText(users, columns)}`);
     });
-}
-
-interface UsageOptions extends Readonly<Partial<Record<"from" | "to" | "by", string>>> {
-  readonly account: string;
-  readonly csv?: boolean;
-}
-
-function usageCsv({ by, rows }: UsageReport): string {
-  const named = by === "key" || by === "user" ? ["name" as const] : [];
-  const columns = [by, ...named, "requests", "promptTokens", "completionTokens", "totalTokens", "credits"] as const;
-  return [columns, ...rows.map((row) => columns.map((column) => row[column] ?? null))].map(csvLine).join("");
-}
-
-function usageText({ by, from, to, asOf, totals, rows }: UsageReport): string {
-  const columns = ["requests", "promptTokens", "completionTokens", "totalTokens", "credits"];
-  const named = by === "key" || by === "user" ? ["name"] : [];
-  const table = listText(
-    [...rows.map((row) => ({ ...row })), { [by]: "total", ...totals }],
-    [by, ...named, ...columns],
-  );
-  return `${from} to ${to}, as of ${asOf}\n\n${table}`;
 }
 
 function exitCodeOf(error: unknown): number {

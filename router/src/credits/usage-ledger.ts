@@ -5,20 +5,27 @@ import { uuidv7TimeMs, type ModelId, type NodeId } from "@weiche/shared/ids.ts";
 import type { Attempt, BillingIdentity, UsageRecord } from "@weiche/shared/usage-record.ts";
 import { retryConflicts, type Database } from "../db/database.ts";
 import type { Grants } from "./grants.ts";
-import { refusalOf, type UsageRefusal } from "./usage-check.ts";
+import { refusalOf } from "./usage-check.ts";
 import { commitUsage, type Committed } from "./usage-commit.ts";
-import type { NodeRecord } from "./usage-rows.ts";
 import { free } from "./usage-voids.ts";
 import { makeUsageDays, oldestKeptMs, rollUsageDays } from "./usage-days.ts";
-import { UsageQueue, type UsageQueueEvents } from "./usage-queue.ts";
+import { UsageQueue, type QueuedRecord, type UsageQueueEvents } from "./usage-queue.ts";
+import {
+  forgetRefused,
+  storeRefused,
+  unreadableRecord,
+  type RefusedRecord,
+  type UnreadableRecord,
+} from "./usage-refused.ts";
 
 export interface UsageLedger {
   /**
    * Resolves once the records are committed, each at most once by (request id, attempt), with the running totals moved
    * in the same transaction, however long that takes. Rejects if there is no room for them or the ledger is closed: then
-   * nothing is acknowledged, and the agent sends them again.
+   * nothing is acknowledged, and the agent sends them again. What is refused, and what was `unreadable`, is set aside
+   * instead: sent again, it would be no better.
    */
-  record(node: NodeId, records: readonly UsageRecord[]): Promise<void>;
+  record(node: NodeId, records: readonly UsageRecord[], unreadable?: readonly UnreadableRecord[]): Promise<void>;
   /** Resolves once it is committed that these attempts cost nothing, whatever their nodes have recorded or will record. */
   declareVoid(attempts: readonly VoidAttempt[]): Promise<void>;
 }
@@ -29,8 +36,6 @@ export interface VoidAttempt extends Attempt, BillingIdentity {
 }
 
 export interface UsageLedgerEvents extends UsageQueueEvents {
-  /** Acknowledged, but not recorded. */
-  usageRefused(node: NodeId, reason: UsageRefusal): void;
   usageDaysFailed(error: unknown): void;
 }
 
@@ -52,22 +57,27 @@ export async function createUsageLedger(
   events: UsageLedgerEvents,
   { grants, keepDays = 400, makesEmbeddings = () => false }: UsageLedgerOptions,
 ): Promise<UsageLedger & AsyncDisposable> {
-  await rollUsageDays(database.pool, clock.now(), keepDays);
+  const { pool } = database;
+  await rollUsageDays(pool, clock.now(), keepDays);
   const rolling = every(clock, rollDaysMs, async () => {
-    await rollUsageDays(database.pool, clock.now(), keepDays).catch((error: unknown) => events.usageDaysFailed(error));
+    try {
+      await rollUsageDays(pool, clock.now(), keepDays);
+      await forgetRefused(pool, oldestKeptMs(clock.now(), keepDays));
+    } catch (error) {
+      events.usageDaysFailed(error);
+    }
   });
-  const queue = new UsageQueue((batch) => retryConflicts(() => insert(database.pool, batch)), clock, events);
+  const queue = new UsageQueue((batch) => retryConflicts(() => insert(pool, batch, clock.now())), clock, events);
   return {
-    record(node, records) {
+    record(node, records, unreadable = []) {
       const nowMs = clock.now();
       const oldestMs = oldestKeptMs(nowMs, keepDays);
-      const taken: NodeRecord[] = [];
-      for (const record of records) {
-        const refusal = refusalOf(record, oldestMs, nowMs) ?? grants.refusalOf(node, record);
-        if (refusal !== undefined) events.usageRefused(node, refusal);
-        else taken.push({ node, record: makesEmbeddings(record.model) ? { ...record, completionTokens: 0 } : record });
-      }
-      return queue.add(taken);
+      const checked = records.map((record): QueuedRecord => {
+        const reason = refusalOf(record, oldestMs, nowMs) ?? grants.refusalOf(node, record);
+        if (reason !== undefined) return { node, record, refusal: { reason } };
+        return { node, record: makesEmbeddings(record.model) ? { ...record, completionTokens: 0 } : record };
+      });
+      return queue.add([...checked, ...unreadable.map((one) => unreadableRecord(node, one))]);
     },
     declareVoid: (attempts) =>
       queue.add(attempts.map(({ node, ...attempt }) => ({ node, record: { ...attempt, ...free } }))),
@@ -78,17 +88,20 @@ export async function createUsageLedger(
   };
 }
 
-/** Makes the days that records need and that are not there yet. */
-async function insert(pool: Pool, batch: readonly NodeRecord[]): Promise<Committed> {
+/** Sets aside what is refused. Makes the days that records need and that are not there yet. */
+async function insert(pool: Pool, batch: readonly QueuedRecord[], nowMs: number): Promise<Committed> {
+  const refused = batch.filter((one): one is RefusedRecord => one.refusal !== undefined);
+  if (refused.length > 0) await storeRefused(pool, refused, nowMs);
+  const records = refused.length > 0 ? batch.filter(({ refusal }) => !refusal) : batch;
   try {
-    return await commitUsage(pool, batch);
+    return await commitUsage(pool, records);
   } catch (error) {
     if (!isMissingDay(error)) throw error;
     await makeUsageDays(
       pool,
-      batch.map(({ record }) => uuidv7TimeMs(record.requestId)),
+      records.map(({ record }) => uuidv7TimeMs(record.requestId)),
     );
-    return commitUsage(pool, batch);
+    return commitUsage(pool, records);
   }
 }
 

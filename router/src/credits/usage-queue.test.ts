@@ -8,7 +8,7 @@ import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { makeRecord } from "../../test/usage-records.ts";
 import type { Committed } from "./usage-commit.ts";
 import type { NodeRecord } from "./usage-rows.ts";
-import { UsageQueue } from "./usage-queue.ts";
+import { UsageQueue, type QueuedRecord } from "./usage-queue.ts";
 
 const promisedMs = 1_000;
 
@@ -21,11 +21,12 @@ class SimulatedDatabase {
   unwell = { untilMs: -Infinity, commitMs: 0, fails: false };
   /** When the last commit that met it so has ended. */
   wellAtMs = -Infinity;
+  readonly setAside: QueuedRecord[] = [];
   onCommitted: (record: NodeRecord) => unknown = () => {};
-  refuses: (record: NodeRecord) => boolean = () => false;
+  refuses: (record: QueuedRecord) => boolean = () => false;
   #commitsNow = 0;
 
-  readonly commit = async (batch: readonly NodeRecord[]): Promise<Committed> => {
+  readonly commit = async (batch: readonly QueuedRecord[]): Promise<Committed> => {
     if (++this.#commitsNow > 1) throw new Error("two commits at once");
     const { untilMs, commitMs, fails } = this.unwell;
     const isWell = this.clock.now() >= untilMs;
@@ -36,7 +37,8 @@ class SimulatedDatabase {
     if (!isWell && fails) throw Object.assign(new Error("no database"), { code: "ECONNRESET" });
     if (batch.some(this.refuses)) throw Object.assign(new Error("bigint out of range"), { code: "22003" });
     const before = this.committed.size;
-    for (const one of batch) this.committed.add(one.record.requestId);
+    this.setAside.push(...batch.filter(({ refusal }) => refusal));
+    for (const one of batch) if (!one.refusal) this.committed.add(one.record.requestId);
     for (const one of batch) this.onCommitted(one);
     return { inserted: this.committed.size - before, voided: 0 };
   };
@@ -58,15 +60,17 @@ function from(node: string, records: readonly UsageRecord[]): NodeRecord[] {
 
 function open(database = new SimulatedDatabase()) {
   const failures: boolean[] = [];
+  const refused: [string, string, number][] = [];
   const told: { readonly records: number; readonly repeated: number }[] = [];
   const queue = new UsageQueue(database.commit, database.clock, {
     usageCommitted: (batch) => void told.push(batch),
     usageCommitFailed: (_error, isNews) => void failures.push(isNews),
+    usageRefused: (node, reason, records) => void refused.push([node, reason, records]),
   });
   const random = createRandom(1);
   const acknowledged = new Set<string>();
   return {
-    ...{ database, clock: database.clock, queue, told, failures, acknowledged },
+    ...{ database, clock: database.clock, queue, told, failures, refused, acknowledged },
     /** As a node sends it: tells when it is acknowledged, which must not be before its commit. */
     send: (count = 1, node = "node-1"): readonly string[] => {
       const records = Array.from({ length: count }, () => makeRecord(random, database.clock.now()));
@@ -146,17 +150,55 @@ describe("every record is committed within a second of the database being well, 
   });
 });
 
-test("a record that the database refuses is not acknowledged and holds up no other", async () => {
-  const { database, clock, queue } = open();
-  const random = createRandom(5);
-  const records = Array.from({ length: 1_000 }, () => makeRecord(random, clock.now()));
-  const bad = new Set([records[3]!, records[4]!, records[999]!].map(({ requestId }) => requestId));
-  database.refuses = ({ record }) => bad.has(record.requestId);
-  const settled = Promise.allSettled(records.map((record) => queue.add(from("node-1", [record]))));
-  await clock.advanceAsync(promisedMs + 3 * 2 * 9 * database.commitMs); // each alone costs two commits per halving
-  const refused = (await settled).flatMap(({ status }, n) => (status === "rejected" ? records[n]!.requestId : []));
-  expect(new Set(refused)).toEqual(bad);
-  expect(database.committed.size).toBe(997);
+describe("a record that the database refuses", () => {
+  const bad = (database: SimulatedDatabase, ...records: readonly UsageRecord[]) => {
+    const ids = new Set<string>(records.map(({ requestId }) => requestId));
+    database.refuses = ({ record, refusal }) => ids.has(record.requestId) && !refusal;
+  };
+
+  test("is set aside with the reason, acknowledged then, and holds up no other", async () => {
+    const { database, clock, queue, refused } = open();
+    const random = createRandom(5);
+    const records = Array.from({ length: 1_000 }, () => makeRecord(random, clock.now()));
+    bad(database, records[3]!, records[4]!, records[999]!);
+    const all = queue.add(from("node-1", records));
+    await clock.advanceAsync(promisedMs + 3 * 2 * 9 * database.commitMs); // each alone costs two commits per halving
+    await all;
+    expect(database.committed.size).toBe(997);
+    const setAside = database.setAside.map(({ record, refusal }) => [record.requestId, refusal]);
+    const refusal = { reason: "database", detail: "bigint out of range" };
+    expect(setAside).toEqual([3, 4, 999].map((n) => [records[n]!.requestId, refusal]));
+    expect(refused.reduce((sum, [, , count]) => sum + count, 0)).toBe(3);
+  });
+
+  test("is not acknowledged before it is set aside, however often it comes and the database goes", async () => {
+    const { database, clock, queue } = open();
+    const record = makeRecord(createRandom(5), clock.now());
+    bad(database, record);
+    let acknowledged = 0;
+    const send = () => void queue.add(from("node-1", [record])).then(() => acknowledged++);
+    send();
+    await clock.advanceAsync(20 + database.commitMs);
+    database.beUnwell(20_000, 0, true);
+    send();
+    await clock.advanceAsync(10_000);
+    send();
+    expect([acknowledged, database.setAside.length]).toEqual([0, 0]);
+    await database.recovery();
+    await clock.advanceAsync(promisedMs);
+    expect(acknowledged).toBe(3);
+    expect(new Set(database.setAside.map((one) => one.record.requestId))).toEqual(new Set([record.requestId]));
+    expect(clock.pending).toBe(0);
+  });
+
+  test("also for setting it aside is given up", async () => {
+    const { database, clock, queue } = open();
+    database.refuses = () => true;
+    const added = queue.add(from("node-1", [makeRecord(createRandom(5), clock.now())]));
+    await clock.advanceAsync(promisedMs);
+    await added;
+    expect(clock.pending).toBe(0);
+  });
 });
 
 describe("a batch that is sent again before it is committed", () => {
@@ -223,7 +265,7 @@ test("what is too much to wait for the database is not taken, and what waits alr
 test("a database that is too slow for a whole batch gets smaller ones", async () => {
   const clock = new VirtualClock();
   const sizes: number[] = [];
-  const events = { usageCommitted() {}, usageCommitFailed() {} };
+  const events = { usageCommitted() {}, usageCommitFailed() {}, usageRefused() {} };
   const commit = async (batch: readonly NodeRecord[]) => {
     sizes.push(batch.length);
     if (batch.length > 100)

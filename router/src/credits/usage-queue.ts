@@ -1,12 +1,15 @@
 /**
  * Usage records on their way into the database, in batches of up to 500, or of what came within 20 ms, one commit at a
  * time. A record stays here until it is committed, however long the database is away; whoever sends it again meanwhile
- * waits for the same commit, so that a queue that is behind does not grow by repetition.
+ * waits for the same commit, so that a queue that is behind does not grow by repetition. Records that are refused go the
+ * same way, to be set aside; so does one that the database itself refuses.
  */
 import type { Clock } from "@weiche/shared/clock.ts";
+import type { NodeId } from "@weiche/shared/ids.ts";
 import { SingleFlight } from "@weiche/shared/single-flight.ts";
 import { isRefusedData } from "../db/failures.ts";
 import type { Committed } from "./usage-commit.ts";
+import type { Refusal, UsageRefusal } from "./usage-check.ts";
 import type { NodeRecord } from "./usage-rows.ts";
 
 /** `repeated` of the records were there already; `voided` attempts had cost something and are void now. */
@@ -19,6 +22,8 @@ export interface CommittedBatch {
 
 export interface UsageQueueEvents {
   usageCommitted(batch: CommittedBatch): void;
+  /** So many records are set aside: acknowledged, and billed to nobody. */
+  usageRefused(node: NodeId, reason: UsageRefusal, records: number): void;
   /** Tried again soon. `isNews`: the attempt before this one did not fail. */
   usageCommitFailed(error: unknown, isNews: boolean): void;
 }
@@ -37,12 +42,17 @@ interface Sender {
   readonly failed: (error: unknown) => void;
 }
 
-interface Waiting extends NodeRecord {
+export interface QueuedRecord extends NodeRecord {
+  /** Present: it is set aside. */
+  readonly refusal?: Refusal;
+}
+
+interface Waiting extends QueuedRecord {
   readonly senders: Sender[];
 }
 
 export class UsageQueue implements AsyncDisposable {
-  readonly #commit: (batch: readonly NodeRecord[]) => Promise<Committed>;
+  readonly #commit: (batch: readonly QueuedRecord[]) => Promise<Committed>;
   readonly #clock: Clock;
   readonly #events: UsageQueueEvents;
   readonly #commits: SingleFlight;
@@ -53,7 +63,7 @@ export class UsageQueue implements AsyncDisposable {
   #isClosed = false;
 
   /** `commit` commits all of a batch or nothing. */
-  constructor(commit: (batch: readonly NodeRecord[]) => Promise<Committed>, clock: Clock, events: UsageQueueEvents) {
+  constructor(commit: (batch: readonly QueuedRecord[]) => Promise<Committed>, clock: Clock, events: UsageQueueEvents) {
     this.#commit = commit;
     this.#clock = clock;
     this.#events = events;
@@ -65,7 +75,7 @@ export class UsageQueue implements AsyncDisposable {
   }
 
   /** Resolves once all of them are committed. Rejects if the queue is full, or closes without a database. */
-  add(records: readonly NodeRecord[]): Promise<void> {
+  add(records: readonly QueuedRecord[]): Promise<void> {
     const { promise, resolve: committed, reject: failed } = Promise.withResolvers<void>();
     if (records.length === 0) committed();
     else if (this.#isClosed) failed(new Error("the ledger is closed"));
@@ -87,7 +97,7 @@ export class UsageQueue implements AsyncDisposable {
     }
   }
 
-  #addAll(records: readonly NodeRecord[], sender: Sender): void {
+  #addAll(records: readonly QueuedRecord[], sender: Sender): void {
     for (const one of records) {
       const key = keyOf(one);
       const there = this.#waiting.get(key);
@@ -98,7 +108,7 @@ export class UsageQueue implements AsyncDisposable {
   }
 
   /** What waits already takes no room, and nobody would say again that an attempt is void. */
-  #mustTake(records: readonly NodeRecord[]): boolean {
+  #mustTake(records: readonly QueuedRecord[]): boolean {
     return records.every((one) => isVoid(one) || this.#waiting.has(keyOf(one)));
   }
 
@@ -132,32 +142,53 @@ export class UsageQueue implements AsyncDisposable {
       committed = await this.#commit(batch);
     } catch (error) {
       if (!isRefusedData(error)) throw error;
-      if (batch.length === 1) return this.#giveBack(batch[0]!, error);
+      if (batch.length === 1) return this.#refuse(batch[0]!, error);
       const half = batch.length >> 1;
       await this.#commitAll(batch.slice(0, half));
       return this.#commitAll(batch.slice(half));
     }
     const durationMs = this.#clock.monotonicMs() - startMs;
-    const records = batch.reduce((sum, one) => sum + (isVoid(one) ? 0 : one.senders.length), 0);
+    const records = sendersOf(batch.filter(({ record, refusal }) => !refusal && record.outcome !== "void"));
     const { inserted, voided } = committed;
     this.#events.usageCommitted({ records, repeated: records - inserted, voided, durationMs });
-    for (const one of batch) {
-      this.#waiting.delete(keyOf(one));
-      for (const sender of one.senders) if (--sender.open === 0) sender.committed();
-    }
+    this.#tellRefused(batch);
+    for (const one of batch) this.#settle(one);
   }
 
-  /** It is not acknowledged; what else its senders sent is committed. */
-  #giveBack(one: Waiting, error: unknown): void {
-    this.#waiting.delete(keyOf(one));
+  /** The next commit sets it aside. */
+  #refuse(one: Waiting, error: unknown): void {
     this.#events.usageCommitFailed(error, true);
-    for (const { failed } of one.senders) failed(error);
+    if (one.refusal) return this.#settle(one); // not even that is possible
+    this.#waiting.delete(keyOf(one));
+    const refused: Waiting = { ...one, refusal: { reason: "database", detail: (error as Error).message } };
+    const key = keyOf(refused);
+    const there = this.#waiting.get(key);
+    if (there) there.senders.push(...one.senders);
+    else this.#waiting.set(key, refused);
+  }
+
+  #settle(one: Waiting): void {
+    this.#waiting.delete(keyOf(one));
+    for (const sender of one.senders) if (--sender.open === 0) sender.committed();
+  }
+
+  #tellRefused(batch: readonly Waiting[]): void {
+    const byNode = Map.groupBy(
+      batch.filter(({ refusal }) => refusal),
+      ({ node, refusal }) => `${refusal!.reason} ${node}`,
+    );
+    for (const refused of byNode.values())
+      this.#events.usageRefused(refused[0]!.node, refused[0]!.refusal!.reason, refused.length);
   }
 }
 
-/** That an attempt is void is another thing to commit than its record. */
-function keyOf({ node, record }: NodeRecord): string {
-  return `${record.requestId} ${record.attempt} ${isVoid({ node, record }) ? "void" : node}`;
+function sendersOf(batch: readonly Waiting[]): number {
+  return batch.reduce((sum, { senders }) => sum + senders.length, 0);
+}
+
+/** That an attempt is void is another thing to commit than its record, and setting one aside another than billing it. */
+function keyOf({ node, record, refusal }: QueuedRecord): string {
+  return `${record.requestId} ${record.attempt} ${isVoid({ node, record }) ? "void" : node} ${refusal?.reason ?? ""}`;
 }
 
 function isVoid({ record }: NodeRecord): boolean {

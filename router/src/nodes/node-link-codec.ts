@@ -26,6 +26,7 @@ import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { millicredits } from "@weiche/shared/credits.ts";
 import { asId, isUuidv7, namePattern } from "@weiche/shared/ids.ts";
 import type { Attempt, UsageRecord } from "@weiche/shared/usage-record.ts";
+import type { UnreadableRecord } from "../credits/usage-refused.ts";
 import type { DesiredState } from "./desired-state.ts";
 import type { SlotKind } from "./node-view.ts";
 import type { GpuReport, HostReport, NodeHello, NodeReport, SlotReport } from "./registry.ts";
@@ -42,15 +43,9 @@ export type Uplink =
       readonly kind: "usage";
       readonly batchId: bigint;
       readonly records: readonly UsageRecord[];
-      readonly rejected: readonly RejectedRecord[];
+      readonly rejected: readonly UnreadableRecord[];
     }
   | { readonly kind: "invalid"; readonly reason: string };
-
-/** A record that cannot be right. All it says is numbers and ids, so it may be shown to operators whole. */
-export interface RejectedRecord {
-  readonly reason: string;
-  readonly record: Readonly<Record<string, string | number | undefined>>;
-}
 
 /** What the router says. */
 export type Downlink =
@@ -195,7 +190,7 @@ const factorMax = 10n ** 12n;
 
 function decodeRecords(wires: readonly WireRecord[]) {
   const records: UsageRecord[] = [];
-  const rejected: RejectedRecord[] = [];
+  const rejected: UnreadableRecord[] = [];
   for (const wire of wires) {
     const record = decodeRecord(wire);
     if (typeof record !== "string") records.push(record);

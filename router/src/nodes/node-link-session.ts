@@ -13,10 +13,11 @@ import { linkSilenceMsMax, Silence } from "@weiche/shared/silence.ts";
 import type { TlsFiles } from "@weiche/shared/tls-files.ts";
 import type { Attempt } from "@weiche/shared/usage-record.ts";
 import type { UsageLedger } from "../credits/usage-ledger.ts";
+import type { UnreadableRecord } from "../credits/usage-refused.ts";
 import type { DesiredState } from "./desired-state.ts";
 import { maySpeakFor } from "./node-listener.ts";
 import { decodeUplink, encodeDownlink } from "./node-link-codec.ts";
-import type { Downlink, LinkCall, RejectedRecord, Uplink } from "./node-link-codec.ts";
+import type { Downlink, LinkCall, Uplink } from "./node-link-codec.ts";
 import type { NodeHello, NodeLinkEntry, NodeRegistry } from "./registry.ts";
 
 export interface NodeLinkEvents {
@@ -28,8 +29,8 @@ export interface NodeLinkEvents {
   hostingIgnored(node: NodeId, models: readonly ModelId[]): void;
   /** A report has slots in states that this version does not know; they are not used. */
   reportUnreadable(node: NodeId, slots: number): void;
-  /** Acknowledged all the same, since the agent would send it for ever; to be looked at by a person. */
-  usageRejected(node: NodeId, rejected: RejectedRecord): void;
+  /** Set aside by the ledger, and acknowledged, since the agent would send it for ever; to be looked at by a person. */
+  usageRejected(node: NodeId, rejected: UnreadableRecord): void;
   /** Not acknowledged: the agent sends it again. */
   usageNotRecorded(node: NodeId, records: number, error: unknown): void;
 }
@@ -211,10 +212,11 @@ export class NodeLinkSession {
     this.#send({ kind: "welcome", routerId, dataAddress, rules, desired: desiredStateOf(node) });
   }
 
-  #record(node: NodeId, { batchId, records }: Extract<Uplink, { kind: "usage" }>): void {
+  #record(node: NodeId, { batchId, records, rejected }: Extract<Uplink, { kind: "usage" }>): void {
     if (this.#batches >= batchesMax) return;
-    const recorded = records.length > 0 ? this.#parts.ledger.record(node, records) : Promise.resolve();
-    void this.#acknowledge(node, batchId, records.length, recorded);
+    const count = records.length + rejected.length;
+    const recorded = count > 0 ? this.#parts.ledger.record(node, records, rejected) : Promise.resolve();
+    void this.#acknowledge(node, batchId, count, recorded);
   }
 
   /** Does not know the records: who waits for the database would hold those of each repetition in memory. */

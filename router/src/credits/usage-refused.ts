@@ -1,0 +1,125 @@
+/**
+ * Usage records that are acknowledged and not billed, each with the reason: an operator can see them and bill them by hand.
+ * They are kept as long as usage is, and of each node at most 10,000.
+ */
+import type { Pool } from "pg";
+import { millicredits } from "@weiche/shared/credits.ts";
+import { asId, type NodeId } from "@weiche/shared/ids.ts";
+import { instantText } from "../db/database.ts";
+import type { Refusal } from "./usage-check.ts";
+import type { CheckedRecord, NodeRecord } from "./usage-rows.ts";
+
+export interface RefusedRecord extends NodeRecord {
+  readonly refusal: Refusal;
+}
+
+/** A record that cannot be right. All it says is numbers and ids, so it may be shown to operators whole. */
+export interface UnreadableRecord {
+  readonly reason: string;
+  readonly record: Readonly<Record<string, string | number | undefined>>;
+}
+
+/** As `weiche usage refused` shows it. The counts are texts: what a node says may be no number. */
+export interface RefusedUsage {
+  readonly at: string;
+  readonly node: string;
+  readonly requestId: string;
+  readonly attempt: number;
+  readonly reason: string;
+  readonly detail: string | null;
+  readonly accountId: string;
+  readonly userId: string;
+  readonly keyId: string;
+  readonly model: string;
+  /** Millicredits per token. */
+  readonly factor: string;
+  readonly promptTokens: string;
+  readonly completionTokens: string;
+  readonly source: string;
+  readonly outcome: string;
+}
+
+const keptPerNodeMax = 10_000;
+const textMax = 64;
+const detailMax = 200;
+
+/** What could not be read has the fields that could. */
+export function unreadableRecord(node: NodeId, { reason, record }: UnreadableRecord): RefusedRecord {
+  const text = (name: string) => String(record[name] ?? "");
+  const number = (name: string) => Number(record[name] ?? 0);
+  return {
+    node,
+    refusal: { reason: "unreadable", detail: reason },
+    record: {
+      requestId: asId(text("requestId")),
+      attempt: number("attempt"),
+      accountId: asId(text("accountId")),
+      userId: asId(text("userId")),
+      keyId: asId(text("keyId")),
+      model: asId(text("model")),
+      factor: millicredits(BigInt(text("factorMillicredits"))),
+      promptTokens: number("promptTokens"),
+      completionTokens: number("completionTokens"),
+      source: text("source") as CheckedRecord["source"],
+      outcome: text("outcome") as CheckedRecord["outcome"],
+      durationMs: 0,
+    },
+  };
+}
+
+/** Each once by node, request, attempt and reason. */
+export async function storeRefused(pool: Pool, refused: readonly RefusedRecord[], nowMs: number): Promise<void> {
+  const column = (value: (one: RefusedRecord) => unknown) => refused.map((one) => plain(value(one), textMax));
+  await pool.query(
+    `insert into usage_refused (node, request_id, attempt, reason, detail, account_id, user_id, key_id, model, factor,
+       prompt_tokens, completion_tokens, source, outcome, refused_at)
+     select r.*, $15 from unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[],
+       $8::text[], $9::text[], $10::numeric[], $11::numeric[], $12::numeric[], $13::text[], $14::text[]) r (node)
+     where r.node in (
+       select n.node from (select distinct unnest($1::text[]) as node) n
+       where (select count(*) from usage_refused u where u.node = n.node) < ${keptPerNodeMax})
+     on conflict do nothing`,
+    [
+      column(({ node }) => node),
+      column(({ record }) => record.requestId),
+      column(({ record }) => Math.trunc(record.attempt)),
+      column(({ refusal }) => refusal.reason),
+      refused.map(({ refusal }) => (refusal.detail === undefined ? null : plain(refusal.detail, detailMax))),
+      column(({ record }) => record.accountId),
+      column(({ record }) => record.userId),
+      column(({ record }) => record.keyId),
+      column(({ record }) => record.model),
+      column(({ record }) => record.factor),
+      column(({ record }) => record.promptTokens),
+      column(({ record }) => record.completionTokens),
+      column(({ record }) => record.source),
+      column(({ record }) => record.outcome),
+      instantText(nowMs),
+    ],
+  );
+}
+
+/** The youngest first. */
+export async function listRefused(
+  pool: Pool,
+  { limit, node }: { readonly limit: number; readonly node?: string },
+): Promise<readonly RefusedUsage[]> {
+  const { rows } = await pool.query<RefusedUsage>(
+    `select to_char(refused_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as at, node, request_id as "requestId",
+       attempt::float8 as attempt, reason, detail, account_id as "accountId", user_id as "userId", key_id as "keyId", model,
+       factor::text, prompt_tokens::text as "promptTokens", completion_tokens::text as "completionTokens", source, outcome
+     from usage_refused where $2::text is null or node = $2
+     order by refused_at desc, node, request_id, attempt limit $1`,
+    [limit, node ?? null],
+  );
+  return rows;
+}
+
+export async function forgetRefused(pool: Pool, beforeMs: number): Promise<void> {
+  await pool.query("delete from usage_refused where refused_at < $1", [instantText(beforeMs)]);
+}
+
+/** Nodes say what they like: no control characters, and not much. */
+function plain(value: unknown, max: number): string {
+  return String(value).replace(/\p{C}/gu, "?").slice(0, max);
+}
