@@ -1,4 +1,5 @@
 /** What a client did not get costs nothing: attempts are declared void before or after their record, and every sum follows. */
+import type { Pool } from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { systemClock } from "@weiche/shared/clock.ts";
 import { asId, type NodeId } from "@weiche/shared/ids.ts";
@@ -6,9 +7,10 @@ import { createRandom, type Random } from "@weiche/shared/testing/random.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { createUsageLedger, type UsageLedger, type UsageLedgerEvents } from "../src/credits/usage-ledger.ts";
 import type { CommittedBatch } from "../src/credits/usage-queue.ts";
+import { commitUsage } from "../src/credits/usage-commit.ts";
 import { reportUsage } from "../src/credits/usage-report.ts";
 import type { Database } from "../src/db/database.ts";
-import { startDatabaseServer, type DatabaseServer } from "./database-fixture.ts";
+import { startDatabaseServer, until, type DatabaseServer } from "./database-fixture.ts";
 import { granted, grantedNode, grants, makeRecord, sumOf, sumsOf } from "./usage-records.ts";
 
 const node = grantedNode;
@@ -82,6 +84,23 @@ describe("an attempt that is declared void costs nothing", () => {
     const lost = recordOf(1);
     await ledger.declareVoid([{ node, ...lost }]);
     for (let times = 0; times < 3; times++) await ledger.record(node, [lost]);
+    expect(await sums()).toEqual(everySumOf([]));
+  });
+
+  test("if another router is about to commit its record, and with it the first use of that day", async () => {
+    await using ledger = await openLedger();
+    const lost = recordOf(1);
+    const other = await database.pool.connect();
+    await other.query("begin");
+    await commitUsage(other as unknown as Pool, [{ node, record: lost }]);
+    const declared = ledger.declareVoid([{ node, ...lost }]);
+    await until("the declaration waits for the record", 20_000, async () => {
+      const { rowCount } = await database.pool.query("select from pg_stat_activity where wait_event_type = 'Lock'");
+      return rowCount! > 0;
+    });
+    await other.query("commit");
+    other.release();
+    await declared;
     expect(await sums()).toEqual(everySumOf([]));
   });
 

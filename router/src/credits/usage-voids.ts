@@ -58,9 +58,14 @@ export async function commitVoids(pool: Pool, voids: readonly NodeRecord[]): Pro
 const sums = `count(*) as requests, sum(voided_prompt_tokens) as prompt_tokens,
   sum(voided_completion_tokens) as completion_tokens, sum(voided_credits) as credits`;
 const moveBack = ["requests", "prompt_tokens", "completion_tokens", "credits"]
-  .map((name) => `${name} = t.${name} - s.${name}`)
+  .map((name) => `${name} = t.${name} - excluded.${name}`)
   .join(", ");
 
+/**
+ * Sums are moved back as a conflict of an insert, which meets the row that is there now. An update would not see a row that
+ * another router made after this statement began: with a record that this statement has waited for, and then found. What
+ * is voided has moved its sums, so that their rows are there.
+ */
 const commitSql = `
   with declared as (
     insert into usage_records as r (${names})
@@ -73,22 +78,19 @@ const commitSql = `
   ), voided as (
     select * from declared where voided_credits is not null
   ), totals as (
-    update usage_totals t set ${moveBack}
-    from (
-      select account_id, period_start, scope, subject, ${sums}
-      from voided
-      cross join lateral (values ('account', ''), ('user', user_id::text), ('key', key_id::text), ('model', model)) s (scope, subject)
-      group by account_id, period_start, scope, subject
-    ) s
-    where (t.account_id, t.period_start, t.scope, t.subject) = (s.account_id, s.period_start, s.scope, s.subject)
+    insert into usage_totals as t (account_id, period_start, scope, subject, requests, prompt_tokens, completion_tokens, credits)
+    select account_id, period_start, scope, subject, ${sums}
+    from voided
+    cross join lateral (values ('account', ''), ('user', user_id::text), ('key', key_id::text), ('model', model)) s (scope, subject)
+    group by account_id, period_start, scope, subject
+    order by account_id, period_start, scope, subject
+    on conflict (account_id, period_start, scope, subject) do update set ${moveBack}
   ), days as (
-    update usage_days t set ${moveBack}
-    from (
-      select account_id, day, period_start, user_id, key_id, model, ${sums}
-      from voided
-      group by account_id, day, period_start, user_id, key_id, model
-    ) s
-    where (t.account_id, t.day, t.period_start, t.user_id, t.key_id, t.model)
-      = (s.account_id, s.day, s.period_start, s.user_id, s.key_id, s.model)
+    insert into usage_days as t (account_id, day, period_start, user_id, key_id, model, requests, prompt_tokens, completion_tokens, credits)
+    select account_id, day, period_start, user_id, key_id, model, ${sums}
+    from voided
+    group by account_id, day, period_start, user_id, key_id, model
+    order by account_id, day, period_start, user_id, key_id, model
+    on conflict (account_id, day, period_start, user_id, key_id, model) do update set ${moveBack}
   )
   select count(*)::integer as voided from voided`;
