@@ -107,7 +107,7 @@ describe("a slot whose engine fails", () => {
     expect(await ask("model-a", "sim:tokens=50,fault=crash:10")).toMatchObject({
       ending: "error",
       status: 200,
-      code: "500",
+      code: "engine_died",
     });
     await served("model-a");
     expect(engineOf("model-a").pid).not.toBe(pid);

@@ -178,7 +178,7 @@ test("an engine that is gone ends its streams at once, unbilled", async () => {
   rig.slot.loseEngine();
   const { text, trailer } = await answer;
   expect(trailer).toBe("error");
-  expect(choicesOf(text).at(-1)).toMatchObject({ type: "server_error", code: "500" });
+  expect(choicesOf(text).at(-1)).toMatchObject({ type: "server_error", code: "engine_died" });
   expect(rig.outbox.records).toMatchObject([{ outcome: "broken", promptTokens: 0, completionTokens: 0 }]);
   expect(rig.faults).toEqual(["gone: gone"]);
 });

@@ -1,4 +1,5 @@
 /** The public listener: every request that reaches it gets one answer, with our request id and only our headers. */
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
@@ -9,6 +10,7 @@ import type { ListenAddress } from "@weiche/shared/listen.ts";
 import { nodePaths } from "@weiche/shared/node-protocol.ts";
 import { listenOn } from "@weiche/shared/ops-server.ts";
 import { BodyReaders } from "./api/body-readers.ts";
+import { EngineDeaths } from "./api/engine-deaths.ts";
 import { ByteBudget } from "@weiche/shared/byte-budget.ts";
 import type { Authenticated } from "./api/authenticate.ts";
 import { Exchange, type ApiEvents, type ClientResponse, type Endpoint } from "./api/exchange.ts";
@@ -89,7 +91,15 @@ export function createApiServer(deps: ApiServerDeps): ApiServer {
   const times = { ...defaultTimes, ...deps.times };
   const readers = new BodyReaders();
   const budget = new ByteBudget(largeBodiesBytesMax, clock);
-  const generateDeps: GenerateDeps = { ...deps, readers, budget, times, requestMsMax: config.requestMsMax };
+  const engineDeaths = new EngineDeaths(clock, randomBytes(32));
+  const generateDeps: GenerateDeps = {
+    ...deps,
+    readers,
+    budget,
+    engineDeaths,
+    times,
+    requestMsMax: config.requestMsMax,
+  };
   const ipLimit = new IpLimit(config.limits, clock);
   const addressOf = createClientAddress(config.limits.trustedProxies);
   const connections = new Connections();

@@ -14,6 +14,7 @@ import {
   type RequestId,
   type UserId,
 } from "@weiche/shared/ids.ts";
+import type { EngineDeath } from "@weiche/shared/node-protocol.ts";
 import type { Caller, KeyCache, KeyRefusal } from "../src/access/caller.ts";
 import type { FinishedRequest } from "../src/api/exchange.ts";
 import type { SentAttempt } from "../src/api/sent-attempts.ts";
@@ -63,6 +64,7 @@ export interface SimAnswer {
   /** Pieces of the body, in order. A promise among them is waited for. */
   readonly chunks?: Iterable<string | Buffer | Promise<unknown>>;
   readonly ending?: AnswerEnding;
+  readonly engineDeath?: EngineDeath;
   /** The node goes before the head of its answer. */
   readonly lost?: true;
   /** The head waits for it. */
@@ -101,8 +103,10 @@ export class SimNodes implements Upstream {
 class SimBody implements AnswerBody {
   readonly stream: Readable;
   readonly ending: AnswerEnding;
+  readonly engineDeath: EngineDeath | undefined;
 
-  constructor({ chunks = [], failing, ending }: SimAnswer) {
+  constructor({ chunks = [], failing, ending, engineDeath }: SimAnswer) {
+    this.engineDeath = engineDeath;
     this.ending = ending ?? (failing ? "broken" : "complete");
     const pieces = chunks[Symbol.iterator]();
     this.stream = new Readable({

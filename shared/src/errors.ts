@@ -11,6 +11,8 @@ export const apiErrors = {
   insufficient_quota: { status: 429, type: "insufficient_quota", code: "insufficient_quota" },
   rate_limit_exceeded: { status: 429, type: "rate_limit_error", code: "rate_limit_exceeded" },
   internal: { status: 500, type: "server_error", code: "500" },
+  engine_died: { status: 500, type: "server_error", code: "engine_died" },
+  request_barred: { status: 500, type: "server_error", code: "request_barred" },
   model_switching: { status: 503, type: "service_unavailable", code: "model_switching" },
   model_unavailable: { status: 503, type: "service_unavailable", code: "model_unavailable" },
   overloaded: { status: 503, type: "service_unavailable", code: "overloaded" },
@@ -65,7 +67,7 @@ export function errorHeaders(error: ApiError): Record<string, string> {
   const headers: Record<string, string> = {};
   if (error.retryAfterSeconds !== undefined)
     headers["retry-after"] = String(Math.max(1, Math.ceil(error.retryAfterSeconds)));
-  if (error.kind === "insufficient_quota") headers["x-should-retry"] = "false";
+  if (error.kind === "insufficient_quota" || error.kind === "request_barred") headers["x-should-retry"] = "false";
   return headers;
 }
 

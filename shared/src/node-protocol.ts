@@ -35,6 +35,18 @@ export const endTrailer = "x-weiche-end";
 export const endComplete = "complete";
 export const endError = "error";
 
+/**
+ * A header of an error, or a trailer of an answer that ends with one: the engine died over it, with nothing else running on
+ * it, or with others that may have been the cause as well.
+ */
+export const engineDeathHeader = "x-weiche-engine-death";
+export const engineDeaths = ["alone", "shared"] as const;
+export type EngineDeath = (typeof engineDeaths)[number];
+
+export function readEngineDeath(value: unknown): EngineDeath | undefined {
+  return engineDeaths.find((death) => death === value);
+}
+
 /** The first request on a new data session: the agent answers `{node, bootId}` as JSON. */
 export const identityPath = "/weiche/identity";
 

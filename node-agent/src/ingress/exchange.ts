@@ -2,7 +2,7 @@
 import { constants, type ServerHttp2Stream } from "node:http2";
 import type { Clock, Timer } from "@weiche/shared/clock.ts";
 import { errorBody, errorHeaders, type ApiError } from "@weiche/shared/errors.ts";
-import { endComplete, endError, endTrailer } from "@weiche/shared/node-protocol.ts";
+import { endComplete, endError, endTrailer, engineDeathHeader } from "@weiche/shared/node-protocol.ts";
 import { readBody } from "./request-body.ts";
 
 /** Why a request ends before its answer is whole, when it is not the engine's doing. */
@@ -54,6 +54,8 @@ export class Exchange {
   #isEventStream = false;
   /** Set with the last byte; what its trailer will say. */
   #ending: typeof endComplete | typeof endError | undefined;
+  /** More trailers. */
+  #endsWith: Record<string, string> = {};
 
   constructor(stream: ServerHttp2Stream, session: StreamSession, clock: Clock) {
     this.#stream = stream;
@@ -122,11 +124,13 @@ export class Exchange {
     if (this.#stream.destroyed) return;
     const body = JSON.stringify(errorBody(error));
     if (!this.isAnswering) {
-      this.#respond({ ":status": error.status, ...jsonType, ...errorHeaders(error), ...wholeHeaders([body]) });
+      const headers = { ...errorHeaders(error), ...deathOf(error) };
+      this.#respond({ ":status": error.status, ...jsonType, ...headers, ...wholeHeaders([body]) });
       this.#stream.write(body);
       return await this.#finish(endComplete);
     }
     if (!this.#isEventStream) return this.cut();
+    this.#endsWith = deathOf(error);
     this.#stream.write(`data: ${body}\n\n`);
     await this.#finish(endError);
   }
@@ -154,7 +158,7 @@ export class Exchange {
     this.#stream.respond(headers, { waitForTrailers });
     if (!waitForTrailers) return;
     this.#stream.once("wantTrailers", () => {
-      if (this.#ending) this.#stream.sendTrailers({ [endTrailer]: this.#ending });
+      if (this.#ending) this.#stream.sendTrailers({ [endTrailer]: this.#ending, ...this.#endsWith });
       else this.cut();
     });
   }
@@ -184,6 +188,11 @@ export class Exchange {
       this.signal.removeEventListener("abort", onAbort);
     }
   }
+}
+
+/** Told to the router, who knows the body. */
+function deathOf({ kind, reason }: ApiError): Record<string, string> {
+  return kind === "engine_died" && reason !== undefined ? { [engineDeathHeader]: reason } : {};
 }
 
 /** A long answer is made while it is sent; its length is not known before. */

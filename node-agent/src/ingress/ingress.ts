@@ -17,6 +17,7 @@ import type { EngineLife } from "../engines/engine-life.ts";
 import type { Admission, Admissions } from "../slots/admission.ts";
 import type { UnsettledAnswers } from "../usage/unsettled-answers.ts";
 import type { ChunkGaps } from "./chunk-gaps.ts";
+import { afterNews } from "./engine-news.ts";
 import { EngineConnections } from "./engine-connections.ts";
 import type { EngineAccess, EngineWork, FinishedAnswer } from "./engine-work.ts";
 import { Ended, Exchange, type StreamSession } from "./exchange.ts";
@@ -139,7 +140,9 @@ export class Ingress implements AsyncDisposable {
       this.#parts.unsettled.finished(head.routerId, run.meter.record!);
       await exchange.complete(rest);
     } catch (thrown) {
-      error = await this.#breakOff(exchange, run, await exchange.causeOf(thrown));
+      // A fault of the engine is what it is, even if the client leaves while news of the engine are waited for.
+      const cause = thrown instanceof EngineFault ? thrown : await exchange.causeOf(thrown);
+      error = await this.#breakOff(exchange, run, cause);
     }
     run.giveRoom();
     const { requestId, model, path } = head;
@@ -189,8 +192,10 @@ export class Ingress implements AsyncDisposable {
       meter.onAdmitted();
       return await run.work.run(this.#accessTo(admission, exchange, run));
     } catch (error) {
-      if (error instanceof EngineFault && suspicious.has(error.reason)) admission.suspect(error.reason);
-      throw error;
+      const cause = await exchange.causeOf(error);
+      if (!(cause instanceof EngineFault)) throw cause;
+      if (suspicious.has(cause.reason)) admission.suspect(cause.reason);
+      throw await afterNews(cause, exchange.signal, clock);
     } finally {
       admission.release();
     }
@@ -199,7 +204,7 @@ export class Ingress implements AsyncDisposable {
   #accessTo(admission: Admission, exchange: Exchange, run: RequestRun): EngineAccess {
     const { engine, endpoint } = admission;
     const dialect = this.#parts.dialects[engine.dialect];
-    admission.onEngineLost(() => exchange.endWith(new EngineFault("gone")));
+    admission.onEngineLost((death) => exchange.endWith(new EngineFault("gone", "gone", death)));
     const { requestId } = run.head;
     const { signal } = exchange;
     return {
@@ -243,6 +248,8 @@ export class Ingress implements AsyncDisposable {
     }
     if (cause instanceof EngineFault && admission) {
       this.#parts.events.engineFault(head.requestId, head.model, admission.slot, cause.reason, cause.message);
+      if (cause.death)
+        return new ApiError("engine_died", "The model's engine ended while it worked.", { reason: cause.death });
       return cause.reason === "refused"
         ? new ApiError("model_unavailable", "The model's engine does not answer.", { retryAfterSeconds: 1 })
         : new ApiError("internal", "The model's engine failed.");

@@ -1,6 +1,7 @@
 /** What the ingress asks of the slots. */
 import type { ModelId, RequestId, SlotName } from "@weiche/shared/ids.ts";
 import type { EngineEndpoint, EngineSpec } from "../engines/engine.ts";
+import type { LossListener } from "./engine-loss.ts";
 
 export interface AdmissionRequest {
   readonly requestId: RequestId;
@@ -21,7 +22,7 @@ export interface Admission {
   /** How long the request was held before. */
   readonly waitedMs: number;
   /** Calls back, once, if the engine is gone before the release: at once if it is gone already. */
-  onEngineLost(listener: () => void): void;
+  onEngineLost(listener: LossListener): void;
   /** Gives the place back. Harmless the second time. */
   release(): void;
   /** Tells the slot that the engine misbehaved in a way that needs a probe (see C6). */

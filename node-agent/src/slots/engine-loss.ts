@@ -1,13 +1,17 @@
+import type { EngineDeath } from "@weiche/shared/node-protocol.ts";
 import type { Ticket } from "./slot-state.ts";
+
+/** Undefined: the engine did not die over this request. */
+export type LossListener = (death: EngineDeath | undefined) => void;
 
 /** Tells the requests on an engine that it is gone. Not an `AbortSignal`: those search all their listeners for each one. */
 export class EngineLoss {
-  readonly #listeners = new Map<Ticket, () => void>();
+  readonly #listeners = new Map<Ticket, LossListener>();
   #isLost = false;
 
   /** `listener` is called at most once: at once if the engine is gone already. */
-  listen(ticket: Ticket, listener: () => void): void {
-    if (this.#isLost) listener();
+  listen(ticket: Ticket, listener: LossListener): void {
+    if (this.#isLost) listener(undefined);
     else this.#listeners.set(ticket, listener);
   }
 
@@ -15,10 +19,12 @@ export class EngineLoss {
     this.#listeners.delete(ticket);
   }
 
-  tell(): void {
+  /** `byUs`: it did not die, it was stopped. */
+  tell({ byUs = false } = {}): void {
     this.#isLost = true;
     const listeners = [...this.#listeners.values()];
     this.#listeners.clear();
-    for (const listener of listeners) listener();
+    const death = listeners.length === 1 ? "alone" : "shared";
+    for (const listener of listeners) listener(byUs ? undefined : death);
   }
 }

@@ -136,7 +136,7 @@ export class SlotRunner {
     this.#arm(this.#nowMs());
     if (!stopEngines) return;
     this.#activation.abort(new Error("the agent stops"));
-    this.#loss.tell();
+    this.#loss.tell({ byUs: true });
     await this.#parts.engines.stopAll();
   }
 

@@ -90,7 +90,7 @@ const readImagePart = compileSchema(imagePart);
 
 type ChatBody = Static<ReturnType<typeof Type.Object<typeof parameters>>>;
 
-export function readChat(value: unknown): RequestFacts {
+export function readChat(value: unknown): Omit<RequestFacts, "digest"> {
   const body = readBody(value);
   const images: ImageFacts[] = [];
   body.messages.forEach((message, index) => checkMessage(message, message.role as Role, `messages[${index}]`, images));

@@ -12,7 +12,7 @@ export const completionSchema = Type.Object({
 const readBody = compileSchema(completionSchema);
 const beginningCharacters = 1_024;
 
-export function readCompletion(value: unknown): RequestFacts {
+export function readCompletion(value: unknown): Omit<RequestFacts, "digest"> {
   const { model, prompt, n, max_tokens: maxTokens } = readBody(value);
   return {
     model,

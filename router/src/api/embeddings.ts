@@ -16,7 +16,7 @@ export const embeddingSchema = Type.Object({
 
 const readBody = compileSchema(embeddingSchema);
 
-export function readEmbedding(value: unknown): RequestFacts {
+export function readEmbedding(value: unknown): Omit<RequestFacts, "digest"> {
   const { model, input, dimensions } = readBody(value);
   const answers = Array.isArray(input) ? input.length : 1;
   return { model, templateKwargs: false, images: [], answers, ...(dimensions == null ? {} : { dimensions }) };

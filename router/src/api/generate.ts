@@ -13,6 +13,7 @@ import { NodeLost, type Upstream } from "../nodes/upstream.ts";
 import { authenticate, quotaExhausted, type Authenticated } from "./authenticate.ts";
 import type { ByteBudget } from "@weiche/shared/byte-budget.ts";
 import type { BodyReaders } from "./body-readers.ts";
+import type { EngineDeaths, SuspectBody } from "./engine-deaths.ts";
 import type { Exchange } from "./exchange.ts";
 import { HeldBody } from "./held-body.ts";
 import { checkModelRules, findModel } from "./model-rules.ts";
@@ -31,6 +32,7 @@ export interface GenerateDeps {
   readonly place: Place;
   readonly upstream: Upstream;
   readonly verdicts: AttemptVerdicts;
+  readonly engineDeaths: EngineDeaths;
   readonly readers: BodyReaders;
   readonly budget: ByteBudget;
   readonly clock: Clock;
@@ -65,8 +67,10 @@ export async function generateAs(
   const entry = findModel(facts.model, caller, deps.catalogue());
   exchange.model = entry.id;
   checkModelRules(facts, entry, path === nodePaths.embeddings);
+  const suspect = { accountId: caller.accountId, model: entry.id, digest: facts.digest };
+  deps.engineDeaths.refuseBarred(suspect);
   const tokensMax = requestTokensMax(entry, facts.answers);
-  await answer(exchange, { path, caller, entry, tokensMax, conversation: facts.conversation, body }, deps);
+  await answer(exchange, { path, caller, entry, tokensMax, conversation: facts.conversation, body, suspect }, deps);
 }
 
 /** The place in the account's limits is given back when the exchange is settled, whatever happens. */
@@ -97,11 +101,12 @@ interface Accepted {
   readonly tokensMax: number;
   readonly conversation: string | undefined;
   readonly body: HeldBody;
+  readonly suspect: SuspectBody;
 }
 
 async function answer(exchange: Exchange, accepted: Accepted, deps: GenerateDeps): Promise<void> {
-  const { path, caller, entry, tokensMax, conversation, body } = accepted;
-  const { clock, requestMsMax, times, verdicts } = deps;
+  const { path, caller, entry, tokensMax, conversation, body, suspect } = accepted;
+  const { clock, requestMsMax, times, verdicts, engineDeaths } = deps;
   const { accountId, userId, keyId } = caller;
   // The factor of the instant that decides on the billing period, too: that of the acceptance.
   const billing = { accountId, userId, keyId, factor: factorAt(entry, exchange.acceptedAtMs) };
@@ -122,12 +127,14 @@ async function answer(exchange: Exchange, accepted: Accepted, deps: GenerateDeps
     try {
       const reply = await deps.upstream.send(placed.node, { ...request, body: body.bytes! }, exchange.signal);
       if (reply.status === 200) {
+        engineDeaths.watch(suspect, exchange, reply.body);
         await relay(exchange, reply, clock, times.stallMsMax);
         decideAtEnd(sent, reply.body, exchange, verdicts);
         // Begun, it can be asked of no other node.
         return body.drop();
       }
       refusal = await readNodeRefusal(reply, exchange.signal);
+      if (reply.body.engineDeath) engineDeaths.died(suspect, reply.body.engineDeath);
       if (refusal.status !== 503) throw refusal;
     } catch (error) {
       decideAfter(error, sent, exchange, verdicts);

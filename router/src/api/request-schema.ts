@@ -7,6 +7,8 @@ import { mistakeFinder, type Mistake } from "./schema-mistake.ts";
 /** What the router must know of a request's body; everything else is the node's concern. */
 export interface RequestFacts {
   readonly model: string;
+  /** Hash of the body as it came. */
+  readonly digest: string;
   /** Hash of the beginning of the conversation; absent where a node's cache is of no use. */
   readonly conversation?: string;
   /** How many answers are asked for: choices, or texts to embed. */

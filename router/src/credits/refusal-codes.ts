@@ -35,6 +35,8 @@ export const refusalCodes = {
   context_window_exceeded: { status: 400, advice: "shorten-request" },
   key_model_access_denied: { status: 403, advice: "choose-allowed-model" },
   internal: { status: 500, advice: "retry-later" },
+  engine_died: { status: 500, advice: "retry-later" },
+  request_barred: { status: 500, advice: "correct-request" },
   model_switching: { status: 503, advice: "retry-later" },
   model_unavailable: { status: 503, advice: "retry-later" },
   overloaded: { status: 503, advice: "retry-later" },

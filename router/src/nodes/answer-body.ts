@@ -3,7 +3,14 @@
  * a ninth of the router's time per chunk (256 streams, a chunk each 20 ms).
  */
 import { constants, type ClientHttp2Stream, type IncomingHttpHeaders } from "node:http2";
-import { endComplete, endError, endTrailer } from "@weiche/shared/node-protocol.ts";
+import {
+  endComplete,
+  endError,
+  endTrailer,
+  engineDeathHeader,
+  readEngineDeath,
+  type EngineDeath,
+} from "@weiche/shared/node-protocol.ts";
 import type { AnswerBody, AnswerEnding, AnswerSink } from "./upstream.ts";
 
 /** What is kept for a reader that has not come yet, on top of what the HTTP/2 window lets in. */
@@ -12,6 +19,7 @@ const earlyBytesMax = 16 << 10;
 /** Node's HTTP/2 stream resets with code 0, as if all had been well, when it is destroyed: this one cancels. */
 export class NodeAnswer implements AnswerBody {
   ending: AnswerEnding = "broken";
+  engineDeath: EngineDeath | undefined;
   readonly #stream: ClientHttp2Stream;
   /** Until the answer is whole, where its head says how long it is. */
   #bytesMissing: number;
@@ -23,6 +31,7 @@ export class NodeAnswer implements AnswerBody {
 
   constructor(stream: ClientHttp2Stream, head: IncomingHttpHeaders) {
     this.#stream = stream;
+    this.engineDeath = readEngineDeath(head[engineDeathHeader]);
     this.#bytesMissing = head[endTrailer] === endComplete ? Number(head["content-length"]) : NaN;
     stream.on("data", this.#onData).on("trailers", this.#onTrailers).on("end", this.end);
   }
@@ -65,7 +74,8 @@ export class NodeAnswer implements AnswerBody {
     if (this.#earlyBytes >= earlyBytesMax) this.#stream.pause();
   };
 
-  readonly #onTrailers = ({ [endTrailer]: end }: IncomingHttpHeaders): void => {
+  readonly #onTrailers = ({ [endTrailer]: end, [engineDeathHeader]: death }: IncomingHttpHeaders): void => {
+    this.engineDeath ??= readEngineDeath(death);
     if (end === endComplete) this.ending = "complete";
     if (end === endError) this.ending = "error";
   };

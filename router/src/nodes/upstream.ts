@@ -1,7 +1,7 @@
 /** What the API asks of the data connections: one request to one node. */
 import type { IncomingHttpHeaders } from "node:http2";
 import type { ModelId, NodeId, RequestId, SlotName } from "@weiche/shared/ids.ts";
-import type { NodePath } from "@weiche/shared/node-protocol.ts";
+import type { EngineDeath, NodePath } from "@weiche/shared/node-protocol.ts";
 import type { BillingIdentity } from "@weiche/shared/usage-record.ts";
 
 export interface UpstreamRequest {
@@ -27,6 +27,8 @@ export interface UpstreamResponse {
 export interface AnswerBody {
   /** How the answer ended. Ask after its end. */
   readonly ending: AnswerEnding;
+  /** The node's engine died over the request. Ask after its end. */
+  readonly engineDeath: EngineDeath | undefined;
   /** Once. What has come before comes at once. */
   readInto(sink: AnswerSink): void;
   /** For a sink that cannot keep up. A few pieces may still come. */

@@ -1,3 +1,5 @@
+import type { EngineDeath } from "@weiche/shared/node-protocol.ts";
+
 /** An engine that broke off, lied or hung. Ends the one request that met it. The text is for the log and quotes nothing. */
 export type EngineFaultReason =
   /** Nobody listens. */
@@ -20,9 +22,12 @@ export type EngineFaultReason =
 
 export class EngineFault extends Error {
   readonly reason: EngineFaultReason;
+  /** Of an engine that is gone: whether it died over this request. */
+  readonly death: EngineDeath | undefined;
 
-  constructor(reason: EngineFaultReason, message: string = reason) {
+  constructor(reason: EngineFaultReason, message: string = reason, death?: EngineDeath) {
     super(message);
     this.reason = reason;
+    this.death = death;
   }
 }

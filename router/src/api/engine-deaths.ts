@@ -1,0 +1,92 @@
+/**
+ * Bodies that were worked on when an engine died. One that was there twice is refused for a while, so that a prompt which
+ * kills engines does not go through all of them. Whoever was merely there as well is cleared by an answer that is whole.
+ *
+ * Nothing of a body is kept but a hash with a key that only this process has, and accounts do not share suspicions: nobody
+ * can find out what others send.
+ */
+import { createHmac } from "node:crypto";
+import type { Clock } from "@weiche/shared/clock.ts";
+import { ApiError } from "@weiche/shared/errors.ts";
+import type { AccountId, ModelId } from "@weiche/shared/ids.ts";
+import type { EngineDeath } from "@weiche/shared/node-protocol.ts";
+import type { AnswerBody } from "../nodes/upstream.ts";
+import type { Exchange } from "./exchange.ts";
+
+export const deathsMax = 2;
+export const forgottenAfterMs = 600_000;
+/** Each of many requests on an engine may have killed it: of these one or two are barred for long only if it goes on. */
+export const sharedBarMs = 30_000;
+export const suspectsMax = 10_000;
+
+export interface SuspectBody {
+  readonly accountId: AccountId;
+  readonly model: ModelId;
+  /** Hash of the bytes. */
+  readonly digest: string;
+}
+
+interface Suspicion {
+  deaths: number;
+  lastAtMs: number;
+  barredUntilMs: number;
+}
+
+export class EngineDeaths {
+  readonly #clock: Clock;
+  readonly #key: Buffer;
+  readonly #suspicions = new Map<string, Suspicion>();
+
+  /** `key`: random, of this process alone. */
+  constructor(clock: Clock, key: Buffer) {
+    this.#clock = clock;
+    this.#key = key;
+  }
+
+  get suspects(): number {
+    return this.#suspicions.size;
+  }
+
+  /** Throws a 500 for a body that was there when two engines died. */
+  refuseBarred(body: SuspectBody): void {
+    const suspicion = this.#find(body);
+    if (suspicion && suspicion.barredUntilMs > this.#clock.monotonicMs())
+      throw new ApiError("request_barred", "Engines ended while they worked on this request. It is not tried for now.");
+  }
+
+  /** Looks at the end of an answer that has begun. */
+  watch(body: SuspectBody, exchange: Exchange, answer: AnswerBody): void {
+    exchange.onSettled(() => {
+      if (answer.engineDeath) this.died(body, answer.engineDeath);
+      else if (exchange.outcome === "answered" && this.#suspicions.size > 0) this.#suspicions.delete(this.#idOf(body));
+    });
+  }
+
+  died(body: SuspectBody, death: EngineDeath): void {
+    const nowMs = this.#clock.monotonicMs();
+    const deaths = (this.#find(body)?.deaths ?? 0) + 1;
+    const isCertain = death === "alone" || deaths > deathsMax;
+    const barMs = deaths < deathsMax ? 0 : isCertain ? forgottenAfterMs : sharedBarMs;
+    const id = this.#idOf(body);
+    this.#suspicions.delete(id); // so that the map is in the order of the last deaths
+    this.#suspicions.set(id, { deaths, lastAtMs: nowMs, barredUntilMs: nowMs + barMs });
+    this.#forget(nowMs);
+  }
+
+  #find(body: SuspectBody): Suspicion | undefined {
+    if (this.#suspicions.size === 0) return undefined;
+    this.#forget(this.#clock.monotonicMs());
+    return this.#suspicions.get(this.#idOf(body));
+  }
+
+  #forget(nowMs: number): void {
+    for (const [id, { lastAtMs }] of this.#suspicions) {
+      if (this.#suspicions.size <= suspectsMax && nowMs - lastAtMs < forgottenAfterMs) return;
+      this.#suspicions.delete(id);
+    }
+  }
+
+  #idOf({ accountId, model, digest }: SuspectBody): string {
+    return createHmac("sha256", this.#key).update(`${accountId} ${model} ${digest}`).digest("base64");
+  }
+}
