@@ -19,6 +19,9 @@ test("an address in a request is never asked for anything, wherever it stands", 
     "a text": 200,
     "an image by its address": 400,
     "an image by a file's address": 400,
+    "a data URI that ends in it": 400,
+    "a reference in a schema": 400,
+    "a reference in a tool": 400,
   });
   expect(Object.values(statuses).filter((status) => status !== 200 && status !== 400)).toEqual([]);
   expect(calls).toBe(0);

@@ -194,6 +194,64 @@ test("images are data, only where the model sees, and no more than it takes", ()
     expect(() => said(image(link), { images })).toThrow("links are not fetched");
 });
 
+const uri = (base64: string) => `data:image/png;base64,${base64}`;
+const long = "iVBORw0KGgoA".repeat(100_000);
+
+test.each(["iVBORw0KGgo=", "iVBORw0KGgoAAA==", "iVBORw0KGgoA", long])(
+  "an image of sound Base64 is taken (%#)",
+  (base64) => {
+    expect(said(image(uri(base64)), { images })["messages"]).toMatchObject([
+      { content: [{ image_url: { url: uri(base64) } }] },
+    ]);
+  },
+);
+
+test.each([
+  ["an address behind it", "iVBORw0KGgo=http://a.example/x"],
+  ["an address behind its padding's place", "iVBORw0KGgoAhttp://a.example/x."],
+  ["a line break", "iVBORw0K\nGgoA"],
+  ["padding within it", "iVBO=w0KGgoA"],
+  ["too much padding", "iVBORw0KGgoA===="],
+  ["its padding missing", "iVBORw0KGgo"],
+  ["nothing", ""],
+  ["letters of the URL alphabet", "iVBO_-0KGgoA"],
+  ["one wrong character at the end of a megabyte", `${long}AAA!`],
+])("an image of Base64 with %s is refused", (_name, base64) => {
+  expect(() => said(image(uri(base64)), { images })).toThrow(
+    expect.objectContaining({ kind: "invalid_request", param: "messages[0].content[0].image_url.url" }) as Error,
+  );
+});
+
+const inTools = (parameters: object) => ({ tools: [{ type: "function", function: { name: "f", parameters } }] });
+const inFormat = (schema: object) => ({
+  response_format: { type: "json_schema", json_schema: { name: "s", schema, strict: true } },
+});
+test.each([
+  ["$ref", { $ref: "https://a.example/s.json" }],
+  ["$ref", { $ref: "s.json" }],
+  ["$ref", { $ref: "" }],
+  ["properties.a.items[1].$ref", { properties: { a: { items: [{}, { $ref: "file:///etc/passwd#/a" }] } } }],
+  ["$defs.*.$dynamicRef", { $defs: { "a name with blanks": { $dynamicRef: "//a.example" } } }],
+  ["allOf[0].$recursiveRef", { allOf: [{ $recursiveRef: "urn:x" }] }],
+])("a reference that leaves a schema is refused by its path: %s", (path, schema) => {
+  for (const [body, at] of [
+    [inTools(schema), "tools[0].function.parameters"],
+    [inFormat(schema), "response_format.json_schema.schema"],
+  ] as const)
+    expect(() => said(body)).toThrow(
+      expect.objectContaining({ kind: "invalid_request", param: `${at}.${path}` }) as Error,
+    );
+});
+
+test("references within a schema, and what is only called so, are kept", () => {
+  const schema = {
+    $schema: "https://json-schema.org/draft/2020-12/schema",
+    $defs: { a: { type: "object", properties: { $ref: { type: "string" } } } },
+    ...{ $ref: "#/$defs/a", allOf: [{ $ref: "#" }] },
+  };
+  for (const body of [inTools(schema), inFormat(schema)]) expect(said(body)).toMatchObject(body);
+});
+
 const f = { type: "function", function: { name: "f" } };
 const g = { type: "function", function: { name: "g" } };
 const named = { type: "function", function: { name: "g" } };

@@ -6,6 +6,7 @@ import type { Json } from "../engines/dialects/json.ts";
 import { readMessages } from "./chat-messages.ts";
 import { asList, asObject, asOneOf, asText, flag, integer, optional, refuse } from "./fields.ts";
 import { readGeneration, tokensMax, type RequestScope } from "./generation-request.ts";
+import { plainSchema } from "./plain-schema.ts";
 
 const alternativesMax = 20;
 const effortsOfAllEngines: readonly string[] = ["low", "medium", "high"];
@@ -55,7 +56,10 @@ function readTool(value: unknown, at: string): Tool {
   const name = asText(called["name"], `${at}.function.name`);
   const description = optional(called, "description", asText);
   const parameters = optional(called, "parameters", asObject);
-  return { type: "function", function: { name, description, parameters: parameters && plainSchema(parameters) } };
+  return {
+    type: "function",
+    function: { name, description, parameters: parameters && plainSchema(parameters, `${at}.function.parameters`) },
+  };
 }
 
 function readToolChoice(value: unknown): "auto" | "none" | "required" | { readonly name: string } {
@@ -76,18 +80,10 @@ function readResponseFormat(value: unknown): object | undefined {
     type,
     json_schema: {
       name: asText(described["name"], `${at}.name`),
-      schema: plainSchema(asObject(described["schema"], `${at}.schema`)),
+      schema: plainSchema(asObject(described["schema"], `${at}.schema`), `${at}.schema`),
       strict: flag(described, "strict"),
     },
   };
-}
-
-/** A copy of a JSON Schema, whose members are anybody's: all but the one that means something to JavaScript. */
-function plainSchema(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(plainSchema);
-  if (typeof value !== "object" || value === null) return value;
-  const members = Object.entries(value).filter(([name]) => name !== "__proto__");
-  return Object.fromEntries(members.map(([name, member]) => [name, plainSchema(member)]));
 }
 
 /** Both spellings at once: the template's switch says whether, the effort says how much. */

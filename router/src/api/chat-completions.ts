@@ -111,6 +111,9 @@ export function readChat(value: unknown): Omit<RequestFacts, "digest"> {
   };
 }
 
+/** More than any model takes: what is known of each is handed from thread to thread. */
+const imagesMax = 1_000;
+
 function checkMessage(message: object, role: Role, at: string, images: ImageFacts[]): void {
   const { content, ...rest } = readMessage[role](message, at) as { content?: unknown; tool_calls?: unknown };
   // An answer that called tools, or that ended while reasoning, has `null` as content; it may be sent back as it came.
@@ -122,6 +125,8 @@ function checkMessage(message: object, role: Role, at: string, images: ImageFact
     if (part.type === "text") readTextPart(part, partAt);
     else if (part.type !== "image_url") throw invalid(`${partAt}.type`, "must be one of text, image_url");
     else if (role !== "user") throw invalid(`${partAt}.type`, "images go into user messages");
+    else if (images.length === imagesMax)
+      throw invalid("messages", `at most ${imagesMax} images are taken per request`);
     else images.push(readImage(readImagePart(part, partAt).image_url.url, `${partAt}.image_url.url`));
   });
 }
