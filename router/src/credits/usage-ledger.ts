@@ -67,7 +67,11 @@ export async function createUsageLedger(
       events.usageDaysFailed(error);
     }
   });
-  const queue = new UsageQueue((batch) => retryConflicts(() => insert(pool, batch, clock.now())), clock, events);
+  const queue = new UsageQueue(
+    (batch) => retryConflicts(() => insert(database.usagePool, batch, clock.now())),
+    clock,
+    events,
+  );
   return {
     record(node, records, unreadable = []) {
       const nowMs = clock.now();

@@ -23,8 +23,10 @@ export interface DatabaseEvents extends EmbeddedServerEvents {
 export interface Database extends AsyncDisposable {
   /** For the business: typed, names in camel case. */
   readonly kysely: Kysely<Schema>;
-  /** For the ledger, and for what may take a while: plain SQL. */
+  /** For what may take a while: plain SQL. */
   readonly pool: Pool;
+  /** For usage records alone, which wait neither behind others nor for a connection that was lost without a word. */
+  readonly usagePool: Pool;
   /** For the request path. */
   readonly prompt: PromptQueries;
   /** For a connection of one's own. */
@@ -37,6 +39,8 @@ export interface Database extends AsyncDisposable {
 
 const versionMin = 15;
 const connectionsMax = 8;
+/** One commits at a time; the other one takes its place when it is lost. */
+const usageConnectionsMax = 2;
 const closeMsMax = 5_000;
 
 const limits = {
@@ -50,6 +54,9 @@ const limits = {
   /** An idle connection to a host that is gone is noticed some ten seconds later. */
   keepAliveInitialDelayMillis: 1_000,
 } satisfies ClientConfig;
+
+/** Usage is to be committed within 30 s of the database being back, on whatever connection it stood still. */
+const usageMsMax = 10_000;
 
 export async function openDatabase(config: DatabaseConfig, clock: Clock, events: DatabaseEvents): Promise<Database> {
   await using opened = new AsyncDisposableStack();
@@ -66,6 +73,8 @@ export async function openDatabase(config: DatabaseConfig, clock: Clock, events:
   const settings = { ...connection, ...limits, types: typesOfOurs, max: connectionsMax };
   const pool = openPool(settings, (error) => events.databaseConnectionLost(error));
   opened.defer(() => within(clock, closeMsMax, pool.end()));
+  const usagePool = openUsagePool(connection, (error) => events.databaseConnectionLost(error));
+  opened.defer(() => within(clock, closeMsMax, usagePool.end()));
   const doubt = () => void renewIdle(pool);
   const idleLost = (error: Error) => events.databaseConnectionLost(error);
   const prompt = opened.use(
@@ -76,12 +85,23 @@ export async function openDatabase(config: DatabaseConfig, clock: Clock, events:
   return {
     kysely,
     pool,
+    usagePool,
     prompt,
     connection,
     doubt,
     ...(embedded?.notice === undefined ? {} : { notice: embedded.notice }),
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };
+}
+
+/** `msMax`: for a statement. */
+export function openUsagePool(
+  connection: ClientConfig,
+  onIdleLost: (error: Error) => void,
+  msMax: number = usageMsMax,
+): Pool {
+  const times = { statement_timeout: msMax, lock_timeout: msMax, query_timeout: msMax + 1_000 };
+  return openPool({ ...connection, ...limits, ...times, types: typesOfOurs, max: usageConnectionsMax }, onIdleLost);
 }
 
 /** `onIdleLost` hears of a connection that is lost while nobody uses it. */
@@ -105,7 +125,6 @@ export const typesOfOurs: CustomTypesConfig = {
   },
 };
 
-/** Waits for connections in use, but not for ever: a server that hangs never gives them back. */
 /** An instant as the database takes it. */
 export function instantText(ms: number): string {
   return Temporal.Instant.fromEpochMilliseconds(ms).toString();
