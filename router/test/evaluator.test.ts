@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { millicredits } from "@weiche/shared/credits.ts";
 import { asId, uuidv7, type AccountId, type KeyId, type UserId } from "@weiche/shared/ids.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
+import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { judge, lookUpKey } from "../src/access/cached-key.ts";
 import { hashApiKey } from "../src/access/api-key.ts";
@@ -61,7 +62,7 @@ function openEvaluator(of: Database): Evaluator {
 const forwardTo = (text: string) => clock.advance(berlin(text) - clock.now());
 
 /** Whole credits, spent now. */
-async function spend(credits: number, by: KeyId = keyId, byUser: UserId = userId): Promise<void> {
+async function spend(credits: number, by: KeyId = keyId, byUser: UserId = userId): Promise<UsageRecord> {
   await makeUsageDays(database.pool, [clock.now()]);
   const record = makeRecord(createRandom(1), clock.now(), {
     requestId: asId(uuidv7(clock)),
@@ -73,6 +74,7 @@ async function spend(credits: number, by: KeyId = keyId, byUser: UserId = userId
     factor: millicredits(1000n),
   });
   await commitUsage(database.pool, [{ node: asId("node-1"), record }]);
+  return record;
 }
 
 /** How a request with the key is met now. */
@@ -95,6 +97,18 @@ async function spendAndEvaluate(credits: number): Promise<string> {
   await evaluator.evaluate();
   return met();
 }
+
+test("what turns out to be void counts for no quota and no limit: account and key are free again", async () => {
+  await accounts.keys.update(keyId, { creditLimit: millicredits(1_000_000n) });
+  await spend(10);
+  const record = await spend(quota);
+  await evaluator.evaluate();
+  expect(await met()).not.toBe("admitted");
+  const voided = { ...record, outcome: "void", promptTokens: 0, completionTokens: 0 } as const;
+  expect(await commitUsage(database.pool, [{ node: asId("node-1"), record: voided }])).toMatchObject({ voided: 1 });
+  await evaluator.evaluate();
+  expect(await met()).toBe("admitted");
+});
 
 describe("package quota", () => {
   test("available, usage reaches 75 % and 90 %: available, a notice each, once per period", async () => {

@@ -15,7 +15,7 @@ import type { Exchange } from "./exchange.ts";
 
 export const deathsMax = 2;
 export const forgottenAfterMs = 600_000;
-/** Each of many requests on an engine may have killed it: of these one or two are barred for long only if it goes on. */
+/** How long a request is barred that ran beside others both times; a third death bars it as long as one that ran alone. */
 export const sharedBarMs = 30_000;
 export const suspectsMax = 10_000;
 
