@@ -24,6 +24,11 @@ export interface KillClusterOptions {
   /** Of the environment of all programs, engines included. */
   readonly environment?: Readonly<Record<string, string>>;
   readonly itlMs?: number;
+  /** Models that take turns in one more slot of each node. */
+  readonly turns?: readonly string[];
+  /** More keys of `router.yaml` and of `agent.yaml`. */
+  readonly router?: object;
+  readonly agent?: object;
 }
 
 interface NodeProxies {
@@ -37,7 +42,7 @@ export class KillCluster implements AsyncDisposable {
   readonly nodes: readonly string[];
   readonly received: Received[] = [];
   readonly outages: Outage[] = [];
-  readonly #accounts: { readonly accountId: string; readonly apiKey: string }[] = [];
+  readonly accounts: { readonly accountId: string; readonly apiKey: string }[] = [];
   readonly #proxies: ReadonlyMap<string, NodeProxies>;
   readonly #options: Required<KillClusterOptions>;
   readonly #opened: AsyncDisposableStack;
@@ -57,17 +62,17 @@ export class KillCluster implements AsyncDisposable {
   }
 
   static async start(given: KillClusterOptions): Promise<KillCluster> {
-    const options = { accounts: 1, environment: {}, itlMs: 10, ...given };
-    const { nodes, accounts, environment } = options;
+    const options = { accounts: 1, environment: {}, itlMs: 10, turns: [], router: {}, agent: {}, ...given };
+    const { nodes, accounts, environment, turns, router } = options;
     const opened = new AsyncDisposableStack();
     try {
       const proxies = await openProxies(nodes, opened);
       const { port } = proxies.get("node-1")!.data;
       const cluster = await Cluster.start({
-        catalogue: [...catalogueOf(chatModel!), embeddingEntry],
+        catalogue: [...catalogueOf(chatModel!, ...turns), embeddingEntry],
         agents: {},
         // An agent takes this for the address at which it has just reached the router: that of its own proxy.
-        router: { nodes: { dataAdvertise: `0.0.0.0:${port}` } },
+        router: { ...router, nodes: { dataAdvertise: `0.0.0.0:${port}` } },
         environment,
       });
       opened.use(cluster);
@@ -75,7 +80,7 @@ export class KillCluster implements AsyncDisposable {
       it.#forward();
       for (const node of it.nodes) await it.startAgent(node);
       await cluster.linked();
-      for (let number = 0; number < accounts; number++) it.#accounts.push(await cluster.account(`Customer-${number}`));
+      for (let number = 0; number < accounts; number++) it.accounts.push(await cluster.account(`Customer-${number}`));
       for (const node of it.nodes) await it.warm(node);
       return it;
     } catch (error) {
@@ -88,7 +93,7 @@ export class KillCluster implements AsyncDisposable {
   async ask(wish: Partial<Wish> = {}): Promise<Received> {
     const mark = ++this.#marks;
     const kind = wish.kind ?? "stream";
-    const { apiKey } = this.#accounts[mark % this.#accounts.length]!;
+    const { apiKey } = this.accounts[mark % this.accounts.length]!;
     const model = kind === "embeddings" ? embeddingModel! : chatModel!;
     const one = await askOnce({ baseUrl: this.cluster.baseUrl, apiKey, kind, model, ...wish, mark });
     this.received.push(one);
@@ -97,7 +102,8 @@ export class KillCluster implements AsyncDisposable {
 
   startAgent(node: string): Promise<void> {
     const { host, link } = this.#proxies.get(node)!;
-    return this.cluster.startAgent(node, { slots: this.#slotsOf(node), routers: [`${host}:${link.port}`] });
+    const { agent } = this.#options;
+    return this.cluster.startAgent(node, { ...agent, slots: this.#slotsOf(node), routers: [`${host}:${link.port}`] });
   }
 
   async killAgent(node: string): Promise<void> {
@@ -176,6 +182,10 @@ export class KillCluster implements AsyncDisposable {
     outage.untilMs = Date.now();
   }
 
+  get isRouterDown(): boolean {
+    return this.outages.some(({ what, untilMs }) => what === "router killed" && untilMs === Infinity);
+  }
+
   engine(node: string, kind: Wish["kind"] = "stream"): SimNodeEngine {
     const [slot, model] = kind === "embeddings" ? ["embed", embeddingModel!] : ["chat", chatModel!];
     return new SimNodeEngine(join(this.cluster.directory, node), slot!, model);
@@ -201,8 +211,13 @@ export class KillCluster implements AsyncDisposable {
     await this.#opened.disposeAsync();
   }
 
+  /** What still runs, waits or is to be delivered, of router, nodes and engines. */
+  async busy(): Promise<readonly string[]> {
+    return (await Promise.all([this.#busyRouter(), ...this.nodes.map((node) => this.#busyNode(node))])).flat();
+  }
+
   async #faults(): Promise<readonly string[]> {
-    const busy = (await Promise.all([this.#busyRouter(), ...this.nodes.map((node) => this.#busyNode(node))])).flat();
+    const busy = await this.busy();
     if (busy.length > 0) return busy;
     const usage = await dumpAllUsage(this.cluster);
     const { received, outages, nodeOf } = this;
@@ -231,7 +246,7 @@ export class KillCluster implements AsyncDisposable {
   /** Whether the operators' command says what the totals say. */
   async #commandFaults(totals: Awaited<ReturnType<typeof dumpAllUsage>>["totals"]): Promise<string[]> {
     const faults: string[] = [];
-    for (const { accountId } of this.#accounts) {
+    for (const { accountId } of this.accounts) {
       const said = (await this.cluster.weiche("usage", "--account", accountId)) as { totals: Record<string, number> };
       const total = totals.find(({ of }) => of === `account ${accountId}`);
       for (const field of ["requests", "promptTokens", "completionTokens"] as const)
@@ -262,7 +277,11 @@ export class KillCluster implements AsyncDisposable {
     const paced = { "itl-ms": this.#options.itlMs, "ttft-ms": 50, tokens, journal };
     const env = { ...this.#options.environment, WEICHE_DATA_DIR: join(this.cluster.directory, node) };
     const slot = { backoffSeconds: { min: 1, max: 1 } };
+    const { turns } = this.#options;
+    const turning = turns.map((model) => ({ ...simEngine(model, { journal }), env }));
+    const quick = { ...slot, name: "turns", minResidencySeconds: 0, drainOpenSeconds: 1 };
     return [
+      ...(turns.length > 0 ? [{ ...quick, engines: turning }] : []),
       { ...slot, name: "chat", engines: [{ ...simEngine(chatModel!, paced), env }] },
       { ...slot, name: "embed", engines: [{ ...simEngine(embeddingModel!, { journal }), env }] },
     ];

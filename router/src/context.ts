@@ -68,6 +68,8 @@ export interface Router {
 
 /** For links and sessions, once no answer runs any more. */
 const linkCloseMs = 2_000;
+/** So long a stop waits for the database. What it has not committed by then is still at the nodes. */
+const databaseCloseMs = 10_000;
 
 export async function createRouter(config: RouterConfig, clock: Clock = systemClock): Promise<Router> {
   await using opened = new AsyncDisposableStack();
@@ -247,7 +249,9 @@ export async function createRouter(config: RouterConfig, clock: Clock = systemCl
       ready = false;
       nodes.goodbye();
       await api.close(config.shutdownMsMax, () => data.cut());
+      const deadline = clock.after(databaseCloseMs, () => database.abandon());
       await closing.disposeAsync();
+      deadline.cancel();
     },
   };
 }

@@ -1,6 +1,15 @@
 /** The router's database: the embedded server or one that the configuration names, with its schema up to date. */
 import { CamelCasePlugin, Kysely, PostgresDialect, type Transaction } from "kysely";
-import { Client, Pool, types, type ClientConfig, type CustomTypesConfig, type PoolConfig } from "pg";
+import {
+  Client,
+  Pool,
+  types,
+  type ClientConfig,
+  type Connection,
+  type CustomTypesConfig,
+  type PoolClient,
+  type PoolConfig,
+} from "pg";
 import { within, type Clock } from "@weiche/shared/clock.ts";
 import { StartError } from "@weiche/shared/directory-lock.ts";
 import { describeError } from "@weiche/shared/log.ts";
@@ -33,6 +42,8 @@ export interface Database extends AsyncDisposable {
   readonly connection: ClientConfig;
   /** To be called when a connection was lost without a word: others may be lost, too, and are made anew. */
   doubt(): void;
+  /** For a stop that has waited long enough: what still waits for the database fails, and whatever comes, too. */
+  abandon(): void;
   /** What the operator should know about it at the start, one line. */
   readonly notice?: string;
 }
@@ -72,9 +83,11 @@ export async function openDatabase(config: DatabaseConfig, clock: Clock, events:
 
   const settings = { ...connection, ...limits, types: typesOfOurs, max: connectionsMax };
   const pool = openPool(settings, (error) => events.databaseConnectionLost(error));
-  opened.defer(() => within(clock, closeMsMax, pool.end()));
+  const end = endOf(pool, clock);
+  opened.defer(() => end.close());
   const usagePool = openUsagePool(connection, (error) => events.databaseConnectionLost(error));
-  opened.defer(() => within(clock, closeMsMax, usagePool.end()));
+  const usageEnd = endOf(usagePool, clock);
+  opened.defer(() => usageEnd.close());
   const doubt = () => void renewIdle(pool);
   const idleLost = (error: Error) => events.databaseConnectionLost(error);
   const prompt = opened.use(
@@ -89,6 +102,10 @@ export async function openDatabase(config: DatabaseConfig, clock: Clock, events:
     prompt,
     connection,
     doubt,
+    abandon() {
+      end.abandon();
+      usageEnd.abandon();
+    },
     ...(embedded?.notice === undefined ? {} : { notice: embedded.notice }),
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };
@@ -111,6 +128,20 @@ function openPool(settings: PoolConfig, onIdleLost: (error: Error) => void): Poo
   // In use it has no listener of the pool's: without one, its loss would end the process. Its user learns of it anyway.
   pool.on("connect", (client) => client.on("error", () => {}));
   return pool;
+}
+
+/** `close` waits for connections in use, but not for ever: a server that hangs never gives them back. `abandon` takes them. */
+function endOf(pool: Pool, clock: Clock): { close(): Promise<void>; abandon(): void } {
+  const connected = new Set<PoolClient>();
+  pool.on("connect", (client) => connected.add(client)).on("remove", (client) => connected.delete(client));
+  return {
+    close: async () => (pool.ending ? undefined : within(clock, closeMsMax, pool.end())),
+    abandon() {
+      if (!pool.ending) void pool.end();
+      for (const client of connected)
+        (client as PoolClient & { readonly connection: Connection }).connection.stream.destroy();
+    },
+  };
 }
 
 /** bigint as bigint, instants as Temporal.Instant, dates as text; the rest as the driver does. */
