@@ -4,7 +4,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Attack, Target } from "./attack.ts";
 
 const bytesMax = 1_000_000;
+/** Together as many requests a second as an address may send. */
 const linesAtOnce = 10;
+const lineEveryMs = 1_000;
 const nested = (depth: number): string => "[".repeat(depth) + "]".repeat(depth);
 const filled = (item: string, bytes: number) =>
   `[${Array(Math.floor(bytes / (item.length + 1)))
@@ -12,12 +14,16 @@ const filled = (item: string, bytes: number) =>
     .join()}]`;
 const members = (count: number) => `{${Array.from({ length: count }, (_, at) => `"m${at}":1`).join()}}`;
 
+/** Instead of a status: a connection may be closed while its body is sent, if its address is over its limit. */
+const closed = 0;
+const limits: ReadonlySet<number> = new Set([429, 503, closed]);
+
 /** What a body holds besides a short question, and whether that is too much. */
 const kinds: readonly { readonly extra: string; readonly isTooMuch: boolean }[] = [
   { extra: filled(nested(60), bytesMax), isTooMuch: true },
   { extra: filled("[]", bytesMax), isTooMuch: true },
-  { extra: filled(nested(60), 180_000), isTooMuch: false },
-  { extra: members(90_000), isTooMuch: false },
+  { extra: filled(nested(60), 60_000), isTooMuch: false },
+  { extra: members(30_000), isTooMuch: false },
   { extra: `"${"\\u00e4".repeat(bytesMax / 6)}"`, isTooMuch: false },
 ];
 
@@ -33,12 +39,13 @@ export const heavyBodies: Attack = {
       // Each kind is answered at least once, however slow the machine.
       for (let n = line; n === line || !signal.aborted; n++) {
         const { extra, isTooMuch } = kinds[n % kinds.length]!;
-        const status = await post(target, extra).catch(() => 0);
-        if (status === 429 || status === 503) tally.limited++;
+        const next = sleep(lineEveryMs);
+        const status = await post(target, extra).catch(() => closed);
+        if (limits.has(status)) tally.limited++;
         else if (status !== (isTooMuch ? 400 : 200)) tally.wrong++;
         else if (isTooMuch) tally.refused++;
         else tally.answered++;
-        if (status === 429 || status === 503) await sleep(100);
+        await next;
       }
     });
     await Promise.all(lines);

@@ -123,7 +123,7 @@ test(`${atOnce} bodies of 20 MB at once: the event loop is never late by more th
     });
     session.on("error", () => {});
     // What is slowest to read: as many things as a body may have.
-    const messages = Array.from({ length: 33_000 }, () => ({ role: "user", content: "hi ".repeat(190) }));
+    const messages = Array.from({ length: 10_000 }, () => ({ role: "user", content: "hi ".repeat(640) }));
     const body = Buffer.from(JSON.stringify({ model, stream: true, messages }));
     const statuses = await Promise.all(
       Array.from({ length: atOnce }, async () => {

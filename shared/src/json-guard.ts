@@ -10,7 +10,7 @@ export const depthMax = 64;
  * Most members of objects and items of arrays in a body, at all depths together. What reading costs is decided by them, up
  * to 1 µs each, and hardly by the bytes: a full megabyte of text takes 2 ms, one of arrays in arrays took 80.
  */
-export const valuesMax = 100_000;
+export const valuesMax = 32_768;
 /** What is read at once, in 2 ms at most; anything larger belongs into a thread. 2,048 texts for embeddings fit. */
 export const lightBytesMax = 128 << 10;
 export const lightValuesMax = 4_096;
