@@ -262,7 +262,7 @@ test.each([
   const bytes = Buffer.from(body);
   let length = 0;
   const script = (socket: Socket) => respondEvents(socket, bytes.subarray(0, length));
-  await using rig = await Rig.open(script, { dialect: "llama-server" });
+  await using rig = await Rig.open(script, { dialect: "llama-server", newsMsMax: 1 });
   const whole = bytes.lastIndexOf("data: [DONE]") + "data: [DONE]\n\n".length;
   for (length = 0; length <= bytes.length; length++) {
     if (length % step !== 0 && !/\n\n/.test(body.slice(length - 3, length + 3))) continue;

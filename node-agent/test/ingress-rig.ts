@@ -118,6 +118,8 @@ export interface RigOptions {
   readonly endpoint?: EngineEndpoint;
   /** What the engine has said that it takes. */
   readonly windowTokens?: number;
+  /** How long news of the engine's death are waited for; as in production unless told otherwise. */
+  readonly newsMsMax?: number;
 }
 
 /** What a connection of the engine is given, once a whole request has come. */
@@ -207,6 +209,7 @@ export class Rig implements AsyncDisposable {
       dialects,
       clock: options.clock ?? systemClock,
       requestMsMax: 600_000,
+      ...(options.newsMsMax === undefined ? {} : { newsMsMax: options.newsMsMax }),
       events: {
         requestEnded: (summary) => this.summaries.push(summary),
         engineFault: (_id, _model, _slot, reason, detail) => this.faults.push(`${reason}: ${detail}`),

@@ -5,14 +5,19 @@ import { EngineFault, type EngineFaultReason } from "../engines/dialects/engine-
 /** How the end of its process shows first. */
 const mayBeDeath: ReadonlySet<EngineFaultReason> = new Set<EngineFaultReason>(["connection lost", "unfinished"]);
 /** An engine that was found again after a restart of the agent is looked at each 250 ms. */
-const newsMsMax = 400;
+export const engineNewsMsMax = 400;
 
 /** `signal` aborts with another fault if the engine is gone. */
-export async function afterNews(fault: EngineFault, signal: AbortSignal, clock: Clock): Promise<EngineFault> {
+export async function afterNews(
+  fault: EngineFault,
+  signal: AbortSignal,
+  clock: Clock,
+  msMax: number,
+): Promise<EngineFault> {
   if (!mayBeDeath.has(fault.reason)) return fault;
   const { promise: told, resolve } = Promise.withResolvers<void>();
   signal.addEventListener("abort", () => resolve(), { once: true });
-  if (!signal.aborted) await within(clock, newsMsMax, told);
+  if (!signal.aborted) await within(clock, msMax, told);
   const reason: unknown = signal.reason;
   return reason instanceof EngineFault ? reason : fault;
 }

@@ -17,7 +17,7 @@ import type { EngineLife } from "../engines/engine-life.ts";
 import type { Admission, Admissions } from "../slots/admission.ts";
 import type { UnsettledAnswers } from "../usage/unsettled-answers.ts";
 import type { ChunkGaps } from "./chunk-gaps.ts";
-import { afterNews } from "./engine-news.ts";
+import { afterNews, engineNewsMsMax } from "./engine-news.ts";
 import { EngineConnections } from "./engine-connections.ts";
 import type { EngineAccess, EngineWork, FinishedAnswer } from "./engine-work.ts";
 import { Ended, Exchange, type StreamSession } from "./exchange.ts";
@@ -38,6 +38,8 @@ export interface IngressParts {
   readonly life: EngineLife;
   /** The router's remaining time counts too; the shorter one wins. */
   readonly requestMsMax: number;
+  /** How long a request whose connection to the engine broke waits to hear whether the engine died. Default 400. */
+  readonly newsMsMax?: number;
   readonly events: IngressEvents;
 }
 
@@ -195,7 +197,7 @@ export class Ingress implements AsyncDisposable {
       const cause = await exchange.causeOf(error);
       if (!(cause instanceof EngineFault)) throw cause;
       if (suspicious.has(cause.reason)) admission.suspect(cause.reason);
-      throw await afterNews(cause, exchange.signal, clock);
+      throw await afterNews(cause, exchange.signal, clock, this.#parts.newsMsMax ?? engineNewsMsMax);
     } finally {
       admission.release();
     }
