@@ -56,6 +56,8 @@ export interface SimDialect {
   readonly terminatesErrors: boolean;
   /** Notices a leaver at once only on a stream that is producing. */
   readonly noticesLeaversLate: boolean;
+  /** How often a stream that is open and gets nothing is sent a comment, also while the engine hangs. Absent: never. */
+  readonly pingMs?: number;
   readonly canSleep: boolean;
   /** A function that is demanded by its name is taken for "auto". */
   readonly ignoresNamedTool: boolean;

@@ -20,6 +20,7 @@ export class Chats {
       wheel,
       ledger,
       terminatesErrors: dialect.terminatesErrors,
+      pingMs: dialect.pingMs,
       errorEvent: () => dialect.eventOf(dialect.refusal("internal")),
       internalError: () => dialect.refusal("internal"),
       made: (tokens) => {

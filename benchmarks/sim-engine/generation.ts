@@ -12,6 +12,7 @@ export interface GenerationHost {
   readonly wheel: TimerWheel;
   readonly ledger: Ledger;
   readonly terminatesErrors: boolean;
+  readonly pingMs: number | undefined;
   errorEvent(): string;
   internalError(): Refusal;
   made(tokens: number): void;
@@ -143,6 +144,14 @@ export class Generation implements Work, Job {
     this.#host.leave(this);
   }
 
+  /** llama-server's HTTP threads send comments on an open stream, whatever the thread does that makes the tokens. */
+  #ping(): void {
+    const { pingMs, wheel } = this.#host;
+    if (pingMs === undefined || this.#over || !this.#sink.isOpen) return;
+    this.#sink.raw(":\n\n");
+    wheel.add(wheel.nowMs + pingMs, { due: () => this.#ping() });
+  }
+
   /** True if the step is over with it; false if the answer goes on. */
   #goWrong({ kind }: Fault): boolean {
     if (kind === "crash") {
@@ -151,6 +160,7 @@ export class Generation implements Work, Job {
     }
     if (kind === "hang") {
       this.#dueMs = Infinity; // holds its place until the caller leaves
+      this.#ping();
       return true;
     }
     if (kind === "abort") {

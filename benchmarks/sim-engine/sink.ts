@@ -10,6 +10,10 @@ export class Sink {
     this.#response = response;
   }
 
+  get isOpen(): boolean {
+    return this.#response.headersSent;
+  }
+
   open(headers: Readonly<Record<string, string>> = {}): void {
     if (this.#response.headersSent) return;
     this.#response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8", ...headers });

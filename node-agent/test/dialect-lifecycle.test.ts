@@ -33,7 +33,8 @@ async function engine(pages: Pages): Promise<{ endpoint: EngineEndpoint; asked: 
       const page = pages[request.url!] ?? [404];
       if (page === "hangs") return;
       if (page === "floods") return flood(response, asked);
-      response.writeHead(page[0]).end(page[1] === undefined ? "" : JSON.stringify(page[1]));
+      const body = page[1] ?? "";
+      response.writeHead(page[0]).end(typeof body === "string" ? body : JSON.stringify(body));
     });
   });
   servers.push(server);
@@ -219,6 +220,16 @@ test.each(["/health", "/v1/models", "/v1/completions"])("of an answer of %s a me
   const { endpoint, asked } = await engine({ ...ready, [path]: "floods" });
   await expect(dialects.vllm.readiness(endpoint, model, never)).rejects.toThrow(`${path} answers more than 1048576`);
   await expect.poll(() => asked.at(-1)).toBe("given up");
+});
+
+test("vLLM works while its cache fills, though its counters stand still until a prompt is read to its end", async () => {
+  const work = async (use: string) => {
+    const page = `vllm:kv_cache_usage_perc{engine="0"} ${use}\nvllm:prompt_tokens_total{engine="0"} 100.0\n`;
+    const { endpoint } = await engine({ "/metrics": [200, page] });
+    return (await dialects.vllm.metrics!(endpoint, never)).work;
+  };
+  expect(await work("0.25")).toBe(100.25);
+  expect(await work("0.5")).toBe(100.5);
 });
 
 test("of metrics four megabytes are read", async () => {

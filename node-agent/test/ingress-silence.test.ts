@@ -10,7 +10,7 @@ import { LoopClock } from "@weiche/shared/loop-clock.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { expect, test } from "vitest";
 import { BusyEngine } from "./busy-engine.ts";
-import { beginEvents, endEvents, event, respond, Rig, until, writeChunk } from "./ingress-rig.ts";
+import { beginEvents, endEvents, event, httpHead, respond, Rig, until, writeChunk } from "./ingress-rig.ts";
 
 const word = event({ choices: [{ index: 0, delta: { content: "x" }, finish_reason: null }] });
 
@@ -68,6 +68,58 @@ test("so does another stream's byte, but neither an answer of its front nor anot
   clock.advance(10_000);
   for (const { answer } of asked) await answer;
   expect(rig.slot.suspected).toEqual(["silent", "silent"]);
+});
+
+test("comments are no sign of life: llama-server's HTTP threads send them each second while the thread hangs that makes tokens", async () => {
+  const { rig, clock, sockets, asked } = await openSilent(2);
+  await using _ = rig;
+  for (let second = 0; second < 59; second++) {
+    for (const socket of sockets) writeChunk(socket, ":\n\n");
+    await settled();
+    clock.advance(1_000);
+  }
+  expect(rig.slot.suspected).toEqual([]);
+  clock.advance(1_000);
+  for (const { answer } of asked) expect((await answer).trailer).toBe("error");
+  expect(rig.slot.suspected).toEqual(["silent", "silent"]);
+});
+
+test("a prompt that is read for five minutes shows life by its progress", async () => {
+  const { promise: asked, resolve: onAsked } = Promise.withResolvers<Socket>();
+  const clock = new VirtualClock();
+  await using rig = await Rig.open(onAsked, { clock, dialect: "llama-server" });
+  const { answer } = rig.chat({ stream: true });
+  const socket = await asked;
+  beginEvents(socket);
+  const role = { choices: [{ index: 0, delta: { role: "assistant", content: null }, finish_reason: null }] };
+  for (let part = 1; part <= 6; part++) {
+    writeChunk(socket, event({ ...role, prompt_progress: { total: 600, cache: 0, processed: part * 100 } }));
+    await until(() => rig.life.lastMs(rig.slot.endpoint) === clock.monotonicMs(), "the progress to be read");
+    clock.advance(55_000);
+    await settled();
+  }
+  writeChunk(socket, word.replace("null", '"stop"') + event("[DONE]"));
+  endEvents(socket);
+  expect(await answer).toMatchObject({ status: 200, trailer: "complete" });
+  expect(rig.slot.suspected).toEqual([]);
+});
+
+test("each part of an answer that is no stream is a sign of life", async () => {
+  const { promise: asked, resolve: onAsked } = Promise.withResolvers<Socket>();
+  const clock = new VirtualClock();
+  await using rig = await Rig.open(onAsked, { clock });
+  const { answer } = rig.chat();
+  const socket = await asked;
+  const body = JSON.stringify({ error: { message: "no", type: "invalid_request_error", code: 400 } });
+  socket.write(httpHead(400, { "content-type": "application/json", "content-length": body.length }));
+  for (const letter of body.slice(0, 6)) {
+    socket.write(letter);
+    await settled();
+    clock.advance(50_000);
+  }
+  socket.write(body.slice(6));
+  expect((await answer).status).toBe(400);
+  expect(rig.slot.suspected).toEqual([]);
 });
 
 test("what the engine's front counts for a refusal is no sign of life", async () => {

@@ -17,6 +17,8 @@ export const llamaServer: SimDialect = {
   closesAfterStream: true,
   terminatesErrors: false,
   noticesLeaversLate: true,
+  // as with `--sse-ping-interval 1`
+  pingMs: 1_000,
   canSleep: false,
   ignoresNamedTool: true,
   healthBody: '{"status":"ok"}',

@@ -34,6 +34,6 @@ export interface EngineMetrics {
   readonly kvCacheUse?: number;
   /** 0 to 1, over the engine's life. */
   readonly prefixCacheHitRate?: number;
-  /** The sum of what the engine has done. As a number it means nothing; that it moves is a sign of life. */
+  /** The sum of all that moves as the engine works. As a number it means nothing; that it moves is a sign of life. */
   readonly work?: number;
 }

@@ -1,6 +1,6 @@
 /**
- * Signs of life of the engines that are awake: a byte of an answer, or a counter that moved. Health is none: its page is
- * answered by a front that may well outlive the engine behind it.
+ * Signs of life of the engines that are awake: an event of an answer, or a measure of work that moved. Health is none, nor
+ * is a comment in a stream: both come from a front that may well outlive the engine behind it.
  */
 import type { Clock } from "@weiche/shared/clock.ts";
 import type { EngineEndpoint } from "./engine.ts";
@@ -21,7 +21,7 @@ export class EngineLife {
     this.#lastMs.set(endpoint, this.clock.monotonicMs());
   }
 
-  /** `work`: what it has done, as its metrics say. The first reading has nothing to have moved from. */
+  /** `work`: see `EngineMetrics`. The first reading has nothing to have moved from. */
   measured(endpoint: EngineEndpoint, work: number): void {
     const before = this.#work.get(endpoint);
     this.#work.set(endpoint, work);

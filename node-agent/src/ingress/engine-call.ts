@@ -9,11 +9,11 @@ export interface EngineCallParts {
   readonly keep: (() => void) | undefined;
   readonly signal: AbortSignal;
   readonly clock: Clock;
-  /** How long the engine may be without a sign of life while it owes a byte. */
+  /** How long the engine may be without a sign of life while it owes an answer. */
   readonly silenceMsMax: number;
   /** When it last showed one elsewhere. */
   readonly lastSignMs: () => number | undefined;
-  /** Bytes of an answer have come. Absent: they prove nothing of the engine. */
+  /** A part of an answer has come. Absent: it proves nothing of the engine. */
   readonly onSign: (() => void) | undefined;
 }
 
@@ -69,11 +69,21 @@ export class EngineCall implements Dispatcher.DispatchHandler {
     return this.#reader.promise;
   }
 
-  /** The whole body. */
+  /**
+   * What was read is a sign of life. Only the reader can tell: llama-server's HTTP threads send comments each second,
+   * also while the thread that makes the tokens hangs.
+   */
+  showLife(): void {
+    this.#lastSignMs = this.#parts.clock.monotonicMs();
+    if (this.#status === 200) this.#parts.onSign?.();
+  }
+
+  /** The whole body, each byte of which is a sign of life. */
   async readAll(bytesMax: number): Promise<Buffer> {
     const chunks: Buffer[] = [];
     let bytes = 0;
     for (let chunk = await this.read(); chunk; chunk = await this.read()) {
+      this.showLife();
       bytes += chunk.length;
       if (bytes > bytesMax) throw new EngineFault("too large");
       chunks.push(chunk);
@@ -101,16 +111,14 @@ export class EngineCall implements Dispatcher.DispatchHandler {
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number): void {
-    this.#lastSignMs = this.#parts.clock.monotonicMs();
     if (status < 200) return;
+    this.#lastSignMs = this.#parts.clock.monotonicMs();
     this.#status = status;
     this.#head.resolve();
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#state !== "open") return this.#drop();
-    this.#lastSignMs = this.#parts.clock.monotonicMs();
-    if (this.#status === 200) this.#parts.onSign?.();
     const reader = this.#reader;
     if (reader) {
       this.#reader = undefined;

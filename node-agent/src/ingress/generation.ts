@@ -112,7 +112,9 @@ export class Generation implements EngineWork {
     const parser = new SseParser();
     for (let bytes = await call.read(); bytes; bytes = await call.read()) {
       let isTerminated = false;
-      for (const event of parser.push(bytes)) {
+      const events = parser.push(bytes);
+      if (events.some(({ kind }) => kind === "data")) call.showLife();
+      for (const event of events) {
         isTerminated = this.#isTerminator(event);
         if (isTerminated) break;
         const error = event.kind === "data" ? this.#take(engine.dialect, event.data, usage) : undefined;

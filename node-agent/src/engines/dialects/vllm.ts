@@ -1,4 +1,5 @@
 /** vLLM, with sleep and wake. The development mode that these need makes it an engine for loopback only. */
+import type { EngineMetrics } from "../dialect-lifecycle.ts";
 import type { EngineEndpoint } from "../engine.ts";
 import { readConventionChunk } from "./chunk.ts";
 import { chatBody, completionBody, embeddingBody } from "./convention-body.ts";
@@ -20,8 +21,17 @@ export const vllm: Dialect = {
   sleep,
   isSleeping,
   wake,
-  metrics: readMetrics,
+  metrics: measure,
 };
+
+/**
+ * Its counters of tokens stand still until a prompt is read to its end, which can take minutes. What is used of its cache
+ * grows with each part of the prompt, and is told by the process that does the work.
+ */
+async function measure(endpoint: EngineEndpoint, signal: AbortSignal): Promise<EngineMetrics> {
+  const { work, ...metrics } = await readMetrics(endpoint, signal);
+  return { ...metrics, work: work === undefined ? undefined : work + (metrics.kvCacheUse ?? 0) };
+}
 
 /** Whatever the model's own generation_config says, nobody asked for it. */
 function ownFields(request: GenerationRequest) {
