@@ -19,6 +19,8 @@ const graceSeconds = 3;
 const exitMsMax = 40_000;
 
 export interface Drained {
+  /** From SIGTERM until it said that it is not ready. */
+  readonly unreadyMs: number;
   /** How the answers ended that ran. */
   readonly running: readonly Received["ending"][];
   /** Whether an answer ran on when the program was unready: nothing was cut for it. */
@@ -80,7 +82,9 @@ export async function drain(system: KillCluster, what: Program, situation: Situa
   let ended = 0;
   for (const each of running) void each.then(() => ended++);
   program.kill("SIGTERM");
+  const toldMs = performance.now();
   await until("it to be unready", () => isUnready(program));
+  const unreadyMs = performance.now() - toldMs;
   const unreadyFirst = ended < running.length;
   const late = await system.ask({ kind: "json" });
   const endings = (await Promise.all(running)).map(({ ending }) => ending);
@@ -88,7 +92,7 @@ export async function drain(system: KillCluster, what: Program, situation: Situa
   await leave();
   await (what === "router" ? system.cluster.startRouter() : system.startAgent("node-1"));
   await system.cluster.linked();
-  return { running: endings, unreadyFirst, late: late.ending, exit };
+  return { unreadyMs, running: endings, unreadyFirst, late: late.ending, exit };
 }
 
 /** Also if nothing listens there any more. */

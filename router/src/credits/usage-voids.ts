@@ -7,6 +7,7 @@ import type { Pool } from "pg";
 import { asId } from "@weiche/shared/ids.ts";
 import type { Attempt } from "@weiche/shared/usage-record.ts";
 import { arrays, names, rowsOf, type NodeRecord } from "./usage-rows.ts";
+import { movedSums } from "./usage-sums.ts";
 
 interface Split {
   readonly records: readonly NodeRecord[];
@@ -55,12 +56,6 @@ export async function commitVoids(pool: Pool, voids: readonly NodeRecord[]): Pro
   return rows[0]!.voided;
 }
 
-const sums = `count(*) as requests, sum(voided_prompt_tokens) as prompt_tokens,
-  sum(voided_completion_tokens) as completion_tokens, sum(voided_credits) as credits`;
-const moveBack = ["requests", "prompt_tokens", "completion_tokens", "credits"]
-  .map((name) => `${name} = t.${name} - excluded.${name}`)
-  .join(", ");
-
 /**
  * Sums are moved back as a conflict of an insert, which meets the row that is there now. An update would not see a row that
  * another router made after this statement began: with a record that this statement has waited for, and then found. What
@@ -76,21 +71,8 @@ const commitSql = `
     where r.outcome not in ('broken', 'void')
     returning *
   ), voided as (
-    select * from declared where voided_credits is not null
-  ), totals as (
-    insert into usage_totals as t (account_id, period_start, scope, subject, requests, prompt_tokens, completion_tokens, credits)
-    select account_id, period_start, scope, subject, ${sums}
-    from voided
-    cross join lateral (values ('account', ''), ('user', user_id::text), ('key', key_id::text), ('model', model)) s (scope, subject)
-    group by account_id, period_start, scope, subject
-    order by account_id, period_start, scope, subject
-    on conflict (account_id, period_start, scope, subject) do update set ${moveBack}
-  ), days as (
-    insert into usage_days as t (account_id, day, period_start, user_id, key_id, model, requests, prompt_tokens, completion_tokens, credits)
-    select account_id, day, period_start, user_id, key_id, model, ${sums}
-    from voided
-    group by account_id, day, period_start, user_id, key_id, model
-    order by account_id, day, period_start, user_id, key_id, model
-    on conflict (account_id, day, period_start, user_id, key_id, model) do update set ${moveBack}
-  )
+    select account_id, period_start, day, user_id, key_id, model, 1 as requests, voided_prompt_tokens as prompt_tokens,
+      voided_completion_tokens as completion_tokens, voided_credits as credits
+    from declared where voided_credits is not null
+  ), ${movedSums("voided", "-")}
   select count(*)::integer as voided from voided`;
