@@ -63,7 +63,7 @@ export interface SimDialect {
   readonly ignoresNamedTool: boolean;
   readonly healthBody: string;
   /** Why this request is refused, in the engine's words. */
-  check(request: SimRequest, model: string, contextTokens: number, maxRunning: number): Refusal | undefined;
+  check(request: SimRequest, facts: EngineFacts): Refusal | undefined;
   refusal(kind: RefusalKind, details?: { promptTokens?: number; maxTokens?: number; contextTokens?: number }): Refusal;
   form(answer: Answer): AnswerForm;
   /** The data of an event that says what a refusal says. */

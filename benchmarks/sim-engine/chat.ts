@@ -38,7 +38,7 @@ export class Chats {
 
   serve(request: SimRequest, response: ServerResponse): void {
     const { dialect, facts, clock, core, faults, ledger } = this.#parts;
-    const refusal = dialect.check(request, facts.model, facts.contextTokens, facts.maxRunning);
+    const refusal = dialect.check(request, facts);
     if (refusal) {
       const isLate = request.steering.fault?.kind === "late-refusal" || faults.has("late-refusal");
       if (isLate && request.stream) return refuseLate(response, dialect, refusal);

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { ask, chat } from "./sim-client.ts";
+import { ask, chat, said } from "./sim-client.ts";
 import { startSimEngine, type SimDialectName, type SimEngine } from "./sim-engine.ts";
 
 let engine: SimEngine;
@@ -71,6 +71,35 @@ describe("llama-server", () => {
     const tools = ["f", "g"].map((name) => ({ type: "function", function: { name } }));
     const named = { tools, tool_choice: { type: "function", function: { name: "g" } } };
     expect((await chat(await start("llama-server"), "hi", named)).text).toContain('"name":"f"');
+  });
+
+  it("refuses probabilities of calls in a stream, and makes the calls of a schema that is a list of them", async () => {
+    const origin = await start("llama-server");
+    const tools = [{ type: "function", function: { name: "f" } }];
+    const refused = { messages: [{ role: "user", content: "hi" }], tools, stream: true, logprobs: true };
+    expect(await json("/v1/chat/completions", refused)).toEqual({
+      ...{ status: 400, body: recordedError("97-tool-logprobs-stream") },
+    });
+    const items = { type: "object", properties: { name: { const: "f" }, arguments: { $ref: "#/$defs/0" } } };
+    const schema = { type: "array", items, minItems: 1, $defs: { 0: { type: "object", properties: { a: {} } } } };
+    const response_format = { type: "json_schema", json_schema: { name: "s", schema } };
+    const heard = await chat(origin, "sim:text hi", { tools, tool_choice: "none", response_format });
+    expect(said(heard, "content")).toBe('[{"name":"f","arguments":{"a":null}}]');
+  });
+});
+
+describe("vllm", () => {
+  it("takes four stop strings, word for word as it was recorded, or as many as it is told", async () => {
+    await start("vllm");
+    const stopped = (stop: string[]) =>
+      json("/v1/chat/completions", { messages: [{ role: "user", content: "sim:tokens=1" }], stop });
+    expect(await stopped(["15", "16", "17", "18", "19"])).toEqual({
+      ...{ status: 400, body: recordedError("v50-chat-stop-5-strings") },
+    });
+    expect((await stopped(["15", "16", "17", "18"])).status).toBe(200);
+    await engine[Symbol.asyncDispose]();
+    engine = await startSimEngine({ model: "m", dialect: "vllm", ttftMs: 1, itlMs: 1, stopStringsMax: 5 });
+    expect((await stopped(["15", "16", "17", "18", "19"])).status).toBe(200);
   });
 });
 

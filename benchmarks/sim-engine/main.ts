@@ -48,6 +48,7 @@ const options: SimEngineOptions = {
     sleepMs: values["sleep-ms"],
     wakeMs: values["wake-ms"],
     embeddingDimensions: values.dimensions,
+    stopStringsMax: process.env["VLLM_MAX_STOP_STRINGS"],
   }),
   faults: [...(values.fault ?? []), ...faultsOfFile],
   ...(journal === undefined

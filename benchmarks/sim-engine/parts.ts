@@ -17,6 +17,7 @@ export interface EngineFacts {
   readonly sleepMs: number;
   readonly wakeMs: number;
   readonly embeddingDimensions: number;
+  readonly stopStringsMax: number;
   readonly keepBodies: boolean;
 }
 

@@ -39,6 +39,8 @@ export interface SimEngineOptions {
   readonly sleepMs?: number;
   readonly wakeMs?: number;
   readonly embeddingDimensions?: number;
+  /** Stop strings that vLLM takes; 4 unless its environment says otherwise. */
+  readonly stopStringsMax?: number;
   /** See `faults.ts`. */
   readonly faults?: readonly string[];
   readonly clock?: Clock;
@@ -90,6 +92,7 @@ export async function startSimEngine(options: SimEngineOptions): Promise<SimEngi
     sleepMs: options.sleepMs ?? 10,
     wakeMs: options.wakeMs ?? 10,
     embeddingDimensions: options.embeddingDimensions ?? 2_048,
+    stopStringsMax: options.stopStringsMax ?? 4,
     keepBodies: options.keepBodies ?? false,
   };
   const routes = new EngineRoutes({ facts, dialect, clock, wheel, core, faults, ledger, loaded: () => loaded, crash });

@@ -40,6 +40,16 @@ describe("an engine that others could reach is a mistake", () => {
     expect(warnings(vllm("--config", "file.yaml"))).toEqual([expect.stringContaining("not visible")]);
   });
 
+  test("one whose stop strings are fewer than the service's is warned of, and so is one that cannot be seen", () => {
+    const fewer = { ...vllm("--host", "127.0.0.1", ...port), env: { VLLM_MAX_STOP_STRINGS: "4" } };
+    expect(warnings(fewer)).toEqual(["the service takes 64 stop strings: remove VLLM_MAX_STOP_STRINGS"]);
+    expect(warnings({ ...fewer, env: { VLLM_MAX_STOP_STRINGS: "128" } })).toEqual([]);
+    const external: RawEngine = { model: "m", dialect: "vllm", launcher: "external", url: "http://127.0.0.1:8000" };
+    expect(warnings(external)).toEqual([
+      "not visible here: see that its vLLM was started with VLLM_MAX_STOP_STRINGS=64",
+    ]);
+  });
+
   test.each([["--host", "127.0.0.1"], ["--host=localhost"], ["--uds={socket}"]])("%s %s stays here", (...flags) => {
     const engine = vllm(...flags.filter(Boolean));
     expect([...mistakes(engine), ...warnings(engine)]).toEqual([]);

@@ -6,6 +6,7 @@ import { basename } from "node:path";
 import type { Finding } from "@weiche/shared/config-file.ts";
 import { isLoopback } from "@weiche/shared/listen.ts";
 import type { RawEngine } from "./config-schema.ts";
+import { agentEnvironment } from "./engines/launchers/engine-command.ts";
 
 /** An engine that others can reach is a way around every key and limit, and vLLM's development mode runs code. */
 export function* commandMistakes(engine: RawEngine): Iterable<Finding> {
@@ -28,6 +29,8 @@ export function* commandWarnings(engine: RawEngine): Iterable<Finding> {
   const at: Finding[0] = [engine.launcher === "systemd" ? "unit" : "command"];
   switch (command.runs) {
     case "vllm":
+      if (command.stopStringsMax < stopStringsMax)
+        yield [["env"], `the service takes ${stopStringsMax} stop strings: remove VLLM_MAX_STOP_STRINGS`];
       if (!isBound) yield [at, "vLLM listens on all addresses: add --host 127.0.0.1, or --uds with {socket}"];
       break;
     case "text-embeddings-router":
@@ -40,7 +43,11 @@ export function* commandWarnings(engine: RawEngine): Iterable<Finding> {
         yield [at, "a last message of the assistant would be continued, not answered: add --no-prefill-assistant"];
       break;
     case undefined:
-      if (engine.dialect !== "vllm" || engine.launcher === "external") return;
+      if (engine.dialect !== "vllm") return;
+      if (engine.launcher === "external") {
+        yield [["url"], `not visible here: see that its vLLM was started with VLLM_MAX_STOP_STRINGS=${stopStringsMax}`];
+        return;
+      }
       yield [
         at,
         `not visible here: see that its vLLM has --host 127.0.0.1${engine.sleep ? " --enable-sleep-mode" : ""}`,
@@ -48,6 +55,9 @@ export function* commandWarnings(engine: RawEngine): Iterable<Finding> {
       if (engine.sleep && !command.hasDevelopmentMode) yield [at, 'sleep needs VLLM_SERVER_DEV_MODE: "1" in env'];
   }
 }
+
+/** What the agent sets for engines that it starts. */
+const stopStringsMax = Number(agentEnvironment.VLLM_MAX_STOP_STRINGS);
 
 const programs = ["vllm", "llama-server", "text-embeddings-router"] as const;
 
@@ -85,6 +95,11 @@ class EngineCommand {
 
   get hasDevelopmentMode(): boolean {
     return this.#env["VLLM_SERVER_DEV_MODE"] === "1" || this.#words.includes("VLLM_SERVER_DEV_MODE=1");
+  }
+
+  /** As the configuration says; what it does not say is set by the agent. */
+  get stopStringsMax(): number {
+    return Number(this.#env["VLLM_MAX_STOP_STRINGS"] ?? Infinity);
   }
 
   get hasExpandableSegments(): boolean {

@@ -35,6 +35,10 @@ export function createIngressEvents(log: Log, metrics: Metrics, models: Readonly
       metrics.engineFailures.inc({ slot, model, what: "answer" });
       log.warn({ requestId, model, slot, reason, detail }, "an engine's answer was broken");
     },
+    engineShortfall(requestId, model, slot, detail) {
+      metrics.engineFailures.inc({ slot, model, what: "shortfall" });
+      log.warn({ requestId, model, slot, detail }, "an engine refused what the service promises");
+    },
     requestBug(error) {
       const stack = error instanceof Error ? error.stack : undefined;
       log.error({ ...describeError(error), stack }, "a bug: the request failed");

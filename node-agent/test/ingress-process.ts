@@ -21,7 +21,12 @@ const ingress = new Ingress({
   clock: systemClock,
   life: new EngineLife(systemClock),
   requestMsMax: 600_000,
-  events: { requestEnded() {}, engineFault: (...fault) => bugs.push(fault), requestBug: (error) => bugs.push(error) },
+  events: {
+    requestEnded() {},
+    engineFault: (...fault) => bugs.push(fault),
+    engineShortfall() {},
+    requestBug: (error) => bugs.push(error),
+  },
 });
 
 const server = createServer((socket) => {

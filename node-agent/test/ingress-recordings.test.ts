@@ -16,22 +16,7 @@ import {
   type Answer,
 } from "./ingress-rig.ts";
 import { readRecording, recordingText } from "./recordings.ts";
-
-async function replay(name: string, more: object = {}) {
-  const recording = readRecording(name);
-  await using rig = await Rig.open(
-    (socket) => {
-      if (recording.body.startsWith("data:")) respondEvents(socket, recording.body);
-      else respond(socket, recording.status, recording.body);
-    },
-    { dialect: "llama-server" },
-  );
-  const { answer, requestId } = rig.send(recording.path as NodePath, { ...recording.request, model, ...more });
-  const got = await answer;
-  await rig.quiet();
-  expect(rig.bugs).toEqual([]);
-  return { ...got, requestId, record: rig.outbox.records[0], asked: rig.engine.saw[0]?.body, faults: rig.faults };
-}
+import { replay } from "./replay.ts";
 
 const text = (content: string, index = 0) => ({ index, delta: { content }, finish_reason: null });
 const thought = (reasoning_content: string) => ({ index: 0, delta: { reasoning_content }, finish_reason: null });
@@ -193,13 +178,24 @@ test("a completion keeps its own shape, streamed and whole", async () => {
 const refusals: [name: string, status: number, error: object][] = [
   ["16-chat-max-tokens-neg", 400, { type: "invalid_request_error", param: "max_tokens" }],
   ["28-chat-temp-string", 400, { type: "invalid_request_error", param: "temperature" }],
-  ["20-chat-n5-over-slots", 400, { type: "invalid_request_error" }],
+  [
+    "20-chat-n5-over-slots",
+    400,
+    { param: "n", message: "Invalid 'n': must be at most 2: this model's engine gives no more answers at once." },
+  ],
   ["36-chat-bad-json", 400, { type: "invalid_request_error" }],
   ["38-chat-image-unsupported", 400, { type: "invalid_request_error" }],
   ["41-chat-response-format-bad", 400, { type: "invalid_request_error", param: "response_format.type" }],
-  ["43-chat-json-schema-invalid", 400, { type: "invalid_request_error" }],
+  [
+    "43-chat-json-schema-invalid",
+    400,
+    {
+      param: "response_format",
+      message: "Invalid 'response_format': must be a JSON Schema whose types are those of JSON.",
+    },
+  ],
   ["86-enable-thinking-string", 400, { type: "invalid_request_error" }],
-  ["97-tool-logprobs-stream", 400, { type: "invalid_request_error" }],
+  ["97-tool-logprobs-stream", 400, { type: "invalid_request_error", param: "logprobs" }],
   ["128-chat-on-embed-server", 400, { type: "invalid_request_error" }],
   ["130-key-missing", 500, { type: "server_error", code: "500" }],
 ];

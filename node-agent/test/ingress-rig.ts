@@ -172,6 +172,8 @@ export class Rig implements AsyncDisposable {
   readonly unsettled: string[][] = [];
   readonly summaries: RequestSummary[] = [];
   readonly faults: string[] = [];
+  /** What the engine refused although the service promises it. */
+  readonly shortfalls: string[] = [];
   readonly bugs: unknown[] = [];
   readonly life: EngineLife;
   readonly router: ClientHttp2Session;
@@ -213,6 +215,7 @@ export class Rig implements AsyncDisposable {
       events: {
         requestEnded: (summary) => this.summaries.push(summary),
         engineFault: (_id, _model, _slot, reason, detail) => this.faults.push(`${reason}: ${detail}`),
+        engineShortfall: (_id, _model, _slot, detail) => this.shortfalls.push(detail),
         requestBug: (error) => this.bugs.push(error),
       },
     });

@@ -10,7 +10,8 @@ import {
   type Refusal,
   type SimDialect,
 } from "../answer.ts";
-import { asNumber, type Body, type FinishReason, type SimRequest } from "../request.ts";
+import type { EngineFacts } from "../parts.ts";
+import { asArray, asNumber, type Body, type FinishReason, type SimRequest } from "../request.ts";
 
 export const llamaServer: SimDialect = {
   listensWhileLoading: true,
@@ -113,12 +114,10 @@ function failed(status: number, type: string, message: string): Refusal {
   return { status, body: JSON.stringify({ error: { code: status, message, type } }) };
 }
 
-function check(
-  { body, promptTokens }: SimRequest,
-  _model: string,
-  contextTokens: number,
-  maxRunning: number,
-): Refusal | undefined {
+function check({ body, promptTokens, stream }: SimRequest, facts: EngineFacts): Refusal | undefined {
+  const { contextTokens, maxRunning } = facts;
+  if (body["logprobs"] === true && stream && asArray(body["tools"]).length > 0)
+    return failed(400, "invalid_request_error", "logprobs is not supported with tools + stream");
   const choices = asNumber(body["n"]) ?? 1;
   if (choices < 1 || choices > maxRunning)
     return failed(

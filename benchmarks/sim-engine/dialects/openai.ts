@@ -11,6 +11,7 @@ import {
   type Refusal,
   type SimDialect,
 } from "../answer.ts";
+import type { EngineFacts } from "../parts.ts";
 import { asNumber, type FinishReason, type SimRequest } from "../request.ts";
 
 export const openai: SimDialect = {
@@ -75,7 +76,7 @@ function failed(status: number, type: string, message: string): Refusal {
   return { status, body: JSON.stringify({ object: "error", message, type, param: null, code: status }) };
 }
 
-function check({ body, promptTokens }: SimRequest, _model: string, contextTokens: number): Refusal | undefined {
+function check({ body, promptTokens }: SimRequest, { contextTokens }: EngineFacts): Refusal | undefined {
   const limit = asNumber(body["max_tokens"]) ?? 0;
   const total = promptTokens + limit;
   if (promptTokens >= contextTokens) return openai.refusal("overflow", { promptTokens, contextTokens });

@@ -12,6 +12,7 @@ import {
   type Refusal,
   type SimDialect,
 } from "../answer.ts";
+import type { EngineFacts } from "../parts.ts";
 import { asArray, asNumber, text, type FinishReason, type SimRequest } from "../request.ts";
 
 export const vllm: SimDialect = {
@@ -92,7 +93,21 @@ function overflow(promptTokens: number, maxTokens: number, contextTokens: number
   );
 }
 
-function check(request: SimRequest, model: string, contextTokens: number): Refusal | undefined {
+/** Pydantic's words for a value that fits neither form. */
+function tooManyStops(given: number, most: number): Refusal {
+  const at = `'loc': 'body.stop'`;
+  const input = `'input': '<list of ${given} items>'`;
+  const [text, long] = ["Input should be a valid string", "List should have at most"];
+  const length = `'ctx': {'field_type': 'List', 'max_length': ${most}, 'actual_length': ${given}}`;
+  return failed(
+    400,
+    "Bad Request",
+    `2 validation errors:\n  {'type': 'string_type', ${at}, 'msg': '${text}', ${input}}\n  {'type': 'too_long', ${at}, 'msg': '${long} ${most} items after validation, not ${given}', ${input}, ${length}}`,
+    "body.stop",
+  );
+}
+
+function check(request: SimRequest, { model, contextTokens, stopStringsMax }: EngineFacts): Refusal | undefined {
   const { body, promptTokens } = request;
   const limitName = body["max_completion_tokens"] === undefined ? "max_tokens" : "max_completion_tokens";
   const limit = asNumber(body[limitName]);
@@ -118,6 +133,8 @@ function check(request: SimRequest, model: string, contextTokens: number): Refus
     return bad("when using `top_logprobs`, `logprobs` must be set to true.", "top_logprobs");
   if (Array.isArray(body["tools"]) && body["tools"].length === 0) return bad("`tools` must not be empty.", "tools");
   if ([body["stop"]].flat().includes("")) return bad("stop cannot contain an empty string.", "stop");
+  const stops = asArray(body["stop"]).length;
+  if (stops > stopStringsMax) return tooManyStops(stops, stopStringsMax);
   if (limit !== undefined && limit > contextTokens)
     return bad(
       `${limitName}=${limit} cannot be greater than max_model_len=max_total_tokens=${contextTokens}. Please request fewer output tokens.`,

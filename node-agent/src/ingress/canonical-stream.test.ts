@@ -62,6 +62,17 @@ test("a token without text keeps its probability", () => {
   ]);
 });
 
+test("blank lines between a thought and its answer are dropped, however they are cut, and keep their probabilities", () => {
+  const thought = { reasoning: "r" };
+  expect(run([thought, { content: "\n\n" }, { content: " \n So" }, { content: "\n it" }]).lines).toEqual([
+    ...["0 role", "0 reasoning r", "0 content So", "0 content \n it"],
+  ]);
+  expect(run([{ ...thought, content: "\n" }, { content: "\n", logprobs: {} }, { finish: "stop" }]).lines).toEqual([
+    ...["0 role", "0 reasoning r", "0 content  +p", "0 finish stop"],
+  ]);
+  expect(run([{ content: "\n\n" }, { content: "  So" }]).lines).toEqual(["0 role", "0 content \n\n", "0 content   So"]);
+});
+
 test("calls have an id and a name once, and arguments always", () => {
   const piece = (call: object) => ({ toolCalls: [{ index: 0, ...call }] });
   expect(
@@ -75,17 +86,16 @@ test.each([
   ["tool_calls", false, false, "tool_calls"],
   ["stop", true, false, "tool_calls"],
   ["stop", false, true, "tool_calls"],
+  ["repetition", false, false, "stop"],
+  ["repetition", true, false, "tool_calls"],
 ])("%s with a call: %s, demanded in vain: %s, is %s", (finish, withCall, stopsAsToolCalls, told) => {
   const call = withCall ? [{ toolCalls: [{ index: 0, name: "f" }] }] : [];
   expect(run([...call, { finish }], { stopsAsToolCalls }).lines.at(-1)).toBe(`0 finish ${told}`);
 });
 
-test.each(["abort", "repetition", "error", "content_filter", ""])(
-  "an answer that ends with '%s' is broken off",
-  (finish) => {
-    expect(() => run([{ content: "c" }, { finish }])).toThrow("ended the answer itself");
-  },
-);
+test.each(["abort", "error", "content_filter", ""])("an answer that ends with '%s' is broken off", (finish) => {
+  expect(() => run([{ content: "c" }, { finish }])).toThrow("ended the answer itself");
+});
 
 test("an answer is whole when each of its choices has finished", () => {
   const { stream } = run([{ content: "a" }], { choices: 2 });

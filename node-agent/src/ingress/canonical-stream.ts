@@ -33,6 +33,8 @@ export interface CanonicalOptions {
 
 interface ChoiceState {
   hasRole: boolean;
+  /** Thoughts have come, and no text of the answer yet. */
+  isBetween: boolean;
   finish: FinishReason | undefined;
   /** By the engine's index. */
   readonly calls: Set<number>;
@@ -52,7 +54,7 @@ export class CanonicalStream {
     this.#sink = sink;
     this.#options = options;
     this.#choices = Array.from({ length: options.choices }, () => ({
-      ...{ hasRole: false, finish: undefined },
+      ...{ hasRole: false, isBetween: false, finish: undefined },
       calls: new Set<number>(),
     }));
     this.#unfinished = options.choices;
@@ -80,7 +82,7 @@ export class CanonicalStream {
   }
 
   #takeDelta(delta: ChoiceDelta): void {
-    const { index, reasoning, content, toolCalls, finish } = delta;
+    const { index, reasoning, toolCalls, finish } = delta;
     const choice = this.#choices[index];
     if (!choice) throw new EngineFault("malformed", "an answer that was not asked for");
     if (!choice.hasRole) {
@@ -88,16 +90,18 @@ export class CanonicalStream {
       this.#sink.role(index);
     }
     let logprobs = delta.logprobs;
-    const hasText = Boolean(reasoning || content || toolCalls?.length || logprobs);
+    const hasText = Boolean(reasoning || delta.content || toolCalls?.length || logprobs);
     if (choice.finish) {
       if (hasText) throw new EngineFault("malformed", "text after the finish");
       return;
     }
     this.#hasOutput ||= hasText || finish !== undefined;
     if (reasoning) {
+      choice.isBetween = true;
       this.#sink.reasoning(index, reasoning, logprobs);
       logprobs = undefined;
     }
+    const content = contentAfter(choice, delta.content);
     if (content) {
       this.#sink.content(index, content, logprobs);
       logprobs = undefined;
@@ -133,10 +137,20 @@ export class CanonicalStream {
       case "tool_calls":
         return reason;
       case "stop":
+      // The engine ended a loop, as its operator told it to.
+      case "repetition":
         // vLLM says so of a named function too.
         return choice.calls.size > 0 || this.#options.stopsAsToolCalls ? "tool_calls" : "stop";
       default:
         throw new EngineFault("engine error", "it ended the answer itself");
     }
   }
+}
+
+/** Reasoning parsers leave the blank lines that stand between a thought and its answer: they belong to neither. */
+function contentAfter(choice: ChoiceState, content: string | undefined): string | undefined {
+  if (!content || !choice.isBetween) return content;
+  const answer = content.trimStart();
+  if (answer !== "") choice.isBetween = false;
+  return answer;
 }

@@ -78,9 +78,10 @@ export class ChatBody implements AnswerWriter {
   }
 }
 
-/** Without any text, `content` is null where something else used up the answer. */
+/** Without any text, `content` is null where something else used up the answer; blank lines before a call are no text. */
 function messageOf({ reasoning, content, calls, finish }: Choice) {
-  const text = content.join("");
+  const joined = content.join("");
+  const text = calls.size > 0 && joined.trim() === "" ? "" : joined;
   const tool_calls = [...calls.values()].map((call) => ({
     id: call.id,
     type: "function",

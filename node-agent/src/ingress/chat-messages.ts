@@ -47,7 +47,8 @@ function readCall(value: unknown, at: string): object {
     type: "function",
     function: {
       name: asText(called["name"], `${at}.function.name`),
-      arguments: asText(called["arguments"], `${at}.function.arguments`),
+      // Some clients send nothing for a call without arguments; templates and engines parse it.
+      arguments: asText(called["arguments"], `${at}.function.arguments`).trim() || "{}",
     },
   };
 }

@@ -26,6 +26,7 @@ const always = {
   model: "m",
   messages,
   ...{ temperature: 1, top_p: 1, presence_penalty: 0, frequency_penalty: 0, n: 1, stream: true },
+  chat_template_kwargs: { enable_thinking: false, thinking: false },
 };
 const usageOptions = { include_usage: true, continuous_usage_stats: true };
 
@@ -45,7 +46,7 @@ test("what a client does not say is said for it, in each dialect", () => {
 
 test("a completion is said in the same way, 16 tokens long where nobody says", () => {
   const request = readCompletionRequest({ prompt: "p", logprobs: 0, echo: true, suffix: "s", best_of: 9 }, scope());
-  const { messages: _, ...rest } = always;
+  const { messages: _, chat_template_kwargs: _switch, ...rest } = always;
   const body = JSON.parse(JSON.stringify(dialects.openai.completionBody(request))) as object;
   expect(body).toEqual({ ...rest, prompt: "p", max_tokens: 16, logprobs: 0, stream_options: usageOptions });
   expect(dialects["llama-server"].completionBody(request)).toMatchObject({ logprobs: 1, top_k: 0 });
@@ -100,6 +101,16 @@ test("nothing else does, at no depth", () => {
   );
   expect(text).not.toMatch(/reasoning_content|strict/);
   expect(text).toContain('{"role":"assistant","content":"","tool_calls":[{"id":"i","type":"function","function"');
+});
+
+test.each([
+  ["", "{}"],
+  [" \n", "{}"],
+  ['{"a": " b "}', '{"a": " b "}'],
+])("an earlier call with the arguments '%s' is told with '%s'", (given, told) => {
+  const calls = (text: string) => [{ id: "i", type: "function", function: { name: "f", arguments: text } }];
+  const { messages: history } = said({ messages: [{ role: "assistant", tool_calls: calls(given) }] });
+  expect(history).toEqual([{ role: "assistant", content: "", tool_calls: calls(told) }]);
 });
 
 test("a schema keeps all of its members but __proto__", () => {
@@ -260,7 +271,9 @@ test("a named function is asked for in each dialect's way", () => {
   const body = { tools: [f, g], tool_choice: named };
   for (const dialect of ["openai", "vllm"] as const)
     expect(said(body, {}, dialect)).toMatchObject({ tools: [f, g], tool_choice: named });
-  expect(said(body, {}, "llama-server")).toMatchObject({ tools: [g], tool_choice: "required" });
+  const forced = said(body, {}, "llama-server");
+  expect(forced).toMatchObject({ tools: [f, g], tool_choice: "none", response_format: { type: "json_schema" } });
+  expect(JSON.stringify(forced["response_format"])).not.toContain('"f"');
 });
 
 test("no tools are sent where none may be called, or there are none", () => {
@@ -343,8 +356,9 @@ const thinking: [
     plain.reasoning,
     { reasoning_effort: "high", chat_template_kwargs: { enable_thinking: true } },
     undefined,
-    undefined,
+    off,
   ],
+  ["unavailable, and no switch", { ...plain.reasoning, templateKwargsAccepted: false }, {}, undefined, undefined],
 ];
 test.each(thinking)("thinking: %s", (_name, reasoning, body, effort, kwargs) => {
   const { reasoning_effort, chat_template_kwargs } = said(body, { reasoning });
@@ -352,6 +366,11 @@ test.each(thinking)("thinking: %s", (_name, reasoning, body, effort, kwargs) => 
     reasoning_effort: effort,
     chat_template_kwargs: kwargs,
   });
+});
+
+test("llama-server's templates are switched whether or not clients may do it", () => {
+  for (const reasoning of [plain.reasoning, { ...plain.reasoning, templateKwargsAccepted: false }])
+    expect(said({}, { reasoning }, "llama-server")).toMatchObject({ chat_template_kwargs: off });
 });
 
 test("an effort that the model does not know, or a switch that it does not take, is refused", () => {

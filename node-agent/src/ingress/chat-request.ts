@@ -87,7 +87,7 @@ function readResponseFormat(value: unknown): object | undefined {
 }
 
 /** Both spellings at once: the template's switch says whether, the effort says how much. */
-function readThinking(body: Json, { reasoning }: ModelRules): Thinking | undefined {
+function readThinking(body: Json, { reasoning }: ModelRules): Thinking {
   const { mode, efforts, templateKwargsAccepted: templateSwitch } = reasoning;
   const kwargs = optional(body, "chat_template_kwargs", asObject);
   if (kwargs && !templateSwitch)
@@ -97,7 +97,8 @@ function readThinking(body: Json, { reasoning }: ModelRules): Thinking | undefin
   const effort = optional(body, "reasoning_effort", asText);
   if (effort !== undefined && efforts.length > 0 && !efforts.includes(effort))
     return refuse("reasoning_effort", `one of ${efforts.join(", ")}`);
-  if (mode === "unavailable") return undefined;
+  // Said all the same: many templates think unless they are told not to. The effort is no word for a model without any.
+  if (mode === "unavailable") return { on: false, templateSwitch };
   const switched = flag(kwargs ?? {}, "enable_thinking");
   const on = switched ?? (effort === undefined ? mode === "default-on" : effort !== "none");
   const off = efforts.length === 0 || efforts.includes("none") ? "none" : undefined;

@@ -6,6 +6,7 @@ import { isObject } from "../engines/dialects/json.ts";
 import type { EmbeddingRequest } from "./embedding-request.ts";
 import { refusalOf } from "./engine-refusal.ts";
 import type { EngineAccess, EngineWork, FinishedAnswer } from "./engine-work.ts";
+import { promptTokensMax } from "./prompt-tokens.ts";
 import { isCount, type TokenCounts } from "./usage-count.ts";
 
 /** The most texts that TEI takes at once; it also keeps each answer small. */
@@ -45,7 +46,8 @@ export class Embedding implements EngineWork {
     try {
       if (call.status !== 200) {
         const windowTokens = Math.min(this.#inputTokens, engine.windowTokens ?? Infinity);
-        throw await refusalOf(engine, call, { windowTokens, maxTokens: undefined, input: "input", body });
+        const about = { windowTokens, maxTokens: undefined, input: "input" as const, body };
+        throw await refusalOf(engine, call, { ...about, promptTokensMax: promptTokensMax(body.length, 0) });
       }
       const answer = await call.readAll(answerBytesMax);
       call.finish();

@@ -22,12 +22,16 @@ export interface Refused {
   /** What the client called its input. */
   readonly input: "messages" | "prompt" | "input";
   readonly body: Buffer;
+  /** What the engine may say of the prompt: what was sent allows no more. */
+  readonly promptTokensMax: number;
+  /** The parameter with the JSON Schemas of the request, if it has any. */
+  readonly schemaIn?: string;
 }
 
 /** The error for an answer whose status is not 200. */
 export async function refusalOf(engine: EngineAccess, call: EngineCall, refused: Refused): Promise<Error> {
   const refusal = engine.dialect.readRefusal(call.status, parsed(await call.readAll(refusalBytesMax)));
-  return refusalError(await withCount(engine, refusal, refused), refused);
+  return refusalError(engine, await withCount(engine, refusal, refused), refused);
 }
 
 /** Some engines refuse with the first event of a stream. */
@@ -35,7 +39,7 @@ export async function eventRefusal(engine: EngineAccess, event: unknown, refused
   const error = isObject(event) && isObject(event["error"]) ? event["error"] : {};
   const code = Number(error["code"]);
   const refusal = engine.dialect.readRefusal(code >= 400 && code < 600 ? code : 500, event);
-  return refusalError(await withCount(engine, refusal, refused), refused);
+  return refusalError(engine, await withCount(engine, refusal, refused), refused);
 }
 
 /** An engine that says only that there are too many tokens is asked how many. */
@@ -45,24 +49,31 @@ async function withCount(engine: EngineAccess, refusal: EngineRefusal, refused: 
   return promptTokens === undefined ? refusal : { ...refusal, promptTokens };
 }
 
-function refusalError(refusal: EngineRefusal, { windowTokens, maxTokens, input }: Refused): Error {
+function refusalError(engine: EngineAccess, refusal: EngineRefusal, refused: Refused): Error {
+  const { windowTokens, maxTokens, input } = refused;
   switch (refusal.kind) {
     case "context": {
       const { promptTokens, promptTokensMin, contextTokens = windowTokens } = refusal;
+      if ((promptTokens ?? promptTokensMin ?? 0) > refused.promptTokensMax)
+        return new EngineFault("malformed", "a count of the prompt that its bytes do not allow");
       const prompt = promptTokens ?? (promptTokensMin === undefined ? undefined : `at least ${promptTokensMin}`);
       return contextExceeded(Math.min(contextTokens, windowTokens), prompt, { input, maxTokens });
     }
-    case "invalid": {
-      const { param } = refusal;
-      if (param === undefined)
-        return new ApiError("invalid_request", "This model does not support what the request asks for.");
-      return new ApiError("invalid_request", `Invalid '${param}': the model does not take this value.`, { param });
-    }
+    case "invalid":
+      if (refusal.shortfall !== undefined) engine.onShortfall(refusal.shortfall);
+      return invalidError(refusal.param === "schema" ? refused.schemaIn : refusal.param, refusal.must);
     case "overloaded":
       return new ApiError("overloaded", "The model has no room at the moment.", { retryAfterSeconds: 1 });
     case "failed":
       return new EngineFault(refusal.reason);
   }
+}
+
+function invalidError(param: string | undefined, must: string | undefined): ApiError {
+  if (param === undefined)
+    return new ApiError("invalid_request", "This model does not support what the request asks for.");
+  const what = must === undefined ? "the model does not take this value" : `must be ${must}`;
+  return new ApiError("invalid_request", `Invalid '${param}': ${what}.`, { param });
 }
 
 /** Of the text that is too long. Undefined if the engine cannot say: the refusal is told without the exact count then. */

@@ -21,6 +21,8 @@ export interface EngineAccess {
   ask(path: string, body: Buffer): Promise<EngineCall>;
   /** Sends events to the client, of an answer that may yet break off. */
   writeEvents(text: string): Promise<void> | undefined;
+  /** The engine refuses what the service promises. `detail` is for its operator and quotes nothing of the request. */
+  onShortfall(detail: string): void;
   /** Output has come, by now so many chunks in all. Called once per read. */
   onOutput(chunks: number): void;
 }

@@ -5,6 +5,7 @@ import { SseParser, type SseEvent } from "@weiche/shared/sse.ts";
 import type { Dialect, EngineChunk } from "../engines/dialects/dialect.ts";
 import { EngineFault } from "../engines/dialects/engine-fault.ts";
 import { isObject, type Json } from "../engines/dialects/json.ts";
+import { RequiredCalls } from "../engines/dialects/required-calls.ts";
 import type { AnswerWriter } from "./answer-writer.ts";
 import { CanonicalStream } from "./canonical-stream.ts";
 import { ChatBody } from "./chat-body.ts";
@@ -16,6 +17,7 @@ import type { EngineCall } from "./engine-call.ts";
 import { eventRefusal, refusalOf, type Refused } from "./engine-refusal.ts";
 import type { EngineAccess, EngineWork, FinishedAnswer } from "./engine-work.ts";
 import type { PromptFacts } from "./read-request.ts";
+import { promptTokensMax } from "./prompt-tokens.ts";
 import { hasText, isCount, noTokens, UsageCount, type TokenCounts } from "./usage-count.ts";
 
 export interface GenerationScope {
@@ -48,6 +50,13 @@ export class Generation implements EngineWork {
   /** Of the rules; once there is an engine, what that one takes, too. */
   #windowTokens: number;
   #usage: UsageCount | undefined;
+  /** Calls must come, and the engine says them as text. */
+  #requiredCalls: RequiredCalls | undefined;
+  readonly #requiresCalls: boolean;
+  readonly #schemaIn: string | undefined;
+  readonly #imagesMax: number;
+  /** What the engine may say of the prompt: what was sent allows no more. */
+  #promptTokensMax = 0;
   /** As soon as the engine tells. */
   #promptTokens: number | undefined;
   /** The engine would go on beyond the window: the answer ends without it. */
@@ -61,8 +70,11 @@ export class Generation implements EngineWork {
     this.#input = request.kind === "chat" ? "messages" : "prompt";
     this.#choices = request.choices;
     this.#maxTokens = request.maxTokens;
+    this.#requiresCalls = request.kind === "chat" && request.toolChoice !== "auto";
+    this.#schemaIn = request.kind === "chat" ? request.schemaIn : undefined;
     this.#reasons = rules.reasoning.mode !== "unavailable";
     this.#tokensMax = tokensMax;
+    this.#imagesMax = rules.images?.max ?? 0;
     this.#writer = createWriter(request, requestId, Math.floor(nowMs / 1000));
     this.#canonical = new CanonicalStream(this.#writer, {
       choices: request.choices,
@@ -76,13 +88,15 @@ export class Generation implements EngineWork {
   }
 
   async run(engine: EngineAccess): Promise<FinishedAnswer> {
-    const { usagePerChoice } = engine.dialect;
-    this.#usage = new UsageCount({
-      ...{ contextTokens: this.#windowTokens, maxTokens: this.#maxTokens, tokensMax: this.#tokensMax },
-      ...{ choices: this.#choices, usagePerChoice, reasons: this.#reasons },
-    });
-    this.#windowTokens = Math.min(this.#windowTokens, engine.windowTokens ?? Infinity);
+    const { usagePerChoice, requiredCallsAreText } = engine.dialect;
+    if (this.#requiresCalls && requiredCallsAreText) this.#requiredCalls = new RequiredCalls();
+    const contextTokens = this.#windowTokens;
+    this.#windowTokens = Math.min(contextTokens, engine.windowTokens ?? Infinity);
     const call = await this.#open(engine);
+    this.#usage = new UsageCount({
+      ...{ contextTokens, promptTokensMax: this.#promptTokensMax, maxTokens: this.#maxTokens },
+      ...{ tokensMax: this.#tokensMax, choices: this.#choices, usagePerChoice, reasons: this.#reasons },
+    });
     try {
       await this.#read(engine, call, this.#usage);
       if (!this.#isFull) call.finish();
@@ -97,6 +111,7 @@ export class Generation implements EngineWork {
     const prompt = this.#prompt!;
     this.#prompt = undefined;
     const body = await prompt.say(engine);
+    this.#promptTokensMax = promptTokensMax(body.length, this.#imagesMax);
     const call = await engine.ask(this.#path, body);
     this.#body = body;
     if (call.status === 200) return call;
@@ -146,17 +161,19 @@ export class Generation implements EngineWork {
       return undefined;
     }
     usage.take(chunk);
-    this.#canonical.take(chunk);
+    const calls = this.#requiredCalls;
+    this.#canonical.take(calls ? { ...chunk, choices: chunk.choices.map((delta) => calls.read(delta)) } : chunk);
     if (this.#canonical.hasOutput) this.#body = undefined;
     return undefined;
   }
 
   /**
    * Not every engine refuses a limit that the window has no room for, and some have a larger window than the rules; all of
-   * them tell how long the prompt is. One that tells it late has begun to answer: then it is the end of that answer.
+   * them tell how long the prompt is. One that tells it late has begun to answer: then it is the end of that answer. More
+   * than the prompt's bytes allow is the engine's mistake, and no reason to refuse the request.
    */
   #checkFits({ promptTokens }: EngineChunk): void {
-    if (!isCount(promptTokens, Number.MAX_SAFE_INTEGER)) return;
+    if (!isCount(promptTokens, this.#promptTokensMax)) return;
     this.#promptTokens = promptTokens;
     const outputTokens = this.#canonical.hasOutput ? 0 : (this.#maxTokens ?? 1);
     if (promptTokens + outputTokens > this.#windowTokens)
@@ -175,7 +192,10 @@ export class Generation implements EngineWork {
   }
 
   #refused(body: Buffer): Refused {
-    return { windowTokens: this.#windowTokens, maxTokens: this.#maxTokens, input: this.#input, body };
+    return {
+      ...{ windowTokens: this.#windowTokens, maxTokens: this.#maxTokens, input: this.#input, body },
+      ...{ promptTokensMax: this.#promptTokensMax, schemaIn: this.#schemaIn },
+    };
   }
 
   /** Nothing leaves before the first output: until then the engine may still refuse, which needs a status. */

@@ -47,6 +47,8 @@ export interface IngressEvents {
   requestEnded(summary: RequestSummary): void;
   /** The request of this id met an engine that broke off, lied or hung. `detail` quotes nothing of it. */
   engineFault(requestId: RequestId, model: ModelId, slot: SlotName, reason: EngineFaultReason, detail: string): void;
+  /** The engine refused what the service promises. `detail` says what to do and quotes nothing of the request. */
+  engineShortfall(requestId: RequestId, model: ModelId, slot: SlotName, detail: string): void;
   /** Something was thrown that should not be. */
   requestBug(error: unknown): void;
 }
@@ -216,6 +218,7 @@ export class Ingress implements AsyncDisposable {
       ask: (path, body) =>
         this.#connections.open({ endpoint, path, body, requestId, keep: dialect.keepsConnections, signal }),
       writeEvents: (text) => exchange.writeEvents(text),
+      onShortfall: (detail) => this.#parts.events.engineShortfall(requestId, run.head.model, admission.slot, detail),
       onOutput: (chunks) => {
         run.giveRoom();
         run.meter.onOutput(chunks);

@@ -17,7 +17,7 @@ export interface BodyScope {
 
 /** What must be known of a request while its engine works: all but what can be long. */
 export type PromptFacts =
-  | Omit<ChatRequest, "messages" | "tools" | "responseFormat">
+  | (Omit<ChatRequest, "messages" | "tools" | "responseFormat"> & { readonly schemaIn?: "response_format" | "tools" })
   | Omit<CompletionRequest, "prompt">;
 
 /** Throws an `ApiError` if the body is not what the path, or the model's rules, allow. `scan`: of these bytes. */
@@ -39,8 +39,9 @@ export function readRequest(
 
 export function factsOf(request: ChatRequest | CompletionRequest): PromptFacts {
   if (request.kind === "chat") {
-    const { messages: _messages, tools: _tools, responseFormat: _format, ...facts } = request;
-    return facts;
+    const { messages: _messages, tools, responseFormat, ...facts } = request;
+    const schemaIn = responseFormat ? "response_format" : tools.length > 0 ? "tools" : undefined;
+    return { ...facts, schemaIn };
   }
   const { prompt: _prompt, ...facts } = request;
   return facts;

@@ -10,7 +10,7 @@ import type { BodyJob, BodyReply } from "./body-thread.ts";
 import { Embedding } from "./embedding.ts";
 import type { EngineAccess, EngineWork } from "./engine-work.ts";
 import { Generation, type GenerationScope } from "./generation.ts";
-import { readRequest, say } from "./read-request.ts";
+import { factsOf, readRequest, say } from "./read-request.ts";
 import type { RequestHead } from "./request-head.ts";
 
 /** Bodies up to this size take no room in the budget. */
@@ -34,7 +34,7 @@ export class WorkReader implements AsyncDisposable {
     if (!scan) return await this.#readHeavy({ scope, bytes: ownBytes(bytes) }, about, signal);
     const request = readRequest(scope, bytes, scan);
     if (request.kind === "embedding") return new Embedding(request, rules, about.tokensMax);
-    return new Generation({ facts: request, say: ({ dialect }) => say(request, dialect) }, about);
+    return new Generation({ facts: factsOf(request), say: ({ dialect }) => say(request, dialect) }, about);
   }
 
   async #readHeavy(job: BodyJob, about: GenerationScope, signal: AbortSignal): Promise<EngineWork> {

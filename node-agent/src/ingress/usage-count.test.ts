@@ -38,6 +38,11 @@ test("the engine's last usage counts", () => {
   });
 });
 
+test("a prompt that its bytes do not allow is not believed, though the window would hold it", () => {
+  const usage = counted([word(), finish(), final(11, 3)], { promptTokensMax: 10 });
+  expect(usage.finished()).toEqual({ promptTokens: 0, completionTokens: 1, source: "counted" });
+});
+
 test("usage beside the finish is as good as a chunk of its own", () => {
   const usage = counted([word(), finish(0, says(10, 2))]);
   expect(usage.finished()).toEqual({ promptTokens: 10, completionTokens: 2, source: "engine" });

@@ -21,6 +21,8 @@ const endTokensMax = 1;
 export interface UsageLimits {
   /** The model's window: no prompt and no single answer is longer. */
   readonly contextTokens: number;
+  /** The most that the prompt can be by its bytes; absent: as much as the window holds. */
+  readonly promptTokensMax?: number;
   /** What each answer was allowed, thoughts included; absent: all that the window has room for. */
   readonly maxTokens?: number;
   /** The most that the router lets the request cost, prompt and answers together: beyond it nothing is billed. */
@@ -115,10 +117,12 @@ export class UsageCount {
   }
 
   #plausible({ prompt, completion, reasoning, cached }: RawUsage): Usage | undefined {
-    const { contextTokens, maxTokens = Infinity, tokensMax, choices, usagePerChoice } = this.#limits;
+    const { contextTokens, promptTokensMax = contextTokens } = this.#limits;
+    const { maxTokens = Infinity, tokensMax, choices, usagePerChoice } = this.#limits;
     const answerTokensMax = Math.min(contextTokens, maxTokens + endTokensMax);
     const answers = usagePerChoice ? 1 : choices;
-    if (!isCount(prompt, contextTokens) || !isCount(completion, answerTokensMax * answers)) return undefined;
+    if (!isCount(prompt, Math.min(contextTokens, promptTokensMax)) || !isCount(completion, answerTokensMax * answers))
+      return undefined;
     if (prompt + completion > tokensMax) return undefined;
     return {
       ...{ prompt, completion },

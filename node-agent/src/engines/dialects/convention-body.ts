@@ -17,7 +17,7 @@ export function chatBody(request: ChatRequest) {
       tool_choice: named ? { type: "function", function: { name: toolChoice.name } } : toolChoice,
     }),
     response_format: request.responseFormat,
-    ...(request.thinking && thinkingFields(request.thinking)),
+    ...thinkingFields(request.thinking),
   };
 }
 

@@ -11,6 +11,8 @@ export interface Dialect extends DialectLifecycle {
   readonly keepsConnections: boolean;
   /** Each answer of a request has a usage chunk of its own, so that they add up. */
   readonly usagePerChoice: boolean;
+  /** Calls that must come are asked of it as JSON text, which `RequiredCalls` reads. */
+  readonly requiredCallsAreText?: true;
   /** Bodies always ask for a stream with as much usage as the engine can give. */
   chatBody(request: ChatRequest): object;
   completionBody(request: CompletionRequest): object;
@@ -57,8 +59,7 @@ export interface ChatRequest extends GenerationRequest {
   readonly tools: readonly Tool[];
   readonly toolChoice: "auto" | "required" | { readonly name: string };
   readonly responseFormat?: object;
-  /** Absent: the model cannot think. */
-  readonly thinking?: Thinking;
+  readonly thinking: Thinking;
   /** A plain `stop` is told as `tool_calls`: the client demanded a call, and the model is one that cannot be forced. */
   readonly stopsAsToolCalls: boolean;
 }
@@ -72,7 +73,7 @@ export interface Thinking {
   readonly on: boolean;
   /** Absent: the engine's own. */
   readonly effort?: string;
-  /** Whether the model's template has a switch of its own, besides the effort. */
+  /** Whether the model's engine takes arguments of the template, in which many models have their switch. */
   readonly templateSwitch: boolean;
 }
 
@@ -124,8 +125,16 @@ export type EngineRefusal =
       readonly promptTokensMin?: number;
       readonly contextTokens?: number;
     }
-  /** The request's fault; `param` is the parameter's name in its body. */
-  | { readonly kind: "invalid"; readonly param?: string }
+  /** The request asks for what the engine does not do. */
+  | {
+      readonly kind: "invalid";
+      /** The parameter's name in the body; `schema` for one of its JSON Schemas, the engine does not say which. */
+      readonly param?: string;
+      /** What it must be instead, behind "must be". */
+      readonly must?: string;
+      /** The service promises what the engine refuses: what its operator can do. Quotes nothing of the request. */
+      readonly shortfall?: string;
+    }
   /** It has no room, or is still loading. */
   | { readonly kind: "overloaded" }
   /** Its own fault, or ours. */

@@ -5,13 +5,16 @@ import type { ChatRequest, Dialect, EngineChunk, GenerationRequest, RawUsage } f
 import { isObject, type Json } from "./json.ts";
 import { proveReady, readMetrics } from "./lifecycle.ts";
 import { readConventionRefusal } from "./refusal.ts";
+import { requiredCallsFormat } from "./required-calls.ts";
 
 export const llamaServer: Dialect = {
   // It announces that it keeps connections, and closes each after a stream.
   keepsConnections: false,
   usagePerChoice: true,
+  requiredCallsAreText: true,
   chatBody: (request) => ({
-    ...chatBody(request),
+    // Any template takes arguments here, and one that nobody has told otherwise thinks.
+    ...chatBody({ ...request, thinking: { ...request.thinking, templateSwitch: true } }),
     ...toolFields(request),
     ...ownFields(request),
     top_logprobs: alternatives(request),
@@ -54,10 +57,13 @@ function alternatives({ logprobs }: GenerationRequest): number | undefined {
   return logprobs === undefined ? undefined : Math.max(1, logprobs);
 }
 
-/** A named function is read as "auto": that function alone, and required, is the same. */
+/**
+ * Its own "required" lets text come before the call, up to the last token, and a named function is read as "auto". A schema
+ * holds from the first character behind the thoughts; with "none" the template shows the tools all the same.
+ */
 function toolFields({ toolChoice, tools }: ChatRequest) {
-  if (typeof toolChoice === "string") return {};
-  return { tools: tools.filter((tool) => tool.function.name === toolChoice.name), tool_choice: "required" };
+  if (toolChoice === "auto") return {};
+  return { tool_choice: "none", response_format: requiredCallsFormat({ tools, toolChoice }) };
 }
 
 /** Its timings are usage that runs along. */

@@ -1,14 +1,7 @@
 /** What engines mean when they refuse. Status and type decide; text only where engines say a thing in no other way. */
 import type { EngineRefusal } from "./dialect.ts";
 import { isObject, type Json } from "./json.ts";
-
-/** Parameters of ours that an engine may name as wrong. */
-const params: ReadonlySet<string> = new Set(
-  (
-    "messages prompt input max_tokens max_completion_tokens temperature top_p stop n seed presence_penalty " +
-    "frequency_penalty logprobs top_logprobs tools tool_choice response_format reasoning_effort chat_template_kwargs"
-  ).split(" "),
-);
+import { readRefusedValue } from "./refused-value.ts";
 
 const contextTypes: ReadonlySet<unknown> = new Set([
   "exceed_context_size_error",
@@ -57,8 +50,7 @@ export function readConventionRefusal(status: number, body: unknown): EngineRefu
   if (status === 429 || status === 503) return { kind: "overloaded" };
   const requestsFault = (status >= 400 && status < 500 && status !== 424) || status === 501;
   if (!requestsFault && !requestFaultPattern.test(message)) return { kind: "failed", reason: "engine error" };
-  const param = error["param"];
-  return typeof param === "string" && params.has(param) ? { kind: "invalid", param } : { kind: "invalid" };
+  return readRefusedValue(error, message);
 }
 
 /** Under `error` or, with SGLang and TEI, the body itself; sometimes a bare string. */

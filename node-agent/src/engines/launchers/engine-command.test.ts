@@ -25,7 +25,10 @@ test("only what an engine needs of the agent's environment reaches it, and its o
   const own = { PATH: "/bin", HOME: "/h", LC_ALL: "C", AWS_SECRET_ACCESS_KEY: "s", HF_TOKEN: "t", NODE_OPTIONS: "--x" };
   expect(engineEnvironment(own, "/node/bin/node", { HOME: "/mine", HF_TOKEN: "given" })).toEqual({
     ...{ PATH: "/node/bin:/bin", HOME: "/mine", LC_ALL: "C" },
-    ...{ CUDA_DEVICE_ORDER: "PCI_BUS_ID", HF_TOKEN: "given" },
+    ...{ CUDA_DEVICE_ORDER: "PCI_BUS_ID", HF_TOKEN: "given", VLLM_MAX_STOP_STRINGS: "64" },
+  });
+  expect(engineEnvironment(own, "/n", { VLLM_MAX_STOP_STRINGS: "128" })).toMatchObject({
+    VLLM_MAX_STOP_STRINGS: "128",
   });
 });
 

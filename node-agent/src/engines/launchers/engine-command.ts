@@ -10,6 +10,14 @@ const socketPathBytesMax = 107;
 const inherited =
   /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_[A-Z]+|TZ|TMPDIR|LD_LIBRARY_PATH|CUDA_HOME|CUDA_PATH|NVIDIA_[A-Z_]+|HF_HOME|HF_HUB_CACHE|HF_HUB_OFFLINE|XDG_[A-Z_]+)$/;
 
+/** What every engine is told unless its own `env` says otherwise. No part of its hash: a new agent adopts what runs. */
+export const agentEnvironment = {
+  // The GPU numbers of the configuration are nvidia-smi's: CUDA counts in another order unless told so.
+  CUDA_DEVICE_ORDER: "PCI_BUS_ID",
+  // As many as the service takes; vLLM's own default is 4.
+  VLLM_MAX_STOP_STRINGS: "64",
+} as const;
+
 /** The agent's runtime comes first in `PATH`, so that a command `node …` runs on it. */
 export function engineEnvironment(
   own: NodeJS.ProcessEnv,
@@ -18,13 +26,7 @@ export function engineEnvironment(
 ): Record<string, string> {
   const kept = Object.entries(own).filter(([name, value]) => value !== undefined && inherited.test(name));
   const path = [dirname(nodePath), own["PATH"] ?? "/usr/local/bin:/usr/bin:/bin"].join(delimiter);
-  // The GPU numbers of the configuration are nvidia-smi's: CUDA counts in another order unless told so.
-  return {
-    ...(Object.fromEntries(kept) as Record<string, string>),
-    PATH: path,
-    CUDA_DEVICE_ORDER: "PCI_BUS_ID",
-    ...given,
-  };
+  return { ...(Object.fromEntries(kept) as Record<string, string>), PATH: path, ...agentEnvironment, ...given };
 }
 
 export interface ListenPlace {

@@ -12,7 +12,7 @@ import { assert } from "@weiche/shared/assert.ts";
 import { every, type Clock } from "@weiche/shared/clock.ts";
 import { EngineStartError, type EngineHandle, type Launcher } from "../engine.ts";
 import { engineName } from "../engine-name.ts";
-import { commandHash, endpointOf } from "./engine-command.ts";
+import { agentEnvironment, commandHash, endpointOf } from "./engine-command.ts";
 import type { LoopbackPorts } from "./loopback-ports.ts";
 import type { ProcessTable } from "./process-table.ts";
 
@@ -88,8 +88,8 @@ export function createSystemdLauncher(options: SystemdLauncherOptions): Launcher
       const port = await ports.take();
       startedMs.set(unit, clock.now());
       try {
-        const variables = { WEICHE_PORT: String(port), WEICHE_MODEL: spec.model, CUDA_DEVICE_ORDER: "PCI_BUS_ID" };
-        await writeEnvironment(name, { ...variables, ...spec.launcher.env });
+        const variables = { WEICHE_PORT: String(port), WEICHE_MODEL: spec.model };
+        await writeEnvironment(name, { ...variables, ...agentEnvironment, ...spec.launcher.env });
         await systemctl("start", unit);
         const now = await show(unit);
         if (!isRunning(now)) throw new Error(`unit ${unit} is ${now.ActiveState} right after its start`);

@@ -1,0 +1,150 @@
+/**
+ * Tool calls that must come, from an engine that lets text come first but keeps to a JSON Schema: it is asked for a call as
+ * JSON text, `{"name": …, "arguments": {…}}`, or for a list of them, and the text is read back into calls piece by piece.
+ */
+import type { ChatRequest, ChoiceDelta, Tool, ToolCallPiece } from "./dialect.ts";
+import { EngineFault } from "./engine-fault.ts";
+
+/** What a name with what stands around it may take, which is looked at again with every piece: longer ones are no call. */
+const headCharactersMax = 4 << 10;
+
+/** A `response_format` of at least one call of these functions, or of exactly one of the function that is named. */
+export function requiredCallsFormat({ tools, toolChoice }: Pick<ChatRequest, "tools" | "toolChoice">): object {
+  const named = typeof toolChoice === "object" ? toolChoice.name : undefined;
+  const callable = tools.filter((tool) => named === undefined || tool.function.name === named);
+  const calls = callable.map((tool, index) => ({
+    type: "object",
+    properties: { name: { const: tool.function.name }, arguments: { $ref: pointerTo(index) } },
+    required: ["name", "arguments"],
+    additionalProperties: false,
+  }));
+  // One by itself is what models write where their template has them call: held to a list, a small one chose wrong functions.
+  const list = { type: "array", items: calls.length === 1 ? calls[0] : { anyOf: calls }, minItems: 1 };
+  const schema = {
+    ...(named === undefined ? { anyOf: [...calls, list] } : calls[0]),
+    $defs: Object.fromEntries(callable.map((tool, index) => [index, argumentsOf(tool, pointerTo(index))])),
+  };
+  return { type: "json_schema", json_schema: { name: "tool_calls", schema } };
+}
+
+function pointerTo(index: number): string {
+  return `#/$defs/${index}`;
+}
+
+function argumentsOf({ function: { parameters } }: Tool, at: string): object {
+  if (parameters === undefined) return { type: "object", properties: {}, additionalProperties: false };
+  return { type: "object", ...(moved(parameters, at) as object) };
+}
+
+/** A schema that has become a part of another one: what it refers to within itself is further down now. */
+function moved(value: unknown, to: string): unknown {
+  if (Array.isArray(value)) return value.map((item) => moved(item, to));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [
+      name,
+      name === "$ref" && typeof member === "string" ? `${to}${member.slice(1)}` : moved(member, to),
+    ]),
+  );
+}
+
+/** Reads the text of the answers to one request. */
+export class RequiredCalls {
+  readonly #lists = new Map<number, CallList>();
+
+  /** The same delta with calls in place of text. Throws an `EngineFault` if the text is no list of calls. */
+  read(delta: ChoiceDelta): ChoiceDelta {
+    const { content, ...rest } = delta;
+    if (!content) return rest;
+    let list = this.#lists.get(delta.index);
+    if (!list) this.#lists.set(delta.index, (list = new CallList()));
+    return { ...rest, toolCalls: list.push(content) };
+  }
+}
+
+/** A call up to its arguments, with what stands before it: nothing, the bracket of a list, or the call before. */
+const head =
+  /^\s*(?:\[|\}\s*,)?\s*\{\s*"name"\s*:\s*("(?:[^"\\\p{Cc}]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*")\s*,\s*"arguments"\s*:\s*(?=\{)/u;
+/** What a text begins with that may become such a head, before the first call and behind one. */
+const headBegins = { first: /^\s*(?:\[\s*)?(?:\{\s*(?:"|$)|$)/, next: /^\s*(?:\}\s*(?:,|$)|$)/ };
+
+class CallList {
+  #phase: "head" | "arguments" | "closed" = "head";
+  /** Not read yet: the head of a call, or the end of the text. */
+  #text = "";
+  #calls = 0;
+  /** Ends the text: of a list, or of a call by itself. */
+  #closing: RegExp | undefined;
+  readonly #value = new JsonEnd();
+
+  push(text: string): ToolCallPiece[] {
+    this.#text += text;
+    const pieces: ToolCallPiece[] = [];
+    for (let before = -1; this.#text.length !== before;) {
+      before = this.#text.length;
+      if (this.#phase === "arguments") this.#readArguments(pieces);
+      else this.#readBetween(pieces);
+    }
+    return pieces;
+  }
+
+  #readBetween(pieces: ToolCallPiece[]): void {
+    const end = this.#phase === "head" ? this.#closing?.exec(this.#text) : /^\s*/.exec(this.#text);
+    const opens = end ? undefined : head.exec(this.#text);
+    if (end) this.#phase = "closed";
+    else if (opens) this.#open(opens, pieces);
+    else if (!this.#mayBecomeCall()) throw noCalls();
+    this.#text = this.#text.slice((end ?? opens)?.[0].length ?? 0);
+    if (this.#phase === "closed" && this.#text !== "") throw noCalls();
+  }
+
+  #open([text, name]: RegExpExecArray, pieces: ToolCallPiece[]): void {
+    this.#closing ??= text.trimStart().startsWith("[") ? /^\s*\}\s*\]\s*/ : /^\s*\}\s*/;
+    pieces.push({ index: this.#calls++, name: JSON.parse(name!) as string, arguments: "" });
+    this.#phase = "arguments";
+  }
+
+  #mayBecomeCall(): boolean {
+    const begins = headBegins[this.#calls === 0 ? "first" : "next"];
+    return this.#text.length <= headCharactersMax && begins.test(this.#text);
+  }
+
+  #readArguments(pieces: ToolCallPiece[]): void {
+    const length = this.#value.endIn(this.#text);
+    const json = this.#text.slice(0, length);
+    if (json !== "") pieces.push({ index: this.#calls - 1, arguments: json });
+    this.#text = this.#text.slice(json.length);
+    if (length !== undefined) this.#phase = "head";
+  }
+}
+
+/** Finds where an object of JSON ends that comes in pieces. */
+class JsonEnd {
+  #depth = 0;
+  #inString = false;
+  #isEscaped = false;
+
+  /** Behind the last character of the object; undefined if it goes on. */
+  endIn(text: string): number | undefined {
+    for (let at = 0; at < text.length; at++) {
+      if (this.#take(text[at]!)) return at + 1;
+    }
+    return undefined;
+  }
+
+  #take(character: string): boolean {
+    if (this.#isEscaped) this.#isEscaped = false;
+    else if (this.#inString) {
+      this.#isEscaped = character === "\\";
+      this.#inString = character !== '"';
+    } else if (character === '"') this.#inString = true;
+    else if (character === "{" || character === "[") this.#depth++;
+    else if (character === "}" || character === "]") return --this.#depth === 0;
+    return false;
+  }
+}
+
+/** The chat template of the model keeps its engine from holding to a schema. Names what an operator can do. */
+function noCalls(): EngineFault {
+  return new EngineFault("malformed", "text where calls were required: the model needs tools.enforced: false");
+}
