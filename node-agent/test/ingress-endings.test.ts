@@ -12,7 +12,6 @@ import {
   endEvents,
   event,
   eventsOf,
-  respond,
   respondEvents,
   Rig,
   until,
@@ -444,26 +443,4 @@ test("a limit that the window has no room for is refused, though the engine went
   expect(rig.outbox.records).toEqual([]);
   const fits = rig.chat({ stream: true, max_tokens: 1_017 });
   await received(fits.stream, 2);
-});
-
-const wide = { ...chatRules, contextTokens: 32_768 };
-
-test("a count of the prompt that its bytes do not allow ends no request, and is not billed", async () => {
-  const lie = { prompt_tokens: 40_000, completion_tokens: 1, total_tokens: 40_001 };
-  const said = { choices: [{ index: 0, delta: { content: "So" }, finish_reason: "stop" }], usage: lie };
-  await using rig = await Rig.open((socket) => respondEvents(socket, event(said) + event("[DONE]")), { rules: wide });
-  const { status, text } = await rig.chat().answer;
-  expect(status).toBe(200);
-  expect(JSON.parse(text)).toMatchObject({ usage: { prompt_tokens: 0, completion_tokens: 1 } });
-  await rig.quiet();
-  expect(rig.outbox.records).toMatchObject([{ outcome: "finished", promptTokens: 0, source: "counted" }]);
-});
-
-test("a refusal for such a count is the engine's fault", async () => {
-  const error = { code: 400, message: "x", type: "exceed_context_size_error", n_prompt_tokens: 40_000, n_ctx: 32_768 };
-  await using rig = await Rig.open((socket) => respond(socket, 400, JSON.stringify({ error })), { rules: wide });
-  expect(await rig.chat().answer).toMatchObject({ status: 500 });
-  expect(rig.faults).toEqual(["malformed: a count of the prompt that its bytes do not allow"]);
-  const long = [{ role: "user", content: "x".repeat(8_000) }];
-  expect(await rig.chat({ messages: long }).answer).toMatchObject({ status: 400 });
 });

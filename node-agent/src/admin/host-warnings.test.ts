@@ -45,12 +45,16 @@ test("what a host lacks is named with its line: files, programs, GPUs", () => {
     { line: 9, message: "GPU 4 is not on this host, which has 0, 1" },
     { line: 13, message: 'model "m": the program /opt/vllm/bin/vllm is not there' },
     { line: 14, message: 'model "m": the directory work is not there' },
+    {
+      line: 18,
+      message: 'model "n": not visible here: see that its vLLM was started with VLLM_MAX_STOP_STRINGS=64',
+    },
     { line: 19, message: 'model "n": launcher external makes no use of "env"' },
   ]);
 });
 
 test("a host that has everything gets no warnings about it", () => {
-  expect(warnings(text, [...all, "/opt/vllm/bin/vllm"], [0, 4]).map(({ line }) => line)).toEqual([19]);
+  expect(warnings(text, [...all, "/opt/vllm/bin/vllm"], [0, 4]).map(({ line }) => line)).toEqual([18, 19]);
 });
 
 test("without GPUs their numbers are labels, and it says so", () => {
