@@ -151,6 +151,14 @@ test("a model that cannot be forced is told to have called, as the service says"
   expect(told(all)).toEqual([role, text("No."), finish("tool_calls")]);
 });
 
+test("a body with calls and blank lines before them has no content", async () => {
+  const tools = [{ type: "function", function: { name: "f" } }];
+  const call = { tool_calls: [{ index: 0, function: { name: "f", arguments: "{}" } }] };
+  const stream = sglang({ content: "\n\n" }) + sglang(call, "tool_calls") + done;
+  const { text: whole } = await answer(stream, { tools, stream: false, stream_options: null }, { dialect: "openai" });
+  expect(JSON.parse(whole)).toMatchObject({ choices: [{ message: { content: null } }] });
+});
+
 test("a tool call of an engine that gives it no id gets one, in a stream and in a body", async () => {
   const tools = [{ type: "function", function: { name: "f" } }];
   const stream =
