@@ -62,6 +62,8 @@ export interface SimDialect {
   /** A function that is demanded by its name is taken for "auto". */
   readonly ignoresNamedTool: boolean;
   readonly healthBody: string;
+  /** What it prints of a request. Absent: nothing. */
+  prints?(body: Body): readonly string[];
   /** Why this request is refused, in the engine's words. */
   check(request: SimRequest, facts: EngineFacts): Refusal | undefined;
   refusal(kind: RefusalKind, details?: { promptTokens?: number; maxTokens?: number; contextTokens?: number }): Refusal;

@@ -38,6 +38,7 @@ export class Chats {
 
   serve(request: SimRequest, response: ServerResponse): void {
     const { dialect, facts, clock, core, faults, ledger } = this.#parts;
+    for (const line of dialect.prints?.(request.body) ?? []) this.#parts.print(line);
     const refusal = dialect.check(request, facts);
     if (refusal) {
       const isLate = request.steering.fault?.kind === "late-refusal" || faults.has("late-refusal");

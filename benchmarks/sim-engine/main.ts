@@ -57,6 +57,7 @@ const options: SimEngineOptions = {
         journal: (line) =>
           appendFileSync(journal, `${JSON.stringify({ ...line, model: values.model, pid: process.pid })}\n`),
       }),
+  print: (line) => console.error(line),
   onCrash: () => process.exit(1),
 };
 

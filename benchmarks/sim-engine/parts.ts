@@ -31,4 +31,6 @@ export interface EngineParts {
   readonly ledger: Ledger;
   readonly loaded: () => boolean;
   readonly crash: () => void;
+  /** To the engine's standard error. */
+  readonly print: (line: string) => void;
 }

@@ -47,6 +47,8 @@ export interface SimEngineOptions {
   readonly journal?: (line: JournalLine) => void;
   /** Keeps the bodies of requests in the ledger. For tests of what reaches an engine. */
   readonly keepBodies?: boolean;
+  /** Takes what the engine prints. Absent: nobody sees it. */
+  readonly print?: (line: string) => void;
   /** Called when a fault ends the process. Absent: the server just dies. */
   readonly onCrash?: () => void;
 }
@@ -95,7 +97,9 @@ export async function startSimEngine(options: SimEngineOptions): Promise<SimEngi
     stopStringsMax: options.stopStringsMax ?? 4,
     keepBodies: options.keepBodies ?? false,
   };
-  const routes = new EngineRoutes({ facts, dialect, clock, wheel, core, faults, ledger, loaded: () => loaded, crash });
+  const print = options.print ?? (() => {});
+  const parts = { facts, dialect, clock, wheel, core, faults, ledger, loaded: () => loaded, crash, print };
+  const routes = new EngineRoutes(parts);
 
   function crash(): void {
     ledger.closeAll();

@@ -10,6 +10,7 @@ import { parse } from "yaml";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { CanaryEngine, engineFailures } from "../cluster/canary-engine.ts";
 import { Cluster, until } from "../cluster/cluster.ts";
+import { SimNodeEngine, simEngine } from "../cluster/sim-node.ts";
 import { dumpTexts, dumpUsage } from "../cluster/usage-dump.ts";
 
 const root = join(import.meta.dirname, "../..");
@@ -44,14 +45,21 @@ beforeAll(async () => {
     models: { id: string }[];
   };
   const seeing = { ...models[1], id: "canary", images: { max: 4, formats: ["png"] } };
+  const printing = { ...models[1], id: "canary-llama" };
+  const llamaServer = {
+    ...simEngine("canary-llama", { dialect: "llama-server" }),
+    dialect: "llama-server",
+    sleep: undefined,
+  };
   cluster = await Cluster.start({
-    catalogue: { models: [...models, seeing] },
+    catalogue: { models: [...models, seeing, printing] },
     agents: {
       "node-1": {
         slots: [
           { name: "a", engines: [external("canary")] },
           { name: "b", engines: [embedded("tiny-chat")] },
           { name: "c", engines: [embedded("tiny-embed", "--embeddings")] },
+          { name: "d", engines: [llamaServer] },
         ],
       },
     },
@@ -194,6 +202,30 @@ test("requests that fail, in every way, tell nothing of the canaries", async () 
   );
   const answered = failures.filter((text) => text.includes(inPrompt) || text.includes(apiKey));
   expect(answered).toEqual([]);
+});
+
+test("schemas that an engine prints, of those that it takes and of those that it refuses, are kept in none of its logs", async () => {
+  const withMember = (member: object) => ({
+    ...{ model: "canary-llama", messages: [{ role: "user", content: inPrompt }], max_tokens: 4 },
+    response_format: {
+      type: "json_schema",
+      json_schema: { name: "n", schema: { type: "object", properties: { [inPrompt]: member } } },
+    },
+  });
+  const taken = await post("/chat/completions", withMember({ type: "string", pattern: inPrompt }));
+  expect(taken.status).toBe(200);
+  // straight to the engine, whatever of it the router would let through
+  const { origin } = new SimNodeEngine(join(cluster.directory, "node-1"), "d", "canary-llama");
+  for (const member of [{ type: inPrompt }, { type: "string", pattern: `^${inPrompt}{5000}$` }]) {
+    const refused = await fetch(`${origin}/v1/chat/completions`, {
+      method: "POST",
+      body: JSON.stringify(withMember(member)),
+    });
+    expect(refused.status).toBe(400);
+  }
+  const log = join(cluster.directory, "node-1/agent/logs/d-canary-llama.log");
+  await until("what it prints to be looked at", () => readFileSync(log, "utf8").includes("error parsing grammar"));
+  expect(readFileSync(log, "utf8")).toMatch(/conversion was incomplete\ngot exception\nerror parsing grammar/);
 });
 
 test("nothing of prompts, answers and keys is left in any log, file, table, metric or answer to operators", async () => {

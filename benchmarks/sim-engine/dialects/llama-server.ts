@@ -12,6 +12,7 @@ import {
 } from "../answer.ts";
 import type { EngineFacts } from "../parts.ts";
 import { asArray, asNumber, type Body, type FinishReason, type SimRequest } from "../request.ts";
+import { judgeSchemas } from "./llama-schema.ts";
 
 export const llamaServer: SimDialect = {
   listensWhileLoading: true,
@@ -24,6 +25,7 @@ export const llamaServer: SimDialect = {
   ignoresNamedTool: true,
   healthBody: '{"status":"ok"}',
   check,
+  prints: (body) => judgeSchemas(body).prints,
   refusal(kind, details = {}) {
     switch (kind) {
       case "overflow": {
@@ -133,7 +135,7 @@ function check({ body, promptTokens, stream }: SimRequest, facts: EngineFacts): 
       `Field 'max_tokens': Value must be between -1 <= value <= 2147483647, but got ${limit}`,
     );
   if (promptTokens >= contextTokens) return llamaServer.refusal("overflow", { promptTokens, contextTokens });
-  return undefined;
+  return judgeSchemas(body).refusal;
 }
 
 function form(answer: Answer): AnswerForm {

@@ -1,3 +1,5 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtemp, readFile, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,7 +14,8 @@ const clock = new VirtualClock();
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), "weiche-logs-"));
   const events = { engineLogFailed: (error: unknown) => expect.unreachable(String(error)) };
-  logs = createEngineLogs({ directory, clock, events, bytesMax: 100, olderFilesMax: 2, rotateEveryMs: 1_000 });
+  const every = { rotateEveryMs: 1_000, readEveryMs: 1_000_000 };
+  logs = createEngineLogs({ directory, clock, events, bytesMax: 100, olderFilesMax: 2, ...every });
 });
 afterEach(async () => {
   logs[Symbol.dispose]();
@@ -76,3 +79,59 @@ test("the last lines are those of the engine started last, at most 50, none endl
   expect(lines).toHaveLength(50);
   expect([lines[0], lines.at(-2), lines.at(-1)!.length]).toEqual(["11", "59", 1_000]);
 });
+
+/** All that is in the directory. */
+async function everything(): Promise<string> {
+  const texts = await Promise.all((await readdir(directory)).map(read));
+  return texts.join("");
+}
+
+test("of an engine that serves known words are kept, and no file has more of what it prints", async () => {
+  await using file = await logs.open("a-model");
+  await file.write("loading took 3 s\n");
+  await logs.serve("a-model");
+  await logs.serve("a-model");
+  await file.write('parse: error parsing grammar: unknown rule "canary"\n\nroot ::= "canary"\ncut in the mid');
+  expect(await logs.lastLines("a-model")).toEqual(["loading took 3 s", "error parsing grammar"]);
+  await file.write("st: canary RuntimeError: CUDA error: canary\n");
+  expect((await logs.lastLines("a-model")).at(-1)).toBe("RuntimeError … CUDA error");
+  await file.write(`${"canary ".repeat(100)}\nKilled\n`);
+  expect((await logs.lastLines("a-model")).at(-1)).toBe("Killed");
+  await file.write("canary after its output was cut\nSegmentation fault canary\n");
+  expect((await logs.lastLines("a-model")).at(-1)).toBe("Segmentation fault");
+  expect(await everything()).not.toContain("canary");
+});
+
+test("what an engine that serves prints is kept every two seconds, and the next engine begins with a file again", async () => {
+  await using file = await logs.open("a-model");
+  await logs.serve("a-model");
+  await file.write("out of memory\n");
+  await using next = await logs.open("a-model");
+  await next.write("why it does not start\n");
+  expect(await read("a-model.log")).toBe("out of memory\nwhy it does not start\n");
+});
+
+test.skipIf(process.platform !== "linux")(
+  "an engine that serves is followed by the next agent, and one that loads is left its file",
+  async () => {
+    const file = await logs.open("a-model");
+    const engine = spawn("cat", { stdio: ["pipe", file.fd, file.fd] });
+    await file.close();
+    const said = async (line: string) => {
+      engine.stdin!.write(`${line}\n`);
+      const printed = () => next.lastLines("a-model");
+      await expect.poll(printed).toContain(line);
+    };
+    const events = { engineLogFailed: (error: unknown) => expect.unreachable(String(error)) };
+    using next = createEngineLogs({ directory, clock, events });
+    await next.adopt("a-model", engine.pid!);
+    await said("Killed as it loads");
+    await logs.serve("a-model");
+    await next.adopt("a-model", engine.pid!);
+    engine.stdin!.write("canary\n");
+    await said("Segmentation fault");
+    expect(await everything()).not.toContain("canary");
+    engine.stdin!.end();
+    await once(engine, "exit");
+  },
+);

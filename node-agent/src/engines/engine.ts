@@ -74,6 +74,8 @@ export interface Launcher {
   stop(handle: EngineHandle): Promise<void>;
   /** Calls back once when the engine exits, with the last lines it said; the returned function stops watching. */
   onExit(handle: EngineHandle, callback: (report: LauncherExitReport) => void): () => void;
+  /** Resolves when nothing that it prints is kept as it is any more: it is about to get requests, which it may quote. */
+  serve?(handle: EngineHandle): Promise<void>;
   /** The last lines that the engine said, at most 50. For the agent's log only, never for a client. */
   lastLines(handle: EngineHandle): Promise<readonly string[]>;
   /** Process ids of the living engine, to tell its GPU memory from that of others. Empty: not known, or gone. */

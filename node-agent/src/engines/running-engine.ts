@@ -131,6 +131,7 @@ export class RunningEngine {
       this.#dialect.readiness(this.#handle.endpoint, this.spec.model, limit, onLoaded),
     );
     if (this.#handle.heading) await this.remember(false);
+    await this.#launcher.serve?.(this.#handle);
     either.throwIfAborted();
     this.#endpoint = { ...this.#handle.endpoint, ...facts };
   }

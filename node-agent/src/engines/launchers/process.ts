@@ -100,7 +100,12 @@ class ProcessLauncher implements Launcher {
     const started = await this.#options.processes.startOf(handle.pid);
     if (started === undefined || started !== handle.startTicks) return false;
     this.#known.set(handle.pid, this.#known.get(handle.pid) ?? "adopted");
+    await this.#options.logs.adopt(engineName(handle.slot, handle.model), handle.pid);
     return true;
+  }
+
+  serve(handle: EngineHandle): Promise<void> {
+    return this.#options.logs.serve(engineName(handle.slot, handle.model));
   }
 
   async stop(handle: EngineHandle): Promise<void> {
