@@ -35,6 +35,8 @@ export interface Refusal {
   readonly status: number;
   readonly body: string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Found once the engine works on it: a stream begins well and says it with its first event. */
+  readonly late?: boolean;
 }
 
 export type RefusalKind =
@@ -160,6 +162,6 @@ export function frontMetrics({ served }: EngineFigures): string {
 }
 
 /** How vLLM and SGLang answer `/tokenize`. */
-export function tokenized(count: number, contextTokens: number): unknown {
+export function tokenized(count: number, contextTokens: number): object {
   return { count, max_model_len: contextTokens, tokens: Array.from({ length: count }, (_, index) => index) };
 }

@@ -41,7 +41,7 @@ export class Chats {
     for (const line of dialect.prints?.(request.body) ?? []) this.#parts.print(line);
     const refusal = dialect.check(request, facts);
     if (refusal) {
-      const isLate = request.steering.fault?.kind === "late-refusal" || faults.has("late-refusal");
+      const isLate = refusal.late || request.steering.fault?.kind === "late-refusal" || faults.has("late-refusal");
       if (isLate && request.stream) return refuseLate(response, dialect, refusal);
       return reply(response, refusal.status, refusal.body);
     }

@@ -96,12 +96,19 @@ export class EngineRoutes {
       await core.wake(url.searchParams.getAll("tags"), facts.wakeMs);
       if (!core.sleeping) ledger.note("awake");
     }
-    if (url.pathname !== "/collective_rpc") return reply(response, 200, "");
+    if (place === "sleep")
+      return reply(response, 200, { status: "sleeping", level: Number(url.searchParams.get("level") ?? 1) });
+    if (place === "wake") return reply(response, 200, this.#woken(url.searchParams.getAll("tags")));
+    if (url.pathname === "/reset_prefix_cache") return reply(response, 200, { success: true });
     const method = parse(bytes)?.["method"];
     if (method === undefined) return reply(response, 400, { detail: "Missing 'method' in request body" });
     if (method !== "reload_weights") return refuse(response, dialect, "internal");
     core.reloadWeights();
     reply(response, 200, { results: [null] });
+  }
+
+  #woken(tags: readonly string[]): object {
+    return { status: this.#parts.core.sleeping ? "sleeping" : "awake", tags: tags.length === 0 ? null : tags };
   }
 
   #checkers(path: string, bytes: string, response: ServerResponse): void {

@@ -20,7 +20,7 @@ async function until(condition: () => boolean): Promise<void> {
 const usage = { stream_options: { include_usage: true } };
 
 describe("a stream of vLLM", () => {
-  it("brings role, deltas, the finish reason with the last text, usage and the terminator", async () => {
+  it("brings role, deltas, the finish reason alone after an end token, usage and the terminator", async () => {
     const heard = await chat(await start(), "sim:tokens=3 hi", { ...usage, model: "m" });
     const choices = heard.events.map((event) => (event["choices"] as Record<string, unknown>[])[0]);
     expect(choices.map((choice) => choice?.["delta"])).toEqual([
@@ -28,9 +28,10 @@ describe("a stream of vLLM", () => {
       { content: "t0 " },
       { content: "t1 " },
       { content: "t2 " },
+      {},
       undefined,
     ]);
-    expect(choices.map((choice) => choice?.["finish_reason"])).toEqual([null, null, null, "stop", undefined]);
+    expect(choices.map((choice) => choice?.["finish_reason"])).toEqual([null, null, null, null, "stop", undefined]);
     expect(heard.events.at(-1)).toMatchObject({ choices: [], usage: { completion_tokens: 3 } });
     expect(heard.events.slice(0, -1).some((event) => "usage" in event)).toBe(false);
     expect(heard.terminated).toBe(true);
@@ -40,7 +41,12 @@ describe("a stream of vLLM", () => {
     const options = { stream_options: { include_usage: true, continuous_usage_stats: true } };
     const heard = await chat(await start(), "sim:tokens=3 hi", options);
     const counts = heard.events.map((event) => (event["usage"] as Record<string, number>)["completion_tokens"]);
-    expect(counts).toEqual([0, 1, 2, 3, 3]);
+    expect(counts).toEqual([0, 1, 2, 3, 3, 3]);
+  });
+
+  it("brings the finish reason with the last text where a limit ended it", async () => {
+    const heard = await chat(await start(), "sim:tokens=3 hi", { max_tokens: 2 });
+    expect(heard.events.at(-1)).toMatchObject({ choices: [{ delta: { content: "t1 " }, finish_reason: "length" }] });
   });
 
   it("thinks under `reasoning`, and says so in its usage", async () => {
@@ -83,7 +89,7 @@ describe("a stream of vLLM", () => {
     for (const { choices } of heard.events as { choices: { delta: { tool_calls?: any[] } }[] }[])
       for (const { index, function: said } of choices[0]?.delta.tool_calls ?? []) {
         calls[index] ??= { name: said.name, arguments: "" };
-        calls[index].arguments += said.arguments;
+        calls[index].arguments += said.arguments ?? "";
       }
     expect(calls).toEqual([
       { name: "f", arguments: '{"at":"f"}' },

@@ -147,20 +147,23 @@ function form(answer: Answer): AnswerForm {
     `],"created":${answer.createdSeconds},"id":"chatcmpl-${answer.id}","model":${JSON.stringify(answer.model)},"system_fingerprint":"b1-de3ff81","object":"${object(chunk)}"`;
   const end = tail(true);
   const timings = (made: number) =>
-    `,"timings":{"cache_n":0,"prompt_n":${request.promptTokens},"prompt_ms":1,"predicted_n":${made},"predicted_ms":1}`;
+    `,"timings":{"cache_n":0,"prompt_n":${request.promptTokens},${rates("prompt")},"predicted_n":${made},${rates("predicted")}}`;
   const progress = (processed: number) =>
     `,"prompt_progress":{"total":${request.promptTokens},"cache":0,"processed":${processed},"time_ms":0}`;
+  /** A chat has a chunk of its own for the usage; a completion has it beside the finish. */
+  const hasUsageChunk = request.includeUsage && chat;
   /** Timings are told with each token where that was asked for, and unasked in the last chunk. */
   const event = (index: number, inner: string, finish?: FinishReason, made?: number) => {
-    const isLast = finish !== undefined && !(request.includeUsage && choices === 1);
-    const timed = made !== undefined && (isLast || request.body["timings_per_token"] === true);
-    const figures = timed ? timings(made) : "";
-    return `{"choices":[{"finish_reason":${finish ? `"${finish}"` : "null"},"index":${index},${inner}}${end}${figures}}`;
+    const isTimed = finish === undefined ? request.body["timings_per_token"] === true : !hasUsageChunk;
+    const figures = made !== undefined && isTimed ? timings(made) : "";
+    const usage = finish !== undefined && made !== undefined && request.includeUsage && !chat ? usageOf(made) : "";
+    return `{"choices":[{"finish_reason":${finish ? `"${finish}"` : "null"},"index":${index},${inner}}${end}${usage}${figures}}`;
   };
-  const usageChunk = (made: number) => {
+  const usageOf = (made: number) => {
     const usage = usageText(answer, made, ',"prompt_tokens_details":{"cached_tokens":0}');
-    return `{"choices":[${end}${usage === undefined ? "" : `,"usage":${usage}`}${timings(made)}}`;
+    return usage === undefined ? "" : `,"usage":${usage}`;
   };
+  const usageChunk = (made: number) => `{"choices":[${end}${usageOf(made)}${timings(made)}}`;
   const closings: string[] = [];
   return {
     // the role chunk comes again and again, until there is something to say
@@ -171,7 +174,9 @@ function form(answer: Answer): AnswerForm {
         : [];
     },
     opening: () =>
-      chat ? eachChoice(answer).map((index) => event(index, '"delta":{"role":"assistant","content":null}')) : [],
+      chat
+        ? eachChoice(answer).map((index) => event(index, '"delta":{"role":"assistant","content":null}', undefined, 1))
+        : [],
     token(index, at, finish) {
       const { kind, text, call = 0, opens } = script.piece(at);
       const json = JSON.stringify(text);
@@ -193,11 +198,11 @@ function form(answer: Answer): AnswerForm {
         finish === "stop" && kind === "arguments" ? "tool_calls" : finish,
         made,
       );
-      if (request.includeUsage && choices > 1) return [...events, last, usageChunk(made)];
+      if (hasUsageChunk && choices > 1) return [...events, last, usageChunk(made)];
       return [...events, last];
     },
     finish: (reason) => eachChoice(answer).map((index) => event(index, chat ? '"delta":{}' : '"text":""', reason)),
-    closing: () => (request.includeUsage && choices === 1 ? [usageChunk(answer.entry.generated)] : closings),
+    closing: () => (hasUsageChunk && choices === 1 ? [usageChunk(answer.entry.generated)] : closings),
     whole(made, finish) {
       const text = textOf(answer, made);
       const one = (index: number) =>
@@ -206,9 +211,13 @@ function form(answer: Answer): AnswerForm {
           : { text: text.content, index, logprobs: null, finish_reason: finish };
       const all = eachChoice(answer).map((index) => JSON.stringify(one(index)));
       // the usage of the first answer only
-      return `{"choices":[${all.join(",")}${tail(false)},"usage":${usageText(answer, made) ?? "null"}${timings(made)}}`;
+      return `{"choices":[${all.join(",")}${tail(false)},"usage":${usageText(answer, made, ',"prompt_tokens_details":{"cached_tokens":0}') ?? "null"}${timings(made)}}`;
     },
   };
+}
+
+function rates(of: string): string {
+  return `"${of}_ms":1,"${of}_per_token_ms":0.5,"${of}_per_second":2000.5`;
 }
 
 function message(answer: Answer, text: ReturnType<typeof textOf>, index: number): unknown {

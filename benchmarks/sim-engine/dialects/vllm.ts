@@ -1,19 +1,8 @@
-/** vLLM's OpenAI server, as its version 0.22 to 0.29 talks. */
-import {
-  eachChoice,
-  frontMetrics,
-  logprobsText,
-  textOf,
-  tokenized,
-  usageText,
-  type Answer,
-  type AnswerForm,
-  type EngineFigures,
-  type Refusal,
-  type SimDialect,
-} from "../answer.ts";
+/** vLLM's OpenAI server, as its version 0.32 talks. Recordings of that one are beside the node-agent's tests. */
+import { frontMetrics, tokenized, type EngineFigures, type Refusal, type SimDialect } from "../answer.ts";
 import type { EngineFacts } from "../parts.ts";
-import { asArray, asNumber, text, type FinishReason, type SimRequest } from "../request.ts";
+import { asArray, asNumber, field, text, type SimRequest } from "../request.ts";
+import { chatForm, completionForm } from "./vllm-answers.ts";
 
 export const vllm: SimDialect = {
   listensWhileLoading: false,
@@ -29,11 +18,15 @@ export const vllm: SimDialect = {
       case "overflow":
         return overflow(details.promptTokens ?? 40_000, details.maxTokens ?? 0, details.contextTokens ?? 32_768);
       case "unknown-model":
-        return failed(404, "NotFoundError", "The model `x` does not exist.", "model");
+        return unknownModel("x", "m");
       case "not-found":
         return { status: 404, body: '{"detail":"Not Found"}' };
       case "bad-json":
-        return failed(400, "Bad Request", "1 validation error:\n  {'type': 'json_invalid', 'loc': ('body', 1)}");
+        return failed(
+          ...([400, "Bad Request"] as const),
+          "1 validation error:\n  {'type': 'json_invalid', 'loc': 'body.33', 'msg': 'JSON decode error', 'input': '<dict of 0 items>', 'ctx': {'error': 'Expecting value'}}",
+          "body.33",
+        );
       case "overloaded":
         return failed(429, "TooManyRequestsError", "Too many requests");
       case "unavailable":
@@ -47,14 +40,15 @@ export const vllm: SimDialect = {
     }
   },
   form: (answer) => (answer.request.kind === "chat" ? chatForm(answer) : completionForm(answer)),
-  eventOf: ({ body }) => body,
+  eventOf: ({ body }) => spaced(body),
   checkInputs(body, tokens, contextTokens) {
-    const { dimensions } = body;
+    const { dimensions, input } = body;
     if (dimensions !== undefined && dimensions !== null)
       return bad(
-        `Model 'x' does not support Matryoshka embeddings; dimensions must be unset (received dimensions=${text(dimensions)}).`,
-        "dimensions",
+        `Model '${text(body["model"])}' does not support Matryoshka embeddings; dimensions must be unset (received dimensions=${text(dimensions)}).`,
       );
+    if (tokens.length === 0) return bad("You must pass at least one prompt");
+    if ([input].flat().includes("")) return bad("The decoder prompt cannot be empty");
     const longest = Math.max(...tokens);
     return longest > contextTokens ? overflow(longest, 0, contextTokens) : undefined;
   },
@@ -63,34 +57,55 @@ export const vllm: SimDialect = {
     usage: { prompt_tokens: tokens, total_tokens: tokens, completion_tokens: 0, prompt_tokens_details: null },
   }),
   page: (path, { model, contextTokens }) => (path === "/v1/models" ? models(model, contextTokens) : pages[path]),
-  counted: (path, count, contextTokens) => (path === "/tokenize" ? tokenized(count, contextTokens) : undefined),
+  counted: (path, count, contextTokens) =>
+    path === "/tokenize" ? { ...tokenized(count, contextTokens), token_strs: null } : undefined,
   metrics,
 };
 
-const pages: Readonly<Record<string, unknown>> = { "/version": { version: "0.27.0" } };
+const pages: Readonly<Record<string, unknown>> = {
+  "/version": { version: "0.32.0" },
+  "/load": { server_load: 0 },
+  "/ping": "",
+};
 
 function models(model: string, contextTokens: number): unknown {
   const entry = { id: model, object: "model", created: 0, owned_by: "vllm", root: model, parent: null };
   return { object: "list", data: [{ ...entry, max_model_len: contextTokens, permission: [] }] };
 }
 
-function failed(status: number, type: string, message: string, param: string | null = null): Refusal {
-  return { status, body: JSON.stringify({ error: { message, type, param, code: status } }) };
+function failed(status: number, type: string, message: string, param?: string): Refusal {
+  return { status, body: JSON.stringify({ error: { message, type, param: param ?? null, code: status } }) };
 }
 
-function bad(message: string, param: string, value?: number): Refusal {
-  const tail = value === undefined ? "" : ` (parameter=${param}, value=${value})`;
+const schemaTypes: ReadonlySet<string> = new Set("object array string number integer boolean null".split(" "));
+
+/** Parameter and value are named in the message as well, where the engine names them at all. */
+function bad(message: string, param?: string, value?: number | string): Refusal {
+  const tail = param === undefined ? "" : ` (parameter=${param}${value === undefined ? "" : `, value=${value}`})`;
   return failed(400, "BadRequestError", message + tail, param);
+}
+
+function unknownModel(asked: string, model: string): Refusal {
+  const message = `The model \`${asked}\` does not exist. Valid aliases: ${model}.`;
+  return failed(404, "NotFoundError", message, "model");
 }
 
 function overflow(promptTokens: number, maxTokens: number, contextTokens: number): Refusal {
   // the tokeniser stops one past the limit: the true count is not told
-  const atLeast = Math.min(promptTokens, contextTokens - maxTokens + 1);
-  return bad(
-    `This model's maximum context length is ${contextTokens} tokens. However, you requested ${maxTokens} output tokens and your prompt contains at least ${atLeast} input tokens, for a total of at least ${atLeast + maxTokens} tokens. Please reduce the length of the input prompt or the number of requested output tokens.`,
-    "input_tokens",
-    atLeast,
-  );
+  const atLeast = Math.min(promptTokens, Math.max(contextTokens - maxTokens, 0) + 1);
+  const window = `This model's maximum context length is ${contextTokens} tokens. However, `;
+  const message =
+    promptTokens > contextTokens
+      ? `your prompt contains at least ${contextTokens + 1} input tokens, which exceeds this limit even without any output tokens. Please reduce the length of the input prompt.`
+      : `you requested ${maxTokens} output tokens and your prompt contains at least ${atLeast} input tokens, for a total of at least ${atLeast + maxTokens} tokens. Please reduce the length of the input prompt or the number of requested output tokens.`;
+  return bad(window + message, "input_tokens", promptTokens > contextTokens ? contextTokens + 1 : atLeast);
+}
+
+/** Error events have spaces that error bodies have not. */
+function spaced(body: string): string {
+  const { error } = JSON.parse(body) as { error: Record<string, unknown> };
+  const members = Object.entries(error).map(([name, value]) => `"${name}": ${JSON.stringify(value)}`);
+  return `{"error": {${members.join(", ")}}}`;
 }
 
 /** Pydantic's words for a value that fits neither form. */
@@ -113,151 +128,54 @@ function check(request: SimRequest, { model, contextTokens, stopStringsMax }: En
   const limit = asNumber(body[limitName]);
   const temperature = asNumber(body["temperature"]);
   const top = asNumber(body["top_logprobs"]) ?? 0;
-  if (body["model"] !== undefined && body["model"] !== model)
-    return failed(404, "NotFoundError", `The model \`${text(body["model"])}\` does not exist.`, "model");
+  if (body["model"] !== undefined && body["model"] !== model) return unknownModel(text(body["model"]), model);
   if (request.kind === "chat" && !Array.isArray(body["messages"]))
     return failed(
       400,
       "Bad Request",
-      "1 validation error:\n  {'type': 'missing', 'loc': ('body', 'messages'), 'msg': 'Field required'}",
+      `1 validation error:\n  {'type': 'missing', 'loc': 'body.messages', 'msg': 'Field required', 'input': '<dict of ${Object.keys(body).length} items>'}`,
       "body.messages",
     );
   if (body["stream_options"] !== undefined && body["stream_options"] !== null && !request.stream)
     return bad("Stream options can only be defined when `stream=True`.", "stream_options");
   if (limit !== undefined && limit < 1) return bad(`max_tokens must be at least 1, got ${limit}.`, limitName, limit);
   if (temperature !== undefined && temperature < 0)
-    return bad(`temperature must be non-negative, got ${temperature.toFixed(1)}.`, "temperature", temperature);
+    return bad(
+      `temperature must be non-negative, got ${temperature.toFixed(1)}.`,
+      "temperature",
+      temperature.toFixed(1),
+    );
   if (temperature === 0 && (asNumber(body["n"]) ?? 1) > 1)
-    return bad(`n must be 1 when using greedy sampling, got ${String(body["n"])}.`, "n");
+    return bad(`n must be 1 when using greedy sampling, got ${String(body["n"])}.`);
   if (top > 0 && body["logprobs"] !== true)
     return bad("when using `top_logprobs`, `logprobs` must be set to true.", "top_logprobs");
-  if (Array.isArray(body["tools"]) && body["tools"].length === 0) return bad("`tools` must not be empty.", "tools");
-  if ([body["stop"]].flat().includes("")) return bad("stop cannot contain an empty string.", "stop");
+  if (Array.isArray(body["tools"]) && body["tools"].length === 0)
+    return bad(
+      "`tools` must not be an empty array. Either provide at least one tool or omit the field entirely.",
+      "tools",
+    );
+  if ([body["stop"]].flat().includes("")) return bad("stop cannot contain an empty string.");
   const stops = asArray(body["stop"]).length;
   if (stops > stopStringsMax) return tooManyStops(stops, stopStringsMax);
   if (limit !== undefined && limit > contextTokens)
     return bad(
-      `${limitName}=${limit} cannot be greater than max_model_len=max_total_tokens=${contextTokens}. Please request fewer output tokens.`,
+      `${limitName}=${limit} cannot be greater than max_model_len=${contextTokens}. Please request fewer output tokens.`,
       limitName,
       limit,
     );
+  const schemaType = field(field(field(body["response_format"], "json_schema"), "schema"), "type");
+  if (typeof schemaType === "string" && !schemaTypes.has(schemaType))
+    return { ...bad(`Grammar error: Invalid type: ${schemaType}`), late: true };
   const perPrompt = request.kind === "chat" ? promptTokens : promptTokens / Math.max(1, asArray(body["prompt"]).length);
   if (perPrompt + (limit ?? 0) > contextTokens) return overflow(promptTokens, limit ?? 0, contextTokens);
   if (perPrompt === contextTokens) return bad("max_tokens must be at least 1, got 0.", "max_tokens", 0);
   return undefined;
 }
 
-function chatForm(answer: Answer): AnswerForm {
-  const { request } = answer;
-  const { script } = request;
-  const head = `{"id":"chatcmpl-${answer.id}","object":"chat.completion.chunk","created":${answer.createdSeconds},"model":${JSON.stringify(answer.model)},"choices":[`;
-  const event = (inner: string) => {
-    const usage = request.continuousUsage ? usageText(answer) : undefined;
-    return usage === undefined ? `${head}${inner}]}` : `${head}${inner}],"usage":${usage}}`;
-  };
-  const choice = (index: number, delta: string, finish?: FinishReason, logprobs = "null") =>
-    `{"index":${index},"delta":${delta},"logprobs":${logprobs},"finish_reason":${finish ? `"${finish}","stop_reason":null,"token_ids":null` : "null"}}`;
-  const toolHead = (index: number, call: number) =>
-    `{"tool_calls":[{"id":"chatcmpl-tool-${answer.id}-${index}-${call}","type":"function","index":${call},"function":{"name":${JSON.stringify(script.tools[call])},"arguments":""}}]}`;
-  return {
-    opening: () =>
-      eachChoice(answer).map((index) =>
-        event(`${choice(index, '{"role":"assistant","content":""}').slice(0, -1)},"prompt_token_ids":null}`),
-      ),
-    token(index, at, finish) {
-      const { kind, text, call = 0, opens } = script.piece(at);
-      const json = JSON.stringify(text);
-      // the last piece of reasoning leaves with the first of what follows
-      if (kind === "reasoning" && at === script.reasoning - 1 && !finish) return [];
-      const border =
-        at > 0 && at === script.reasoning ? `"reasoning":${JSON.stringify(script.piece(at - 1).text)},` : "";
-      const logprobs = logprobsText(answer, text);
-      if (kind === "reasoning") return [event(choice(index, `{"reasoning":${json}}`, finish, logprobs))];
-      if (kind === "content") return [event(choice(index, `{${border}"content":${json}}`, finish, logprobs))];
-      const first = opens ? [event(choice(index, `{${border}${toolHead(index, call).slice(1)}`))] : [];
-      return [
-        ...first,
-        event(choice(index, `{"tool_calls":[{"index":${call},"function":{"arguments":${json}}}]}`, finish, logprobs)),
-      ];
-    },
-    finish: (reason) => eachChoice(answer).map((index) => event(choice(index, '{"content":""}', reason))),
-    closing() {
-      const usage = usageText(answer, answer.entry.generated, reasoningDetails(answer));
-      return request.includeUsage && usage !== undefined ? [`${head}],"usage":${usage}}`] : [];
-    },
-    whole(made, finish) {
-      const text = textOf(answer, made);
-      const forced = request.body["tool_choice"] !== undefined && request.body["tool_choice"] !== "auto";
-      return JSON.stringify({
-        id: `chatcmpl-${answer.id}`,
-        object: "chat.completion",
-        created: answer.createdSeconds,
-        model: answer.model,
-        choices: eachChoice(answer).map((index) => ({
-          index,
-          message: {
-            role: "assistant",
-            content: script.tools.length === 0 ? text.content : forced ? "" : null,
-            refusal: null,
-            annotations: null,
-            audio: null,
-            function_call: null,
-            ...(script.tools.length === 0
-              ? {}
-              : {
-                  tool_calls: text.calls.map((called, call) => ({
-                    id: `chatcmpl-tool-${answer.id}-${index}-${call}`,
-                    type: "function",
-                    function: called,
-                  })),
-                }),
-            reasoning: script.reasoning > 0 ? text.reasoning : null,
-          },
-          logprobs: request.body["logprobs"] ? { content: [] } : null,
-          finish_reason: finish,
-          stop_reason: null,
-        })),
-        usage: "@usage",
-      }).replace('"@usage"', usageText(answer, answer.entry.generated, reasoningDetails(answer)) ?? "null");
-    },
-  };
-}
-
-function completionForm(answer: Answer): AnswerForm {
-  const { request } = answer;
-  const head = `{"id":"cmpl-${answer.id}","object":"text_completion","created":${answer.createdSeconds},"model":${JSON.stringify(answer.model)},"choices":[`;
-  const event = (inner: string) => {
-    const usage = request.continuousUsage ? usageText(answer) : undefined;
-    return usage === undefined ? `${head}${inner}]}` : `${head}${inner}],"usage":${usage}}`;
-  };
-  const choice = (index: number, text: string, finish?: FinishReason) =>
-    `{"index":${index},"text":${JSON.stringify(text)},"logprobs":null,"finish_reason":${finish ? `"${finish}"` : "null"},"stop_reason":null}`;
-  return {
-    opening: () => [],
-    token: (index, at, finish) => [event(choice(index, request.script.piece(at).text, finish))],
-    finish: (reason) => eachChoice(answer).map((index) => event(choice(index, "", reason))),
-    closing() {
-      const usage = usageText(answer);
-      return request.includeUsage && usage !== undefined ? [`${head}],"usage":${usage}}`] : [];
-    },
-    whole: (made, finish) =>
-      `${head}${eachChoice(answer)
-        .map((index) => choice(index, textOf(answer, made).content, finish))
-        .join(",")}],"usage":${usageText(answer) ?? "null"}}`,
-  };
-}
-
-function reasoningDetails(answer: Answer): string {
-  const { reasoning, length } = answer.request.script;
-  if (reasoning === 0) return "";
-  const perChoice = Math.min(reasoning, length, answer.entry.generated / answer.request.choices);
-  return `,"completion_tokens_details":{"reasoning_tokens":${Math.floor(perChoice) * answer.request.choices}}`;
-}
-
 function metrics(model: string, figures: EngineFigures): string {
-  const labels = `engine="0",model_name="${model}"`;
-  const line = (name: string, type: string, value: number, more = "") =>
-    `# TYPE vllm:${name} ${type}\nvllm:${name}{${labels}${more}} ${value}\n`;
+  /** Labels are in alphabetical order. */
+  const line = (name: string, type: string, value: number, reason = "", state = "") =>
+    `# TYPE vllm:${name} ${type}\nvllm:${name}{engine="0",${reason}model_name="${model}"${state}} ${value}\n`;
   const states = ["awake", "weights_offloaded", "discard_all"] as const;
   return (
     frontMetrics(figures) +
@@ -269,11 +187,11 @@ function metrics(model: string, figures: EngineFigures): string {
     line("prompt_tokens_total", "counter", figures.promptTokens) +
     line("generation_tokens_total", "counter", figures.generatedTokens) +
     [...figures.finished]
-      .map(([reason, count]) => line("request_success_total", "counter", count, `,finished_reason="${reason}"`))
+      .map(([reason, count]) => line("request_success_total", "counter", count, `finished_reason="${reason}",`))
       .join("") +
     states
       .map((state) =>
-        line("engine_sleep_state", "gauge", Number(figures.sleeping === state), `,sleep_state="${state}"`),
+        line("engine_sleep_state", "gauge", Number(figures.sleeping === state), "", `,sleep_state="${state}"`),
       )
       .join("")
   );
