@@ -47,14 +47,14 @@ test("every weight has the value that it has in the GGUF, and nothing is left ov
   let end = 0;
   for (const [at, { dimensions, ggmlType, fileOffset, name }] of tensors.entries()) {
     const { dtype, shape, data_offsets: offsets } = stored[at]!;
-    expect({ dtype, shape }, name).toEqual({ dtype: "F32", shape: [...dimensions].toReversed() });
+    expect({ dtype, shape }, `${name}`).toEqual({ dtype: "F32", shape: [...dimensions].toReversed() });
     expect(offsets[0]).toBe(end);
     end = offsets[1];
     let wrong = 0;
     for (let element = 0; element < (end - offsets[0]) / 4; element++)
       if (file.readFloatLE(data + offsets[0] + element * 4) !== valueOf(source, Number(fileOffset), ggmlType, element))
         wrong++;
-    expect(wrong, name).toBe(0);
+    expect(wrong, `${name}`).toBe(0);
   }
   expect(file).toHaveLength(data + end);
 });

@@ -1,0 +1,48 @@
+/** The campaign: all checks against each engine that was found, one after the other. */
+import { runCheck, type Check, type CheckResult } from "./check.ts";
+import { answers } from "./checks/answers.ts";
+import { leaving } from "./checks/leaving.ts";
+import { lives } from "./checks/lives.ts";
+import { refusals } from "./checks/refusals.ts";
+import { secrecy } from "./checks/secrecy.ts";
+import { sharing } from "./checks/sharing.ts";
+import { structure } from "./checks/structure.ts";
+import type { Found, KindName } from "./engine-kinds.ts";
+import { Service } from "./service.ts";
+
+export const checks: readonly Check[] = [
+  ...[...answers, ...structure, ...refusals],
+  ...[...leaving, ...sharing, ...lives, ...secrecy],
+];
+
+export interface EngineResult {
+  readonly engine: KindName;
+  readonly version: string;
+  /** Why it was not tried; then there are no results. */
+  readonly missing?: string;
+  readonly results: readonly CheckResult[];
+}
+
+export interface CampaignOptions {
+  readonly withLong: boolean;
+  /** Part of a check's name; absent: all checks. */
+  readonly only?: string;
+  /** Ends it after the check that runs, with what there is by then. */
+  readonly signal?: AbortSignal;
+  readonly onResult?: (engine: KindName, result: CheckResult) => void;
+}
+
+export async function tryEngine(found: Found, options: CampaignOptions): Promise<EngineResult> {
+  if ("missing" in found) return { engine: found.name, version: "not found", missing: found.missing, results: [] };
+  const results: CheckResult[] = [];
+  await using service = await Service.start(found);
+  for (const check of checks) {
+    if (options.signal?.aborted) break;
+    // The first one starts the engine.
+    if (options.only !== undefined && check !== checks[0] && !check.name.includes(options.only)) continue;
+    const result = await runCheck(check, service, options.withLong);
+    results.push(result);
+    options.onResult?.(found.name, result);
+  }
+  return { engine: found.name, version: found.version, results };
+}

@@ -1,0 +1,70 @@
+/** One thing that every engine has to do below a router and an agent. */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { EngineKind } from "./engine-kinds.ts";
+import type { Service } from "./service.ts";
+
+export interface Check {
+  readonly name: string;
+  /** Takes minutes: only when it is asked for. */
+  readonly isLong?: boolean;
+  /** Longest time that it may take, beyond an engine's start. */
+  readonly boundMs?: number;
+  /** Why this kind of engine cannot do it; undefined: it can. */
+  readonly notPossible?: (kind: EngineKind) => string | undefined;
+  /** Throws if it does not do it. What it returns is worth a note in the table, such as a measured time. */
+  readonly run: (service: Service) => Promise<string | void>;
+}
+
+export type Outcome = "pass" | "fail" | "not possible" | "not run";
+
+export interface CheckResult {
+  readonly check: string;
+  readonly outcome: Outcome;
+  /** Why not, or what was measured. One line. */
+  readonly note: string;
+  readonly seconds: number;
+}
+
+const boundMsDefault = 60_000;
+
+/** Never throws: what a check throws is its failure. */
+export async function runCheck(check: Check, service: Service, withLong: boolean): Promise<CheckResult> {
+  const sinceMs = performance.now();
+  const ended = (outcome: Outcome, note: string): CheckResult => {
+    const seconds = Math.round((performance.now() - sinceMs) / 100) / 10;
+    return { check: check.name, outcome, note: note.replaceAll(/\s+/g, " ").slice(0, 300), seconds };
+  };
+  const reason = check.notPossible?.(service.kind);
+  if (reason !== undefined) return ended("not possible", reason);
+  if (check.isLong && !withLong) return ended("not run", "takes minutes: --long");
+  const boundMs = service.kind.startMs + (check.boundMs ?? boundMsDefault);
+  const over = new AbortController();
+  const deadline = sleep(boundMs, undefined, { signal: over.signal }).then(
+    () => Promise.reject(new Error(`not through after ${boundMs / 1_000} s`)),
+    () => undefined,
+  );
+  try {
+    await service.freshAccount();
+    const note = await Promise.race([check.run(service), deadline]);
+    return ended("pass", note ?? "");
+  } catch (error) {
+    return ended("fail", error instanceof Error ? error.message : String(error));
+  } finally {
+    over.abort();
+  }
+}
+
+/** Throws what was expected, and what was there instead. */
+export function expect(condition: boolean, expected: string, seen: unknown = ""): asserts condition {
+  if (condition) return;
+  const told = typeof seen === "string" ? seen : JSON.stringify(seen);
+  throw new Error(told === "" ? expected : `${expected}; seen: ${told}`);
+}
+
+export function expectEqual<Value extends string | number | boolean | null | undefined>(
+  seen: Value,
+  expected: Value,
+  what: string,
+): void {
+  expect(seen === expected, `${what} is ${JSON.stringify(expected)}`, JSON.stringify(seen) ?? "undefined");
+}

@@ -1,0 +1,30 @@
+/** A long answer: this prompt is so far from what the tiny model has learned that it finds no end before the window does. */
+import type { Answer } from "../answer.ts";
+import type { AskOptions, Service } from "../service.ts";
+
+const endless = "the cat ".repeat(500);
+
+export interface Running {
+  readonly answer: Promise<Answer>;
+  /** Resolves once some of it has come; rejects if it ends before. */
+  readonly begun: Promise<void>;
+  readonly leave: () => void;
+}
+
+/** Begins a stream of some thousand tokens. */
+export function longAnswer(service: Service, more: object = {}, options: Omit<AskOptions, "signal"> = {}): Running {
+  const begun = Promise.withResolvers<void>();
+  const leaving = new AbortController();
+  const onPiece = (pieces: number) => {
+    if (pieces === 10) begun.resolve();
+    options.onPiece?.(pieces);
+  };
+  const answer = service.stream(endless, more, { ...options, onPiece, signal: leaving.signal });
+  answer.then(
+    ({ status, ending, error, pieces }) =>
+      begun.reject(new Error(`the long answer has ended: ${JSON.stringify({ status, ending, pieces, error })}`)),
+    begun.reject,
+  );
+  begun.promise.catch(() => {});
+  return { answer, begun: begun.promise, leave: () => leaving.abort() };
+}

@@ -1,0 +1,79 @@
+/** What an engine cannot take is refused by us, in one wording. */
+import { expect, expectEqual, type Check } from "../check.ts";
+import { inputTokens, windowTokens } from "../engine-kinds.ts";
+import { embedder, forms } from "../service.ts";
+import { who } from "./answers.ts";
+
+const dot =
+  "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
+
+function numbersIn(message: string): number[] {
+  return (message.match(/\d+/g) ?? []).map(Number);
+}
+
+export const refusals: readonly Check[] = [
+  {
+    name: "a prompt that is too long: 400 with both counts",
+    async run(service) {
+      const counts = new Set<number>();
+      for (const form of forms) {
+        const { status, error } = await service.inForm(form, "the cat ".repeat(windowTokens));
+        expectEqual(status, 400, "the status");
+        expectEqual(error?.type, "ContextWindowExceededError", "error.type");
+        const [window, prompt] = numbersIn(error!.message);
+        expectEqual(window, windowTokens, "the window in the message");
+        expect(prompt! > windowTokens * 1.5, "the prompt's true count in the message", error!.message);
+        counts.add(prompt!);
+      }
+      expectEqual(counts.size, 1, "the number of different counts");
+      return `${[...counts][0]} tokens of ${windowTokens}`;
+    },
+  },
+  {
+    name: "prompt and max_tokens beyond the window: 400 with counts",
+    async run(service) {
+      const { status, error } = await service.chat("the cat ".repeat(1_500), { max_tokens: windowTokens - 1_000 });
+      expectEqual(status, 400, "the status");
+      expectEqual(error?.type, "ContextWindowExceededError", "error.type");
+      const [window, prompt, limit] = numbersIn(error!.message);
+      expectEqual(window, windowTokens, "the window in the message");
+      expect(prompt! > 1_000 && limit === windowTokens - 1_000, "prompt and limit in the message", error!.message);
+    },
+  },
+  {
+    name: "a text that is too long to embed: 400 with counts",
+    boundMs: 120_000,
+    async run(service) {
+      const input = ["short", "the cat ".repeat(inputTokens)];
+      const response = await service.post("/embeddings", { model: embedder, input });
+      const { error } = (await response.json()) as { error: { type: string; message: string } };
+      expectEqual(response.status, 400, "the status");
+      expectEqual(error.type, "ContextWindowExceededError", "error.type");
+      const [window, prompt] = numbersIn(error.message);
+      expect(window === inputTokens && prompt! > inputTokens, "both counts", error.message);
+    },
+  },
+  {
+    name: "images are refused by a model that sees none",
+    async run(service) {
+      const content = [
+        { type: "text", text: "What is this?" },
+        { type: "image_url", image_url: { url: dot } },
+      ];
+      const { status, error } = await service.chat({ messages: [{ role: "user", content }] });
+      expectEqual(status, 400, "the status");
+      expect(error?.param?.startsWith("messages") === true, "param messages…", error);
+    },
+  },
+  {
+    name: "parameters out of range: 400 that names them",
+    async run(service) {
+      const wrong = { temperature: 3, top_p: 2, max_tokens: 0, top_logprobs: 21, presence_penalty: 5 };
+      for (const [name, value] of Object.entries(wrong)) {
+        const { status, error } = await service.chat(who, { logprobs: true, [name]: value });
+        expectEqual(status, 400, `the status with ${name}`);
+        expectEqual(error?.param, name, "param");
+      }
+    },
+  },
+];

@@ -1,0 +1,106 @@
+/** Several accounts on one engine: what one of them does is no other's. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { until } from "../../cluster/cluster.ts";
+import { expect, expectEqual, type Check } from "../check.ts";
+import { places } from "../engine-kinds.ts";
+import { canary, first, type Account, type Service } from "../service.ts";
+import { counting, whole } from "./answers.ts";
+import { costlySchemas } from "./costly-schemas.ts";
+import { longAnswer } from "./long-answer.ts";
+
+/** Longest time that a stream may stand still because of somebody else's schema. */
+const gapMsMax = 250;
+/** An attack that has no answer by then has stopped the engine. */
+const attackMsMax = 10_000;
+const crowd = 50;
+
+export const sharing: readonly Check[] = [
+  {
+    name: "a prompt of another account leaves no trace in cached_tokens",
+    async run(service) {
+      const secret = `${"My password is a long sentence that nobody else knows. ".repeat(8)} ${canary}`;
+      const [owner, stranger] = [await service.account(), await service.account()];
+      const ask = async (account: Account) =>
+        whole(await service.stream(secret, { max_tokens: 5 }, { account })).usage!;
+      await ask(owner);
+      await service.idle();
+      const { prompt_tokens_details: details } = await ask(stranger);
+      const cached = details?.cached_tokens ?? 0;
+      expectEqual(cached, 0, "cached_tokens of a prompt that this account sends for the first time");
+    },
+  },
+  {
+    name: `${crowd} at once on ${places} places: all are answered`,
+    boundMs: 180_000,
+    async run(service) {
+      // An account may have 20 requests at once.
+      const accounts = await Promise.all(Array.from({ length: 5 }, () => service.account()));
+      const sinceMs = performance.now();
+      const asked = Array.from({ length: crowd }, (_, at) =>
+        service.stream(counting, { max_tokens: 30 }, { account: accounts[at % accounts.length]! }),
+      );
+      const answers = await Promise.all(asked);
+      const refused = answers.filter(({ ending }) => ending !== "whole");
+      expect(
+        refused.length === 0,
+        `${crowd} whole answers`,
+        `${refused.length} others, such as ${JSON.stringify(refused[0]?.error)}`,
+      );
+      return `all within ${Math.round(performance.now() - sinceMs)} ms`;
+    },
+  },
+  {
+    name: `costly schemas: refused or answered, nobody else waits longer than ${gapMsMax} ms`,
+    boundMs: 600_000,
+    async run(service) {
+      const attacker = await service.account();
+      const alone = await longestGapMs(service, () => sleep(2_000));
+      const gaps: string[] = [];
+      const wrong: string[] = [];
+      for (const { name, schema } of costlySchemas) {
+        const pid = service.pidOf(first)!;
+        const format = { type: "json_schema", json_schema: { name: "answer", schema } };
+        const signal = AbortSignal.timeout(attackMsMax);
+        let status = 0;
+        const gapMs = await longestGapMs(service, async () => {
+          const asked = { response_format: format, max_tokens: 20 };
+          ({ status } = await service.chat("Hi", asked, { account: attacker, signal }));
+        });
+        gaps.push(
+          `${name}: ${status === 0 ? "no answer" : status}, ${gapMs === Infinity ? "a stream cut" : `${gapMs} ms`}`,
+        );
+        const isServed = (status === 400 || status === 200) && gapMs <= gapMsMax && service.pidOf(first) === pid;
+        if (!isServed) wrong.push(gaps.at(-1)!);
+        if (status === 0) await replaceEngine(service, pid);
+      }
+      expect(wrong.length === 0, `200 or 400, and gaps up to ${gapMsMax} ms (alone: ${alone} ms)`, wrong.join("; "));
+      return `longest gap alone ${alone} ms; ${gaps.join("; ")}`;
+    },
+  },
+];
+
+/** An engine that still works on an attack would spoil what comes next. */
+async function replaceEngine(service: Service, pid: number): Promise<void> {
+  if (service.pidOf(first) === pid) process.kill(pid, "SIGKILL");
+  const boundMs = service.kind.startMs + 60_000;
+  await until("an answer", async () => (await service.chat("Hi", { max_tokens: 5 })).ending === "whole", boundMs);
+}
+
+/** The longest silence in a victim's streams while `attack` runs; Infinity: one of them was cut or refused. */
+async function longestGapMs(service: Service, attack: () => Promise<void>): Promise<number> {
+  const account = await service.account();
+  let longestMs = 0;
+  let victim = longAnswer(service, {}, { account });
+  await victim.begun;
+  const attacked = attack();
+  while ((await Promise.race([victim.answer, attacked])) !== undefined) {
+    // This stream has come to its end: another one follows.
+    const { ending, longestGapMs: gapMs } = await victim.answer;
+    longestMs = Math.max(longestMs, ending === "whole" ? gapMs : Infinity);
+    victim = longAnswer(service, {}, { account });
+    await Promise.race([victim.begun.catch(() => sleep(500)), attacked]);
+  }
+  victim.leave();
+  const { longestGapMs: lastMs } = await victim.answer;
+  return Math.max(longestMs, lastMs);
+}

@@ -1,0 +1,17 @@
+/** Every engine that is found on this machine goes through all checks. */
+import { expect, test } from "vitest";
+import { tryEngine } from "./campaign.ts";
+import { findEngines } from "./engine-kinds.ts";
+
+const found = await findEngines();
+
+test.each(found.map((engine) => [engine.name, engine] as const))(
+  "%s below router and agent does what every engine has to do, or was not found",
+  async (_, engine) => {
+    const onResult = (name: string, result: object) => console.log(`${name}: ${JSON.stringify(result)}`);
+    const { results, missing } = await tryEngine(engine, { withLong: true, onResult });
+    if (missing !== undefined) console.log(`${engine.name} was not found: ${missing}`);
+    expect(results.filter(({ outcome }) => outcome === "fail")).toEqual([]);
+  },
+  3_600_000,
+);

@@ -1,0 +1,42 @@
+/** Where the programs of real engines are on this machine. */
+import { execFileSync } from "node:child_process";
+import { accessSync, constants, statSync } from "node:fs";
+import { delimiter, join } from "node:path";
+
+/** The file that `variable` names, else the first `name` in PATH; undefined: neither. Throws if the named one cannot run. */
+export function findProgram(name: string, variable: string, env: NodeJS.ProcessEnv = process.env): string | undefined {
+  const named = env[variable];
+  if (named !== undefined && named !== "") {
+    if (isProgram(named)) return named;
+    throw new Error(`${variable}=${named} is no program that can be run`);
+  }
+  const folders = (env["PATH"] ?? "").split(delimiter).filter((folder) => folder !== "");
+  return folders.map((folder) => join(folder, name)).find(isProgram);
+}
+
+function isProgram(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return statSync(file).isFile();
+  } catch {
+    return false;
+  }
+}
+
+/** The line with its version that the program says on either output; "unknown" if it says none. */
+export function versionOf(program: string): string {
+  try {
+    const text = execFileSync("/bin/sh", ["-c", 'exec "$0" --version 2>&1', program], {
+      encoding: "utf8",
+      timeout: 120_000,
+    });
+    return (
+      text
+        .split("\n")
+        .findLast((line) => /\d+\.\d+|version: /.test(line))
+        ?.trim() ?? "unknown"
+    );
+  } catch {
+    return "unknown";
+  }
+}

@@ -1,0 +1,38 @@
+import { expect, test } from "vitest";
+import type { EngineResult } from "./campaign.ts";
+import { count, notes, table } from "./report.ts";
+
+const result = (check: string, outcome: "pass" | "fail" | "not possible", note = "") => ({
+  ...{ check, outcome, note, seconds: 1.5 },
+});
+const engines: EngineResult[] = [
+  {
+    ...{ engine: "embedded", version: "node-llama-cpp 1" },
+    results: [result("chats", "pass"), result("sleeps", "not possible", "it | cannot")],
+  },
+  {
+    engine: "llama-server",
+    version: "2",
+    results: [result("chats", "fail", "seen: <html>"), result("sleeps", "pass")],
+  },
+  { engine: "vllm", version: "not found", missing: "set WEICHE_VLLM", results: [] },
+];
+
+test("the table has a row for each check and a column for each engine, found or not", () => {
+  expect(table(engines)).toEqual([
+    "| check | embedded<br>node-llama-cpp 1 | llama-server<br>2 | vllm<br>not found |",
+    "| --- | --- | --- | --- |",
+    "| chats | pass | **FAIL** | not found |",
+    "| sleeps | not possible | pass | not found |",
+    "| passed, failed | 1, 0 | 1, 1 | 0, 0 |",
+  ]);
+  expect(count(engines[1]!.results, "fail")).toBe(1);
+});
+
+test("what has something to say has a line, without markup of its own", () => {
+  expect(notes(engines)).toEqual([
+    ...["## embedded", "", "- sleeps (not possible, 1.5 s): it \\| cannot", ""],
+    ...["## llama-server", "", "- chats (**FAIL**, 1.5 s): seen: \\<html\\>", ""],
+    ...["## vllm", "", "Not found: set WEICHE_VLLM.", ""],
+  ]);
+});
