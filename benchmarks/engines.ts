@@ -2,13 +2,12 @@
  * `npm run engines`: real engines below a real router and agent, each through the same list of checks. Engines are found in
  * PATH or by variables; the embedded one is always there.
  */
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { describeMachine, resultsDirectory } from "./cluster/result.ts";
+import { describeMachine } from "./cluster/result.ts";
 import { tryEngine, type EngineResult } from "./engines/campaign.ts";
 import { findEngines } from "./engines/engine-kinds.ts";
 import { count, notes, table } from "./engines/report.ts";
+import { writeResults } from "./engines/results.ts";
 
 const { values } = parseArgs({
   options: {
@@ -17,10 +16,11 @@ const { values } = parseArgs({
     /** Part of a check's name. */
     check: { type: "string" },
     long: { type: "boolean", default: false },
-    /** Writes benchmarks/results/engines.md and .json. */
+    /** Writes benchmarks/results/engines.md and .json; engines that did not run keep what they have there. */
     write: { type: "boolean", default: false },
   },
 });
+if (values.write && values.check !== undefined) throw new Error("--write is for all checks: leave --check out");
 const machine = describeMachine();
 const wished = values.engine?.split(",");
 const found = (await findEngines()).filter(({ name }) => wished === undefined || wished.includes(name));
@@ -41,19 +41,9 @@ for (const engine of found) {
   engines.push(await tryEngine(engine, { ...options, onResult }));
 }
 
-const page = [...table(engines), "", ...notes(engines)];
-console.log(`\n${page.join("\n")}`);
-if (values.write) write(page);
+console.log(`\n${[...table(engines), "", ...notes(engines)].join("\n")}`);
+if (values.write) writeResults(engines, machine);
 const results = engines.flatMap((engine) => engine.results);
 const failed = count(results, "fail");
 console.log(`${count(results, "pass")} passed, ${failed} failed`);
 process.exitCode = failed === 0 ? 0 : 1;
-
-function write(lines: readonly string[]): void {
-  const { cpu, cores, memoryGiB, node, commit, loadBefore } = machine;
-  const date = Temporal.Now.plainDateISO().toString();
-  const about = `${date}, ${cores} cores of ${cpu}, ${memoryGiB} GiB, Node.js ${node}, commit ${commit}, load before ${loadBefore}. Made by \`npm run engines -- --write\`; what each check does: [engines/checks](../engines/checks/).`;
-  const text = ["# Real engines below router and agent", "", about, "", ...lines, ""].join("\n");
-  writeFileSync(join(resultsDirectory, "engines.md"), text);
-  writeFileSync(join(resultsDirectory, "engines.json"), `${JSON.stringify({ date, machine, engines }, null, 2)}\n`);
-}

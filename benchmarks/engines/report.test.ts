@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { EngineResult } from "./campaign.ts";
 import { count, notes, table } from "./report.ts";
+import { merged, type Run } from "./results.ts";
 
 const result = (check: string, outcome: "pass" | "fail" | "not possible", note = "") => ({
   ...{ check, outcome, note, seconds: 1.5 },
@@ -35,4 +36,18 @@ test("what has something to say has a line, without markup of its own", () => {
     ...["## llama-server", "", "- chats (**FAIL**, 1.5 s): seen: \\<html\\>", ""],
     ...["## vllm", "", "Not found: set WEICHE_VLLM.", ""],
   ]);
+});
+
+test("an engine that was not found, or not tried, keeps its earlier run", () => {
+  const run = (engine: EngineResult, date: string) => ({ ...engine, date }) as Run;
+  const [embedded, llamaServer, vllm] = engines as [EngineResult, EngineResult, EngineResult];
+  const dates = (runs: readonly Run[]) => runs.map(({ engine, date }) => [engine, date]);
+  const ran = { engine: "vllm", version: "0.32", results: [] } as const;
+  const before = [run(embedded, "1"), run(llamaServer, "1"), run(ran, "1")];
+  expect(dates(merged(before, [run(llamaServer, "2"), run(vllm, "2")]))).toEqual([
+    ["embedded", "1"],
+    ["llama-server", "2"],
+    ["vllm", "1"],
+  ]);
+  expect(dates(merged([], [run(vllm, "2")]))).toEqual([["vllm", "2"]]);
 });
