@@ -89,6 +89,7 @@ function llamaServer(): Found {
   };
 }
 
+/** Without sleep: its CPU build refuses `--enable-sleep-mode`. */
 async function vllm(): Promise<Found> {
   const program = findProgram("vllm", "WEICHE_VLLM");
   if (program === undefined)
@@ -97,7 +98,7 @@ async function vllm(): Promise<Found> {
   await writeHuggingFace(tinyModel, directory);
   const entry = (model: string, context: number, ...more: string[]) => ({
     ...{ dialect: "vllm", maxConcurrent: places },
-    env: { HF_HUB_OFFLINE: "1", VLLM_NO_USAGE_STATS: "1", VLLM_CPU_KVCACHE_SPACE: "1", VLLM_SERVER_DEV_MODE: "1" },
+    env: { HF_HUB_OFFLINE: "1", VLLM_NO_USAGE_STATS: "1", VLLM_CPU_KVCACHE_SPACE: "1" },
     command: [
       ...[program, "serve", directory, `--served-model-name=${model}`, "--host=127.0.0.1", "--port={port}"],
       ...[`--max-model-len=${context}`, `--max-num-seqs=${places}`, "--dtype=float32", ...more],
@@ -105,13 +106,8 @@ async function vllm(): Promise<Found> {
   });
   return {
     ...{ name: "vllm", version: versionOf(program), startMs: 600_000, counters: vllmCounters },
-    chat: (model) => ({
-      ...entry(
-        ...([model, windowTokens, "--enable-sleep-mode", "--reasoning-parser=qwen3"] as const),
-        ...["--enable-auto-tool-choice", "--tool-call-parser=hermes"],
-      ),
-      sleep: { level: 1 },
-    }),
+    chat: (model) =>
+      entry(model, windowTokens, "--reasoning-parser=qwen3", "--enable-auto-tool-choice", "--tool-call-parser=hermes"),
     embeddings: (model) => entry(model, inputTokens, "--runner=pooling", "--convert=embed"),
   };
 }
