@@ -30,12 +30,9 @@ export function versionOf(program: string): string {
       encoding: "utf8",
       timeout: 120_000,
     });
-    return (
-      text
-        .split("\n")
-        .findLast((line) => /\d+\.\d+|version: /.test(line))
-        ?.trim() ?? "unknown"
-    );
+    const lines = text.split("\n").map((line) => line.trim());
+    const told = lines.find((line) => /^version\b/i.test(line)) ?? lines.findLast((line) => /^\d+\.\d+\S*$/.test(line));
+    return told ?? "unknown";
   } catch {
     return "unknown";
   }
