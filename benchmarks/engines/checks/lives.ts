@@ -11,7 +11,7 @@ export const lives: readonly Check[] = [
     name: "a switch to the other model lets a running stream end",
     boundMs: 240_000,
     async run(service) {
-      whole(await service.chat(who));
+      await served(service);
       const running = longAnswer(service, { max_tokens: 1_000 });
       await running.begun;
       const sinceMs = performance.now();
@@ -30,7 +30,7 @@ export const lives: readonly Check[] = [
     boundMs: 120_000,
     async run(service) {
       const account = await service.account();
-      whole(await service.chat(who));
+      await served(service);
       const running = longAnswer(service, {}, { account });
       await running.begun;
       const pid = service.pidOf(first)!;
@@ -50,7 +50,7 @@ export const lives: readonly Check[] = [
     name: "kill -9 of the agent: the next one takes the same engine over",
     boundMs: 120_000,
     async run(service) {
-      whole(await service.chat(who));
+      await served(service);
       const pid = service.pidOf(first);
       await service.killAgent();
       const sinceMs = performance.now();
@@ -64,7 +64,7 @@ export const lives: readonly Check[] = [
     name: "SIGTERM of the agent: a running stream ends, the engine stays",
     boundMs: 120_000,
     async run(service) {
-      whole(await service.chat(who));
+      await served(service);
       const pid = service.pidOf(first);
       const running = longAnswer(service, { max_tokens: 500 });
       await running.begun;
@@ -82,7 +82,7 @@ export const lives: readonly Check[] = [
     isLong: true,
     boundMs: 300_000,
     async run(service) {
-      whole(await service.chat(who));
+      await served(service);
       const running = longAnswer(service);
       await running.begun;
       const pid = service.pidOf(first)!;
