@@ -5,10 +5,12 @@
 import { randomBytes } from "node:crypto";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { AgentStatus } from "@weiche/node-agent/src/admin/status.ts";
 import { createGrants } from "@weiche/router/src/credits/grants.ts";
 import { openDataConnections, type DataConnections } from "@weiche/router/src/nodes/data-connections.ts";
 import { openNodeLink, type NodeLink } from "@weiche/router/src/nodes/node-link.ts";
 import { NodeRegistry } from "@weiche/router/src/nodes/registry.ts";
+import { askSocket } from "@weiche/shared/admin-socket.ts";
 import { parseCatalogue, rulesOf } from "@weiche/shared/catalogue.ts";
 import { systemClock as clock } from "@weiche/shared/clock.ts";
 import { millicredits } from "@weiche/shared/credits.ts";
@@ -46,6 +48,7 @@ export class LoneAgent implements AsyncDisposable {
   program!: RunningProgram;
   #data!: DataConnections;
   #link!: NodeLink;
+  #environment: Readonly<Record<string, string>> = {};
 
   private constructor() {}
 
@@ -69,16 +72,37 @@ export class LoneAgent implements AsyncDisposable {
       desiredStateOf: () => undefined,
       onBoot: () => {},
     });
-    const file = join(lone.directory, "agent.yaml");
-    writeFileSync(file, stringify({ node, routers: [lone.router], shutdownSeconds: 5, slots, ...more }));
-    lone.program = await RunningProgram.start("node-agent/src/main.ts", [], {
-      WEICHE_DATA_DIR: lone.directory,
-      WEICHE_AGENT_CONFIG: file,
-      WEICHE_AGENT_OPS_LISTEN: "127.0.0.1:0",
-      ...environment,
-    });
-    await until("the agent to link", () => lone.registry.view(clock.monotonicMs())[0]?.reachable ?? false);
+    lone.#environment = environment;
+    writeFileSync(lone.#file, stringify({ node, routers: [lone.router], shutdownSeconds: 5, slots, ...more }));
+    await lone.#run();
     return lone;
+  }
+
+  get #file(): string {
+    return join(this.directory, "agent.yaml");
+  }
+
+  async #run(): Promise<void> {
+    this.program = await RunningProgram.start("node-agent/src/main.ts", [], {
+      WEICHE_DATA_DIR: this.directory,
+      WEICHE_AGENT_CONFIG: this.#file,
+      WEICHE_AGENT_OPS_LISTEN: "127.0.0.1:0",
+      ...this.#environment,
+    });
+    await until("the agent to link", () => this.registry.view(clock.monotonicMs())[0]?.reachable ?? false);
+  }
+
+  /** Ends it with `kill -9`. The next one takes over what it left; resolves when that one is linked. */
+  async restart(): Promise<void> {
+    this.program.kill("SIGKILL");
+    await this.program.exited();
+    await until("its link to be gone", () => !this.registry.view(clock.monotonicMs())[0]?.reachable);
+    await this.#run();
+  }
+
+  /** As `weiche-agent status --json` says it. */
+  async status(): Promise<AgentStatus> {
+    return (await askSocket(join(this.directory, "agent/admin.sock"), "GET", "/status")).body as AgentStatus;
   }
 
   /** As the agent calls it. */

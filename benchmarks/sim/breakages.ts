@@ -68,6 +68,18 @@ export const breakages: Readonly<Record<string, () => Behaviour>> = {
     onEvents((event) => (event.kind === "stopFailed" ? { ...event, kind: "stopped" } : event)),
   "the engine that an earlier agent left": () =>
     onEvents((event) => (event.kind === "adopted" ? { kind: "adopted", epoch: event.epoch } : event)),
+  "the engine that an earlier agent was starting": () =>
+    onEvents((event) =>
+      event.kind === "adopted" && event.found && "loadingForMs" in event.found
+        ? { kind: "adopted", epoch: event.epoch }
+        : event,
+    ),
+  "for how long an adopted engine has been loading": () =>
+    onEvents((event) =>
+      event.kind === "adopted" && event.found && "loadingForMs" in event.found
+        ? { ...event, found: { ...event.found, loadingForMs: 0 } }
+        : event,
+    ),
   "that maintenance admits nobody": () => without("maintenance"),
   "that a prewarmed model displaces nobody": () =>
     onEvents((event) =>

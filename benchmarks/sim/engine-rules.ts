@@ -41,6 +41,10 @@ export class EngineRules implements EngineWatcher {
   /** Lost or suspected, and nothing else was asked for since. */
   #toRestart: ModelId | undefined;
   #switchingMs = 0;
+  /** Found loading: nothing else is started before it. */
+  #toAdopt: SimEngine | undefined;
+  /** When the present start has to be over. */
+  #startUntilMs = Infinity;
 
   constructor(host: SimulatedHost, limits: SlotLimits, news: EngineNews) {
     this.#clock = host.clock;
@@ -88,14 +92,23 @@ export class EngineRules implements EngineWatcher {
     this.#backoff.failed(serving.model, this.#now - serving.sinceMs, this.#now);
   }
 
-  activating({ model }: SimEngine): void {
-    if (this.#host.occupants.length > 0) this.#broken(`${model} is started while an engine holds the memory`);
+  activating(engine: SimEngine): void {
+    const { model, loading } = engine;
+    const adopts = this.#toAdopt === engine;
+    if (this.#toAdopt && !adopts) this.#broken(`${model} is started instead of one that loads`);
+    if (adopts !== (loading !== undefined)) this.#broken(`${model} is started although it loads`);
+    this.#toAdopt = undefined;
+    const { startMsMax } = this.#limits;
+    this.#startUntilMs = Math.max((loading?.beganMs ?? this.#now) + startMsMax, this.#now + (adopts ? 10_000 : 0));
+    const others = this.#host.occupants.filter((other) => !adopts || other !== engine);
+    if (others.length > 0) this.#broken(`${model} is started while an engine holds the memory`);
     if (this.#phase !== "resting") this.#broken(`${model} is started while ${this.#phase}`);
     if (this.rests(model)) this.#broken(`${model} is started before its backoff is over`);
     const wanted = this.#wishes.delete(model) || this.#toRestart === model;
     if (this.#toRestart !== model) this.#toRestart = undefined;
     this.#enter("starting");
-    this.#news.started(model, wanted);
+    // What an earlier agent began goes on, whoever waits and also in maintenance.
+    if (!adopts) this.#news.started(model, wanted);
   }
 
   gaveUp({ model }: SimEngine): void {
@@ -137,6 +150,12 @@ export class EngineRules implements EngineWatcher {
     this.#enter("adopting");
   }
 
+  foundLoading(engine: SimEngine): void {
+    if (this.isStuck) return;
+    this.#toAdopt = engine;
+    this.#enter("resting");
+  }
+
   foundNothing(): void {
     if (!this.isStuck) this.#enter("resting");
   }
@@ -157,16 +176,17 @@ export class EngineRules implements EngineWatcher {
 
   /** No phase lasts longer than it may. */
   judge(maintenance: boolean): void {
-    const { startMsMax, stopMsMax, backoffMsMax } = this.#limits;
+    const { stopMsMax, backoffMsMax } = this.#limits;
     const bounds: Partial<Record<Phase, number>> = {
       adopting: stopMsMax + backoffMsMax,
-      starting: startMsMax,
+      starting: this.#startUntilMs - this.#phaseSinceMs,
       "given up": stopMsMax,
       stopping: stopMsMax + backoffMsMax,
       stuck: backoffMsMax,
     };
     const ageMs = this.#now - this.#phaseSinceMs;
     if (ageMs > (bounds[this.#phase] ?? Infinity)) this.#broken(`${this.#phase} for ${ageMs} ms`);
+    if (this.#toAdopt) this.#broken(`${this.#toAdopt.model} loads, and nobody waits for it`);
     const model = this.#toRestart;
     // A timer that is due at this very moment may not have fired yet.
     const overdue = model && this.isResting && this.#now > this.#backoff.notBeforeMs(model);

@@ -8,11 +8,12 @@ import type { ModelId } from "@weiche/shared/ids.ts";
 import type {
   EngineEndpoint,
   ExitReport,
+  FoundEngine,
   Sleeper,
   SlotEngines,
   SwitchPhase,
 } from "@weiche/node-agent/src/engines/engine.ts";
-import type { SimEngine, SimulatedHost } from "./sim-host.ts";
+import type { Loading, SimEngine, SimulatedHost } from "./sim-host.ts";
 
 /** What the agent asks of its engines, told before it is done. */
 export interface EngineWatcher {
@@ -27,6 +28,8 @@ export interface EngineWatcher {
   /** The agent learns that it is put away. */
   retired(engine: SimEngine): void;
   readopting(): void;
+  /** The agent learns that an earlier one has begun to start it. */
+  foundLoading(engine: SimEngine): void;
   /** The agent learns that nothing is awake. */
   foundNothing(): void;
   /** The agent learns that putting away or looking failed. */
@@ -35,7 +38,7 @@ export interface EngineWatcher {
 }
 
 type OnPhase = (phase: SwitchPhase) => void;
-type Found = { readonly model: ModelId; readonly endpoint: EngineEndpoint } | undefined;
+type Found = FoundEngine | undefined;
 
 /** A call that has not been answered. */
 interface Job {
@@ -75,8 +78,9 @@ export class SimulatedEngines implements SlotEngines {
     const host = this.#host;
     const engine = host.engines.get(model)!;
     this.#watcher.activating(engine);
-    const startMs = host.time(engine.state === "asleep" ? "wakeMs" : "startMs");
+    const loading = engine.loading ?? this.#plan(engine);
     engine.heading = engine.state === "asleep" ? "awake" : undefined;
+    engine.loading = engine.heading ? undefined : loading;
     engine.state = "starting";
     onPhase("start");
     const [job, answer] = this.#begin<EngineEndpoint>(engine, new Error("put away"));
@@ -84,15 +88,18 @@ export class SimulatedEngines implements SlotEngines {
       host.comesUp(engine);
       job.settle(engine.endpoint, () => this.#watcher.ready(engine));
     };
-    const cleanUp = () =>
+    const cleanUp = () => {
+      this.#endLoading(engine);
       job.then(host.time("stopMs"), () => {
         engine.state = "gone";
+        engine.loading = undefined;
         job.settle(new Error("did not start"), () => this.#watcher.notStarted(engine));
       });
-    const hangs = host.chance("startHangs");
+    };
+    const hangs = loading.endsMs === Infinity;
     const stubborn = hangs && host.chance("startIgnoresGiveUp");
     if (hangs) job.onHeal(cleanUp);
-    else job.then(startMs, host.chance("startFails") ? cleanUp : comeUp);
+    else job.then(Math.max(0, loading.endsMs - host.clock.monotonicMs()), loading.fails ? cleanUp : comeUp);
     const giveUp = () => {
       if (job.settled) return;
       this.#watcher.gaveUp(engine);
@@ -113,11 +120,13 @@ export class SimulatedEngines implements SlotEngines {
     if (before !== "gone" && before !== "asleep") {
       engine.state = "stopping";
       engine.heading = after === "asleep" ? after : undefined;
+      this.#endLoading(engine);
     }
     const [job, answer] = this.#begin<void>(engine, undefined);
     const putAway = () => {
       engine.state = after;
       engine.heading = undefined;
+      engine.loading = undefined;
       onPhase("memory");
       job.settle(undefined, () => this.#watcher.retired(engine));
     };
@@ -141,10 +150,14 @@ export class SimulatedEngines implements SlotEngines {
     const [job, answer] = this.#begin<Found>(undefined, new Error("asked again"));
     const look = () => {
       for (const one of host.occupants) if (one.state !== "awake" && one.heading) host.bringHome(one);
-      const awake = host.occupants.find(({ state }) => state === "awake");
-      for (const other of host.occupants) if (other !== awake) host.putAway(other);
-      const found = awake && { model: awake.model, endpoint: awake.endpoint };
-      job.settle(found, () => (awake ? this.#watcher.ready(awake) : this.#watcher.foundNothing()));
+      const up = host.occupants.filter(({ state, loading }) => state === "awake" || loading);
+      const [engine] = up.length === 1 ? up : [];
+      for (const other of host.occupants) if (other !== engine) host.putAway(other);
+      if (!engine) return job.settle(undefined, () => this.#watcher.foundNothing());
+      const { model, endpoint, loading } = engine;
+      if (!loading) return job.settle({ model, endpoint }, () => this.#watcher.ready(engine));
+      const found = { model, loadingForMs: host.clock.monotonicMs() - loading.beganMs };
+      job.settle(found, () => this.#watcher.foundLoading(engine));
     };
     const probeMs = host.time("probeMs");
     if (host.chance("readoptHangs")) job.onHeal(look);
@@ -167,6 +180,19 @@ export class SimulatedEngines implements SlotEngines {
     const asleep: Sleeper[] = [];
     for (const { state, model } of this.#host.engines.values()) if (state === "asleep") asleep.push({ model });
     return asleep;
+  }
+
+  #plan({ state }: SimEngine): Loading {
+    const host = this.#host;
+    const beganMs = host.clock.monotonicMs();
+    const hangs = host.chance("startHangs");
+    const endsMs = hangs ? Infinity : beganMs + host.time(state === "asleep" ? "wakeMs" : "startMs");
+    return { beganMs, endsMs, fails: host.chance("startFails") };
+  }
+
+  /** Its process was told to go: under a next agent its start fails. */
+  #endLoading(engine: SimEngine): void {
+    if (engine.loading) engine.loading = { ...engine.loading, endsMs: this.#host.clock.monotonicMs(), fails: true };
   }
 
   #crashed(engine: SimEngine): void {

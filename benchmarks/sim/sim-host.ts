@@ -69,6 +69,15 @@ export interface SimEngine extends Subject {
   incarnation: number;
   endpoint: EngineEndpoint;
   awakeSinceMs: number;
+  /** Of a cold start in progress: it goes on whatever becomes of the agent. */
+  loading: Loading | undefined;
+}
+
+export interface Loading {
+  readonly beganMs: number;
+  /** Infinity: it hangs. */
+  readonly endsMs: number;
+  readonly fails: boolean;
 }
 
 const nothing = {
@@ -77,6 +86,7 @@ const nothing = {
   incarnation: 0,
   endpoint: { origin: "" },
   awakeSinceMs: 0,
+  loading: undefined,
   calls: 0,
   takeOver: () => {},
 };
@@ -121,6 +131,7 @@ export class SimulatedHost implements Subject {
     this.activations++;
     if (engine.heading !== "awake") this.coldStarts++;
     engine.heading = undefined;
+    engine.loading = undefined;
     engine.state = "awake";
     engine.incarnation++;
     engine.awakeSinceMs = this.clock.monotonicMs();
@@ -140,6 +151,7 @@ export class SimulatedHost implements Subject {
   /** At once, whatever a call was about to do with it. */
   putAway(engine: SimEngine): void {
     this.#takeFrom(engine);
+    engine.loading = undefined;
     engine.state = "gone";
   }
 

@@ -124,6 +124,20 @@ test("an agent that is killed at any moment of a switch ends with one engine awa
   }
 });
 
+test("an agent that is killed at any moment of a cold start starts nothing anew, and loses none of the time", async () => {
+  for (let atMs = 0; atMs < startMs; atMs += 250) {
+    const slot = world();
+    slot.visit({ model: b, runMs: 2_000 });
+    const beganMs = slot.clock.monotonicMs();
+    await pass(slot, atMs);
+    slot.killAgent();
+    const request = slot.visit({ model: b, runMs: 100 });
+    await pass(slot, 2 * startMs);
+    expect([request.answer?.kind, slot.host.coldStarts]).toEqual(["granted", 1]);
+    expect(request.answer!.atMs - beganMs).toBeLessThanOrEqual(startMs + 50);
+  }
+});
+
 test("an agent that is killed at any moment of a switch between sleepers starts neither of them anew", async () => {
   for (let atMs = 0; atMs < 20_000; atMs += 250) {
     const slot = world(1, [a, b]);

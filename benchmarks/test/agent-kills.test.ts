@@ -121,6 +121,9 @@ async function restartAgent(state: "live" | "maintenance" = "live"): Promise<voi
   await agent.exited();
   await cluster.startAgent("node-1");
   await linked(state);
+  await until("its slots to be taken over", async () =>
+    (await agentStatus()).slots.every((one) => one.state !== "starting"),
+  );
 }
 
 async function linked(state: "live" | "maintenance"): Promise<void> {

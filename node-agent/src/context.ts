@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
-import { systemClock } from "@weiche/shared/clock.ts";
+import { systemClock, within } from "@weiche/shared/clock.ts";
 import { LoopClock } from "@weiche/shared/loop-clock.ts";
 import { lockDirectory } from "@weiche/shared/directory-lock.ts";
 import { uuidv7, type ModelId } from "@weiche/shared/ids.ts";
@@ -49,6 +49,12 @@ const { version } = JSON.parse(readFileSync(join(import.meta.dirname, "../../pac
   version: string;
 };
 
+/**
+ * How long a start waits to know what every slot has active, so that no router looks elsewhere for an engine that is found
+ * in a moment. A slot that takes longer keeps its own requests waiting, and no others.
+ */
+const adoptMsMax = 500;
+
 /** What the routers are given to commit the last records; what they have not by then, the next agent sends. */
 const flushMsMax = 2_000;
 
@@ -91,9 +97,9 @@ export async function createAgent(config: AgentConfig, environment: NodeJS.Proce
 
   const gpuReader = createGpuReader({ clock });
   const host = opened.use(createEngineHost(config.stateDir, environment, clock, { ...engineEvents, ...usageEvents }));
-  await stopForgottenEngines(config.slots, host, engineEvents);
+  const { gone: forgotten } = await stopForgottenEngines(config.slots, host, engineEvents);
   const specs = config.slots.flatMap(({ engines }) => engines);
-  const engineParts = { host, gpuReader, events: engineEvents, specs };
+  const engineParts = { host, gpuReader, events: engineEvents, specs, forgotten };
   const memories: SlotMemory[] = [];
   const slots = createSlots({
     slots: config.slots,
@@ -183,7 +189,7 @@ export async function createAgent(config: AgentConfig, environment: NodeJS.Proce
   });
 
   slots.setMaintenance(maintenance.on);
-  await slots.readopt();
+  const adopted = slots.readopt();
   opened.use(
     await openAdminApi(join(config.stateDir, "admin.sock"), {
       async status() {
@@ -216,6 +222,7 @@ export async function createAgent(config: AgentConfig, environment: NodeJS.Proce
       },
     }),
   );
+  await within(clock, adoptMsMax, adopted);
   ready = true;
   links.reportSoon();
 

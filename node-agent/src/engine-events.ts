@@ -59,8 +59,10 @@ export function createSlotEvents(
       metrics.engineFailures.inc({ slot, model, what: "stop" });
       log.error({ slot, model, reason }, "engine did not stop");
     },
-    readopted(slot, model) {
-      if (model) log.info({ slot, model }, "took over the engine of an earlier agent");
+    readopted(slot, model, loadingForMs) {
+      if (loadingForMs !== undefined)
+        log.info({ slot, model, loadingForMs }, "goes on waiting for an engine that an earlier agent started");
+      else if (model) log.info({ slot, model }, "took over the engine of an earlier agent");
     },
     readoptFailed(slot, reason) {
       failures.failed(slot, undefined, reason);

@@ -14,6 +14,7 @@ import {
   kill,
   modelA,
   modelB,
+  slot,
   startsIn,
   until,
   type Host,
@@ -155,6 +156,61 @@ describe("an engine whose agent was killed while it", () => {
   });
 });
 
+describe("an engine that still loads when its agent is killed", () => {
+  /** What such an agent leaves. */
+  async function loading(...flags: string[]): Promise<{ readonly host: Host; readonly pid: number }> {
+    const spec = faultEngine(modelA, ["--starts", join(state.directory, "starts"), ...flags]);
+    const before = open(spec);
+    const handle = await before.launchers.process.start(spec, slot);
+    await before.handles.write({ ...handle, loadingSinceMs: Date.now() });
+    before.close();
+    return { host: open(spec), pid: handle.pid! };
+  }
+
+  test("has on disk since when it loads, until it is ready", async () => {
+    const host = open(faultEngine(modelA, ["--start-ms", "300"]));
+    const activation = host.engines.activate(modelA, never, quiet);
+    await until("its handle is there", async () => (await host.handles.read()).length > 0);
+    expect((await host.handles.read())[0]).toHaveProperty("loadingSinceMs");
+    await activation;
+    expect((await host.handles.read())[0]).not.toHaveProperty("loadingSinceMs");
+  });
+
+  test("is found at once, and waited for beyond the patience for one that should be there: same pid, no start", async () => {
+    const { host, pid } = await loading("--start-ms", "3500");
+    const found = await host.engines.readopt();
+    expect(found).toEqual({ model: modelA, loadingForMs: expect.any(Number) });
+    const phases: string[] = [];
+    const endpoint = await host.engines.activate(modelA, never, (phase) => phases.push(phase));
+    expect(await ask(endpoint, "GET /health")).toEqual({});
+    expect(await startsIn(join(state.directory, "starts"))).toEqual([pid]);
+    expect([phases.at(-1), host.told.at(-1)]).toEqual([
+      "probe",
+      ["engineReady", "a", modelA, "adopted", expect.any(Number)],
+    ]);
+    expect((await host.handles.read())[0]).not.toHaveProperty("loadingSinceMs");
+  });
+
+  test("is stopped when it is given up", async () => {
+    const { host, pid } = await loading("--never-ready");
+    await host.engines.readopt();
+    const givenUp = new AbortController();
+    const activation = host.engines.activate(modelA, givenUp.signal, quiet);
+    givenUp.abort(new Error("too late"));
+    await expect(activation).rejects.toThrow("too late");
+    expect([await isAlive(pid), await host.handles.read()]).toEqual([false, []]);
+  });
+
+  test("is a start that failed when it exits", async () => {
+    const { host, pid } = await loading("--never-ready");
+    await host.engines.readopt();
+    const activation = host.engines.activate(modelA, never, quiet);
+    kill(pid, "SIGKILL");
+    await expect(activation).rejects.toThrow("an earlier agent started it");
+    expect(await host.handles.read()).toEqual([]);
+  });
+});
+
 test("an engine whose configuration has changed is stopped, not adopted", async () => {
   const pid = await pidAfter();
   const { engines, handles, told } = open(faultEngine(modelA, ["--start-ms", "1"]));
@@ -172,9 +228,13 @@ test("an engine that is no longer configured is stopped, in its slot and with it
   const other = await pidAfter();
   const { handles, launchers, told } = open();
   const events = { engineNotAdopted: () => told.push(["not adopted"]), engineSurprised: () => {} };
-  await stopForgottenEngines([{ name: asId<SlotName>("a") }], { handles, launchers } as never, events);
+  await (
+    await stopForgottenEngines([{ name: asId<SlotName>("a") }], { handles, launchers } as never, events)
+  ).gone;
   expect(await isAlive(other)).toBe(true);
-  await stopForgottenEngines([{ name: asId<SlotName>("b") }], { handles, launchers } as never, events);
+  await (
+    await stopForgottenEngines([{ name: asId<SlotName>("b") }], { handles, launchers } as never, events)
+  ).gone;
   expect(await isAlive(other)).toBe(false);
   expect(told).toEqual([["not adopted"]]);
 });

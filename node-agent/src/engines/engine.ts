@@ -62,6 +62,8 @@ export interface EngineHandle {
   readonly heading?: "asleep" | "awake";
   /** Since when it sleeps, in wall time: an agent that finds sleepers knows from it which has slept longest. */
   readonly asleepSinceMs?: number;
+  /** When its process was started, in wall time, until it has been proven for the first time. */
+  readonly loadingSinceMs?: number;
 }
 
 /** How an engine comes to life and ends. Few verbs; none of them waits for readiness. */
@@ -110,6 +112,13 @@ export class EngineStartError extends Error {
   }
 }
 
+/** The engine of an earlier agent that a slot goes on with. */
+export type FoundEngine =
+  /** Awake and proven. */
+  | { readonly model: ModelId; readonly endpoint: EngineEndpoint }
+  /** Started so long ago and not ready yet. `activate` waits for it instead of starting another one. */
+  | { readonly model: ModelId; readonly loadingForMs: number };
+
 /**
  * What a slot asks of its engines, by model. One instance per slot; it owns launchers, dialects, handles on disk and the
  * wait for GPU memory. Each call says which epoch it is for; the slot ignores news of older epochs.
@@ -118,7 +127,8 @@ export interface SlotEngines {
   /**
    * Brings the model's engine to readiness: wake or start, then proof by a one-token probe. Rejects with an
    * `EngineStartError` (and leaves nothing half-started behind) if that fails or the signal aborts. For an engine that is
-   * awake it is a probe; one that fails it is started anew. `onPhase` tells what it is doing, maybe more than once.
+   * awake it is a probe; one that fails it is started anew. For one that `readopt` found loading it is the rest of its
+   * start. `onPhase` tells what it is doing, maybe more than once.
    */
   activate(model: ModelId, signal: AbortSignal, onPhase: (phase: SwitchPhase) => void): Promise<EngineEndpoint>;
   /**
@@ -129,10 +139,11 @@ export interface SlotEngines {
    */
   retire(model: ModelId, onPhase: (phase: SwitchPhase) => void, forGood?: boolean): Promise<void>;
   /**
-   * Engines of an earlier agent that are alive: the awake one, if there is exactly one, proven by a probe; others are put
-   * away. One that was being woken is woken, one that was falling asleep goes on to sleep. Called before anything else, and again if it rejected or hung beyond `stopMsMax`.
+   * Engines of an earlier agent that are alive: the awake one, if there is exactly one, proven by a probe unless it still
+   * loads; others are put away. One that was being woken is woken, one that was falling asleep goes on to sleep. Called
+   * before anything else, and again if it rejected or hung beyond `stopMsMax`.
    */
-  readopt(): Promise<{ readonly model: ModelId; readonly endpoint: EngineEndpoint } | undefined>;
+  readopt(): Promise<FoundEngine | undefined>;
   /** Called when an awake engine exits by itself, once, and never for one that `retire` was called for. */
   onExit(callback: (model: ModelId, report: ExitReport) => void): void;
   /** Stops every engine of the slot, asleep or awake. */

@@ -38,6 +38,7 @@ const handleSchema = Type.Object({
   asleep: Type.Boolean(),
   heading: Type.Optional(Type.Enum(["asleep", "awake"])),
   asleepSinceMs: Type.Optional(Type.Number()),
+  loadingSinceMs: Type.Optional(Type.Number()),
 });
 
 /** Errors of a read that say nothing of the file. */

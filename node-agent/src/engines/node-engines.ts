@@ -15,6 +15,8 @@ export interface NodeEngineParts {
   readonly events: SlotEngineEvents & SlotMemoryEvents;
   /** Of all slots: slots may share a GPU. */
   readonly specs: readonly EngineSpec[];
+  /** Resolves when engines of slots that are no longer configured have left. Absent: there are none. */
+  readonly forgotten?: Promise<unknown>;
 }
 
 export function createSlotEngines(
@@ -33,7 +35,8 @@ export function createSlotEngines(
     },
     engineProcesses: () => engineProcesses(parts),
   });
-  return { engines: new LocalSlotEngines({ slot: slot.name, engines: slot.engines, host, memory, events }), memory };
+  const options = { slot: slot.name, engines: slot.engines, host, memory, events, forgotten: parts.forgotten };
+  return { engines: new LocalSlotEngines(options), memory };
 }
 
 /** Of all slots. Undefined: of an external engine it cannot be told which ones are its own. */
@@ -47,15 +50,16 @@ async function engineProcesses({ host, specs }: NodeEngineParts): Promise<Readon
 }
 
 /**
- * Stops engines of slots that are no longer configured: nobody else would, and they hold GPU memory. One that does not
- * stop keeps its handle and is in no slot's way: the next agent tries again.
+ * Stops engines of slots that are no longer configured: nobody else would, and they hold GPU memory. Resolves when it is
+ * known which they are; `gone` when they have left. One that does not stop keeps its handle and is in no slot's way: the
+ * next agent tries again.
  */
 export async function stopForgottenEngines(
   slots: readonly Pick<SlotConfig, "name">[],
   host: Pick<EngineHost, "handles" | "launchers">,
   events: RecoveryEvents,
-): Promise<void> {
+): Promise<{ readonly gone: Promise<unknown> }> {
   const forgotten = (await host.handles.read()).filter((handle) => slots.every(({ name }) => name !== handle.slot));
   const reason = "its slot is no longer configured";
-  await Promise.allSettled(forgotten.map((handle) => refuseEngine(handle, reason, host, events)));
+  return { gone: Promise.allSettled(forgotten.map((handle) => refuseEngine(handle, reason, host, events))) };
 }

@@ -132,6 +132,8 @@ export class RunningEngine {
     );
     if (this.#handle.heading) await this.remember(false);
     await this.#launcher.serve?.(this.#handle);
+    // An engine that has loaded does not go because that could not be written: the next agent asks it once more.
+    if (this.isLoading) await this.remember(false).catch(() => {});
     either.throwIfAborted();
     this.#endpoint = { ...this.#handle.endpoint, ...facts };
   }
@@ -140,6 +142,16 @@ export class RunningEngine {
   async answer(signal: AbortSignal, onLoaded?: () => void): Promise<void> {
     using limit = deadline(this.#host.clock, this.#host.limits.warmMsMax, "the engine's answer", signal);
     await this.becomeReady(limit.signal, onLoaded);
+  }
+
+  /** Its process was started, maybe by an earlier agent, and has not been proven yet. */
+  get isLoading(): boolean {
+    return this.#handle.loadingSinceMs !== undefined;
+  }
+
+  get loadingForMs(): number {
+    const nowMs = this.#host.clock.now();
+    return Math.max(0, nowMs - (this.#handle.loadingSinceMs ?? nowMs));
   }
 
   get canSleep(): boolean {
@@ -179,9 +191,16 @@ export class RunningEngine {
     );
   }
 
+  /** Writes its handle to disk: its process is there, and whether it loads. An external engine only has to answer. */
+  async rememberStart(): Promise<void> {
+    const loads = this.spec.launcher.kind !== "external";
+    this.#handle = { ...this.#handle, ...(loads ? { loadingSinceMs: this.#host.clock.now() } : {}) };
+    await this.#host.handles.write(this.#handle);
+  }
+
   /** Writes its handle to disk. */
   async remember(asleep: boolean, heading?: "asleep" | "awake"): Promise<void> {
-    const { heading: _, asleepSinceMs: __, ...handle } = this.#handle;
+    const { heading: _, asleepSinceMs: __, loadingSinceMs: ___, ...handle } = this.#handle;
     const since = asleep ? { asleepSinceMs: this.#host.clock.now() } : {};
     this.#handle = { ...handle, asleep, ...since, ...(heading ? { heading } : {}) };
     await this.#host.handles.write(this.#handle);

@@ -10,7 +10,7 @@
 import { assert } from "@weiche/shared/assert.ts";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import { EngineStartError, type Sleeper, type SlotEngines, type SwitchPhase } from "./engine.ts";
-import type { EngineEndpoint, EngineHandle, EngineSpec, ExitReport } from "./engine.ts";
+import type { EngineEndpoint, EngineHandle, EngineSpec, ExitReport, FoundEngine } from "./engine.ts";
 import { recoverEngines } from "./engine-recovery.ts";
 import { learnUse, recallUse } from "./learned-use.ts";
 import { RunningEngine, type EngineHost, type EngineState } from "./running-engine.ts";
@@ -23,6 +23,8 @@ export interface SlotEnginesOptions {
   readonly host: EngineHost;
   readonly memory: SlotMemory;
   readonly events: SlotEngineEvents;
+  /** Before it has resolved, an engine that is nobody's any more may hold memory. */
+  readonly forgotten?: Promise<unknown> | undefined;
 }
 
 type OnPhase = (phase: SwitchPhase) => void;
@@ -60,7 +62,7 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     });
   }
 
-  readopt(): Promise<{ readonly model: ModelId; readonly endpoint: EngineEndpoint } | undefined> {
+  readopt(): Promise<FoundEngine | undefined> {
     return this.#inTurn(() => this.#readopt());
   }
 
@@ -96,6 +98,7 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
       if (other.spec !== spec && other.state !== "asleep") await this.#retire(other, onPhase);
     }
     const found = this.#engines.get(model);
+    if (found?.isLoading) return this.#comeUp(found, "adopted", signal, onPhase);
     if (found && (await this.#bringBack(found, signal, onPhase))) return found.endpoint;
     return this.#startCold(spec, signal, onPhase);
   }
@@ -140,19 +143,30 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
 
   async #startOnce(spec: EngineSpec, signal: AbortSignal, onPhase: OnPhase): Promise<EngineEndpoint> {
     const { host, memory, slot } = this.#options;
-    const isThere = spec.launcher.kind === "external";
     onPhase("start");
     const freeWithout = await memory.freeWithout(spec);
     const engine = this.#watch(spec, await host.launchers[spec.launcher.kind].start(spec, slot), freeWithout);
+    return await this.#comeUp(engine, "started", signal, onPhase);
+  }
+
+  /** The start of a process, by this agent or by an earlier one, until it is ready. One that fails is cleared away. */
+  async #comeUp(
+    engine: RunningEngine,
+    how: "started" | "adopted",
+    signal: AbortSignal,
+    onPhase: OnPhase,
+  ): Promise<EngineEndpoint> {
+    const { model, launcher } = engine.spec;
     try {
-      await engine.remember(false);
+      if (how === "started") await engine.rememberStart();
       const onLoaded = () => onPhase("probe");
-      await (isThere ? engine.answer(signal, onLoaded) : engine.becomeReady(signal, onLoaded));
-      this.#ready(engine, "started");
+      await (launcher.kind === "external" ? engine.answer(signal, onLoaded) : engine.becomeReady(signal, onLoaded));
+      if (how === "adopted") await this.#measureAdopted(engine);
+      this.#ready(engine, how);
       return engine.endpoint;
     } catch (error) {
       const said = error instanceof EngineStartError ? error.lastLines : await engine.lastLines();
-      if (said.length > 0) this.#options.events.engineSaid(slot, spec.model, said);
+      if (said.length > 0) this.#options.events.engineSaid(this.#options.slot, model, said);
       await this.#clearAway(engine).catch(() => {});
       throw new EngineStartError(messageOf(error), said, { cause: error });
     }
@@ -193,7 +207,7 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     engine.fellAsleep(this.#options.memory.keptBytes(() => engine.processes(), before));
   }
 
-  async #readopt(): Promise<{ readonly model: ModelId; readonly endpoint: EngineEndpoint } | undefined> {
+  async #readopt(): Promise<FoundEngine | undefined> {
     const { host, slot, engines, events } = this.#options;
     this[Symbol.dispose]();
     this.#engines.clear();
@@ -205,10 +219,13 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
       else if (handle.heading === "asleep") void this.#inTurn(() => this.#putToSleep(engine)).catch(() => {});
       else awake.push(engine);
     }
-    if (awake.length === 1 && (await this.#proveAdopted(awake[0]!))) {
-      return { model: awake[0]!.spec.model, endpoint: awake[0]!.endpoint };
+    const [engine] = awake;
+    if (engine && awake.length === 1) {
+      const { model } = engine.spec;
+      if (engine.isLoading) return { model, loadingForMs: engine.loadingForMs };
+      if (await this.#proveAdopted(engine)) return { model, endpoint: engine.endpoint };
     }
-    await Promise.all(awake.map((engine) => this.#stop(engine).catch(() => {})));
+    await Promise.all(awake.map((each) => this.#stop(each).catch(() => {})));
     return undefined;
   }
 
@@ -221,10 +238,7 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     try {
       await engine.wakeIfAsleep(neverAborts);
       await engine.answer(neverAborts);
-      // No engine goes because it could not be measured.
-      const measured = this.#options.memory.beforeLeaving(() => engine.processes(), 0, undefined);
-      const before = await measured.catch(() => undefined);
-      if (before) engine.freeWithout = before.freeBytes + before.heldBytes;
+      await this.#measureAdopted(engine);
       this.#ready(engine, "adopted");
       return true;
     } catch (error) {
@@ -233,8 +247,16 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     }
   }
 
+  /** No engine goes because it could not be measured. */
+  async #measureAdopted(engine: RunningEngine): Promise<void> {
+    const measured = this.#options.memory.beforeLeaving(() => engine.processes(), 0, undefined);
+    const before = await measured.catch(() => undefined);
+    if (before) engine.freeWithout = before.freeBytes + before.heldBytes;
+  }
+
   async #waitForRoom(spec: EngineSpec, signal: AbortSignal, onPhase: OnPhase, sleeper?: RunningEngine): Promise<void> {
-    const { memory } = this.#options;
+    const { memory, forgotten } = this.#options;
+    await forgotten;
     const need = memory.needOf(spec);
     if (!need) return;
     onPhase("memory");

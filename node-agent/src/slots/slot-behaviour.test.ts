@@ -1,6 +1,7 @@
 /** The rules of a slot, one by one, as stories. */
 import { describe, expect, test } from "vitest";
-import { a, active, b, c, Play } from "./testing/slot-play.ts";
+import { viewOf } from "./slot-view.ts";
+import { a, active, b, c, config, Play } from "./testing/slot-play.ts";
 
 describe("a switch", () => {
   test("waits for running requests, however long, and takes all waiters of the new model at once", () => {
@@ -176,6 +177,45 @@ describe("waiters", () => {
     play.request(b);
     expect(play.pass(299_000)).toEqual(["refuse 2 overloaded 10000"]);
     expect(play.state).toBe("draining-closed a->b, b wait, 1 run");
+  });
+});
+
+describe("an engine that an earlier agent was starting", () => {
+  function found(loadingForMs: number): Play {
+    const play = new Play();
+    play.event({ kind: "readopt" });
+    play.request(a);
+    play.request(b);
+    expect(play.event({ kind: "adopted", epoch: 1, found: { model: a, loadingForMs } })).toEqual(["start a"]);
+    return play;
+  }
+
+  test("is waited for like one of this agent: its waiters are served, others have their turn", () => {
+    const play = found(50_000);
+    expect(play.state).toBe("starting a, ab wait");
+    play.pass(5_000);
+    expect(play.news("started")).toEqual(["grant 1"]);
+    expect(play.state).toBe("draining-open a->b, b wait, 1 run");
+  });
+
+  test("has what is left of the time that a start may take", () => {
+    const play = found(45_000);
+    expect(play.pass(14_999)).toEqual([]);
+    expect(play.pass(1)).toEqual(["giveUp", "refuse 1 model_unavailable 2000"]);
+  });
+
+  test("is asked for ten seconds when that time is over: it may have come up while no agent was there", () => {
+    const play = found(3_600_000);
+    expect(play.pass(9_999)).toEqual([]);
+    expect(play.news("started")).toEqual(["grant 1"]);
+    play.pass(10_000);
+    play.request(a);
+    expect(play.request(a).at(-1), "nothing is known of how long it took").toBe("refuse 4 model_switching 10000");
+  });
+
+  test("shows since when it has been starting", () => {
+    const { slot, nowMs } = found(50_000);
+    expect(viewOf(slot, config.name, [], nowMs).switching).toMatchObject({ ageMs: 50_000 });
   });
 });
 

@@ -15,7 +15,8 @@ export interface SlotEvents {
   switched(slot: SlotName, report: SwitchReport): void;
   startFailed(slot: SlotName, model: ModelId, reason: string): void;
   stopFailed(slot: SlotName, model: ModelId, reason: string): void;
-  readopted(slot: SlotName, model: ModelId | undefined): void;
+  /** `loadingForMs`: an earlier agent started it so long ago, and it is not ready yet. */
+  readopted(slot: SlotName, model: ModelId | undefined, loadingForMs: number | undefined): void;
   readoptFailed(slot: SlotName, reason: string): void;
   engineExited(slot: SlotName, model: ModelId, report: ExitReport): void;
   engineSuspected(slot: SlotName, model: ModelId, reason: string): void;

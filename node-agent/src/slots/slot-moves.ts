@@ -19,18 +19,25 @@ export function adopt(slot: Slot, attempt: number, nowMs: number, effects: SlotE
   return { ...enter(slot, { kind: "adopting", epoch, deadlineMs, attempt }, nowMs), epoch };
 }
 
+/** An adopted engine that has been loading for too long may be ready by now: it is asked for so long. */
+const adoptedMsMin = 10_000;
+
 export interface Start {
   readonly model: ModelId;
   readonly restart: boolean;
   /** When the switch began: before the stop of the previous engine, if there was one. */
   readonly beganMs: number;
+  /** An earlier agent began it. */
+  readonly adopted?: boolean;
 }
 
-export function start(slot: Slot, { model, restart, beganMs }: Start, nowMs: number, effects: SlotEffect[]): Slot {
+export function start(slot: Slot, given: Start, nowMs: number, effects: SlotEffect[]): Slot {
+  const { model, restart, beganMs, adopted = false } = given;
   const epoch = slot.epoch + 1;
   effects.push({ kind: "start", model, epoch });
-  const deadlineMs = nowMs + slot.limits.startMsMax;
-  const state: SlotState = { kind: "starting", model, epoch, beganMs, deadlineMs, givenUp: false, restart };
+  const { startMsMax } = slot.limits;
+  const deadlineMs = adopted ? Math.max(beganMs + startMsMax, nowMs + adoptedMsMin) : nowMs + startMsMax;
+  const state: SlotState = { kind: "starting", model, epoch, beganMs, adopted, deadlineMs, givenUp: false, restart };
   return { ...enter(withoutWish(slot, model), state, nowMs), epoch };
 }
 

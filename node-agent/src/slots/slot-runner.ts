@@ -252,7 +252,8 @@ export class SlotRunner {
   #adopt(epoch: number): void {
     this.#parts.engines.readopt().then(
       (found) => {
-        this.#parts.events.readopted(this.name, found?.model);
+        const loadingForMs = found && "loadingForMs" in found ? found.loadingForMs : undefined;
+        this.#parts.events.readopted(this.name, found?.model, loadingForMs);
         this.#dispatch({ kind: "adopted", epoch, ...(found ? { found } : {}) });
       },
       (error: unknown) => {

@@ -4,7 +4,7 @@
  */
 import type { ModelId } from "@weiche/shared/ids.ts";
 import type { SlotConfig, SlotLimits } from "../config.ts";
-import type { EngineEndpoint } from "../engines/engine.ts";
+import type { EngineEndpoint, FoundEngine } from "../engines/engine.ts";
 import { RunningRequests } from "./running-requests.ts";
 
 /** Names one call of `admit`. Not the request's id: a request that is tried again must not be counted as one. */
@@ -33,8 +33,6 @@ export interface Awake {
   readonly suspectedAtMs?: number;
 }
 
-export type FoundEngine = Pick<Awake, "model" | "endpoint">;
-
 export type SlotState =
   /** It is not known yet which engines an earlier agent left; requests wait. */
   | { readonly kind: "adopting"; readonly epoch: number; readonly deadlineMs: number; readonly attempt: number }
@@ -43,8 +41,10 @@ export type SlotState =
       readonly kind: "starting";
       readonly model: ModelId;
       readonly epoch: number;
-      /** When the switch began, including the stop before it. */
+      /** When the switch began, including the stop before it; of an adopted engine, when an earlier agent started it. */
       readonly beganMs: number;
+      /** An earlier agent started it: when it was ready may not have been seen. */
+      readonly adopted: boolean;
       readonly deadlineMs: number;
       /** It was told to stop trying and cleans up. */
       readonly givenUp: boolean;

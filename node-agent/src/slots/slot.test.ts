@@ -71,6 +71,12 @@ const events: Record<string, (play: Play) => string[]> = {
   "it did not stop": (play) => play.news("stopFailed"),
   "a was found": (play) =>
     play.event({ kind: "adopted", epoch: currentEpoch(play.slot.state) ?? 0, found: { model: a, endpoint } }),
+  "a was found loading": (play) =>
+    play.event({
+      kind: "adopted",
+      epoch: currentEpoch(play.slot.state) ?? 0,
+      found: { model: a, loadingForMs: 50_000 },
+    }),
   "nothing was found": (play) => play.news("adopted"),
   "looking failed": (play) => play.news("adoptFailed"),
   maintenance: (play) => play.event({ kind: "maintenance", on: true }),
@@ -90,6 +96,7 @@ const table: Record<keyof typeof histories, Record<string, string>> = {
     "a exits": "failed",
     "b exits": "failed",
     "a was found": "active a",
+    "a was found loading": "starting a; start a",
     "nothing was found": "empty",
     "looking failed": "failed",
     "time is up": "failed",

@@ -1,7 +1,7 @@
 /**
  * What a slot does: one pure function. Timers, processes and promises are effects, performed by the slot runner.
  *
- *   adopting ── found B awake ──▶ active(B)
+ *   adopting ── found B awake ──▶ active(B); found B loading ─▶ starting(B), since it was started
  *      │ found none                                            all its waiters left
  *      ▼                                                     ┌───────────────────────┐
  *    empty ── request(B) ─▶ starting(B) ── started ──▶ active(B) ── request(C) ─▶ draining(B→C)
@@ -28,7 +28,7 @@
  */
 import { unreachable } from "@weiche/shared/assert.ts";
 import type { ModelId } from "@weiche/shared/ids.ts";
-import type { EngineEndpoint } from "../engines/engine.ts";
+import type { EngineEndpoint, FoundEngine } from "../engines/engine.ts";
 import {
   admit,
   adopt,
@@ -50,7 +50,7 @@ import {
 } from "./slot-moves.ts";
 import { RunningRequests } from "./running-requests.ts";
 import { awakeEngine, currentEpoch } from "./slot-state.ts";
-import type { Awake, FoundEngine, RefusalKind, Slot, SlotEffect, SlotEvent, Waiter } from "./slot-state.ts";
+import type { Awake, RefusalKind, Slot, SlotEffect, SlotEvent, Waiter } from "./slot-state.ts";
 
 const maintenanceRetryMs = 30_000;
 /** A place gets free whenever a request ends; no better guess is known. */
@@ -161,7 +161,10 @@ function adopted(slot: Slot, found: FoundEngine | undefined, nowMs: number, effe
   const { state } = slot;
   if (state.kind !== "adopting") return slot;
   if (!found) return enter(slot, { kind: "empty" }, nowMs);
-  return activated(slot, { ...found, epoch: state.epoch, sinceMs: nowMs }, nowMs, effects);
+  const { model } = found;
+  if ("endpoint" in found)
+    return activated(slot, { model, endpoint: found.endpoint, epoch: state.epoch, sinceMs: nowMs }, nowMs, effects);
+  return start(slot, { model, restart: false, beganMs: nowMs - found.loadingForMs, adopted: true }, nowMs, effects);
 }
 
 function activated(slot: Slot, engine: Awake, nowMs: number, effects: SlotEffect[]): Slot {
@@ -175,7 +178,7 @@ function started(slot: Slot, endpoint: EngineEndpoint, nowMs: number, effects: S
   const { model, epoch, restart } = state;
   // It came up although it had been told not to; whether it is sound is anybody's guess.
   if (state.givenUp) return stop(slot, { model, forGood: true, restart, attempt: 0 }, nowMs, effects);
-  const known = measured(slot, model, nowMs - state.beganMs);
+  const known = state.adopted ? slot : measured(slot, model, nowMs - state.beganMs);
   return activated(known, { model, epoch, endpoint, sinceMs: nowMs }, nowMs, effects);
 }
 

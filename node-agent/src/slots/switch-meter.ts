@@ -26,12 +26,13 @@ export class SwitchMeter {
   moved(before: SlotState, after: SlotState, nowMs: number): SwitchReport | undefined {
     if (after.kind === before.kind && currentEpoch(after) === currentEpoch(before)) return undefined;
     const engine = awakeEngine(after);
-    const report = engine && before.kind === "starting" ? this.#report(engine.model, nowMs) : undefined;
+    const report =
+      engine && before.kind === "starting" && !before.adopted ? this.#report(engine.model, nowMs) : undefined;
     if (after.kind === "draining") this.#begin("drain", nowMs, after.engine.model);
     else if (after.kind === "stopping" && this.#measuring) this.enter("stop", nowMs);
     else if (after.kind === "stopping") this.#begin("stop", nowMs, after.model);
     else if (after.kind === "starting" && before.kind === "stopping") this.enter("start", nowMs);
-    else if (after.kind === "starting") this.#begin("start", nowMs);
+    else if (after.kind === "starting") this.#begin("start", after.beganMs);
     else this.#measuring = undefined;
     return report;
   }

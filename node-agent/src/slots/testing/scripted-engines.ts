@@ -1,8 +1,9 @@
 /** Engines of a slot that do what a test tells them, when it tells them. */
 import type { ModelId } from "@weiche/shared/ids.ts";
-import type { EngineEndpoint, ExitReport, Sleeper, SlotEngines, SwitchPhase } from "../../engines/engine.ts";
+import type { EngineEndpoint, ExitReport, FoundEngine, Sleeper, SlotEngines } from "../../engines/engine.ts";
+import type { SwitchPhase } from "../../engines/engine.ts";
 
-type Found = { readonly model: ModelId; readonly endpoint: EngineEndpoint } | undefined;
+type Found = FoundEngine | undefined;
 type Call<T> = PromiseWithResolvers<T> & { readonly onPhase: (phase: SwitchPhase) => void };
 
 export class ScriptedEngines implements SlotEngines {
