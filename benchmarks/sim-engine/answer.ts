@@ -42,6 +42,8 @@ export interface Refusal {
 export type RefusalKind =
   | "overflow"
   | "internal"
+  /** The process that generates is dead, and the one that answers is not yet. Only vLLM has two. */
+  | "dead"
   | "overloaded"
   | "unavailable"
   | "unknown-model"

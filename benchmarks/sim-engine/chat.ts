@@ -21,8 +21,9 @@ export class Chats {
       ledger,
       terminatesErrors: dialect.terminatesErrors,
       pingMs: dialect.pingMs,
-      errorEvent: () => dialect.eventOf(dialect.refusal("internal")),
+      eventOf: (refusal) => dialect.eventOf(refusal),
       internalError: () => dialect.refusal("internal"),
+      deadError: () => dialect.refusal("dead"),
       made: (tokens) => {
         this.#counts.generatedTokens += tokens;
         this.resultSeen();
@@ -33,6 +34,7 @@ export class Chats {
         this.#counts.finished.set(reason, (this.#counts.finished.get(reason) ?? 0) + 1);
       },
       crash: () => parts.crash(),
+      coreDies: () => parts.coreDies(),
     };
   }
 

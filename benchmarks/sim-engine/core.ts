@@ -9,6 +9,8 @@ export interface Work {
   begin(): void;
   /** Ends it at once, as `mode=abort` does. */
   abort(): void;
+  /** Ends it with the error of a core that is dead. */
+  fail(): void;
 }
 
 export interface CoreState {
@@ -71,6 +73,10 @@ export class EngineCore {
 
   abortAll(): void {
     for (const work of [...this.#running]) work.abort();
+  }
+
+  failAll(): void {
+    for (const work of [...this.#running, ...this.#waiting]) work.fail();
   }
 
   async sleep(level: number, mode: string, ms: number): Promise<void> {

@@ -3,7 +3,7 @@ import { hash } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import { createRandom } from "@weiche/shared/testing/random.ts";
 import type { EngineParts } from "./parts.ts";
-import { reply, replyWrong } from "./reply.ts";
+import { refuse, reply, replyWrong } from "./reply.ts";
 import { inputTokens, isTokenList, parseSteering, text, type Body } from "./request.ts";
 
 export function serveEmbeddings(parts: EngineParts, id: string, body: Body, response: ServerResponse): void {
@@ -25,6 +25,11 @@ export function serveEmbeddings(parts: EngineParts, id: string, body: Body, resp
     abort: () => {
       if (entry.closedAtMs === undefined) reply(response, 200, embeddings(inputs, body, tokens, parts, id));
       ledger.close(entry, "finished", "stop");
+      core.leave(work);
+    },
+    fail: () => {
+      if (entry.closedAtMs === undefined) refuse(response, dialect, "dead");
+      ledger.close(entry, "aborted");
       core.leave(work);
     },
   };

@@ -49,6 +49,32 @@ const streams: Record<string, (heard: Heard) => void> = {
   "usage-late": (heard) => expect(heard.text.indexOf("[DONE]")).toBeLessThan(heard.text.lastIndexOf('"usage"')),
 };
 
+it("a core that dies ends all requests with the same error; the front refuses for a second more and is gone", async () => {
+  const origin = await start();
+  const [dying, beside, whole] = await Promise.all([
+    chat(origin, "sim:tokens=50,fault=core-dies:2 hi"),
+    chat(origin, "sim:tokens=50,itl=100 hi"),
+    ask(origin, "/v1/completions", { model: "m", prompt: "sim:tokens=50,itl=100 hi" }),
+  ]);
+  const error = {
+    error: {
+      message: "EngineCore encountered an issue. See stack trace (above) for the root cause.",
+      type: "InternalServerError",
+      param: null,
+      code: 500,
+    },
+  };
+  for (const heard of [dying, beside]) expect([heard.events.at(-1), heard.terminated]).toEqual([error, true]);
+  expect([whole.status, JSON.parse(whole.text)]).toEqual([500, error]);
+  const isThere = () =>
+    ask(origin, "/health").then(
+      () => true,
+      () => false,
+    );
+  expect([(await ask(origin, "/health")).status, (await chat(origin, "hi")).status]).toEqual([503, 500]);
+  await expect.poll(isThere, { timeout: 5_000 }).toBe(false);
+});
+
 describe("a stream that goes wrong after two tokens", () => {
   it.each(Object.entries(streams))("%s", async (kind, expected) => {
     const options = { stream_options: { include_usage: true, continuous_usage_stats: kind !== "usage-missing" } };

@@ -5,6 +5,8 @@
 const kinds = [
   // the process
   "crash",
+  // what generates dies: all requests end in an error, the front refuses for a second more, and exits with code 0
+  "core-dies",
   "hang",
   "never-ready",
   "ignore-sigterm",

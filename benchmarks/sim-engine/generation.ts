@@ -13,13 +13,15 @@ export interface GenerationHost {
   readonly ledger: Ledger;
   readonly terminatesErrors: boolean;
   readonly pingMs: number | undefined;
-  errorEvent(): string;
+  eventOf(refusal: Refusal): string;
   internalError(): Refusal;
+  deadError(): Refusal;
   made(tokens: number): void;
   /** The work is over: its place is free. */
   leave(work: Work): void;
   ended(answer: Answer, reason: string): void;
   crash(): void;
+  coreDies(): void;
 }
 
 export interface Pace {
@@ -92,6 +94,18 @@ export class Generation implements Work, Job {
     this.#finish("abort", true);
   }
 
+  fail(): void {
+    if (this.#over) return;
+    const refusal = this.#host.deadError();
+    if (this.#answer.request.stream) {
+      this.#sink.open();
+      this.#sink.event(this.#host.eventOf(refusal));
+      if (this.#host.terminatesErrors) this.#sink.terminator();
+      this.#sink.end();
+    } else this.#sink.body(refusal.status, refusal.body);
+    this.#end("aborted");
+  }
+
   /** The caller has gone. */
   callerLeft(): void {
     if (!this.#over) this.#end("aborted");
@@ -158,6 +172,10 @@ export class Generation implements Work, Job {
       this.#host.crash();
       return true;
     }
+    if (kind === "core-dies") {
+      this.#host.coreDies();
+      return true;
+    }
     if (kind === "hang") {
       this.#dueMs = Infinity; // holds its place until the caller leaves
       this.#ping();
@@ -176,7 +194,7 @@ export class Generation implements Work, Job {
     else if (kind === "cut-chunk") sink.cutChunk();
     else if (kind === "cut" || kind === "error-event" || kind === "usage-only") {
       sink.open();
-      if (kind === "error-event") sink.event(this.#host.errorEvent());
+      if (kind === "error-event") sink.event(this.#host.eventOf(this.#host.internalError()));
       if (kind === "usage-only") for (const data of this.#form.closing()) sink.event(data);
       if (kind === "usage-only" || (kind === "error-event" && this.#host.terminatesErrors)) sink.terminator();
       sink.end();

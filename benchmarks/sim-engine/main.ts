@@ -24,6 +24,8 @@ const { values } = parseArgs({
     dimensions: { type: "string" },
     journal: { type: "string" },
     fault: { type: "string", multiple: true },
+    /** A file: it loads while that is there. */
+    "load-while": { type: "string" },
     /** A file of faults, one a line, read at the start; it need not exist. */
     "fault-file": { type: "string" },
   },
@@ -50,6 +52,7 @@ const options: SimEngineOptions = {
     embeddingDimensions: values.dimensions,
     stopStringsMax: process.env["VLLM_MAX_STOP_STRINGS"],
   }),
+  isHeld: () => values["load-while"] !== undefined && existsSync(values["load-while"]),
   faults: [...(values.fault ?? []), ...faultsOfFile],
   ...(journal === undefined
     ? {}
@@ -58,7 +61,7 @@ const options: SimEngineOptions = {
           appendFileSync(journal, `${JSON.stringify({ ...line, model: values.model, pid: process.pid })}\n`),
       }),
   print: (line) => console.error(line),
-  onCrash: () => process.exit(1),
+  onCrash: (exitCode) => process.exit(exitCode),
 };
 
 const engine = await startSimEngine(options);

@@ -33,4 +33,6 @@ export interface EngineParts {
   readonly crash: () => void;
   /** To the engine's standard error. */
   readonly print: (line: string) => void;
+  readonly coreDies: () => void;
+  readonly coreIsDead: () => boolean;
 }

@@ -35,6 +35,10 @@ export class EngineRoutes {
     if (url.pathname.startsWith("/sim/")) return this.#checkers(`${request.method} ${url.pathname}`, bytes, response);
     this.#served++;
     if (!loaded()) return refuse(response, dialect, "unavailable");
+    if (this.#parts.coreIsDead()) {
+      if (url.pathname === "/health") return reply(response, 503, "");
+      if (request.method === "POST") return refuse(response, dialect, "dead");
+    }
     if (request.method === "GET") return this.#get(url.pathname, response);
     if (request.method !== "POST") return refuse(response, dialect, "not-found");
     if (dialect.canSleep && movesMemory.has(url.pathname)) return this.#moveMemory(url, bytes, response);

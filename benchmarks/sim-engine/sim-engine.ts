@@ -28,6 +28,8 @@ export interface SimEngineOptions {
   readonly socketPath?: string;
   /** Time to load. Until then connections are refused (vLLM, openai) or answered with 503 (llama-server). */
   readonly startMs?: number;
+  /** After that it loads for as long as this is true. */
+  readonly isHeld?: () => boolean;
   readonly ttftMs?: number;
   readonly itlMs?: number;
   /** Tokens of an answer that nothing else bounds. */
@@ -50,7 +52,7 @@ export interface SimEngineOptions {
   /** Takes what the engine prints. Absent: nobody sees it. */
   readonly print?: (line: string) => void;
   /** Called when a fault ends the process. Absent: the server just dies. */
-  readonly onCrash?: () => void;
+  readonly onCrash?: (exitCode: number) => void;
 }
 
 export interface SimEngine extends AsyncDisposable {
@@ -71,6 +73,10 @@ export interface SimEngine extends AsyncDisposable {
 export interface EngineState extends CoreState {
   readonly loaded: boolean;
 }
+
+const heldPollMs = 20;
+/** How long vLLM's front outlives its core. */
+const deadFrontMs = 1_000;
 
 export async function startSimEngine(options: SimEngineOptions): Promise<SimEngine> {
   const clock = options.clock ?? systemClock;
@@ -97,15 +103,23 @@ export async function startSimEngine(options: SimEngineOptions): Promise<SimEngi
     stopStringsMax: options.stopStringsMax ?? 4,
     keepBodies: options.keepBodies ?? false,
   };
+  let dead = false;
   const print = options.print ?? (() => {});
-  const parts = { facts, dialect, clock, wheel, core, faults, ledger, loaded: () => loaded, crash, print };
+  const states = { loaded: () => loaded, coreIsDead: () => dead };
+  const parts = { facts, dialect, clock, wheel, core, faults, ledger, crash, coreDies, print, ...states };
   const routes = new EngineRoutes(parts);
 
-  function crash(): void {
+  function crash(exitCode = 1): void {
     ledger.closeAll();
     ledger.note("crash");
     shut();
-    options.onCrash?.();
+    options.onCrash?.(exitCode);
+  }
+
+  function coreDies(): void {
+    dead = true;
+    core.failAll();
+    void core.delay(deadFrontMs).then(() => crash(0));
   }
 
   function shut(): void {
@@ -134,6 +148,7 @@ export async function startSimEngine(options: SimEngineOptions): Promise<SimEngi
   async function load(port: number): Promise<void> {
     ledger.note("loading");
     await core.delay(options.startMs ?? 0);
+    while (options.isHeld?.()) await core.delay(heldPollMs);
     if (faults.take("start")?.kind === "crash") return crash();
     if (faults.has("never-ready")) return new Promise(() => {});
     if (!server) await listen(port);

@@ -52,6 +52,7 @@ const silent: SlotEvents = {
   readopted: nothing,
   readoptFailed: nothing,
   engineExited: nothing,
+  engineDied: nothing,
   engineSuspected: nothing,
 };
 

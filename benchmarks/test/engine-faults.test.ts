@@ -114,6 +114,15 @@ describe("a slot whose engine fails", () => {
     await until("nothing to run", async () => (await running("a")) === 0);
   });
 
+  test("a vLLM whose core dies takes no more requests, though its front answers for a while, and is started again", async () => {
+    await served("model-a");
+    const { pid } = engineOf("model-a");
+    const died = await ask("model-a", "sim:tokens=50,fault=core-dies:10");
+    expect(died).toMatchObject({ ending: "error", status: 200, code: "engine_died" });
+    await served("model-a"); // nobody was told that the engine failed
+    expect(engineOf("model-a").pid).not.toBe(pid);
+  });
+
   test.each(["crash:sleep*1", "500:sleep*1"])(
     "an engine that meets %s is stopped, and the other model is served",
     async (fault) => {

@@ -59,10 +59,11 @@ export function createSlotEvents(
       metrics.engineFailures.inc({ slot, model, what: "stop" });
       log.error({ slot, model, reason }, "engine did not stop");
     },
-    readopted(slot, model, loadingForMs) {
-      if (loadingForMs !== undefined)
-        log.info({ slot, model, loadingForMs }, "goes on waiting for an engine that an earlier agent started");
-      else if (model) log.info({ slot, model }, "took over the engine of an earlier agent");
+    readopted(slot, found) {
+      if (!found) return;
+      const { model } = found;
+      if ("endpoint" in found) log.info({ slot, model }, "took over the engine of an earlier agent");
+      else log.info({ slot, ...found }, "goes on waiting for an engine that an earlier agent started");
     },
     readoptFailed(slot, reason) {
       failures.failed(slot, undefined, reason);
@@ -73,6 +74,12 @@ export function createSlotEvents(
       failures.failed(slot, model, reason);
       metrics.engineFailures.inc({ slot, model, what: "exit" });
       log.error({ slot, model, reason, output }, "engine ended by itself");
+    },
+    engineDied(slot, model, reason) {
+      restarts.lost(slot, model, "exit");
+      failures.failed(slot, model, reason);
+      metrics.engineFailures.inc({ slot, model, what: "exit" });
+      log.error({ slot, model, reason }, "engine says that it is dead; it is ended and started again");
     },
     engineSuspected(slot, model, reason) {
       if (suspicions.has(reason)) restarts.lost(slot, model, reason as RestartReason);

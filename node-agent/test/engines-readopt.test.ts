@@ -4,7 +4,7 @@ import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { asId, type SlotName } from "@weiche/shared/ids.ts";
-import type { EngineSpec } from "../src/engines/engine.ts";
+import type { EngineSpec, FoundEngine } from "../src/engines/engine.ts";
 import { stopForgottenEngines } from "../src/engines/node-engines.ts";
 import {
   ask,
@@ -22,6 +22,8 @@ import {
 import { never, quiet, statePerTest } from "./engines-per-test.ts";
 
 const state = statePerTest();
+
+type Awake = Extract<FoundEngine, { readonly endpoint: unknown }>;
 
 /** An agent's life with these engines. */
 function open(...engines: EngineSpec[]): Host {
@@ -54,7 +56,7 @@ test("after kill -9 of the agent its engine is found again: same pid, no start",
   const host = open(faultEngine(modelA, ["--starts", starts]));
   const found = await host.engines.readopt();
   expect(found?.model).toBe(modelA);
-  expect(await ask(found!.endpoint, "GET /health")).toEqual({});
+  expect(await ask((found as Awake).endpoint, "GET /health")).toEqual({});
   expect(await endpointPid(host, modelA)).toBe(pid);
   expect(await startsIn(starts)).toEqual([pid]);
   await host.engines.retire(modelA, quiet);

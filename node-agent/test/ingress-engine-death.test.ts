@@ -2,9 +2,9 @@
 import { once } from "node:events";
 import type { ClientHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { engineDeathHeader } from "@weiche/shared/node-protocol.ts";
-import { beginEvents, event, Rig, until, writeChunk, type Sent } from "./ingress-rig.ts";
+import { beginEvents, endEvents, event, respond, Rig, until, writeChunk, type Sent } from "./ingress-rig.ts";
 
 const word = event({ choices: [{ index: 0, delta: { content: "word " }, finish_reason: null }] });
 
@@ -72,6 +72,55 @@ test.each([
   const { text, trailer } = await answer;
   expect(trailer).toBe("error");
   expect(text).toContain(`"code":"${code}"`);
+});
+
+/** What vLLM's front says when its core is gone. */
+const dead = {
+  error: {
+    message: "EngineCore encountered an issue. See stack trace (above) for the root cause.",
+    type: "InternalServerError",
+    param: null,
+    code: 500,
+  },
+};
+
+describe("an engine that says itself that its core died", () => {
+  test.each([
+    ["with an event in mid-stream", event(dead)],
+    ["with an event and the terminator", `${event(dead)}data: [DONE]\n\n`],
+  ])("%s is lost at once, for all of its requests", async (_name, says) => {
+    const { rig, sockets } = await openStalled(word);
+    await using _ = rig;
+    const sent = [rig.chat({ stream: true }), rig.chat({ stream: true })];
+    const deaths = sent.map(deathOf);
+    await Promise.all(sent.map(({ stream }) => once(stream, "data")));
+    writeChunk(sockets[0]!, says);
+    endEvents(sockets[0]!);
+    for (const { answer } of sent) expect((await answer).text).toContain('"code":"engine_died"');
+    expect(await Promise.all(deaths)).toEqual(["shared", "shared"]);
+    expect([rig.slot.lost, rig.slot.suspected]).toEqual([["core died"], []]);
+  });
+
+  test("with a status of 500 is lost over the request that it worked on", async () => {
+    const rig = await Rig.open((socket) => respond(socket, 500, JSON.stringify(dead)), { dialect: "vllm" });
+    await using _ = rig;
+    const sent = rig.chat();
+    const death = deathOf(sent);
+    const { status, text } = await sent.answer;
+    expect([status, JSON.parse(text).error.code, await death]).toEqual([500, "engine_died", "alone"]);
+    expect([rig.slot.lost, rig.outbox.records]).toEqual([["core died"], []]);
+  });
+
+  test.each([
+    ["another failure", { ...dead.error, message: "Internal server error" }, 500],
+    ["a refusal that quotes these words", { ...dead.error, message: `Invalid: ${dead.error.message}` }, 500],
+    ["a status that blames the request", dead.error, 400],
+  ])("is not one with %s", async (_name, error, status) => {
+    const rig = await Rig.open((socket) => respond(socket, status, JSON.stringify({ error })), { dialect: "vllm" });
+    await using _ = rig;
+    expect((await rig.chat().answer).status).toBe(status);
+    expect(rig.slot.lost).toEqual([]);
+  });
 });
 
 test("a client that leaves while the news are waited for pays nothing for what the engine broke", async () => {

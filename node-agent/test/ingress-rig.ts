@@ -38,6 +38,7 @@ export class SimulatedSlot implements Admissions {
   readonly endpoint: EngineEndpoint;
   readonly dialect: DialectName;
   readonly suspected: string[] = [];
+  readonly lost: string[] = [];
   readonly requests: AdmissionRequest[] = [];
   /** Requests wait as long as this is pending. */
   gate: Promise<void> = Promise.resolve();
@@ -72,6 +73,10 @@ export class SimulatedSlot implements Admissions {
         isHeld = false;
       },
       suspect: (reason) => this.suspected.push(reason),
+      lose: (reason) => {
+        this.lost.push(reason);
+        this.loseEngine();
+      },
     };
   }
 

@@ -50,6 +50,7 @@ export const llamaServer: SimDialect = {
         return failed(503, "unavailable_error", "no slot available");
       case "unavailable":
         return failed(503, "unavailable_error", "Loading model");
+      case "dead":
       case "internal":
         return failed(500, "server_error", "Compute error.");
     }

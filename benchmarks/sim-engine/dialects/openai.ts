@@ -42,6 +42,7 @@ export const openai: SimDialect = {
       case "overloaded":
       case "unavailable":
         return failed(503, "SERVICE_UNAVAILABLE", "The request queue is full.");
+      case "dead":
       case "internal":
         return failed(500, "InternalServerError", "Internal server error");
     }

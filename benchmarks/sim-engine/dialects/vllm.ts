@@ -32,6 +32,8 @@ export const vllm: SimDialect = {
       case "unavailable":
         return failed(503, "ServiceUnavailableError", "Service Unavailable");
       case "internal":
+        return failed(500, "InternalServerError", "Internal server error");
+      case "dead":
         return failed(
           500,
           "InternalServerError",

@@ -1,7 +1,7 @@
 /** What engines were seen to hold of the GPU's memory: their need the next time, also for the next agent. */
 import type { EngineSpec } from "./engine.ts";
 import { commandHash } from "./launchers/engine-command.ts";
-import type { SlotEnginesOptions } from "./slot-engines.ts";
+import type { SlotEnginesOptions } from "./slot-engines-options.ts";
 
 type Parts = Pick<SlotEnginesOptions, "host" | "memory" | "slot">;
 

@@ -209,7 +209,9 @@ export class RunningEngine {
   /** Resolves when it is gone, with all of its group, and forgotten on disk. */
   async stop(): Promise<void> {
     this.enter("changing");
-    await this.#launcher.stop(this.#handle);
+    const { loadingSinceMs: _, ...handle } = this.#handle;
+    this.#handle = handle;
+    await this.#launcher.stop(handle);
     this.unwatch();
     await this.#host.handles.remove(this.#handle.slot, this.#handle.model);
   }

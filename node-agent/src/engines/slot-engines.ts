@@ -8,24 +8,14 @@
  * Calls run one after the other; the clean-up after an exit takes its turn among them.
  */
 import { assert } from "@weiche/shared/assert.ts";
-import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
+import type { ModelId } from "@weiche/shared/ids.ts";
 import { EngineStartError, type Sleeper, type SlotEngines, type SwitchPhase } from "./engine.ts";
 import type { EngineEndpoint, EngineHandle, EngineSpec, ExitReport, FoundEngine } from "./engine.ts";
 import { recoverEngines } from "./engine-recovery.ts";
 import { learnUse, recallUse } from "./learned-use.ts";
-import { RunningEngine, type EngineHost, type EngineState } from "./running-engine.ts";
-import type { SlotEngineEvents } from "./slot-engine-events.ts";
-import { missesMemory, type MemoryBefore, type SlotMemory } from "./slot-memory.ts";
-
-export interface SlotEnginesOptions {
-  readonly slot: SlotName;
-  readonly engines: readonly EngineSpec[];
-  readonly host: EngineHost;
-  readonly memory: SlotMemory;
-  readonly events: SlotEngineEvents;
-  /** Before it has resolved, an engine that is nobody's any more may hold memory. */
-  readonly forgotten?: Promise<unknown> | undefined;
-}
+import { RunningEngine, type EngineState } from "./running-engine.ts";
+import type { SlotEnginesOptions } from "./slot-engines-options.ts";
+import { missesMemory, type MemoryBefore } from "./slot-memory.ts";
 
 type OnPhase = (phase: SwitchPhase) => void;
 
@@ -91,14 +81,14 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
   }
 
   async #activate(model: ModelId, signal: AbortSignal, onPhase: OnPhase): Promise<EngineEndpoint> {
+    const found = this.#engines.get(model);
+    if (found?.isLoading) return this.#comeUp(found, "adopted", signal, onPhase);
     signal.throwIfAborted();
     const spec = this.#options.engines.find((engine) => engine.model === model);
     assert(spec, "a slot activates its own models");
     for (const other of this.#engines.values()) {
       if (other.spec !== spec && other.state !== "asleep") await this.#retire(other, onPhase);
     }
-    const found = this.#engines.get(model);
-    if (found?.isLoading) return this.#comeUp(found, "adopted", signal, onPhase);
     if (found && (await this.#bringBack(found, signal, onPhase))) return found.endpoint;
     return this.#startCold(spec, signal, onPhase);
   }
@@ -128,25 +118,21 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
 
   /** What it says itself of missing memory counts, too: more may be in its way than was known. */
   async #startCold(spec: EngineSpec, signal: AbortSignal, onPhase: OnPhase): Promise<EngineEndpoint> {
+    const { host, memory, slot } = this.#options;
     for (;;) {
       await this.#waitForRoom(spec, signal, onPhase);
       try {
-        return await this.#startOnce(spec, signal, onPhase);
+        onPhase("start");
+        const freeWithout = await memory.freeWithout(spec);
+        const handle = await host.launchers[spec.launcher.kind].start(spec, slot);
+        return await this.#comeUp(this.#watch(spec, handle, freeWithout), "started", signal, onPhase);
       } catch (error) {
         if (signal.aborted || !(error instanceof EngineStartError) || !missesMemory(error.lastLines)) throw error;
         if (await this.#evictSleeper(spec.model)) continue;
-        const holders = await this.#options.memory.foreignHolders();
+        const holders = await memory.foreignHolders();
         throw holders ? new EngineStartError(`${error.message}; ${holders}`, error.lastLines) : error;
       }
     }
-  }
-
-  async #startOnce(spec: EngineSpec, signal: AbortSignal, onPhase: OnPhase): Promise<EngineEndpoint> {
-    const { host, memory, slot } = this.#options;
-    onPhase("start");
-    const freeWithout = await memory.freeWithout(spec);
-    const engine = this.#watch(spec, await host.launchers[spec.launcher.kind].start(spec, slot), freeWithout);
-    return await this.#comeUp(engine, "started", signal, onPhase);
   }
 
   /** The start of a process, by this agent or by an earlier one, until it is ready. One that fails is cleared away. */
@@ -161,7 +147,8 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
       if (how === "started") await engine.rememberStart();
       const onLoaded = () => onPhase("probe");
       await (launcher.kind === "external" ? engine.answer(signal, onLoaded) : engine.becomeReady(signal, onLoaded));
-      if (how === "adopted") await this.#measureAdopted(engine);
+      if (how === "adopted")
+        engine.freeWithout = await this.#options.memory.freeWithoutRunning(() => engine.processes());
       this.#ready(engine, how);
       return engine.endpoint;
     } catch (error) {
@@ -238,20 +225,13 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     try {
       await engine.wakeIfAsleep(neverAborts);
       await engine.answer(neverAborts);
-      await this.#measureAdopted(engine);
+      engine.freeWithout = await this.#options.memory.freeWithoutRunning(() => engine.processes());
       this.#ready(engine, "adopted");
       return true;
     } catch (error) {
       this.#surprised(engine, "probe", error);
       return false;
     }
-  }
-
-  /** No engine goes because it could not be measured. */
-  async #measureAdopted(engine: RunningEngine): Promise<void> {
-    const measured = this.#options.memory.beforeLeaving(() => engine.processes(), 0, undefined);
-    const before = await measured.catch(() => undefined);
-    if (before) engine.freeWithout = before.freeBytes + before.heldBytes;
   }
 
   async #waitForRoom(spec: EngineSpec, signal: AbortSignal, onPhase: OnPhase, sleeper?: RunningEngine): Promise<void> {

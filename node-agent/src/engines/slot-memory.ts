@@ -150,6 +150,12 @@ export class SlotMemory {
     return heldBytes === undefined ? undefined : { freeBytes, heldBytes };
   }
 
+  /** What would be free without an engine that runs already. Undefined: not measured, for which no engine goes. */
+  async freeWithoutRunning(processes: () => Promise<readonly number[]>): Promise<number | undefined> {
+    const before = await this.beforeLeaving(processes, 0, undefined).catch(() => undefined);
+    return before && before.freeBytes + before.heldBytes;
+  }
+
   /** Resolves with whether the memory was seen to come back in time; true where nothing is measured. */
   async hasReturned(model: ModelId, before: MemoryBefore | undefined): Promise<boolean> {
     if (before === undefined) return true;

@@ -3,7 +3,11 @@ import { within, type Clock } from "@weiche/shared/clock.ts";
 import { EngineFault, type EngineFaultReason } from "../engines/dialects/engine-fault.ts";
 
 /** How the end of its process shows first. */
-const mayBeDeath: ReadonlySet<EngineFaultReason> = new Set<EngineFaultReason>(["connection lost", "unfinished"]);
+const mayBeDeath: ReadonlySet<EngineFaultReason> = new Set<EngineFaultReason>([
+  "connection lost",
+  "unfinished",
+  "core died",
+]);
 /** An engine that was found again after a restart of the agent is looked at each 250 ms. */
 export const engineNewsMsMax = 400;
 

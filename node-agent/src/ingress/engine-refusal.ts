@@ -36,10 +36,20 @@ export async function refusalOf(engine: EngineAccess, call: EngineCall, refused:
 
 /** Some engines refuse with the first event of a stream. */
 export async function eventRefusal(engine: EngineAccess, event: unknown, refused: Refused): Promise<Error> {
+  return refusalError(engine, await withCount(engine, readEvent(engine, event), refused), refused);
+}
+
+/** An error in a stream that has begun says nothing of the request any more. */
+export function eventFault(engine: EngineAccess, event: unknown): EngineFault {
+  const refusal = readEvent(engine, event);
+  const isDead = refusal.kind === "failed" && refusal.reason === "core died";
+  return new EngineFault(isDead ? "core died" : "engine error");
+}
+
+function readEvent(engine: EngineAccess, event: unknown): EngineRefusal {
   const error = isObject(event) && isObject(event["error"]) ? event["error"] : {};
   const code = Number(error["code"]);
-  const refusal = engine.dialect.readRefusal(code >= 400 && code < 600 ? code : 500, event);
-  return refusalError(engine, await withCount(engine, refusal, refused), refused);
+  return engine.dialect.readRefusal(code >= 400 && code < 600 ? code : 500, event);
 }
 
 /** An engine that says only that there are too many tokens is asked how many. */

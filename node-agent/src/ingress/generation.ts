@@ -14,7 +14,7 @@ import { CompletionBody } from "./completion-body.ts";
 import { CompletionEvents } from "./completion-events.ts";
 import { contextExceeded } from "./context-exceeded.ts";
 import type { EngineCall } from "./engine-call.ts";
-import { eventRefusal, refusalOf, type Refused } from "./engine-refusal.ts";
+import { eventFault, eventRefusal, refusalOf, type Refused } from "./engine-refusal.ts";
 import type { EngineAccess, EngineWork, FinishedAnswer } from "./engine-work.ts";
 import type { PromptFacts } from "./read-request.ts";
 import { promptTokensMax } from "./prompt-tokens.ts";
@@ -185,9 +185,8 @@ export class Generation implements EngineWork {
     return choices.some((delta) => hasText(delta) && usage.lengthOf(delta.index) >= roomTokens);
   }
 
-  /** An error in a stream that has begun is no news about the request any more. */
   async #errorOf(engine: EngineAccess, event: unknown): Promise<Error> {
-    if (this.#body === undefined) return new EngineFault("engine error");
+    if (this.#body === undefined) return eventFault(engine, event);
     return eventRefusal(engine, event, this.#refused(this.#body));
   }
 

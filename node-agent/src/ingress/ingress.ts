@@ -198,7 +198,8 @@ export class Ingress implements AsyncDisposable {
     } catch (error) {
       const cause = await exchange.causeOf(error);
       if (!(cause instanceof EngineFault)) throw cause;
-      if (suspicious.has(cause.reason)) admission.suspect(cause.reason);
+      if (cause.reason === "core died") admission.lose(cause.reason);
+      else if (suspicious.has(cause.reason)) admission.suspect(cause.reason);
       throw await afterNews(cause, exchange.signal, clock, this.#parts.newsMsMax ?? engineNewsMsMax);
     } finally {
       admission.release();

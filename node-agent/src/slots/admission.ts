@@ -27,6 +27,8 @@ export interface Admission {
   release(): void;
   /** Tells the slot that the engine misbehaved in a way that needs a probe (see C6). */
   suspect(reason: string): void;
+  /** Tells the slot that the engine is dead, though its process may still be there. */
+  lose(reason: string): void;
 }
 
 export interface Admissions {

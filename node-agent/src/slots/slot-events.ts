@@ -1,6 +1,6 @@
 /** What happens at a slot that an operator wants to know. Every name comes from the configuration: labels from closed sets. */
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
-import type { ExitReport } from "../engines/engine.ts";
+import type { ExitReport, FoundEngine } from "../engines/engine.ts";
 import type { RefusalKind } from "./slot-state.ts";
 import type { SlotKind } from "./slot-view.ts";
 import type { SwitchReport } from "./switch-meter.ts";
@@ -15,9 +15,10 @@ export interface SlotEvents {
   switched(slot: SlotName, report: SwitchReport): void;
   startFailed(slot: SlotName, model: ModelId, reason: string): void;
   stopFailed(slot: SlotName, model: ModelId, reason: string): void;
-  /** `loadingForMs`: an earlier agent started it so long ago, and it is not ready yet. */
-  readopted(slot: SlotName, model: ModelId | undefined, loadingForMs: number | undefined): void;
+  readopted(slot: SlotName, found: FoundEngine | undefined): void;
   readoptFailed(slot: SlotName, reason: string): void;
   engineExited(slot: SlotName, model: ModelId, report: ExitReport): void;
+  /** It said itself that it is dead; its process is ended. */
+  engineDied(slot: SlotName, model: ModelId, reason: string): void;
   engineSuspected(slot: SlotName, model: ModelId, reason: string): void;
 }

@@ -94,6 +94,23 @@ describe("a slot", () => {
     });
   });
 
+  test("loses an engine that says itself that it is dead, with all of its requests, and starts it again", async () => {
+    const node = new Node();
+    await node.begin();
+    const admissions = [await node.activated(a), await node.request(a)];
+    const deaths: unknown[] = [];
+    for (const { onEngineLost } of admissions) onEngineLost((death) => deaths.push(death));
+    for (const { lose } of admissions) lose("core died");
+    expect([deaths, node.engine.asked.at(-1)]).toEqual([["shared", "shared"], "retire a for good"]);
+    node.engine.retirement!.resolve();
+    await node.clock.advanceAsync(2_000);
+    node.engine.activation!.resolve(endpoint);
+    await settle();
+    admissions[0]!.lose("core died");
+    expect(node.slots.views()[0]).toMatchObject({ kind: "active", active: a });
+    expect(node.told.filter(([event]) => event === "engineDied")).toEqual([["engineDied", "s", a, "core died"]]);
+  });
+
   test("forgets a waiter at once when its client leaves, and rejects with the client's reason", async () => {
     const node = new Node();
     await node.begin();

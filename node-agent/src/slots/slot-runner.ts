@@ -3,35 +3,20 @@
  * event in one queue; effects that answer at once queue their answer and are never re-entrant. One timer at most.
  */
 import { assert, unreachable } from "@weiche/shared/assert.ts";
-import type { Clock, Timer } from "@weiche/shared/clock.ts";
+import type { Timer } from "@weiche/shared/clock.ts";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import { describeError } from "@weiche/shared/log.ts";
-import type { SlotConfig } from "../config.ts";
-import type { EngineSpec, SlotEngines, SwitchPhase } from "../engines/engine.ts";
+import type { EngineSpec, SwitchPhase } from "../engines/engine.ts";
 import type { Admission, AdmissionRequest } from "./admission.ts";
 import { EngineLoss } from "./engine-loss.ts";
 import { refusalError } from "./refusal.ts";
-import type { SlotEvents } from "./slot-events.ts";
+import type { CloseOptions, SlotParts } from "./slot-parts.ts";
 import { awakeEngine, createSlot, currentEpoch, wakeAtMs } from "./slot-state.ts";
 import type { Awake, RefusalKind, Slot, SlotEffect, SlotEvent, Ticket } from "./slot-state.ts";
 import { activeOf, kindOf, nextOf, viewOf } from "./slot-view.ts";
 import type { AwakeEngine, SlotChange, SlotKind, SlotView } from "./slot-view.ts";
 import { transition } from "./slot.ts";
 import { SwitchMeter } from "./switch-meter.ts";
-
-export interface SlotParts {
-  readonly config: SlotConfig;
-  readonly engines: SlotEngines;
-  readonly clock: Clock;
-  readonly events: SlotEvents;
-  /** The slot's behaviour; another one only where a test shows what would go wrong without a part of it. */
-  readonly transition?: typeof transition;
-}
-
-export interface CloseOptions {
-  readonly stopEngines: boolean;
-  readonly deadlineMs: number;
-}
 
 interface Pending {
   readonly request: AdmissionRequest;
@@ -223,6 +208,12 @@ export class SlotRunner {
         this.#parts.events.engineSuspected(this.name, model, reason);
         this.#dispatch({ kind: "suspected", epoch });
       },
+      lose: (reason) => {
+        // The first of its requests to say so ends it; those of an earlier engine say nothing new.
+        if (awakeEngine(this.#slot.state)?.epoch !== epoch) return;
+        this.#parts.events.engineDied(this.name, model, reason);
+        this.#dispatch({ kind: "exited", model });
+      },
     });
   }
 
@@ -252,8 +243,7 @@ export class SlotRunner {
   #adopt(epoch: number): void {
     this.#parts.engines.readopt().then(
       (found) => {
-        const loadingForMs = found && "loadingForMs" in found ? found.loadingForMs : undefined;
-        this.#parts.events.readopted(this.name, found?.model, loadingForMs);
+        this.#parts.events.readopted(this.name, found);
         this.#dispatch({ kind: "adopted", epoch, ...(found ? { found } : {}) });
       },
       (error: unknown) => {

@@ -6,7 +6,8 @@ import type { SlotConfig } from "../config.ts";
 import type { SlotEngines } from "../engines/engine.ts";
 import type { Admission, AdmissionRequest, Admissions } from "./admission.ts";
 import type { SlotEvents } from "./slot-events.ts";
-import { SlotRunner, type CloseOptions } from "./slot-runner.ts";
+import type { CloseOptions } from "./slot-parts.ts";
+import { SlotRunner } from "./slot-runner.ts";
 import type { AwakeEngine, SlotView } from "./slot-view.ts";
 import type { transition } from "./slot.ts";
 

@@ -138,4 +138,4 @@ export type EngineRefusal =
   /** It has no room, or is still loading. */
   | { readonly kind: "overloaded" }
   /** Its own fault, or ours. */
-  | { readonly kind: "failed"; readonly reason: "unknown model" | "key refused" | "engine error" };
+  | { readonly kind: "failed"; readonly reason: "unknown model" | "key refused" | "engine error" | "core died" };

@@ -17,6 +17,8 @@ export type EngineFaultReason =
   | "unfinished"
   /** It says itself that it failed. */
   | "engine error"
+  /** It says itself that what generates in it is dead: nothing comes from this engine any more. */
+  | "core died"
   | "unknown model"
   | "key refused";
 

@@ -40,6 +40,9 @@ const noRoomPattern = /max_tokens must be at least 1, got (?:0|-\d+)/;
 /** Told with a status of 500 or 501, yet about the request. */
 const requestFaultPattern = /json\.exception|image input is not supported|does not logits computation/;
 
+/** vLLM's front, of the process that generates; until the front ends too, a second later, it says so to everybody. */
+const deadCorePattern = /^EngineCore encountered an issue\b/;
+
 export function readConventionRefusal(status: number, body: unknown): EngineRefusal {
   const error = errorOf(body);
   const message = typeof error["message"] === "string" ? error["message"].slice(0, messageCharactersMax) : "";
@@ -49,6 +52,7 @@ export function readConventionRefusal(status: number, body: unknown): EngineRefu
   if (status === 401 || status === 403) return { kind: "failed", reason: "key refused" };
   if (status === 429 || status === 503) return { kind: "overloaded" };
   const requestsFault = (status >= 400 && status < 500 && status !== 424) || status === 501;
+  if (status === 500 && deadCorePattern.test(message)) return { kind: "failed", reason: "core died" };
   if (!requestsFault && !requestFaultPattern.test(message)) return { kind: "failed", reason: "engine error" };
   return readRefusedValue(error, message);
 }
