@@ -188,7 +188,7 @@ const others: [name: string, status: number, body: unknown, refusal: EngineRefus
     "a dead engine",
     500,
     { error: { message: "EngineCore encountered an issue", type: "InternalServerError", code: 500 } },
-    { kind: "failed", reason: "engine error" },
+    { kind: "failed", reason: "core died" },
   ],
   [
     "a crash that quotes a context",
