@@ -99,8 +99,8 @@ describe("a slot", () => {
     await node.begin();
     const admissions = [await node.activated(a), await node.request(a)];
     const deaths: unknown[] = [];
-    for (const { onEngineLost } of admissions) onEngineLost((death) => deaths.push(death));
-    for (const { lose } of admissions) lose("core died");
+    for (const one of admissions) one.onEngineLost((death) => deaths.push(death));
+    for (const one of admissions) one.lose("core died");
     expect([deaths, node.engine.asked.at(-1)]).toEqual([["shared", "shared"], "retire a for good"]);
     node.engine.retirement!.resolve();
     await node.clock.advanceAsync(2_000);
