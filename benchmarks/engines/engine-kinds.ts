@@ -80,7 +80,11 @@ function llamaServer(): Found {
     ...{ name: "llama-server", version: versionOf(program), startMs: 60_000 },
     chat: (model) => entry(model, windowTokens),
     embeddings: (model) =>
-      entry(model, inputTokens, "--embeddings", "-b", String(inputTokens), "-ub", String(inputTokens)),
+      entry(
+        model,
+        inputTokens,
+        ...["--embeddings", "--kv-unified", "-b", String(inputTokens), "-ub", String(inputTokens)],
+      ),
     counters: {
       prompt: ["llamacpp:prompt_tokens_total", "llamacpp:prompt_tokens_cached_total"],
       completion: ["llamacpp:tokens_predicted_total"],

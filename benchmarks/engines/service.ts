@@ -94,9 +94,8 @@ export class Service implements AsyncDisposable {
     const body = { model: first, temperature: 0, ...messages, ...more };
     try {
       return await readAnswer(await this.post("/chat/completions", body, options), options.onPiece);
-    } catch (error) {
-      if (options.signal?.aborted) return gone;
-      throw error;
+    } catch {
+      return gone;
     }
   }
 
@@ -160,6 +159,7 @@ export class Service implements AsyncDisposable {
   }
 }
 
+/** No answer at all: the client left, or the connection was lost or given up. */
 const gone: Answer = {
   ...{ id: undefined, status: 0, ending: "broken", choices: [], usage: undefined, error: undefined },
   ...{ pieces: 0, longestGapMs: 0 },

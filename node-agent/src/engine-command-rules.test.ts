@@ -85,5 +85,14 @@ test("a llama-server that the agent could not use well is warned of", () => {
     expect.stringContaining("without --metrics"),
     expect.stringContaining("add --no-prefill-assistant"),
   ]);
-  expect(warnings(engine("-a", "m", "--metrics", "--no-prefill-assistant"))).toEqual([]);
+  const good = ["-a", "m", "--metrics", "--no-prefill-assistant"];
+  expect(warnings(engine(...good))).toEqual([]);
+  expect(warnings(engine(...good, "--model=m.gguf"))).toEqual([
+    "llama-server refuses --model=…: write the value as an item of its own",
+  ]);
+  const wrongVectors = [expect.stringContaining("wrong vectors: add --kv-unified")];
+  expect(warnings(engine(...good, "--embeddings", "-np", "4"))).toEqual(wrongVectors);
+  expect(warnings(engine(...good, "--embeddings", "--parallel", "2"))).toEqual(wrongVectors);
+  for (const flags of [["-np", "4", "-kvu"], ["-np", "4", "--kv-unified"], ["-np", "1"], []])
+    expect(warnings(engine(...good, "--embeddings", ...flags))).toEqual([]);
 });

@@ -41,6 +41,10 @@ export function* commandWarnings(engine: RawEngine): Iterable<Finding> {
       if (!command.has("metrics")) yield [at, "without --metrics nothing is known of its load"];
       if (!command.has("no-prefill-assistant"))
         yield [at, "a last message of the assistant would be continued, not answered: add --no-prefill-assistant"];
+      if (command.joined !== undefined)
+        yield [at, `llama-server refuses ${command.joined}=…: write the value as an item of its own`];
+      if (command.embedsSeveralApart)
+        yield [at, "texts embedded at the same time would get wrong vectors: add --kv-unified, or -np 1"];
       break;
     case undefined:
       if (engine.dialect !== "vllm") return;
@@ -82,6 +86,7 @@ class EngineCommand {
 
   value(flag: string, short = ""): string | undefined {
     const at = this.#words.findIndex((word) => nameOf(word) === `--${flag}` || word === short);
+    if (at < 0) return undefined;
     const word = this.#words[at];
     return word?.includes("=") ? word.slice(word.indexOf("=") + 1) : this.#words[at + 1];
   }
@@ -91,6 +96,22 @@ class EngineCommand {
     const told = ["host", "hostname"].map((flag) => (this.has(flag) ? this.value(flag) : undefined));
     if (this.runs === "text-embeddings-router") told.push(this.#env["HOSTNAME"]);
     return told.filter((host) => host !== undefined).filter((host) => !host.startsWith("$"));
+  }
+
+  /** A flag that is written in one word with its value. */
+  get joined(): string | undefined {
+    const word = this.#words.find((each) => /^--[a-z-]+=/.test(each));
+    return word?.slice(0, word.indexOf("="));
+  }
+
+  /**
+   * llama-server with several slots that do not share their cache: it cuts texts of different lengths that it reads at the
+   * same time into pieces, and pools the last piece only.
+   */
+  get embedsSeveralApart(): boolean {
+    if (!this.has("embeddings") && !this.has("embedding")) return false;
+    const slots = this.value("parallel", "-np");
+    return slots !== undefined && slots !== "1" && !this.has("kv-unified") && !this.#words.includes("-kvu");
   }
 
   get hasDevelopmentMode(): boolean {

@@ -4,6 +4,7 @@ import { until } from "../../cluster/cluster.ts";
 import type { Answer } from "../answer.ts";
 import { expect, expectEqual, type Check } from "../check.ts";
 import { places } from "../engine-kinds.ts";
+import { served } from "./served.ts";
 import { canary, first, forms, type Service } from "../service.ts";
 
 export const counting = "Count from 1 to 100.";
@@ -22,7 +23,7 @@ export const answers: readonly Check[] = [
     boundMs: 120_000,
     async run(service) {
       const sinceMs = performance.now();
-      whole(await service.chat(who));
+      await served(service);
       expect(service.pidOf(first) !== undefined, "an engine that the agent started");
       return `first answer after ${Math.round(performance.now() - sinceMs)} ms, start included`;
     },

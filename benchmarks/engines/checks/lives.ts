@@ -5,6 +5,7 @@ import { expect, expectEqual, type Check } from "../check.ts";
 import { first, second, type Service } from "../service.ts";
 import { whole, who } from "./answers.ts";
 import { longAnswer } from "./long-answer.ts";
+import { served } from "./served.ts";
 
 export const lives: readonly Check[] = [
   {
@@ -97,23 +98,6 @@ export const lives: readonly Check[] = [
     },
   },
 ];
-
-/** Until a request is answered: 503 is what an engine that starts and an agent that links give. */
-async function served(service: Service, boundMs = service.kind.startMs + 30_000): Promise<void> {
-  await until(
-    "an answer",
-    async () => {
-      const { status, ending, error } = await service.chat(who, { max_tokens: 5 });
-      expect(
-        ending === "whole" || status === 503 || status === 500,
-        "an answer, or an error that may be tried again",
-        error,
-      );
-      return ending === "whole";
-    },
-    boundMs,
-  );
-}
 
 async function recordOf({ cluster }: Service, id: string | undefined) {
   return (await dumpUsage(cluster)).find(({ requestId }) => requestId === id);

@@ -1,12 +1,12 @@
 /** Several accounts on one engine: what one of them does is no other's. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { until } from "../../cluster/cluster.ts";
 import { expect, expectEqual, type Check } from "../check.ts";
 import { places } from "../engine-kinds.ts";
 import { canary, first, type Account, type Service } from "../service.ts";
 import { counting, whole } from "./answers.ts";
 import { costlySchemas } from "./costly-schemas.ts";
 import { longAnswer } from "./long-answer.ts";
+import { served } from "./served.ts";
 
 /** Longest time that a stream may stand still because of somebody else's schema. */
 const gapMsMax = 250;
@@ -79,11 +79,12 @@ export const sharing: readonly Check[] = [
   },
 ];
 
-/** An engine that still works on an attack would spoil what comes next. */
+/** An engine that answers nobody because of an attack would spoil what comes next. */
 async function replaceEngine(service: Service, pid: number): Promise<void> {
+  const answer = await service.chat("Hi", { max_tokens: 5 }, { signal: AbortSignal.timeout(attackMsMax) });
+  if (answer.ending === "whole") return;
   if (service.pidOf(first) === pid) process.kill(pid, "SIGKILL");
-  const boundMs = service.kind.startMs + 60_000;
-  await until("an answer", async () => (await service.chat("Hi", { max_tokens: 5 })).ending === "whole", boundMs);
+  await served(service);
 }
 
 /** The longest silence in a victim's streams while `attack` runs; Infinity: one of them was cut or refused. */
