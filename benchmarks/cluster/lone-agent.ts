@@ -110,13 +110,19 @@ export class LoneAgent implements AsyncDisposable {
     return `127.0.0.1:${this.#link.address.port}`;
   }
 
-  /** A chat, streamed unless told otherwise; rejects if `signal` aborts or the agent goes. `onBegun`: it answers. */
+  /** A chat, streamed unless told otherwise; rejects if `signal` aborts or the agent goes. Of an account of its own unless told otherwise. `onBegun`: it answers. */
   async chat(
     model: string,
     content: string,
-    { signal = new AbortController().signal, remainingMs = 600_000, stream = true, onBegun = () => {} } = {},
+    {
+      signal = new AbortController().signal,
+      remainingMs = 600_000,
+      stream = true,
+      account = uuidv7(clock) as string,
+      onBegun = () => {},
+    } = {},
   ): Promise<LoneAnswer> {
-    const who = asId<never>(uuidv7(clock));
+    const who = asId<never>(account);
     const messages = [{ role: "user", content }];
     const answer = await this.#data.send(
       node,

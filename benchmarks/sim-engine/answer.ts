@@ -60,6 +60,8 @@ export interface SimDialect {
   readonly terminatesErrors: boolean;
   /** Notices a leaver at once only on a stream that is producing. */
   readonly noticesLeaversLate: boolean;
+  /** Keeps prompts in its slots and finds them again for anybody, unless told not to. */
+  readonly keepsPromptsInSlots?: boolean;
   /** How often a stream that is open and gets nothing is sent a comment, also while the engine hangs. Absent: never. */
   readonly pingMs?: number;
   readonly canSleep: boolean;
@@ -91,6 +93,8 @@ export interface EngineFigures {
   readonly waiting: number;
   readonly maxRunning: number;
   readonly promptTokens: number;
+  /** Of those, the ones that were found in a slot. */
+  readonly cachedTokens: number;
   readonly generatedTokens: number;
   /** Generated tokens of requests that have ended. */
   readonly endedTokens: number;

@@ -2,7 +2,9 @@
 import type { ServerResponse } from "node:http";
 import type { Answer, EngineFigures } from "./answer.ts";
 import { Generation, type GenerationHost } from "./generation.ts";
+import type { LedgerEntry } from "./ledger.ts";
 import type { EngineParts } from "./parts.ts";
+import { PromptSlots, type TakenSlot } from "./prompt-slots.ts";
 import { refuseLate, reply, replyWrong } from "./reply.ts";
 import type { SimRequest } from "./request.ts";
 import { Sink } from "./sink.ts";
@@ -10,12 +12,20 @@ import { Sink } from "./sink.ts";
 export class Chats {
   readonly #parts: EngineParts;
   readonly #host: GenerationHost;
-  readonly #counts = { promptTokens: 0, generatedTokens: 0, endedTokens: 0, finished: new Map<string, number>() };
+  readonly #slots: PromptSlots | undefined;
+  readonly #counts = {
+    promptTokens: 0,
+    cachedTokens: 0,
+    generatedTokens: 0,
+    endedTokens: 0,
+    finished: new Map<string, number>(),
+  };
   #lastResultMs = 0;
 
   constructor(parts: EngineParts) {
     this.#parts = parts;
-    const { dialect, wheel, ledger, core } = parts;
+    const { dialect, facts, wheel, ledger, core } = parts;
+    this.#slots = dialect.keepsPromptsInSlots ? new PromptSlots(facts.maxRunning, facts.savesPrompts) : undefined;
     this.#host = {
       wheel,
       ledger,
@@ -54,6 +64,7 @@ export class Chats {
       fault: fault?.kind,
       mark: request.steering.mark,
     });
+    const slot = this.#takeSlot(request, entry);
     const answer: Answer = {
       request,
       id: request.id,
@@ -67,11 +78,22 @@ export class Chats {
     this.#counts.promptTokens += request.promptTokens;
     const { socket } = response;
     response.once("close", () => {
+      slot?.release();
       if (dialect.closesAfterStream && request.stream) socket?.destroySoon();
       if (dialect.noticesLeaversLate && !generation.producing) this.#noticeLate(this.#parts.wheel.nowMs, generation);
       else generation.callerLeft();
     });
     core.submit(generation);
+  }
+
+  #takeSlot({ body, promptTokens }: SimRequest, entry: LedgerEntry): TakenSlot | undefined {
+    const slot = this.#slots?.take(JSON.stringify(body["messages"] ?? body["prompt"]), body["cache_prompt"] !== false);
+    if (!slot) return undefined;
+    // The last token is always read: the answer follows from it.
+    entry.cached_tokens = Math.min(promptTokens - 1, Math.floor(promptTokens * slot.share));
+    entry.restored = slot.isRestored;
+    this.#counts.cachedTokens += entry.cached_tokens;
+    return slot;
   }
 
   /** Somebody in the engine got a result: puts off the detection of leavers. */

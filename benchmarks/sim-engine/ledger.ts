@@ -9,6 +9,10 @@ export interface LedgerEntry {
   readonly id: string;
   readonly path: string;
   readonly prompt_tokens: number;
+  /** Of those, the ones that it had read for an earlier request. Absent: it keeps no prompts. */
+  cached_tokens?: number;
+  /** An earlier prompt was brought back from the host's memory. */
+  restored?: boolean;
   /** Tokens that were made, over all choices, up to now. */
   generated: number;
   readonly startedAtMs: number;

@@ -60,6 +60,7 @@ const options: SimEngineOptions = {
         journal: (line) =>
           appendFileSync(journal, `${JSON.stringify({ ...line, model: values.model, pid: process.pid })}\n`),
       }),
+  savesPrompts: process.env["LLAMA_ARG_CACHE_RAM"] !== "0",
   print: (line) => console.error(line),
   onCrash: (exitCode) => process.exit(exitCode),
 };

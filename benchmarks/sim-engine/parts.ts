@@ -19,6 +19,7 @@ export interface EngineFacts {
   readonly embeddingDimensions: number;
   readonly stopStringsMax: number;
   readonly keepBodies: boolean;
+  readonly savesPrompts: boolean;
 }
 
 export interface EngineParts {

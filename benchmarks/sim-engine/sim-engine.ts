@@ -49,6 +49,8 @@ export interface SimEngineOptions {
   readonly journal?: (line: JournalLine) => void;
   /** Keeps the bodies of requests in the ledger. For tests of what reaches an engine. */
   readonly keepBodies?: boolean;
+  /** llama-server: false is `--cache-ram 0`. */
+  readonly savesPrompts?: boolean;
   /** Takes what the engine prints. Absent: nobody sees it. */
   readonly print?: (line: string) => void;
   /** Called when a fault ends the process. Absent: the server just dies. */
@@ -102,6 +104,7 @@ export async function startSimEngine(options: SimEngineOptions): Promise<SimEngi
     embeddingDimensions: options.embeddingDimensions ?? 2_048,
     stopStringsMax: options.stopStringsMax ?? 4,
     keepBodies: options.keepBodies ?? false,
+    savesPrompts: options.savesPrompts ?? true,
   };
   let dead = false;
   const print = options.print ?? (() => {});

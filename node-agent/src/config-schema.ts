@@ -18,6 +18,7 @@ const engineSchema = Type.Object(
     url: Type.Optional(Type.String()),
     sleep: Type.Optional(Type.Object({ level: Type.Enum([1, 2]) }, closed)),
     maxConcurrent: Type.Optional(Type.Integer({ minimum: 1 })),
+    cachePrompts: Type.Optional(Type.Enum(["per-account", "shared", "off"])),
     memoryBytes: Type.Optional(Type.Integer({ minimum: 0 })),
   },
   closed,

@@ -9,7 +9,7 @@ import { checkPrivate } from "@weiche/shared/private-file.ts";
 import { contradictions } from "./config-rules.ts";
 import { secretOf } from "./config-secrets.ts";
 import { agentSchema, type RawAgent, type RawEngine } from "./config-schema.ts";
-import type { DialectName, EngineSpec, LauncherSpec } from "./engines/engine.ts";
+import type { CachePrompts, DialectName, EngineSpec, LauncherSpec } from "./engines/engine.ts";
 
 export interface TlsFiles {
   readonly cert: string;
@@ -119,6 +119,7 @@ function toEngine(raw: RawEngine, gpus: readonly number[], baseDir: string): Eng
     launcher,
     ...(raw.sleep ? { sleepLevel: raw.sleep.level as 1 | 2 } : {}),
     maxConcurrent: raw.maxConcurrent ?? 256,
+    ...(raw.cachePrompts && { cachePrompts: raw.cachePrompts as CachePrompts }),
     ...(raw.memoryBytes === undefined ? {} : { memoryBytes: raw.memoryBytes }),
   };
 }

@@ -95,4 +95,13 @@ test("a llama-server that the agent could not use well is warned of", () => {
   expect(warnings(engine(...good, "--embeddings", "--parallel", "2"))).toEqual(wrongVectors);
   for (const flags of [["-np", "4", "-kvu"], ["-np", "4", "--kv-unified"], ["-np", "1"], []])
     expect(warnings(engine(...good, "--embeddings", ...flags))).toEqual([]);
+  const saving = expect.stringContaining("keeps the prompts of all accounts together") as string;
+  expect(warnings(engine(...good, "--cache-ram", "512"))).toEqual([saving]);
+  expect(warnings(engine(...good, "-cram", "-1"))).toEqual([saving]);
+  expect(warnings({ ...engine(...good), env: { LLAMA_ARG_CACHE_RAM: "512" } })).toEqual([saving]);
+  expect(warnings({ ...engine(...good, "--cache-ram", "512"), cachePrompts: "shared" })).toEqual([]);
+  expect(warnings(engine(...good, "--cache-ram", "0"))).toEqual([]);
+  const external: RawEngine = { model: "m", dialect: "llama-server", launcher: "external", url: "http://127.0.0.1:1" };
+  expect(warnings(external)).toEqual([expect.stringContaining("started with --cache-ram 0")]);
+  expect(warnings({ ...external, cachePrompts: "shared" })).toEqual([]);
 });

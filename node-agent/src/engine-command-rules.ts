@@ -39,6 +39,7 @@ export function* commandWarnings(engine: RawEngine): Iterable<Finding> {
     case "llama-server":
       if (command.value("alias", "-a") !== engine.model) yield [at, `never ready without --alias ${engine.model}`];
       if (!command.has("metrics")) yield [at, "without --metrics nothing is known of its load"];
+      if (command.savesPrompts && engine.cachePrompts !== "shared") yield [at, savesPromptsOfAll];
       if (!command.has("no-prefill-assistant"))
         yield [at, "a last message of the assistant would be continued, not answered: add --no-prefill-assistant"];
       if (command.joined !== undefined)
@@ -47,6 +48,8 @@ export function* commandWarnings(engine: RawEngine): Iterable<Finding> {
         yield [at, "texts embedded at the same time would get wrong vectors: add --kv-unified, or -np 1"];
       break;
     case undefined:
+      if (engine.dialect === "llama-server" && engine.launcher === "external" && engine.cachePrompts !== "shared")
+        yield [["url"], "not visible here: see that its llama-server was started with --cache-ram 0"];
       if (engine.dialect !== "vllm") return;
       if (engine.launcher === "external") {
         yield [["url"], `not visible here: see that its vLLM was started with VLLM_MAX_STOP_STRINGS=${stopStringsMax}`];
@@ -59,6 +62,9 @@ export function* commandWarnings(engine: RawEngine): Iterable<Finding> {
       if (engine.sleep && !command.hasDevelopmentMode) yield [at, 'sleep needs VLLM_SERVER_DEV_MODE: "1" in env'];
   }
 }
+
+const savesPromptsOfAll =
+  "--cache-ram keeps the prompts of all accounts together, and the time of a search in it tells of them: remove it, or say cachePrompts: shared";
 
 /** What the agent sets for engines that it starts. */
 const stopStringsMax = Number(agentEnvironment.VLLM_MAX_STOP_STRINGS);
@@ -86,9 +92,9 @@ class EngineCommand {
 
   value(flag: string, short = ""): string | undefined {
     const at = this.#words.findIndex((word) => nameOf(word) === `--${flag}` || word === short);
-    if (at < 0) return undefined;
     const word = this.#words[at];
-    return word?.includes("=") ? word.slice(word.indexOf("=") + 1) : this.#words[at + 1];
+    if (word === undefined) return undefined;
+    return word.includes("=") ? word.slice(word.indexOf("=") + 1) : this.#words[at + 1];
   }
 
   /** Where it is told to listen. What a shell fills in is not seen. */
@@ -112,6 +118,12 @@ class EngineCommand {
     if (!this.has("embeddings") && !this.has("embedding")) return false;
     const slots = this.value("parallel", "-np");
     return slots !== undefined && slots !== "1" && !this.has("kv-unified") && !this.#words.includes("-kvu");
+  }
+
+  /** llama-server's cache in the host's memory is switched on, which the agent switches off. */
+  get savesPrompts(): boolean {
+    const told = this.value("cache-ram", "-cram") ?? this.#env["LLAMA_ARG_CACHE_RAM"];
+    return told !== undefined && Number(told) !== 0;
   }
 
   get hasDevelopmentMode(): boolean {

@@ -136,7 +136,7 @@ test("SGLang: nulls everywhere, an own chunk for the finish, one of its own kind
     event({ ...sglangHead, created: 9, choices: [], sglext: { x: 1 } }) +
     event({ ...sglangHead, created: 9, choices: [], usage: usage }) +
     done;
-  const { text: all, records } = await answer(stream, {}, { dialect: "openai" });
+  const { text: all, records } = await answer(stream, {}, { dialect: "openai", cachePrompts: "shared" });
   expect(told(all)).toEqual([role, thought("Hm"), text("42"), finish("stop"), usage]);
   expect(all).not.toMatch(/sglext|matched_stop|null,"content"/);
   expect(new Set(all.match(/"created":\d+/g))).toHaveProperty("size", 1);

@@ -15,7 +15,7 @@ import { endTrailer, nodeHeaders, nodePaths, type NodePath } from "@weiche/share
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { dialects } from "../src/engines/dialects/all.ts";
 import { EngineLife } from "../src/engines/engine-life.ts";
-import type { DialectName, EngineEndpoint } from "../src/engines/engine.ts";
+import type { CachePrompts, DialectName, EngineEndpoint } from "../src/engines/engine.ts";
 import { Ingress, type RequestSummary } from "../src/ingress/ingress.ts";
 import type { UsageOutbox } from "../src/ingress/usage-meter.ts";
 import type { Admission, AdmissionRequest, Admissions } from "../src/slots/admission.ts";
@@ -37,6 +37,7 @@ export const chatRules: ModelRules = {
 export class SimulatedSlot implements Admissions {
   readonly endpoint: EngineEndpoint;
   readonly dialect: DialectName;
+  readonly cachePrompts: CachePrompts | undefined;
   readonly suspected: string[] = [];
   readonly lost: string[] = [];
   readonly requests: AdmissionRequest[] = [];
@@ -46,9 +47,10 @@ export class SimulatedSlot implements Admissions {
   running = 0;
   readonly #loss = new EngineLoss();
 
-  constructor(endpoint: EngineEndpoint, dialect: DialectName) {
+  constructor(endpoint: EngineEndpoint, dialect: DialectName, cachePrompts?: CachePrompts) {
     this.endpoint = endpoint;
     this.dialect = dialect;
+    this.cachePrompts = cachePrompts;
   }
 
   async admit(request: AdmissionRequest): Promise<Admission> {
@@ -63,7 +65,10 @@ export class SimulatedSlot implements Admissions {
     let isHeld = true;
     return {
       slot: asId<SlotName>("a"),
-      engine: { model, dialect: this.dialect, launcher: { kind: "external", url: "" }, maxConcurrent: 1_000 },
+      engine: {
+        ...{ model, dialect: this.dialect, launcher: { kind: "external", url: "" }, maxConcurrent: 1_000 },
+        cachePrompts: this.cachePrompts,
+      },
       endpoint: this.endpoint,
       waitedMs: 0,
       onEngineLost: (listener) => this.#loss.listen(ticket, listener),
@@ -114,6 +119,7 @@ export interface Sent {
 
 export interface RigOptions {
   readonly dialect?: DialectName;
+  readonly cachePrompts?: CachePrompts;
   readonly rules?: ModelRules;
   readonly clock?: Clock;
   /** By which an engine is held to be silent; the same unless told otherwise. */
@@ -205,7 +211,11 @@ export class Rig implements AsyncDisposable {
         ? { origin: `http://127.0.0.1:${(engine.server.address() as AddressInfo).port}` }
         : { origin: "http://engine", socketPath };
     const facts = options.windowTokens === undefined ? {} : { windowTokens: options.windowTokens };
-    this.slot = new SimulatedSlot({ ...(options.endpoint ?? own), ...facts }, options.dialect ?? "openai");
+    this.slot = new SimulatedSlot(
+      { ...(options.endpoint ?? own), ...facts },
+      options.dialect ?? "openai",
+      options.cachePrompts,
+    );
     this.life = new EngineLife(options.lifeClock ?? options.clock ?? systemClock);
     this.ingress = new Ingress({
       life: this.life,

@@ -13,7 +13,8 @@ export async function replay(name: string, more: object = {}, dialect: DialectNa
       if (recording.body.startsWith("data:")) respondEvents(socket, recording.body);
       else respond(socket, recording.status, recording.body);
     },
-    { dialect },
+    // so that all that was recorded may be shown
+    { dialect, cachePrompts: "shared" },
   );
   const { answer, requestId } = rig.send(recording.path as NodePath, { ...recording.request, model, ...more });
   const got = await answer;

@@ -19,6 +19,7 @@ export const llamaServer: SimDialect = {
   closesAfterStream: true,
   terminatesErrors: false,
   noticesLeaversLate: true,
+  keepsPromptsInSlots: true,
   // as with `--sse-ping-interval 1`
   pingMs: 1_000,
   canSleep: false,
@@ -142,15 +143,16 @@ function check({ body, promptTokens, stream }: SimRequest, facts: EngineFacts): 
 function form(answer: Answer): AnswerForm {
   const { request } = answer;
   const { script, choices } = request;
+  const { cached_tokens: cached = 0 } = answer.entry;
   const chat = request.kind === "chat";
   const object = (chunk: boolean) => (chat ? `chat.completion${chunk ? ".chunk" : ""}` : "text_completion");
   const tail = (chunk: boolean) =>
     `],"created":${answer.createdSeconds},"id":"chatcmpl-${answer.id}","model":${JSON.stringify(answer.model)},"system_fingerprint":"b1-de3ff81","object":"${object(chunk)}"`;
   const end = tail(true);
   const timings = (made: number) =>
-    `,"timings":{"cache_n":0,"prompt_n":${request.promptTokens},${rates("prompt")},"predicted_n":${made},${rates("predicted")}}`;
+    `,"timings":{"cache_n":${cached},"prompt_n":${request.promptTokens - cached},${rates("prompt")},"predicted_n":${made},${rates("predicted")}}`;
   const progress = (processed: number) =>
-    `,"prompt_progress":{"total":${request.promptTokens},"cache":0,"processed":${processed},"time_ms":0}`;
+    `,"prompt_progress":{"total":${request.promptTokens},"cache":${cached},"processed":${processed},"time_ms":0}`;
   /** A chat has a chunk of its own for the usage; a completion has it beside the finish. */
   const hasUsageChunk = request.includeUsage && chat;
   /** Timings are told with each token where that was asked for, and unasked in the last chunk. */
@@ -161,7 +163,7 @@ function form(answer: Answer): AnswerForm {
     return `{"choices":[{"finish_reason":${finish ? `"${finish}"` : "null"},"index":${index},${inner}}${end}${usage}${figures}}`;
   };
   const usageOf = (made: number) => {
-    const usage = usageText(answer, made, ',"prompt_tokens_details":{"cached_tokens":0}');
+    const usage = usageText(answer, made, `,"prompt_tokens_details":{"cached_tokens":${cached}}`);
     return usage === undefined ? "" : `,"usage":${usage}`;
   };
   const usageChunk = (made: number) => `{"choices":[${end}${usageOf(made)}${timings(made)}}`;
@@ -171,7 +173,7 @@ function form(answer: Answer): AnswerForm {
     reading() {
       const role = event(0, '"delta":{"role":"assistant","content":null}').slice(0, -1);
       return chat && request.body["return_progress"] === true
-        ? [0, request.promptTokens].map((processed) => `${role}${timings(0)}${progress(processed)}}`)
+        ? [cached, request.promptTokens].map((processed) => `${role}${timings(0)}${progress(processed)}}`)
         : [];
     },
     opening: () =>
@@ -212,7 +214,7 @@ function form(answer: Answer): AnswerForm {
           : { text: text.content, index, logprobs: null, finish_reason: finish };
       const all = eachChoice(answer).map((index) => JSON.stringify(one(index)));
       // the usage of the first answer only
-      return `{"choices":[${all.join(",")}${tail(false)},"usage":${usageText(answer, made, ',"prompt_tokens_details":{"cached_tokens":0}') ?? "null"}${timings(made)}}`;
+      return `{"choices":[${all.join(",")}${tail(false)},"usage":${usageText(answer, made, `,"prompt_tokens_details":{"cached_tokens":${cached}}`) ?? "null"}${timings(made)}}`;
     },
   };
 }
@@ -241,8 +243,8 @@ function metrics(_model: string, figures: EngineFigures): string {
   const line = (name: string, type: string, value: number) =>
     `# TYPE llamacpp:${name} ${type}\nllamacpp:${name} ${value}\n`;
   return (
-    line("prompt_tokens_total", "counter", figures.promptTokens) +
-    line("prompt_tokens_cached_total", "counter", 0) +
+    line("prompt_tokens_total", "counter", figures.promptTokens - figures.cachedTokens) +
+    line("prompt_tokens_cached_total", "counter", figures.cachedTokens) +
     line("tokens_predicted_total", "counter", figures.endedTokens) +
     line("n_decode_total", "counter", figures.generatedTokens) +
     line("requests_processing", "gauge", figures.running) +

@@ -3,6 +3,12 @@ import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 
 export type DialectName = "vllm" | "llama-server" | "openai";
 
+/**
+ * Which requests may find one another's prompts in the engine's cache: those of one account, all, or none. Shared, the time
+ * to the first token tells one account what another has sent.
+ */
+export type CachePrompts = "per-account" | "shared" | "off";
+
 /** One engine of a slot as `agent.yaml` describes it. Nothing of it ever comes from a request. */
 export interface EngineSpec {
   /** The catalogue's id and the engine's served model name. */
@@ -13,6 +19,8 @@ export interface EngineSpec {
   readonly sleepLevel?: 1 | 2;
   /** Most requests that the engine is given at once; it never gets to queue. */
   readonly maxConcurrent: number;
+  /** Absent: `per-account`. */
+  readonly cachePrompts?: CachePrompts;
   /** GPU memory that must be free before it starts or wakes. Absent: not checked. */
   readonly memoryBytes?: number;
 }

@@ -12,6 +12,8 @@ export interface BodyJob {
   readonly bytes: OwnBytes;
   /** Absent: it is only read. */
   readonly dialect?: DialectName;
+  /** With `dialect`. */
+  readonly cacheSalt?: string;
 }
 
 export interface BodyReply {
@@ -26,12 +28,12 @@ parentPort?.on("message", (job: BodyJob) => {
   parentPort?.postMessage(reply, [reply.bytes.buffer]);
 });
 
-function work({ scope, bytes, dialect }: BodyJob): BodyReply {
+function work({ scope, bytes, dialect, cacheSalt }: BodyJob): BodyReply {
   try {
     const request = readRequest(scope, asBuffer(bytes));
     if (request.kind === "embedding") return { bytes, read: request };
     if (dialect === undefined) return { bytes, read: factsOf(request) };
-    return { bytes: ownBytes(say(request, dialects[dialect])) };
+    return { bytes: ownBytes(say(request, dialects[dialect], cacheSalt)) };
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     const { kind, message, param } = error;

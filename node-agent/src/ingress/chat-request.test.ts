@@ -14,7 +14,7 @@ const plain: ModelRules = {
   toolsEnforced: true,
 };
 const messages = [{ role: "user", content: "hi" }];
-const scope = (rules: Partial<ModelRules> = {}) => ({ rules: { ...plain, ...rules }, accountId: "account" });
+const scope = (rules: Partial<ModelRules> = {}) => ({ rules: { ...plain, ...rules } });
 
 /** The body that an engine of this dialect gets. */
 function said(body: object, rules?: Partial<ModelRules>, dialect: DialectName = "openai"): Record<string, unknown> {
@@ -35,12 +35,12 @@ test("what a client does not say is said for it, in each dialect", () => {
   expect(said({}, {}, "vllm")).toEqual({
     ...always,
     stream_options: usageOptions,
-    ...{ top_k: 0, min_p: 0, repetition_penalty: 1, cache_salt: "account" },
+    ...{ top_k: 0, min_p: 0, repetition_penalty: 1 },
   });
   expect(said({}, {}, "llama-server")).toEqual({
     ...always,
     stream_options: { include_usage: true },
-    ...{ top_k: 0, min_p: 0, timings_per_token: true, return_progress: true },
+    ...{ top_k: 0, min_p: 0, timings_per_token: true, return_progress: true, cache_prompt: true },
   });
 });
 

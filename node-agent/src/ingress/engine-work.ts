@@ -17,6 +17,10 @@ export interface EngineAccess {
   readonly dialectName: DialectName;
   /** How many tokens a request may have, as the engine says; undefined if it does not. */
   readonly windowTokens: number | undefined;
+  /** See `GenerationRequest`. */
+  readonly cacheSalt: string | undefined;
+  /** Whether the client may know how much of its prompt the engine had in its cache. */
+  readonly showsCached: boolean;
   /** Sends a request that ends with the client's. The answer is the caller's to close. */
   ask(path: string, body: Buffer): Promise<EngineCall>;
   /** Sends events to the client, of an answer that may yet break off. */

@@ -4,21 +4,19 @@ import type { GenerationRequest } from "../engines/dialects/dialect.ts";
 import type { Json } from "../engines/dialects/json.ts";
 import { asList, asObject, asText, flag, integer, number, optional, refuse } from "./fields.ts";
 
-/** Whose request it is, and what holds for its model. */
+/** What holds for the request's model. */
 export interface RequestScope {
   readonly rules: ModelRules;
-  readonly accountId: string;
 }
 
 export const tokensMax = 2 ** 31 - 1;
 const choicesMax = 128;
 const stopsMax = 64;
 
-export function readGeneration(body: Json, { rules, accountId }: RequestScope): Omit<GenerationRequest, "logprobs"> {
+export function readGeneration(body: Json, { rules }: RequestScope): Omit<GenerationRequest, "logprobs"> {
   const options = optional(body, "stream_options", asObject) ?? {};
   return {
     model: rules.id,
-    cacheSalt: accountId,
     maxTokens: integer(body, "max_tokens", 1, tokensMax),
     temperature: number(body, "temperature", 0, 2) ?? 1,
     topP: number(body, "top_p", 0, 1) ?? 1,

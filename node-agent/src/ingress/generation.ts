@@ -104,7 +104,8 @@ export class Generation implements EngineWork {
       call.close();
     }
     const counts = this.#isFull ? this.#usage.soFar(this.#promptTokens) : this.#usage.finished();
-    return { counts, rest: [this.#writer.closing(counts)] };
+    const shown = engine.showsCached ? counts : { ...counts, cachedTokens: undefined };
+    return { counts, rest: [this.#writer.closing(shown)] };
   }
 
   async #open(engine: EngineAccess): Promise<EngineCall> {

@@ -12,7 +12,7 @@ import type { NodePath } from "@weiche/shared/node-protocol.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import type { Dialect } from "../engines/dialects/dialect.ts";
 import { EngineFault, type EngineFaultReason } from "../engines/dialects/engine-fault.ts";
-import type { DialectName } from "../engines/engine.ts";
+import type { CachePrompts, DialectName } from "../engines/engine.ts";
 import type { EngineLife } from "../engines/engine-life.ts";
 import type { Admission, Admissions } from "../slots/admission.ts";
 import type { UnsettledAnswers } from "../usage/unsettled-answers.ts";
@@ -212,10 +212,13 @@ export class Ingress implements AsyncDisposable {
     admission.onEngineLost((death) => exchange.endWith(new EngineFault("gone", "gone", death)));
     const { requestId } = run.head;
     const { signal } = exchange;
+    const cacheSalt = cacheSaltOf(engine.cachePrompts, run.head);
     return {
       dialect,
       dialectName: engine.dialect,
       windowTokens: endpoint.windowTokens,
+      cacheSalt,
+      showsCached: cacheSalt === undefined || dialect.keepsSaltsApart,
       ask: (path, body) =>
         this.#connections.open({ endpoint, path, body, requestId, keep: dialect.keepsConnections, signal }),
       writeEvents: (text) => exchange.writeEvents(text),
@@ -262,6 +265,17 @@ export class Ingress implements AsyncDisposable {
     }
     this.#parts.events.requestBug(cause);
     return new ApiError("internal", "Internal error.");
+  }
+}
+
+function cacheSaltOf(mode: CachePrompts = "per-account", { billing, requestId }: RequestHead): string | undefined {
+  switch (mode) {
+    case "per-account":
+      return billing.accountId;
+    case "off":
+      return requestId;
+    case "shared":
+      return undefined;
   }
 }
 

@@ -12,7 +12,6 @@ import { parseBody } from "./request-body.ts";
 export interface BodyScope {
   readonly path: NodePath;
   readonly rules: ModelRules;
-  readonly accountId: string;
 }
 
 /** What must be known of a request while its engine works: all but what can be long. */
@@ -47,7 +46,10 @@ export function factsOf(request: ChatRequest | CompletionRequest): PromptFacts {
   return facts;
 }
 
-export function say(request: ChatRequest | CompletionRequest, dialect: Dialect): Buffer {
-  const said = request.kind === "chat" ? dialect.chatBody(request) : dialect.completionBody(request);
+export function say(request: ChatRequest | CompletionRequest, dialect: Dialect, cacheSalt: string | undefined): Buffer {
+  const said =
+    request.kind === "chat"
+      ? dialect.chatBody({ ...request, cacheSalt })
+      : dialect.completionBody({ ...request, cacheSalt });
   return Buffer.from(JSON.stringify(said));
 }

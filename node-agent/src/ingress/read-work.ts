@@ -28,20 +28,21 @@ export class WorkReader implements AsyncDisposable {
     signal: AbortSignal,
   ): Promise<EngineWork> {
     const { path, requestId, billing } = head;
-    const scope = { path, rules, accountId: billing.accountId };
+    const scope = { path, rules };
     const about = { requestId, rules, tokensMax: billing.tokensMax, nowMs };
     const scan = scanLight(bytes);
     if (!scan) return await this.#readHeavy({ scope, bytes: ownBytes(bytes) }, about, signal);
     const request = readRequest(scope, bytes, scan);
     if (request.kind === "embedding") return new Embedding(request, rules, about.tokensMax);
-    return new Generation({ facts: factsOf(request), say: ({ dialect }) => say(request, dialect) }, about);
+    const sayTo = ({ dialect, cacheSalt }: EngineAccess) => say(request, dialect, cacheSalt);
+    return new Generation({ facts: factsOf(request), say: sayTo }, about);
   }
 
   async #readHeavy(job: BodyJob, about: GenerationScope, signal: AbortSignal): Promise<EngineWork> {
     const { bytes, read } = await this.#run(job, signal);
     if (read!.kind === "embedding") return new Embedding(read!, about.rules, about.tokensMax);
-    const say = async ({ dialectName }: EngineAccess) =>
-      asBuffer((await this.#run({ ...job, bytes, dialect: dialectName }, signal)).bytes);
+    const say = async ({ dialectName: dialect, cacheSalt }: EngineAccess) =>
+      asBuffer((await this.#run({ ...job, bytes, dialect, cacheSalt }, signal)).bytes);
     return new Generation({ facts: read!, say }, about);
   }
 

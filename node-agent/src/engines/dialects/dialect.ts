@@ -13,6 +13,8 @@ export interface Dialect extends DialectLifecycle {
   readonly usagePerChoice: boolean;
   /** Calls that must come are asked of it as JSON text, which `RequiredCalls` reads. */
   readonly requiredCallsAreText?: true;
+  /** It is known to keep prompts with another `cacheSalt` apart: what it found in its cache may be shown. */
+  readonly keepsSaltsApart: boolean;
   /** Bodies always ask for a stream with as much usage as the engine can give. */
   chatBody(request: ChatRequest): object;
   completionBody(request: CompletionRequest): object;
@@ -36,8 +38,8 @@ export interface CountRequest {
 /** A request as an engine is to see it: checked, with the model's rules applied. */
 export interface GenerationRequest {
   readonly model: ModelId;
-  /** Such that engines share cached prompts within an account only. */
-  readonly cacheSalt: string;
+  /** Requests with the same one may find one another's prompts in the engine's cache. Absent: all may. */
+  readonly cacheSalt?: string;
   readonly maxTokens?: number;
   readonly temperature: number;
   readonly topP: number;

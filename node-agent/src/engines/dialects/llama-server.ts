@@ -11,6 +11,7 @@ export const llamaServer: Dialect = {
   // It announces that it keeps connections, and closes each after a stream.
   keepsConnections: false,
   usagePerChoice: true,
+  keepsSaltsApart: false,
   requiredCallsAreText: true,
   chatBody: (request) => ({
     // Any template takes arguments here, and one that nobody has told otherwise thinks.
@@ -40,8 +41,10 @@ const properties = {
 /** Taken as 32 bits; the highest means "by chance". */
 const seedsMax = 2 ** 32 - 1;
 
-function ownFields({ seed }: GenerationRequest) {
+function ownFields({ seed, cacheSalt }: GenerationRequest) {
   return {
+    // It has no salt, and takes the slot that holds most of the prompt, whoever sent that.
+    cache_prompt: cacheSalt === undefined,
     top_k: 0,
     min_p: 0,
     seed: seed === undefined ? undefined : Math.abs(seed) % seedsMax,

@@ -9,8 +9,10 @@ import { readConventionRefusal } from "./refusal.ts";
 export const openai: Dialect = {
   keepsConnections: true,
   usagePerChoice: false,
-  chatBody,
-  completionBody,
+  // The embedded engine and SGLang do; of others it is not known.
+  keepsSaltsApart: false,
+  chatBody: (request) => ({ ...chatBody(request), cache_salt: request.cacheSalt }),
+  completionBody: (request) => ({ ...completionBody(request), cache_salt: request.cacheSalt }),
   embeddingBody,
   readChunk: readConventionChunk,
   readRefusal: readConventionRefusal,

@@ -11,6 +11,7 @@ import { readConventionRefusal } from "./refusal.ts";
 export const vllm: Dialect = {
   keepsConnections: true,
   usagePerChoice: false,
+  keepsSaltsApart: true,
   chatBody: (request) => ({ ...chatBody(request), ...ownFields(request) }),
   completionBody: (request) => ({ ...completionBody(request), ...ownFields(request) }),
   embeddingBody,

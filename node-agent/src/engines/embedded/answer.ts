@@ -9,6 +9,7 @@ import { invalid } from "./request-error.ts";
 
 export interface AnswerPlan {
   readonly promptTokens: readonly Token[];
+  readonly cacheSalt: string | undefined;
   /** Absent: as much as the context holds. */
   readonly maxTokens: number | undefined;
   readonly sampling: Sampling;
@@ -40,7 +41,7 @@ export interface AnswerPart {
 
 /** Yields one part for each token; the last one has a `finish`. */
 async function* answer(engine: Engine, plan: AnswerPlan, signal: AbortSignal): AsyncGenerator<AnswerPart, void> {
-  const { promptTokens, logprobs: alternatives } = plan;
+  const { promptTokens, cacheSalt, logprobs: alternatives } = plan;
   const room = engine.contextTokens - promptTokens.length;
   const maxTokens = Math.min(plan.maxTokens ?? room, room);
   const parser = new OutputParser(plan.format);
@@ -49,7 +50,14 @@ async function* answer(engine: Engine, plan: AnswerPlan, signal: AbortSignal): A
   const counts = { cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 };
   const options = { ...samplingOptions(plan.sampling, plan.seed, generated), ...grammarOptions(engine, plan, parser) };
   const onStart = (cached: number) => void (counts.cachedTokens = cached);
-  const generation = { promptTokens, maxTokens, options, probabilities: alternatives !== undefined, onStart };
+  const generation = {
+    promptTokens,
+    cacheSalt,
+    maxTokens,
+    options,
+    probabilities: alternatives !== undefined,
+    onStart,
+  };
   let logprobs: TokenLogprob[] = [];
   for await (const { token, end, probabilities } of generate(engine, generation, signal)) {
     generated.push(token);

@@ -24,6 +24,7 @@ async function planChat(call: Call, request: ChatRequest): Promise<AnswerPlan[]>
   const seed = request.sampling.seed ?? call.surroundings.randomSeed();
   const plan: Omit<AnswerPlan, "seed"> = {
     promptTokens,
+    cacheSalt: request.cacheSalt,
     maxTokens: request.maxTokens,
     sampling: request.sampling,
     format: {

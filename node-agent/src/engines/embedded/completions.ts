@@ -70,6 +70,7 @@ async function planCompletions(call: Call, request: CompletionRequest): Promise<
     for (let choice = 0; choice < request.choices; choice++) {
       plans.push({
         promptTokens,
+        cacheSalt: request.cacheSalt,
         maxTokens: request.maxTokens,
         sampling: request.sampling,
         seed: (seed + choice) >>> 0,

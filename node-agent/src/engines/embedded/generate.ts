@@ -5,6 +5,7 @@ import type { Engine } from "./model.ts";
 
 export interface Generation {
   readonly promptTokens: readonly Token[];
+  readonly cacheSalt: string | undefined;
   readonly maxTokens: number;
   readonly options: SequenceEvaluateOptions;
   /** Whether to tell how probable each token was. */
@@ -27,9 +28,8 @@ export async function* generate(
   generation: Generation,
   signal: AbortSignal,
 ): AsyncGenerator<GeneratedToken, void> {
-  const { promptTokens } = generation;
   const pool = engine.sequences!;
-  const sequence = await pool.acquire(signal, (free) => mostAlike(free, promptTokens));
+  const sequence = await pool.acquire(signal, (free) => mostAlike(free, generation));
   try {
     const rest = await prefill(engine, sequence, generation, signal);
     const metadata = { probabilities: generation.probabilities as true };
@@ -49,11 +49,20 @@ export async function* generate(
   }
 }
 
+/** Whose tokens a sequence holds. Absent: it is empty, or they are anybody's. */
+const salts = new WeakMap<LlamaContextSequence, string | undefined>();
+
+/** How many tokens of the prompt the sequence holds already, as far as the request may know. */
+function alikeTokens(sequence: LlamaContextSequence, { promptTokens, cacheSalt }: Generation): number {
+  if (salts.get(sequence) !== cacheSalt) return 0;
+  return sequence.compareContextTokens([...promptTokens]).firstDifferentIndex;
+}
+
 /** The sequence that holds most of the prompt already; of equals, the one that was unused for longest. */
-function mostAlike(free: readonly LlamaContextSequence[], tokens: readonly Token[]): LlamaContextSequence {
+function mostAlike(free: readonly LlamaContextSequence[], generation: Generation): LlamaContextSequence {
   let best = { sequence: free[0]!, alike: -1 };
   for (const sequence of free) {
-    const alike = sequence.compareContextTokens([...tokens]).firstDifferentIndex;
+    const alike = alikeTokens(sequence, generation);
     if (alike > best.alike) best = { sequence, alike };
   }
   return best.sequence;
@@ -66,19 +75,20 @@ function mostAlike(free: readonly LlamaContextSequence[], tokens: readonly Token
 async function prefill(
   engine: Engine,
   sequence: LlamaContextSequence,
-  { promptTokens, onStart }: Generation,
+  generation: Generation,
   signal: AbortSignal,
 ): Promise<Token[]> {
-  const tokens = [...promptTokens];
+  const tokens = [...generation.promptTokens];
   // The last token is always evaluated: the answer follows from it.
-  const alike = Math.min(sequence.compareContextTokens(tokens).firstDifferentIndex, tokens.length - 1);
+  const alike = Math.min(alikeTokens(sequence, generation), tokens.length - 1);
   // Some models (sliding window, recurrent) cannot go back to any place; to restore one would be a prefill of its own.
   const kept = sequence.getRestoreToPrefixIndexEvaluationSize(alike) > 0 ? 0 : alike;
   await sequence.eraseContextTokenRanges([{ start: kept, end: sequence.nextTokenIndex }]);
+  salts.set(sequence, generation.cacheSalt);
   let position = sequence.nextTokenIndex;
   engine.metrics.promptTokens += position;
   engine.metrics.cachedTokens += position;
-  onStart(position);
+  generation.onStart(position);
   for (; tokens.length - position > engine.prefillTokens; position += engine.prefillTokens) {
     signal.throwIfAborted();
     await sequence.evaluateWithoutGeneratingNewTokens(tokens.slice(position, position + engine.prefillTokens));

@@ -24,6 +24,8 @@ export interface GenerationRequest {
   readonly includeUsage: boolean;
   /** Usage in every chunk, so that who cuts the stream knows what was generated. */
   readonly continuousUsage: boolean;
+  /** What another one has left in a context is not used. */
+  readonly cacheSalt?: string;
 }
 
 /** As many as the agent passes on. */
@@ -33,6 +35,7 @@ export function readGeneration(fields: Fields): GenerationRequest {
   const maxTokens = fields.integer("max_completion_tokens", 1, 2 ** 31) ?? fields.integer("max_tokens", 1, 2 ** 31);
   const seed = fields.integer("seed", Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
   const usage = fields.object("stream_options") ?? {};
+  const cacheSalt = fields.string("cache_salt");
   return {
     sampling: {
       temperature: fields.number("temperature", 0, 2) ?? 1,
@@ -49,6 +52,7 @@ export function readGeneration(fields: Fields): GenerationRequest {
     stream: fields.boolean("stream") ?? false,
     includeUsage: usage["include_usage"] === true,
     continuousUsage: usage["include_usage"] === true && usage["continuous_usage_stats"] === true,
+    ...(cacheSalt !== undefined && { cacheSalt }),
   };
 }
 

@@ -26,6 +26,7 @@ test("only what an engine needs of the agent's environment reaches it, and its o
   expect(engineEnvironment(own, "/node/bin/node", { HOME: "/mine", HF_TOKEN: "given" })).toEqual({
     ...{ PATH: "/node/bin:/bin", HOME: "/mine", LC_ALL: "C" },
     ...{ CUDA_DEVICE_ORDER: "PCI_BUS_ID", HF_TOKEN: "given", VLLM_MAX_STOP_STRINGS: "64" },
+    LLAMA_ARG_CACHE_RAM: "0",
   });
   expect(engineEnvironment(own, "/n", { VLLM_MAX_STOP_STRINGS: "128" })).toMatchObject({
     VLLM_MAX_STOP_STRINGS: "128",

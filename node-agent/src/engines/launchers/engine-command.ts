@@ -16,6 +16,8 @@ export const agentEnvironment = {
   CUDA_DEVICE_ORDER: "PCI_BUS_ID",
   // As many as the service takes; vLLM's own default is 4.
   VLLM_MAX_STOP_STRINGS: "64",
+  // llama-server's cache in the host's memory holds the prompts of all accounts, and the time of a search in it tells of them.
+  LLAMA_ARG_CACHE_RAM: "0",
 } as const;
 
 /** The agent's runtime comes first in `PATH`, so that a command `node …` runs on it. */
