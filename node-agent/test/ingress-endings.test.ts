@@ -183,15 +183,15 @@ test("an engine that is gone ends its streams at once, unbilled", async () => {
   expect(rig.faults).toEqual(["gone: gone"]);
 });
 
-test("an engine without a sign of life for a minute is suspected, and a comment is a sign", async () => {
+test("an engine without a sign of life for a minute is suspected, and an event is a sign", async () => {
   const clock = new VirtualClock();
   const { rig, sockets } = await openStalled(1, { clock });
   await using _ = rig;
   const { stream, answer } = rig.chat({ stream: true });
   await received(stream, 2);
   clock.advance(59_000);
-  writeChunk(sockets[0]!, ":\n\n");
-  await until(() => rig.life.lastMs(rig.slot.endpoint) === clock.monotonicMs(), "the comment to be read");
+  writeChunk(sockets[0]!, word(2));
+  await until(() => rig.life.lastMs(rig.slot.endpoint) === clock.monotonicMs(), "the event to be read");
   clock.advance(59_000);
   expect(rig.slot.suspected).toEqual([]);
   clock.advance(1_000);
