@@ -10,6 +10,8 @@ const kinds = [
   "hang",
   "never-ready",
   "ignore-sigterm",
+  // as vLLM in 3 of 8 runs: it listens no more, its streams stay open and silent, and it ends at the third SIGTERM
+  "silent-at-sigterm",
   "stays-awake",
   // the whole answer
   "500",
@@ -104,6 +106,6 @@ function isOfRequest({ kind, at }: Fault, length: number): boolean {
   return (
     typeof at === "number" &&
     at < length &&
-    !["never-ready", "ignore-sigterm", "stays-awake", "late-refusal"].includes(kind)
+    !["never-ready", "ignore-sigterm", "silent-at-sigterm", "stays-awake", "late-refusal"].includes(kind)
   );
 }

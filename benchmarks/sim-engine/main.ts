@@ -75,6 +75,10 @@ let terms = 0;
 process.on("SIGTERM", () => {
   if (engine.ignoresSigterm) return;
   terms++;
+  if (engine.isSilentAtSigterm) {
+    if (terms >= 3) process.exit(0);
+    return engine.fallSilent();
+  }
   if (options.dialect === "llama-server" && engine.state().running > 0 && terms === 1) return;
   void engine[Symbol.asyncDispose]().then(() => process.exit(terms > 1 ? 1 : 0));
 });

@@ -63,6 +63,9 @@ export interface SimEngine extends AsyncDisposable {
   /** Resolves when it has loaded; never with the fault `never-ready`. */
   readonly ready: Promise<void>;
   readonly ignoresSigterm: boolean;
+  readonly isSilentAtSigterm: boolean;
+  /** Listens no more; what is open stays open, and nothing comes. */
+  fallSilent(): void;
   state(): EngineState;
   /** What it really did, oldest first. */
   requests(): LedgerEntry[];
@@ -171,6 +174,13 @@ export async function startSimEngine(options: SimEngineOptions): Promise<SimEngi
     ready: loading,
     get ignoresSigterm() {
       return faults.has("ignore-sigterm");
+    },
+    get isSilentAtSigterm() {
+      return faults.has("silent-at-sigterm");
+    },
+    fallSilent() {
+      wheel.close();
+      server?.close();
     },
     state: () => ({ loaded, ...core.state() }),
     requests: () => ledger.entries(),

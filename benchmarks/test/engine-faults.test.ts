@@ -15,6 +15,7 @@ const backoffSeconds = 3;
 let cluster: Cluster;
 let apiKey: string;
 let frozen: ReturnType<typeof freeze>;
+let silenced: ReturnType<typeof silence>;
 
 beforeAll(async () => {
   const slot = {
@@ -23,20 +24,22 @@ beforeAll(async () => {
     backoffSeconds: { min: backoffSeconds, max: backoffSeconds },
   };
   cluster = await Cluster.start({
-    catalogue: catalogueOf("model-a", "model-b", "model-c"),
+    catalogue: catalogueOf("model-a", "model-b", "model-c", "model-d"),
     agents: {
       "node-1": {
         requestSeconds: 12,
         slots: [
           { ...slot, name: "a", engines: [simEngine("model-a", { "fault-file": faultFile }), simEngine("model-b")] },
           { ...slot, name: "frozen", engines: [simEngine("model-c")] },
+          { ...slot, name: "deaf", engines: [simEngine("model-d")] },
         ],
       },
     },
   });
   ({ apiKey } = await cluster.account());
   frozen = freeze();
-  frozen.catch(() => {}); // its test tells
+  silenced = silence();
+  for (const beside of [frozen, silenced]) beside.catch(() => {}); // its test tells
 });
 afterAll(async () => {
   await cluster[Symbol.asyncDispose]();
@@ -165,4 +168,24 @@ test("an engine that freezes in mid-stream: its client gets an error, its place 
   expect(seen).toMatchObject({ ending: "error", status: 200, code: "500" });
   expect(pidAfter).not.toBe(pid);
   expect(isAlive(pid), "the frozen process is gone").toBe(false);
+});
+
+/** Beside the other tests, too. */
+async function silence() {
+  await served("model-d");
+  const engine = engineOf("model-d", "deaf");
+  const { pid } = engine;
+  await engine.setFaults("silent-at-sigterm");
+  const seen = await ask("model-d", "sim:tokens=200,itl=20", (pieces) => {
+    if (pieces === 5) process.kill(pid!, "SIGTERM");
+  });
+  await served("model-d");
+  return { seen, pid: pid!, pidAfter: engineOf("model-d", "deaf").pid };
+}
+
+test("a vLLM that falls silent at a SIGTERM and stays: its client gets an error, and two more SIGTERMs end it", async () => {
+  const { seen, pid, pidAfter } = await silenced;
+  expect(seen).toMatchObject({ ending: "error", status: 200, code: "500" });
+  expect(pidAfter).not.toBe(pid);
+  expect(isAlive(pid)).toBe(false);
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { RawEngine } from "./config-schema.ts";
-import { commandMistakes, commandWarnings } from "./engine-command-rules.ts";
+import { commandMistakes, commandWarnings, modelPaths } from "./engine-command-rules.ts";
 
 const port = ["--port", "{port}"];
 const vllm = (...flags: string[]): RawEngine => ({ model: "m", dialect: "vllm", command: ["vllm", "serve", ...flags] });
@@ -104,4 +104,20 @@ test("a llama-server that the agent could not use well is warned of", () => {
   const external: RawEngine = { model: "m", dialect: "llama-server", launcher: "external", url: "http://127.0.0.1:1" };
   expect(warnings(external)).toEqual([expect.stringContaining("started with --cache-ram 0")]);
   expect(warnings({ ...external, cachePrompts: "shared" })).toEqual([]);
+  expect(warnings(engine("-a", "m", "--metrics", "--embeddings")), "it is asked for no conversation").toEqual([]);
+});
+
+describe("the files of models", () => {
+  const llama = (...command: string[]): RawEngine => ({ model: "m", dialect: "llama-server", command });
+  const cases: [name: string, engine: RawEngine, paths: string[]][] = [
+    ["llama-server's model", llama("/opt/llama-server", "-m", "small.gguf"), ["small.gguf"]],
+    ["and its projector", llama("llama-server", "--model", "/a.gguf", "--mmproj", "/b.gguf"), ["/a.gguf", "/b.gguf"]],
+    ["vLLM's directory", vllm("/srv/models/m", ...port), ["/srv/models/m"]],
+    ["vLLM's directory by its flag", vllm(...port, "--model=./m"), ["./m"]],
+    ["not a name that is downloaded", vllm("org/name", ...port), []],
+    ["not one that llama-server downloads", llama("llama-server", "-hf", "org/name:Q4"), []],
+    ["not those of a container", llama("docker", "run", "image", "llama-server", "-m", "/models/m.gguf"), []],
+    ["not what a shell fills in", llama("sh", "-c", "exec llama-server -m $MODEL"), []],
+  ];
+  test.each(cases)("%s", (_name, engine, paths) => expect(modelPaths(engine)).toEqual(paths));
 });

@@ -40,7 +40,7 @@ export function* commandWarnings(engine: RawEngine): Iterable<Finding> {
       if (command.value("alias", "-a") !== engine.model) yield [at, `never ready without --alias ${engine.model}`];
       if (!command.has("metrics")) yield [at, "without --metrics nothing is known of its load"];
       if (command.savesPrompts && engine.cachePrompts !== "shared") yield [at, savesPromptsOfAll];
-      if (!command.has("no-prefill-assistant"))
+      if (!command.has("no-prefill-assistant") && !command.isForEmbeddings)
         yield [at, "a last message of the assistant would be continued, not answered: add --no-prefill-assistant"];
       if (command.joined !== undefined)
         yield [at, `llama-server refuses ${command.joined}=…: write the value as an item of its own`];
@@ -66,6 +66,21 @@ export function* commandWarnings(engine: RawEngine): Iterable<Finding> {
 const savesPromptsOfAll =
   "--cache-ram keeps the prompts of all accounts together, and the time of a search in it tells of them: remove it, or say cachePrompts: shared";
 
+/**
+ * Files and directories of models that the command names and without which it fails. Only what is clearly a path, and only
+ * where the engine is run directly: a container has files of its own, and a name that is no path is downloaded.
+ */
+export function modelPaths(engine: RawEngine): readonly string[] {
+  const command = new EngineCommand(engine);
+  if (!command.isRunDirectly) return [];
+  const named =
+    command.runs === "llama-server"
+      ? [command.value("model", "-m"), command.value("mmproj", "-mm")]
+      : [command.runs === "vllm" ? (command.value("model") ?? command.after("serve")) : undefined];
+  const isPath = command.runs === "llama-server" ? /^[^-{$]/ : /^\.{0,2}\//;
+  return named.filter((path) => path !== undefined && isPath.test(path)) as string[];
+}
+
 /** What the agent sets for engines that it starts. */
 const stopStringsMax = Number(agentEnvironment.VLLM_MAX_STOP_STRINGS);
 
@@ -86,12 +101,29 @@ class EngineCommand {
     this.runs = this.has("config") ? undefined : seen;
   }
 
+  /** Not by a shell, a container or another program. */
+  get isRunDirectly(): boolean {
+    const program = basename(this.#words[0] ?? "");
+    return program === this.runs || (this.runs === "vllm" && /^python[\d.]*$/.test(program));
+  }
+
+  get isForEmbeddings(): boolean {
+    return ["embeddings", "embedding", "rerank", "reranking"].some((flag) => this.has(flag));
+  }
+
+  /** The word behind this one. */
+  after(word: string): string | undefined {
+    const at = this.#words.indexOf(word);
+    return at < 0 ? undefined : this.#words[at + 1];
+  }
+
   has(flag: string): boolean {
     return this.#words.some((word) => nameOf(word) === `--${flag}`);
   }
 
   value(flag: string, short = ""): string | undefined {
     const at = this.#words.findIndex((word) => nameOf(word) === `--${flag}` || word === short);
+    if (at < 0) return undefined;
     const word = this.#words[at];
     if (word === undefined) return undefined;
     return word.includes("=") ? word.slice(word.indexOf("=") + 1) : this.#words[at + 1];

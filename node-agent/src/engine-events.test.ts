@@ -39,6 +39,8 @@ test("why a slot failed is the reason and the last that a failed start said, and
   expect(failures.of(slot)).toBe("m: exit code 1: no such file: /srv/x");
   slots.engineExited(slot, model, exit);
   expect(failures.of(slot)).toBe("m: signal SIGKILL");
+  engines.engineReady(slot, model, "started", 1);
+  expect(failures.of(slot)).toBeUndefined();
   expect(await metrics.registry.metrics()).not.toContain("no such file");
 });
 

@@ -98,6 +98,7 @@ export function createEngineEvents(
   return {
     engineReady(slot, model, how, tookMs) {
       restarts.ready(slot, model, how === "started");
+      failures.recovered(slot);
       metrics.engineReady.inc({ slot, model, how });
       log.info({ slot, model, how, tookMs: Math.round(tookMs) }, "engine ready");
     },

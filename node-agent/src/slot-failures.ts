@@ -1,13 +1,14 @@
 /** Why each slot failed last, for `weiche-agent status`: never a metric, and nothing of it leaves the host. */
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
+import { tellingLine } from "./engines/telling-line.ts";
 
 export class SlotFailures {
   readonly #reasons = new Map<SlotName, string>();
   readonly #said = new Map<SlotName, string>();
 
-  /** The last line of an engine whose start fails. Told before that. */
+  /** What an engine said last whose start fails. Told before that. */
   said(slot: SlotName, lastLines: readonly string[]): void {
-    this.#said.set(slot, lastLines.at(-1) ?? "");
+    this.#said.set(slot, tellingLine(lastLines));
   }
 
   failed(slot: SlotName, model: ModelId | undefined, reason: string): void {
@@ -16,6 +17,13 @@ export class SlotFailures {
     this.#reasons.set(slot, parts.join(": "));
   }
 
+  /** An engine of the slot is ready. */
+  recovered(slot: SlotName): void {
+    this.#said.delete(slot);
+    this.#reasons.delete(slot);
+  }
+
+  /** Undefined: nothing failed since an engine was ready last. */
   of(slot: SlotName): string | undefined {
     return this.#reasons.get(slot);
   }

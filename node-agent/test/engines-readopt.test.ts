@@ -208,7 +208,7 @@ describe("an engine that still loads when its agent is killed", () => {
     await host.engines.readopt();
     const activation = host.engines.activate(modelA, never, quiet);
     kill(pid, "SIGKILL");
-    await expect(activation).rejects.toThrow("an earlier agent started it");
+    await expect(activation).rejects.toThrow("exit status unknown: it was started by an earlier agent");
     expect(await host.handles.read()).toEqual([]);
   });
 });

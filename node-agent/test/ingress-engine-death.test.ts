@@ -4,7 +4,8 @@ import type { ClientHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import { describe, expect, test } from "vitest";
 import { engineDeathHeader } from "@weiche/shared/node-protocol.ts";
-import { beginEvents, endEvents, event, respond, Rig, until, writeChunk, type Sent } from "./ingress-rig.ts";
+import { beginEvents, endEvents, event, httpHead, respond, Rig, until, writeChunk } from "./ingress-rig.ts";
+import type { EngineScript, Sent } from "./ingress-rig.ts";
 
 const word = event({ choices: [{ index: 0, delta: { content: "word " }, finish_reason: null }] });
 
@@ -73,6 +74,24 @@ test.each([
   expect(trailer).toBe("error");
   expect(text).toContain(`"code":"${code}"`);
 });
+
+test.each([
+  ["a chunk", "keep-alive"],
+  ["a chunk", "close"],
+  ["a body", "close"],
+])(
+  "half of %s that a killed engine has sent is a lost connection, not a malformed answer (%s)",
+  async (what, connection) => {
+    const framing = what === "a chunk" ? { "transfer-encoding": "chunked" } : { "content-length": 10_000 };
+    const script: EngineScript = (socket) => {
+      socket.write(httpHead(200, { "content-type": "text/event-stream", connection, ...framing }));
+      socket.end(what === "a chunk" ? "400\r\ndata: {" : word);
+    };
+    await using rig = await Rig.open(script, { newsMsMax: 0 });
+    await rig.chat({ stream: true }).answer;
+    expect(rig.faults).toEqual([expect.stringMatching(/^connection lost: /)]);
+  },
+);
 
 /** What vLLM's front says when its core is gone. */
 const dead = {

@@ -53,6 +53,13 @@ test("what a host lacks is named with its line: files, programs, GPUs", () => {
   ]);
 });
 
+test("a model that is not there is named, by the engine's directory", () => {
+  const engine = (model: string) =>
+    `node: n\nslots:\n  - name: a\n    engines:\n      - model: m\n        dialect: llama-server\n        directory: work\n        command: [llama-server, -m, ${model}, -a, m, --metrics, --embeddings, --port, "{port}", --host, 127.0.0.1]\n`;
+  expect(warnings(engine("m.gguf"), all)).toEqual([{ line: 8, message: 'model "m": the model m.gguf is not there' }]);
+  expect(warnings(engine("m.gguf"), [...all, "/etc/weiche/work/m.gguf"])).toEqual([]);
+});
+
 test("a host that has everything gets no warnings about it", () => {
   expect(warnings(text, [...all, "/opt/vllm/bin/vllm"], [0, 4]).map(({ line }) => line)).toEqual([18, 19]);
 });

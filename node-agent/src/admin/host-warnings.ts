@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import type { Finding } from "@weiche/shared/config-file.ts";
 import { isLoopback, parseListen } from "@weiche/shared/listen.ts";
 import type { RawAgent, RawEngine } from "../config-schema.ts";
-import { commandWarnings } from "../engine-command-rules.ts";
+import { commandWarnings, modelPaths } from "../engine-command-rules.ts";
 import type { GpuReading } from "../report/gpu.ts";
 
 export interface HostFacts {
@@ -96,4 +96,7 @@ function* ofEngine(engine: RawEngine, baseDir: string, host: HostFacts): Iterabl
   const program = engine.command![0]!;
   if (program.includes("/") && !host.exists(resolve(directory, program)))
     yield [["command"], `the program ${program} is not there`];
+  for (const path of modelPaths(engine)) {
+    if (!host.exists(resolve(directory, path))) yield [["command"], `the model ${path} is not there`];
+  }
 }

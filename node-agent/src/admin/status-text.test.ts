@@ -69,6 +69,9 @@ describe("a row of status for", () => {
     const failed = withSlot({ state: "failed", retryInSeconds: 3.26, failure: "m: exit code 1: no such file" });
     expect(line("  why", failed)).toBe(" why: m: exit code 1: no such file");
     expect(line("  tried", failed)).toBe(" tried again in 3.3 s");
+    expect(line("  last", withSlot({ state: "empty", failure: "m: signal SIGILL" }))).toBe(
+      " last failure: m: signal SIGILL",
+    );
   });
   test("an engine: state, process, age, restarts, memory on the GPU and of the host; what is not known is no 0", () => {
     expect(line("SLOT  ENGINE", quiet)).toBe("SLOT ENGINE STATE PID UP RESTARTS GPU RAM");

@@ -70,7 +70,7 @@ function slotNotes(slot: SlotStatus): readonly string[] {
     ...(closesInSeconds === undefined ? [] : [`drain: takes requests for ${closesInSeconds.toFixed(1)} s more`]),
     ...(state === "draining-closed" ? ["drain: takes nothing more, what runs ends"] : []),
     ...(switching ? [progress(switching)] : []),
-    ...(slot.failure === undefined ? [] : [`why: ${slot.failure}`]),
+    ...(slot.failure === undefined ? [] : [`${state === "failed" ? "why" : "last failure"}: ${slot.failure}`]),
     ...(retryInSeconds === undefined ? [] : [`tried again in ${retryInSeconds.toFixed(1)} s`]),
     ...(sleepers.length > 0 ? [`asleep: ${sleepers.map((model) => sleeper(model, slot)).join(", ")}`] : []),
   ];

@@ -32,7 +32,7 @@ export interface SlotStatus {
   readonly closesInSeconds?: number;
   readonly stateAgeSeconds: number;
   readonly retryInSeconds?: number;
-  /** Of a slot that failed: why, with the last that the engine said when its start failed. */
+  /** Why it failed last, with what the engine said when its start failed; until an engine is ready again. */
   readonly failure?: string;
   /** A start or stop in progress; `usualSeconds` is the moving average, absent before the first. */
   readonly switching?: { readonly seconds: number; readonly phase?: string; readonly usualSeconds?: number };
@@ -53,7 +53,7 @@ export function slotStatus(view: SlotView, failure?: string): SlotStatus {
     ...(view.closesInMs === undefined ? {} : { closesInSeconds: seconds(view.closesInMs) }),
     stateAgeSeconds: seconds(view.stateAgeMs),
     ...(view.retryInMs === undefined ? {} : { retryInSeconds: seconds(view.retryInMs) }),
-    ...(view.kind === "failed" && failure !== undefined ? { failure } : {}),
+    ...(failure !== undefined ? { failure } : {}),
     ...(view.switching === undefined ? {} : { switching: switchStatus(view.switching) }),
     sleepers: view.sleepers.map(({ model }) => model),
     sleeperMemoryBytes: Object.fromEntries(

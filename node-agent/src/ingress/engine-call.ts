@@ -190,10 +190,12 @@ const refusedCodes: ReadonlySet<unknown> = new Set(["ECONNREFUSED", "ENOENT"]);
 function toFault(error: Error): EngineFault {
   const { code } = error as { code?: unknown };
   if (refusedCodes.has(code)) return new EngineFault("refused", String(code));
+  // The connection ended in the midst of a chunk or a body, as a killed engine leaves it.
+  const isCut =
+    error instanceof errors.ResponseContentLengthMismatchError ||
+    (error instanceof errors.HTTPParserError && error.message.includes("Invalid EOF"));
   const isMalformed =
-    error instanceof errors.HTTPParserError ||
-    error instanceof errors.HeadersOverflowError ||
-    error instanceof errors.ResponseContentLengthMismatchError;
+    (error instanceof errors.HTTPParserError && !isCut) || error instanceof errors.HeadersOverflowError;
   return isMalformed
     ? new EngineFault("malformed", `HTTP: ${error.name}`)
     : new EngineFault("connection lost", typeof code === "string" ? code : error.name);

@@ -13,6 +13,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { mkdir, rm, stat } from "node:fs/promises";
+import { constants } from "node:os";
 import { join } from "node:path";
 import { assert } from "@weiche/shared/assert.ts";
 import { every, sleep, type Clock } from "@weiche/shared/clock.ts";
@@ -142,7 +143,7 @@ class ProcessLauncher implements Launcher {
       const started = await this.#options.processes.startOf(handle.pid!).catch(() => handle.startTicks);
       if (started === handle.startTicks) return;
       poll.cancel();
-      await report("gone, how is not known: an earlier agent started it");
+      await report("gone, exit status unknown: it was started by an earlier agent");
     });
     return () => {
       watching = false;
@@ -187,7 +188,7 @@ class ProcessLauncher implements Launcher {
       ...{ cwd: directory, env, detached: true, stdio: ["ignore", log.fd, log.fd] },
     });
     const exited = new Promise<string>((resolve) => {
-      child.once("exit", (code, signal) => resolve(signal === null ? `exit code ${code}` : `signal ${signal}`));
+      child.once("exit", (code, signal) => resolve(signal === null ? exitCode(code!) : `signal ${signal}`));
     });
     await once(child, "spawn");
     child.unref();
@@ -266,6 +267,12 @@ class ProcessLauncher implements Launcher {
       left = left.filter((_, index) => isLeft[index]);
     }
   }
+}
+
+/** A shell or a container tells the signal that ended its program by an exit code. */
+function exitCode(code: number): string {
+  const signal = Object.entries(constants.signals).find(([, number]) => number === code - 128)?.[0];
+  return signal === undefined ? `exit code ${code}` : `exit code ${code} (signal ${signal})`;
 }
 
 /** False if there is no such group. One of dead processes only that wait to be reaped may not be signalled on macOS. */
