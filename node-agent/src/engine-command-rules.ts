@@ -123,7 +123,6 @@ class EngineCommand {
 
   value(flag: string, short = ""): string | undefined {
     const at = this.#words.findIndex((word) => nameOf(word) === `--${flag}` || word === short);
-    if (at < 0) return undefined;
     const word = this.#words[at];
     if (word === undefined) return undefined;
     return word.includes("=") ? word.slice(word.indexOf("=") + 1) : this.#words[at + 1];

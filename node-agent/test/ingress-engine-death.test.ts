@@ -82,7 +82,8 @@ test.each([
 ])(
   "half of %s that a killed engine has sent is a lost connection, not a malformed answer (%s)",
   async (what, connection) => {
-    const framing = what === "a chunk" ? { "transfer-encoding": "chunked" } : { "content-length": 10_000 };
+    const framing: Record<string, string | number> =
+      what === "a chunk" ? { "transfer-encoding": "chunked" } : { "content-length": 10_000 };
     const script: EngineScript = (socket) => {
       socket.write(httpHead(200, { "content-type": "text/event-stream", connection, ...framing }));
       socket.end(what === "a chunk" ? "400\r\ndata: {" : word);
