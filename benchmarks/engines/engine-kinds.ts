@@ -1,5 +1,5 @@
 /** The engines of the campaign: how each is started below an agent, and what it says of its own work. */
-import { mkdtempSync, readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { writeHuggingFace } from "../../node-agent/models/train/hugging-face.ts";
@@ -99,6 +99,7 @@ async function vllm(): Promise<Found> {
   if (program === undefined)
     return { name: "vllm", missing: "put vllm in PATH (pip install vllm), or set WEICHE_VLLM to its path" };
   const directory = mkdtempSync(join(tmpdir(), "weiche-tiny-"));
+  process.once("exit", () => rmSync(directory, { recursive: true, force: true }));
   await writeHuggingFace(tinyModel, directory);
   const entry = (model: string, context: number, ...more: string[]) => ({
     ...{ dialect: "vllm", maxConcurrent: places },
