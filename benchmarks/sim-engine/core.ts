@@ -6,6 +6,8 @@ import type { TimerWheel } from "./timer-wheel.ts";
 
 /** One request, as far as the scheduler is concerned. */
 export interface Work {
+  /** How many answers it makes at once. Default 1. */
+  readonly answers?: number;
   begin(): void;
   /** Ends it at once, as `mode=abort` does. */
   abort(): void;
@@ -15,8 +17,12 @@ export interface Work {
 
 export interface CoreState {
   readonly sleeping: boolean;
+  /** Answers that are made. */
   readonly running: number;
+  /** Requests. */
   readonly waiting: number;
+  /** How many requests have had to wait because others ran. */
+  readonly queued: number;
   /** How often it was put to sleep over running requests: no gateway should ever do that. */
   readonly sleptBusy: number;
 }
@@ -34,6 +40,9 @@ export class EngineCore {
   #weightsLost = false;
   #drained: (() => void) | undefined;
   #sleptBusy = 0;
+  /** Of all that runs. */
+  #answers = 0;
+  #queued = 0;
 
   constructor(wheel: TimerWheel, maxRunning: number) {
     this.#wheel = wheel;
@@ -41,8 +50,11 @@ export class EngineCore {
   }
 
   state(): CoreState {
-    const [running, waiting] = [this.#running.size, this.#waiting.size];
-    return { sleeping: this.sleeping, running, waiting, sleptBusy: this.#sleptBusy };
+    const waiting = this.#waiting.size;
+    return {
+      ...{ sleeping: this.sleeping, running: this.#answers, waiting },
+      ...{ queued: this.#queued, sleptBusy: this.#sleptBusy },
+    };
   }
 
   get sleeping(): boolean {
@@ -62,12 +74,16 @@ export class EngineCore {
   submit(work: Work): void {
     this.#waiting.add(work);
     this.#pump();
+    if (this.#waiting.has(work) && !this.sleeping) this.#queued++;
   }
 
   /** Harmless the second time. */
   leave(work: Work): void {
     this.#waiting.delete(work);
-    if (this.#running.delete(work) && this.#running.size === 0) this.#drained?.();
+    if (this.#running.delete(work)) {
+      this.#answers -= answersOf(work);
+      if (this.#running.size === 0) this.#drained?.();
+    }
     this.#pump();
   }
 
@@ -116,10 +132,15 @@ export class EngineCore {
   #pump(): void {
     if (this.sleeping) return;
     for (const work of this.#waiting) {
-      if (this.#running.size >= this.#maxRunning) return;
+      if (this.#running.size > 0 && this.#answers + answersOf(work) > this.#maxRunning) return;
       this.#waiting.delete(work);
       this.#running.add(work);
+      this.#answers += answersOf(work);
       work.begin();
     }
   }
+}
+
+function answersOf({ answers = 1 }: Work): number {
+  return answers;
 }

@@ -62,6 +62,10 @@ export class Generation implements Work, Job {
     sink.splits = fault?.kind === "split";
   }
 
+  get answers(): number {
+    return this.#answer.request.choices;
+  }
+
   /** Whether a token has left: only then do some engines notice a leaver at once. */
   get producing(): boolean {
     return this.#opened && this.#answer.request.stream;

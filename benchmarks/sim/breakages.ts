@@ -4,7 +4,14 @@
  */
 import type { SlotLimits } from "@weiche/node-agent/src/config.ts";
 import { RunningRequests } from "@weiche/node-agent/src/slots/running-requests.ts";
-import { currentEpoch, type Slot, type SlotEvent } from "@weiche/node-agent/src/slots/slot-state.ts";
+import {
+  awakeEngine,
+  currentEpoch,
+  placesOf,
+  type Slot,
+  type SlotEvent,
+  type Waiter,
+} from "@weiche/node-agent/src/slots/slot-state.ts";
 import { transition } from "@weiche/node-agent/src/slots/slot.ts";
 
 export type Behaviour = typeof transition;
@@ -50,6 +57,34 @@ export const breakages: Readonly<Record<string, () => Behaviour>> = {
       const [another = event.ticket] = slot.running.tickets();
       return { ...slot, running: slot.running.without(another) };
     }),
+  "to hold a request that finds the engine full": () => (slot, event, nowMs) => {
+    const engine = awakeEngine(slot.state);
+    const isFull = engine && slot.running.places >= placesOf(slot, engine);
+    return isFull && event.kind === "request" && event.model === engine.model
+      ? [slot, [{ kind: "refuse", ticket: event.ticket, refusal: "overloaded", retryAfterMs: 1_000 }]]
+      : transition(slot, event, nowMs);
+  },
+  "that a later request does not overtake": () => reordered((a, b) => b.ticket - a.ticket),
+  "that a smaller request does not overtake": () => reordered((a, b) => a.answers - b.answers),
+  "that each answer takes a place": () =>
+    onEvents((event) => (event.kind === "request" ? { ...event, answers: 1 } : event)),
+  "that an engine cannot give more answers than it runs": () =>
+    onSlots((slot) => {
+      const engine = awakeEngine(slot.state);
+      if (!engine || !("engine" in slot.state)) return slot;
+      const { parallelMax, ...endpoint } = engine.endpoint;
+      const most = Math.min(slot.maxConcurrent.get(engine.model)!, parallelMax ?? Infinity);
+      return {
+        ...slot,
+        maxConcurrent: new Map(slot.maxConcurrent).set(engine.model, most),
+        state: { ...slot.state, engine: { ...engine, endpoint } },
+      };
+    }),
+  "that one model's queue is not another's": () => (slot, event, nowMs) =>
+    event.kind === "request" && slot.waiters.length >= slot.limits.waitersMax
+      ? [slot, [{ kind: "refuse", ticket: event.ticket, refusal: "overloaded", retryAfterMs: 1_000 }]]
+      : transition(slot, event, nowMs),
+  "how long requests hold their places": () => onSlots((slot) => ({ ...slot, heldMs: new Map() })),
   "who waits when a place gets free": () => (slot, event, nowMs) => {
     const [after, effects] = transition(slot, event, nowMs);
     return event.kind === "released" ? [{ ...slot, running: after.running }, []] : [after, effects];
@@ -83,7 +118,7 @@ export const breakages: Readonly<Record<string, () => Behaviour>> = {
   "that maintenance admits nobody": () => without("maintenance"),
   "that a prewarmed model displaces nobody": () =>
     onEvents((event) =>
-      event.kind === "prewarm" ? { kind: "request", ticket: -1, model: event.model, routerId: "" } : event,
+      event.kind === "prewarm" ? { kind: "request", ticket: -1, model: event.model, routerId: "", answers: 1 } : event,
     ),
   "that the wall clock may jump": jumpingClock,
 };
@@ -106,6 +141,17 @@ function limited(limits: Partial<SlotLimits>): (slot: Slot) => Slot {
 
 function isClosing({ state }: Slot, event: SlotEvent): boolean {
   return event.kind === "tick" && state.kind === "draining";
+}
+
+/** Those who wait for the same model take each other's turns. */
+function reordered(compare: (a: Waiter, b: Waiter) => number): Behaviour {
+  return onSlots((slot) => {
+    const models = [...new Set(slot.waiters.map(({ model }) => model))];
+    const queues = new Map(
+      models.map((model) => [model, slot.waiters.filter((waiter) => waiter.model === model).toSorted(compare)]),
+    );
+    return { ...slot, waiters: slot.waiters.map(({ model }) => queues.get(model)!.shift()!) };
+  });
 }
 
 function startWithoutWaiting(): Behaviour {
@@ -136,7 +182,7 @@ function drainForNobody(): Behaviour {
     const [after, effects] = transition(slot, event, nowMs);
     if (event.kind !== "left" || slot.state.kind !== "draining" || after.state.kind !== "active")
       return [after, effects];
-    const nobody = { ticket: -1, model: slot.state.next, routerId: "", sinceMs: nowMs };
+    const nobody = { ticket: -1, model: slot.state.next, routerId: "", answers: 1, sinceMs: nowMs };
     return [{ ...after, state: slot.state, waiters: [...after.waiters, nobody] }, effects];
   };
 }

@@ -67,6 +67,7 @@ export interface SimEngine extends Subject {
   heading: "asleep" | "awake" | undefined;
   /** Counts how often it came up. */
   incarnation: number;
+  readonly parallelMax?: number;
   endpoint: EngineEndpoint;
   awakeSinceMs: number;
   /** Of a cold start in progress: it goes on whatever becomes of the agent. */
@@ -96,8 +97,11 @@ export interface SimHostOptions {
   readonly random: Random;
   readonly times: SimTimes;
   readonly faults: SimFaults;
-  /** Whether an engine of the model sleeps instead of being stopped. */
-  readonly models: ReadonlyMap<ModelId, { readonly sleeps: boolean }>;
+  /**
+   * Whether an engine of the model sleeps instead of being stopped, and how many answers it says that it gives at once;
+   * absent: it does not say.
+   */
+  readonly models: ReadonlyMap<ModelId, { readonly sleeps: boolean; readonly parallelMax?: number }>;
 }
 
 export class SimulatedHost implements Subject {
@@ -120,7 +124,7 @@ export class SimulatedHost implements Subject {
     this.random = random;
     this.times = times;
     this.faults = faults;
-    this.engines = new Map([...models].map(([model, { sleeps }]) => [model, { ...nothing, model, sleeps }]));
+    this.engines = new Map([...models].map(([model, one]) => [model, { ...nothing, model, ...one }]));
   }
 
   get occupants(): readonly SimEngine[] {
@@ -135,9 +139,9 @@ export class SimulatedHost implements Subject {
     engine.state = "awake";
     engine.incarnation++;
     engine.awakeSinceMs = this.clock.monotonicMs();
-    engine.endpoint = { origin: `http://${engine.model}.${engine.incarnation}` };
+    const { model, incarnation, parallelMax } = engine;
+    engine.endpoint = { origin: `http://${model}.${incarnation}`, parallelMax };
     if (!this.random.chance(this.faults.crashes)) return;
-    const { incarnation } = engine;
     this.#crash = this.clock.after(this.time("crashMs"), () => {
       if (engine.incarnation === incarnation && engine.state === "awake") this.crash(engine);
     });

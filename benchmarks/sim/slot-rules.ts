@@ -3,32 +3,19 @@
  * done to the engines, never from the slot's own account. That account is compared with it.
  */
 import type { ModelId } from "@weiche/shared/ids.ts";
-import type { ApiError, ApiErrorKind } from "@weiche/shared/errors.ts";
+import type { ApiError } from "@weiche/shared/errors.ts";
 import type { SlotLimits } from "@weiche/node-agent/src/config.ts";
 import type { SlotView } from "@weiche/node-agent/src/slots/slot-view.ts";
 import { EngineRules, type Serving } from "./engine-rules.ts";
+import { HeldRule } from "./held-rule.ts";
+import type { SimRequest } from "./sim-request.ts";
 import type { SimulatedHost } from "./sim-host.ts";
-
-/** A request as its client sees it. */
-export interface SimRequest {
-  /** Grows with every request. */
-  readonly order: number;
-  readonly model: ModelId;
-  readonly sinceMs: number;
-  answer?: { readonly kind: "granted" | "left" | ApiErrorKind; readonly atMs: number };
-  /** While it runs: the engine's name for this life of it. */
-  origin?: string;
-  /** Whether it was for a model whose drain was closed when it came. */
-  tooLate?: boolean;
-  /** If it was the first to want another model: what had been spent on switching when it came. */
-  switchingMsBefore?: number;
-}
 
 export interface RulesOptions {
   readonly host: SimulatedHost;
   readonly limits: SlotLimits;
-  /** By model: most requests at once. */
-  readonly places: ReadonlyMap<ModelId, number>;
+  /** By model: most answers at once, and whether its engine says so, which can then never give more to a request. */
+  readonly models: ReadonlyMap<ModelId, { readonly places: number; readonly saysPlaces?: boolean }>;
   readonly longestRunMs: number;
 }
 
@@ -48,6 +35,7 @@ export class SlotRules {
   #toJudge: (() => void)[] = [];
   /** Since when somebody waited for another model than the one that serves; while somebody does. */
   #drainSinceMs: number | undefined;
+  #held = new HeldRule();
 
   constructor(options: RulesOptions) {
     this.#options = options;
@@ -62,6 +50,7 @@ export class SlotRules {
     this.#untold.clear();
     this.#toJudge = [];
     this.#drainSinceMs = undefined;
+    this.#held = new HeldRule();
     this.maintenance = false;
     this.engines = this.#watchEngines();
   }
@@ -105,7 +94,7 @@ export class SlotRules {
 
   asked(request: SimRequest): void {
     const serving = this.engines.serving;
-    if (serving && !serving.suspect && serving.model !== request.model && this.waiting.size === 0)
+    if (serving && !serving.suspect && serving.model !== request.model && !this.#oldestOther(serving.model))
       request.switchingMsBefore = this.engines.switchingMs;
     request.tooLate = serving?.model === request.model && this.#isClosed;
     this.waiting.add(request);
@@ -115,8 +104,7 @@ export class SlotRules {
   granted(request: SimRequest, origin: string): void {
     const { model } = request;
     const serving = this.engines.serving;
-    const wasWaiting = this.waiting.delete(request);
-    if (!wasWaiting) this.#broken("somebody is admitted who does not wait");
+    if (!this.#gone(request)) this.#broken("somebody is admitted who does not wait");
     if (!serving || serving.origin !== origin || serving.model !== model || serving.lost)
       return this.#broken(`${model} is not there`);
     if (serving.suspect) this.#broken(`a request for ${model} is admitted to an engine under suspicion`);
@@ -124,48 +112,75 @@ export class SlotRules {
     request.answer = { kind: "granted", atMs: this.#now };
     request.origin = origin;
     this.running.add(request);
-    if (this.running.size > this.#options.places.get(model)!) this.#broken(`${model} is given too much at once`);
+    if (this.#taken > this.#placesOf(model)) this.#broken(`${model} is given too much at once`);
+    if (this.#isTooMuch(request)) this.#broken(`${model} is asked for more answers than it can give`);
+    if ((this.#oldestOf(model)?.order ?? Infinity) < request.order)
+      this.#broken(`a request for ${model} overtakes one that came before it`);
     const other = this.#oldestOther(model);
     const late = other && this.#isClosed && request.order > other.order && serving.sinceMs !== this.#now;
     if (late) this.#broken(`a request for ${model} is admitted although the drain is closed`);
     this.#judgeWait(request);
   }
 
-  #judgeWait({ model, sinceMs, switchingMsBefore }: SimRequest): void {
+  #judgeWait({ model, sinceMs, switchingMsBefore, aheadMs = 0 }: SimRequest): void {
     const waitedMs = this.#now - sinceMs;
     if (waitedMs > this.#limits.waiterMsMax) this.#broken(`a waiter for ${model} is admitted after its bound`);
     if (switchingMsBefore === undefined) return;
-    const boundMs = this.#limits.drainOpenMsMax + this.#options.longestRunMs;
+    const boundMs = Math.max(this.#limits.drainOpenMsMax, aheadMs) + this.#options.longestRunMs;
     if (waitedMs - (this.engines.switchingMs - switchingMsBefore) > boundMs)
       this.#broken(`the first request for ${model} waited longer than drain, longest request and switch`);
   }
 
+  /** Somebody waits no longer. False if nobody did. */
+  #gone(request: SimRequest): boolean {
+    for (const other of this.waiting)
+      if (other.switchingMsBefore !== undefined && other.order > request.order)
+        other.aheadMs = this.#now - other.sinceMs;
+    return this.waiting.delete(request);
+  }
+
   refused(request: SimRequest, error: ApiError): void {
     request.answer = { kind: error.kind, atMs: this.#now };
-    this.waiting.delete(request);
-    if (!(error.retryAfterSeconds! > 0)) this.#broken("a refusal does not say when to come back");
+    this.#gone(request);
     const { model, sinceMs } = request;
+    if (error.kind === "invalid_request") {
+      if (!this.#isTooMuch(request)) this.#broken(`a request for ${model} is rejected that it could serve`);
+      return this.#followDrain();
+    }
+    if (!(error.retryAfterSeconds! > 0)) this.#broken("a refusal does not say when to come back");
     const same = this.engines.serving?.model === model ? this.engines.serving : undefined;
     const sound: Partial<Record<typeof error.kind, boolean>> = {
       maintenance: this.maintenance,
       model_switching: request.tooLate === true,
       overloaded:
-        this.#now >= sinceMs + this.#limits.waiterMsMax ||
-        (same ? this.running.size >= this.#options.places.get(model)! : this.waiting.size >= this.#limits.waitersMax),
+        this.#now >= sinceMs + this.#limits.waiterMsMax || this.#waitingFor(model).length >= this.#limits.waitersMax,
       model_unavailable: this.engines.rests(model) || same?.suspect === true || this.engines.isStuck,
     };
     if (!sound[error.kind]) this.#broken(`a request for ${model} is refused as ${error.kind} without reason`);
+    const isForPlaces = error.kind === "overloaded" && same && !same.suspect && !this.#isClosed;
+    if (isForPlaces && !this.#held.isHonest(model, error.retryAfterSeconds!, this.#turnsOf(request)))
+      this.#broken(`a client of ${model} is told to come back in ${error.retryAfterSeconds} s`);
     this.#followDrain();
+  }
+
+  /** How often those who wait fill the engine. Whether others that have waited too long are counted is left open. */
+  #turnsOf({ model, answers }: SimRequest): { least: number; most: number } {
+    const places = this.#placesOf(model);
+    const waiting = this.#waitingFor(model);
+    const staying = waiting.filter(({ sinceMs }) => this.#now < sinceMs + this.#limits.waiterMsMax);
+    const turns = (requests: readonly Pick<SimRequest, "answers">[]) =>
+      requests.reduce((sum, each) => sum + Math.min(each.answers, places), 0) / places;
+    return { least: turns(staying), most: turns([...waiting, { answers }]) };
   }
 
   left(request: SimRequest): void {
     request.answer = { kind: "left", atMs: this.#now };
-    this.waiting.delete(request);
+    this.#gone(request);
     this.#followDrain();
   }
 
   released(request: SimRequest): void {
-    this.running.delete(request);
+    if (this.running.delete(request)) this.#held.ended(request.model, this.#now - request.answer!.atMs);
     this.#untold.delete(request);
   }
 
@@ -186,10 +201,16 @@ export class SlotRules {
     for (const judge of this.#toJudge.splice(0)) judge();
     const [oldest] = this.waiting;
     if (oldest && this.#now > oldest.sinceMs + this.#limits.waiterMsMax) this.#broken("a waiter is forgotten");
-    if (this.waiting.size > this.#limits.waitersMax) this.#broken("too many wait");
-    if (view.waiting !== this.waiting.size)
-      this.#broken(`${view.waiting} waiters are reported, ${this.waiting.size} wait`);
-    if (view.running !== this.running.size) this.#broken(`${view.running} are reported, ${this.running.size} run`);
+    let wanted = 0;
+    const waiting = new Map<ModelId, number>();
+    for (const { model, answers } of this.waiting) {
+      wanted += answers;
+      waiting.set(model, (waiting.get(model) ?? 0) + 1);
+    }
+    for (const [model, count] of waiting)
+      if (count > this.#limits.waitersMax) this.#broken(`too many wait for ${model}`);
+    if (view.waiting !== wanted) this.#broken(`${view.waiting} waiting answers are reported, not ${wanted}`);
+    if (view.running !== this.#taken) this.#broken(`${view.running} running answers are reported, not ${this.#taken}`);
     if (this.#untold.size > 0) this.#broken("a request is not told that its engine is gone");
     if (view.kind === "draining-open" && view.stateAgeMs > this.#limits.drainOpenMsMax)
       this.#broken("a drain stays open");
@@ -202,11 +223,11 @@ export class SlotRules {
   #judgeServing({ model, sinceMs, suspect }: Serving): void {
     const other = this.#oldestOther(model);
     const closed = suspect || this.#isClosed;
-    const free = this.running.size < this.#options.places.get(model)!;
-    for (const request of this.waiting) {
-      if (request.model !== model || !free) continue;
-      if (!closed || (other && request.order < other.order))
-        this.#broken(`${model} has places and a waiter is not admitted`);
+    const next = this.#oldestOf(model);
+    if (next && (!closed || (other && next.order < other.order))) {
+      const free = this.#placesOf(model) - this.#taken;
+      if (this.#needs(next) <= free) this.#broken(`${model} has places and a waiter is not admitted`);
+      if (this.#isTooMuch(next)) this.#broken(`a request waits for ${model} that it can never serve`);
     }
     if (this.running.size > 0) return;
     // Timers that are due at this very moment may not have fired yet.
@@ -214,6 +235,36 @@ export class SlotRules {
     const overdue = suspect || (closed && before >= this.#drainSinceMs! + this.#limits.drainOpenMsMax);
     const rested = other && before >= Math.max(other.sinceMs, sinceMs + this.#limits.minResidencyMs);
     if (overdue || rested) this.#broken(`${model} is idle and others wait`);
+  }
+
+  #oldestOf(model: ModelId): SimRequest | undefined {
+    for (const request of this.waiting) if (request.model === model) return request;
+    return undefined;
+  }
+
+  #waitingFor(model: ModelId): readonly SimRequest[] {
+    return [...this.waiting].filter((request) => request.model === model);
+  }
+
+  #placesOf(model: ModelId): number {
+    return this.#options.models.get(model)!.places;
+  }
+
+  /** A request for more answers than there are places gets all of them. */
+  #needs({ model, answers }: SimRequest): number {
+    return Math.min(answers, this.#placesOf(model));
+  }
+
+  #isTooMuch({ model, answers }: SimRequest): boolean {
+    const { places, saysPlaces } = this.#options.models.get(model)!;
+    return saysPlaces === true && answers > places;
+  }
+
+  /** Places that are held. */
+  get #taken(): number {
+    let taken = 0;
+    for (const request of this.running) taken += this.#needs(request);
+    return taken;
   }
 
   #oldestOther(model: ModelId): SimRequest | undefined {

@@ -7,7 +7,7 @@ import { asId, type ModelId } from "@weiche/shared/ids.ts";
 import type { SlotLimits } from "@weiche/node-agent/src/config.ts";
 import type { transition } from "@weiche/node-agent/src/slots/slot.ts";
 import { noFaults, type SimFaults, type SimTimes } from "./sim-host.ts";
-import { SlotWorld, type Visit } from "./slot-world.ts";
+import { SlotWorld, type Visit, type WorldOptions } from "./slot-world.ts";
 
 export interface SimulationResult {
   /** The rule that was broken, and when; absent if all went well. */
@@ -22,7 +22,7 @@ export interface SimulationResult {
 type Load = "constant" | "alternating" | "mixed" | "bursts";
 
 interface Plan {
-  readonly models: ReadonlyMap<ModelId, { readonly sleeps: boolean; readonly places: number }>;
+  readonly models: WorldOptions["models"];
   readonly limits: SlotLimits;
   readonly times: SimTimes;
   readonly faults: SimFaults;
@@ -81,7 +81,10 @@ function makePlan(random: Random): Plan {
   const load = random.pick<Load>(["constant", "alternating", "mixed", "bursts"]);
   return {
     models: new Map(
-      names.map((name) => [asId<ModelId>(name), { sleeps: random.chance(0.5), places: 1 + random.below(6) }]),
+      names.map((name) => [
+        asId<ModelId>(name),
+        { sleeps: random.chance(0.5), places: 1 + random.below(6), saysPlaces: random.chance(0.5) },
+      ]),
     ),
     limits: {
       minResidencyMs: random.pick([0, 2_000, 5_000, 15_000]),
@@ -137,6 +140,7 @@ function makeVisit(plan: Plan, models: readonly ModelId[], count: number, random
   return {
     model,
     runMs: 1 + random.below(long ? plan.longestRunMs : Math.min(plan.shortRunMs, plan.longestRunMs)),
+    ...(random.chance(0.2) ? { answers: 2 + random.below(4) } : {}),
     ...(random.chance(0.25) ? { patienceMs: random.below(15_000) } : {}),
     releasesTwice: random.chance(0.1),
     suspects: random.chance(0.02),

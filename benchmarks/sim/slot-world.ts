@@ -11,11 +11,16 @@ import { createSlots, type Slots } from "@weiche/node-agent/src/slots/slots.ts";
 import { drained, ProcessClock, SimClock } from "./sim-clock.ts";
 import { SimulatedEngines } from "./sim-engines.ts";
 import { SimulatedHost, type SimFaults, type SimTimes } from "./sim-host.ts";
-import { SlotRules, type SimRequest } from "./slot-rules.ts";
+import type { SimRequest } from "./sim-request.ts";
+import { SlotRules } from "./slot-rules.ts";
 
 export interface WorldOptions {
   readonly seed: number;
-  readonly models: ReadonlyMap<ModelId, { readonly sleeps: boolean; readonly places: number }>;
+  /** `places`: most answers at once. `saysPlaces`: the engine says so, and can never give more. */
+  readonly models: ReadonlyMap<
+    ModelId,
+    { readonly sleeps: boolean; readonly places: number; readonly saysPlaces?: boolean }
+  >;
   readonly limits: SlotLimits;
   readonly times: SimTimes;
   readonly faults: SimFaults;
@@ -27,6 +32,8 @@ export interface WorldOptions {
 export interface Visit {
   readonly model: ModelId;
   readonly runMs: number;
+  /** Default 1. */
+  readonly answers?: number;
   /** How long the client waits before it leaves. */
   readonly patienceMs?: number;
   readonly releasesTwice?: boolean;
@@ -74,9 +81,11 @@ export class SlotWorld {
     const { seed, models, limits, longestRunMs } = options;
     const { clock } = this;
     this.random = createRandom(seed);
-    this.host = new SimulatedHost({ ...options, clock, random: createRandom(~seed) });
-    const places = new Map([...models].map(([model, one]) => [model, one.places]));
-    this.rules = new SlotRules({ host: this.host, limits, places, longestRunMs });
+    const hosted = [...models].map(([model, { sleeps, places, saysPlaces }]) => {
+      return [model, { sleeps, ...(saysPlaces && { parallelMax: places }) }] as const;
+    });
+    this.host = new SimulatedHost({ ...options, models: new Map(hosted), clock, random: createRandom(~seed) });
+    this.rules = new SlotRules({ host: this.host, limits, models, longestRunMs });
     this.agent = this.#startAgent();
   }
 
@@ -112,14 +121,15 @@ export class SlotWorld {
 
   /** A client comes, waits, runs and goes. */
   visit(visit: Visit): SimRequest {
-    const { model, patienceMs } = visit;
+    const { model, answers = 1, patienceMs } = visit;
     const { agent, clock, rules } = this;
-    const request: SimRequest = { order: ++this.#orders, model, sinceMs: clock.monotonicMs() };
+    const request: SimRequest = { order: ++this.#orders, model, answers, sinceMs: clock.monotonicMs() };
     const leaving = new AbortController();
     rules.asked(request);
     const answer = agent.slots.admit({
       requestId: asId<RequestId>(`request-${request.order}`),
       model,
+      answers,
       routerId: `router-${request.order % 2}`,
       signal: leaving.signal,
     });
@@ -205,11 +215,11 @@ export class SlotWorld {
       memory: { roomMsMax: 0, makeRoomAfterMs: 0, returnMsMax: 0, returnShareMin: 0 },
       gpus: [0],
       limits,
-      engines: [...models].map(([model, { places }]) => ({
+      engines: [...models].map(([model, { places, saysPlaces }]) => ({
         model,
         dialect: "openai",
         launcher: { kind: "external", url: "http://127.0.0.1" },
-        maxConcurrent: places,
+        maxConcurrent: saysPlaces ? 256 : places,
       })),
     };
     const behaviour = this.#options.transition ? { transition: this.#options.transition() } : {};

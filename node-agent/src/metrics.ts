@@ -29,8 +29,8 @@ export function createMetrics() {
       "slot",
       "model",
     ]),
-    running: gauge("weiche_agent_running_requests", "Requests that run", ["slot"]),
-    waiting: gauge("weiche_agent_waiting_requests", "Requests that are held", ["slot"]),
+    running: gauge("weiche_agent_running_requests", "Requests that run, by answers", ["slot"]),
+    waiting: gauge("weiche_agent_waiting_requests", "Requests that are held, by answers", ["slot"]),
     slotState: gauge("weiche_agent_slot_state", "1 for the state that the slot is in", ["slot", "state"]),
     switches: histogram("weiche_agent_switch_seconds", "From the first waiter to the proven engine", switchBuckets, [
       "slot",

@@ -17,7 +17,7 @@ export interface EngineSpec {
   readonly launcher: LauncherSpec;
   /** Absent: the engine is stopped and started. Level 1 keeps weights in host memory, level 2 keeps nothing. */
   readonly sleepLevel?: 1 | 2;
-  /** Most requests that the engine is given at once; it never gets to queue. */
+  /** Most answers that the engine is asked for at once; it never gets to queue. */
   readonly maxConcurrent: number;
   /** Absent: `per-account`. */
   readonly cachePrompts?: CachePrompts;
@@ -43,8 +43,10 @@ export interface EngineEndpoint {
   readonly socketPath?: string;
   /** How many tokens a request may have, as the engine said when it was proven. Absent: it was not, or did not say. */
   readonly windowTokens?: number;
-  /** How many requests it runs at once, likewise. Absent: it did not say. */
+  /** How many answers it makes at once, likewise; a request for more is beyond it. Absent: it did not say. */
   readonly parallelMax?: number;
+  /** How many slots it has that share one context, of which `parallelMax` can be full together. Absent: none do. */
+  readonly sharedSlots?: number;
 }
 
 /** What is stored on disk to find an engine again after the agent was restarted. */

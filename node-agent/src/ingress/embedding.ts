@@ -16,6 +16,7 @@ const batchCharactersMax = 512 << 10;
 const answerBytesMax = 64 << 20;
 
 export class Embedding implements EngineWork {
+  readonly answers = 1;
   readonly #request: EmbeddingRequest;
   readonly #rules: ModelRules;
   readonly #tokensMax: number;

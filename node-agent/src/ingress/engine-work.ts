@@ -5,6 +5,8 @@ import type { EngineCall } from "./engine-call.ts";
 import type { TokenCounts } from "./usage-count.ts";
 
 export interface EngineWork {
+  /** How many answers are made at the same time: choices of a chat or completion; 1 for embeddings. */
+  readonly answers: number;
   /** Rejects with an `ApiError`, an `EngineFault` or the reason for which the request ended. Runs once. */
   run(engine: EngineAccess): Promise<FinishedAnswer>;
   /** What was used until now, for an answer that will not be whole. */

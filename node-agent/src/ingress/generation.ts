@@ -35,11 +35,11 @@ export interface Prompt {
 }
 
 export class Generation implements EngineWork {
+  readonly answers: number;
   readonly #path: string;
   readonly #input: "messages" | "prompt";
   readonly #writer: AnswerWriter;
   readonly #canonical: CanonicalStream;
-  readonly #choices: number;
   readonly #maxTokens: number | undefined;
   readonly #reasons: boolean;
   readonly #tokensMax: number;
@@ -68,7 +68,7 @@ export class Generation implements EngineWork {
     this.#windowTokens = rules.contextTokens;
     this.#path = request.kind === "chat" ? nodePaths.chat : nodePaths.completions;
     this.#input = request.kind === "chat" ? "messages" : "prompt";
-    this.#choices = request.choices;
+    this.answers = request.choices;
     this.#maxTokens = request.maxTokens;
     this.#requiresCalls = request.kind === "chat" && request.toolChoice !== "auto";
     this.#schemaIn = request.kind === "chat" ? request.schemaIn : undefined;
@@ -95,7 +95,7 @@ export class Generation implements EngineWork {
     const call = await this.#open(engine);
     this.#usage = new UsageCount({
       ...{ contextTokens, promptTokensMax: this.#promptTokensMax, maxTokens: this.#maxTokens },
-      ...{ tokensMax: this.#tokensMax, choices: this.#choices, usagePerChoice, reasons: this.#reasons },
+      ...{ tokensMax: this.#tokensMax, choices: this.answers, usagePerChoice, reasons: this.#reasons },
     });
     try {
       await this.#read(engine, call, this.#usage);

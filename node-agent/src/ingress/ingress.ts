@@ -190,7 +190,8 @@ export class Ingress implements AsyncDisposable {
     run.work = await this.#reader.read(head, rules, await exchange.readBody(), clock.now(), exchange.signal);
     exchange.signal.throwIfAborted();
     const { requestId, model, slot, routerId } = head;
-    const admission = await admissions.admit({ requestId, model, slot, routerId, signal: exchange.signal });
+    const { answers } = run.work;
+    const admission = await admissions.admit({ requestId, model, slot, answers, routerId, signal: exchange.signal });
     try {
       run.admission = admission;
       meter.onAdmitted();

@@ -8,6 +8,8 @@ export interface AdmissionRequest {
   readonly model: ModelId;
   /** The slot that the router had in mind; another one of the node with the same model will do. */
   readonly slot?: SlotName;
+  /** How many answers it asks for: each takes a place of its engine. */
+  readonly answers: number;
   /** Identity of the router that asked, for the report's `running_of_router`. */
   readonly routerId: string;
   /** Aborts when the client has gone: a waiter is removed at once. */
@@ -23,7 +25,7 @@ export interface Admission {
   readonly waitedMs: number;
   /** Calls back, once, if the engine is gone before the release: at once if it is gone already. */
   onEngineLost(listener: LossListener): void;
-  /** Gives the place back. Harmless the second time. */
+  /** Gives its places back. Harmless the second time. */
   release(): void;
   /** Tells the slot that the engine misbehaved in a way that needs a probe (see C6). */
   suspect(reason: string): void;
@@ -32,6 +34,9 @@ export interface Admission {
 }
 
 export interface Admissions {
-  /** Resolves when the request may run; rejects with an `ApiError` (503 of some kind) or the signal's reason. */
+  /**
+   * Resolves when the request may run. Rejects with an `ApiError` (503 of some kind, 400 for more answers than the engine
+   * can give) or the signal's reason.
+   */
   admit(request: AdmissionRequest): Promise<Admission>;
 }

@@ -9,6 +9,12 @@ const messages: Readonly<Record<RefusalKind, string>> = {
   maintenance: "The node is in maintenance.",
 };
 
+/** Of a request that no waiting would help. */
+export function answersError(answersMax: number): ApiError {
+  const most = answersMax === 1 ? "one answer" : `${answersMax} answers`;
+  return new ApiError("invalid_request", `Invalid 'n': this model gives at most ${most} to a request.`, { param: "n" });
+}
+
 export function refusalError(kind: RefusalKind, retryAfterMs: number): ApiError {
   return new ApiError(kind, messages[kind], { retryAfterSeconds: retryAfterMs / 1000 });
 }

@@ -16,7 +16,7 @@ test("is a value: every version stays what it was, whichever of them another is 
       const versions: Version[] = [{ value: RunningRequests.none(), model: new Map() }];
       for (const [sinceMs, { of, ticket, adds }] of steps.entries()) {
         const { value, model } = versions[of % versions.length]!;
-        const request = { routerId: "r", sinceMs };
+        const request = { routerId: "r", places: 1 + (sinceMs % 3), sinceMs };
         const after = new Map(model);
         if (adds) after.set(ticket, request);
         else after.delete(ticket);
@@ -34,6 +34,7 @@ function isSame({ value, model }: Version): boolean {
   const times = (values: Iterable<Running>) => [...values].map(({ sinceMs }) => sinceMs).toSorted((a, b) => a - b);
   return (
     value.size === model.size &&
+    value.places === model.values().reduce((sum, { places }) => sum + places, 0) &&
     tickets.length === model.size &&
     tickets.every((ticket) => value.has(ticket) && model.has(ticket)) &&
     String(times(value.values())) === String(times(model.values()))

@@ -8,24 +8,31 @@ import type { Running, Ticket } from "./slot-state.ts";
 
 export class RunningRequests {
   readonly size: number;
+  /** All that they hold together. */
+  readonly places: number;
   #requests: Map<Ticket, Running> | undefined;
   /** In place of the map: who is nearer to it, and what that one has otherwise. */
   #step:
     | { readonly nearer: RunningRequests; readonly ticket: Ticket; readonly request: Running | undefined }
     | undefined;
 
-  private constructor(requests: Map<Ticket, Running>) {
+  private constructor(requests: Map<Ticket, Running>, places: number) {
     this.#requests = requests;
     this.size = requests.size;
+    this.places = places;
   }
 
   /** Nothing runs. Each slot needs one of its own, which is the beginning of its values. */
   static none(): RunningRequests {
-    return new RunningRequests(new Map());
+    return new RunningRequests(new Map(), 0);
   }
 
   has(ticket: Ticket): boolean {
     return this.#hold().has(ticket);
+  }
+
+  get(ticket: Ticket): Running | undefined {
+    return this.#hold().get(ticket);
   }
 
   tickets(): Iterable<Ticket> {
@@ -49,7 +56,8 @@ export class RunningRequests {
     const requests = this.#hold();
     const before = requests.get(ticket);
     put(requests, ticket, request);
-    const next = new RunningRequests(requests);
+    const places = this.places + (request?.places ?? 0) - (before?.places ?? 0);
+    const next = new RunningRequests(requests, places);
     this.#pass(next, ticket, before);
     return next;
   }

@@ -8,7 +8,8 @@ import type { SwitchReport } from "./switch-meter.ts";
 export interface SlotEvents {
   stateChanged(slot: SlotName, kind: SlotKind, active: ModelId | undefined): void;
   requestAdmitted(slot: SlotName, model: ModelId, waitedMs: number): void;
-  requestRefused(slot: SlotName, model: ModelId, refusal: RefusalKind, waitedMs: number): void;
+  /** `too_many_answers`: the engine can never give as many at once; the others may be tried again. */
+  requestRefused(slot: SlotName, model: ModelId, code: RefusalKind | "too_many_answers", waitedMs: number): void;
   /** The client went away while it was held. */
   waiterLeft(slot: SlotName, model: ModelId, waitedMs: number): void;
   /** The new engine is awake and proven. */

@@ -1,12 +1,19 @@
 /** The moves that a slot's transition is made of: each takes a slot, says what it asks for, and returns the next slot. */
 import type { ModelId } from "@weiche/shared/ids.ts";
-import { placesOf } from "./slot-state.ts";
-import type { Awake, RefusalKind, Slot, SlotEffect, SlotState, Waiter } from "./slot-state.ts";
+import { awakeEngine, placesOf } from "./slot-state.ts";
+import type { Awake, RefusalKind, Slot, SlotEffect, SlotState, Ticket, Waiter } from "./slot-state.ts";
 
 /** What a client is told to wait while no switch to the model has been measured. */
 const switchMsDefault = 10_000;
 /** Weight of the newest switch in the moving average. */
 const newestWeight = 0.3;
+/** How long a request holds its places while none of the model has ended. */
+const heldMsDefault = 10_000;
+/** Weight of the request that ended last. */
+const newestHeldWeight = 0.1;
+/** What a client that finds the queue full is told to wait, at least and at most. */
+const retryMsMin = 1_000;
+const retryMsMax = 300_000;
 
 export function enter(slot: Slot, state: SlotState, nowMs: number): Slot {
   return { ...slot, state, stateSinceMs: state.kind === slot.state.kind ? slot.stateSinceMs : nowMs };
@@ -106,7 +113,10 @@ export function forgive(slot: Slot, engine: Awake, nowMs: number): Slot {
   return { ...slot, backoff: without(slot.backoff, engine.model) };
 }
 
-/** Admits these waiters as far as there are places. */
+/**
+ * Admits these waiters, in their order, as far as there are places. One that needs more places than are free keeps those
+ * behind it waiting: it would starve if they went first. Waiters that the engine can never serve are rejected.
+ */
 export function admit(
   slot: Slot,
   engine: Awake,
@@ -114,15 +124,43 @@ export function admit(
   nowMs: number,
   effects: SlotEffect[],
 ): Slot {
-  const places = placesLeft(slot, engine);
-  const admitted = waiters.filter((waiter) => waiter.model === engine.model).slice(0, Math.max(0, places));
-  if (admitted.length === 0) return slot;
+  if (waiters.length === 0) return slot;
+  const places = placesOf(slot, engine);
+  const answersMax = engine.endpoint.parallelMax ?? Infinity;
+  const own = waiters.filter((waiter) => waiter.model === engine.model);
+  const done = new Set<Ticket>();
   let running = slot.running;
-  for (const { ticket, routerId } of admitted) {
-    running = running.with(ticket, { routerId, sinceMs: nowMs });
+  for (const { ticket, answers } of own) {
+    if (answers <= answersMax) continue;
+    done.add(ticket);
+    effects.push({ kind: "reject", ticket, answersMax });
+  }
+  for (const { ticket, routerId, answers } of own) {
+    if (done.has(ticket)) continue;
+    const needed = placesFor(answers, places);
+    if (running.places + needed > places) break;
+    done.add(ticket);
+    running = running.with(ticket, { routerId, places: needed, sinceMs: nowMs });
     effects.push({ kind: "grant", ticket, engine });
   }
-  return { ...slot, running, waiters: slot.waiters.filter((waiter) => !running.has(waiter.ticket)) };
+  if (done.size === 0) return slot;
+  return { ...slot, running, waiters: slot.waiters.filter((waiter) => !done.has(waiter.ticket)) };
+}
+
+/** An engine that queues what it cannot run at once gives more answers than there are places, if it has nothing else to do. */
+function placesFor(answers: number, places: number): number {
+  return Math.min(answers, places);
+}
+
+/** Gives back the places of a request, and learns how long it held them. */
+export function release(slot: Slot, ticket: Ticket, nowMs: number): Slot {
+  const ended = slot.running.get(ticket);
+  const engine = awakeEngine(slot.state);
+  if (!ended) return slot;
+  const running = slot.running.without(ticket);
+  if (!engine) return { ...slot, running };
+  const heldMs = averaged(slot.heldMs, engine.model, nowMs - ended.sinceMs, newestHeldWeight);
+  return { ...slot, running, heldMs };
 }
 
 export function refuse(
@@ -137,8 +175,9 @@ export function refuse(
 export function withoutExpired(slot: Slot, nowMs: number, effects: SlotEffect[]): Slot {
   const expired = slot.waiters.filter((waiter) => nowMs >= waiter.sinceMs + slot.limits.waiterMsMax);
   if (expired.length === 0) return slot;
-  for (const waiter of expired) refuse([waiter], "overloaded", switchEstimateMs(slot, waiter.model), effects);
-  return { ...slot, waiters: slot.waiters.slice(expired.length) };
+  const staying = { ...slot, waiters: slot.waiters.slice(expired.length) };
+  for (const waiter of expired) refuse([waiter], "overloaded", waitEstimateMs(staying, waiter.model, nowMs), effects);
+  return staying;
 }
 
 export function withoutWish(slot: Slot, model: ModelId): Slot {
@@ -157,10 +196,6 @@ export function waitersFor(slot: Slot, model: ModelId): readonly Waiter[] {
   return slot.waiters.filter((waiter) => waiter.model === model);
 }
 
-export function placesLeft(slot: Slot, engine: Awake): number {
-  return placesOf(slot, engine) - slot.running.size;
-}
-
 export function backoffLeftMs(slot: Slot, model: ModelId, nowMs: number): number {
   return Math.max(0, (slot.backoff.get(model)?.untilMs ?? 0) - nowMs);
 }
@@ -169,9 +204,30 @@ export function switchEstimateMs(slot: Slot, model: ModelId): number {
   return slot.switchMs.get(model) ?? switchMsDefault;
 }
 
+/** How long one more request for the model would wait: for places of an engine that takes requests, else for a switch. */
+export function waitEstimateMs(slot: Slot, model: ModelId, nowMs: number): number {
+  const { state } = slot;
+  const engine = awakeEngine(state);
+  const isClosed = state.kind === "draining" && nowMs >= state.closesAtMs;
+  if (engine?.model !== model || isClosed) return switchEstimateMs(slot, model);
+  const places = placesOf(slot, engine);
+  const wanted = waitersFor(slot, model).reduce((sum, { answers }) => sum + placesFor(answers, places), 0);
+  const waitMs = ((slot.heldMs.get(model) ?? heldMsDefault) * wanted) / places;
+  return Math.min(retryMsMax, Math.max(retryMsMin, waitMs));
+}
+
 export function measured(slot: Slot, model: ModelId, tookMs: number): Slot {
-  const before = slot.switchMs.get(model) ?? tookMs;
-  return { ...slot, switchMs: new Map(slot.switchMs).set(model, before + newestWeight * (tookMs - before)) };
+  return { ...slot, switchMs: averaged(slot.switchMs, model, tookMs, newestWeight) };
+}
+
+function averaged(
+  averages: ReadonlyMap<ModelId, number>,
+  model: ModelId,
+  newest: number,
+  weight: number,
+): ReadonlyMap<ModelId, number> {
+  const before = averages.get(model) ?? newest;
+  return new Map(averages).set(model, before + weight * (newest - before));
 }
 
 function backoffMs(slot: Slot, failuresBefore: number): number {

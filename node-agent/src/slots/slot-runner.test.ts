@@ -52,8 +52,26 @@ describe("a slot", () => {
     (await first).release();
     const admission = await second;
     expect(node.slots.views()[0]).toMatchObject({ running: 1, maxConcurrent: 1 });
-    expect(await refusal(node.request(a))).toBe("overloaded 1");
+    const third = node.request(a);
+    await settle();
+    expect(node.slots.views()[0]).toMatchObject({ running: 1, waiting: 1 });
     admission.release();
+    expect((await third).waitedMs).toBe(0);
+  });
+
+  test("counts answers: what runs and waits, and what a client is told who wants too many", async () => {
+    const node = new Node();
+    await node.begin();
+    const both = node.request(a, { answers: 2 });
+    node.engine.activation!.resolve({ ...endpoint, parallelMax: 2 });
+    void node.request(a, { answers: 2, routerId: "r2" });
+    await both;
+    expect(node.slots.views()[0]).toMatchObject({
+      ...{ running: 2, runningByRouter: new Map([["r1", 2]]), waiting: 2, waitingByModel: new Map([[a, 2]]) },
+    });
+    const error = await node.request(a, { answers: 3 }).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ kind: "invalid_request", param: "n", message: expect.stringContaining("2 answers") });
+    expect(node.told.at(-1)).toEqual(["requestRefused", "s", a, "too_many_answers", 0]);
   });
 
   test("gives an admission with slot, engine, endpoint and the time it took", async () => {
@@ -147,7 +165,8 @@ describe("a slot", () => {
     void node.request(a);
     await node.activated(a);
     const answers = node.told.map(([event]) => event).filter((event) => String(event).startsWith("request"));
-    expect(answers).toEqual(["requestAdmitted", "requestAdmitted", "requestRefused"]);
+    expect(answers).toEqual(["requestAdmitted", "requestAdmitted"]);
+    expect(node.slots.views()[0], "it has waited its turn").toMatchObject({ running: 2, waiting: 1 });
   });
 
   test("listens no longer to a client that it has answered", async () => {

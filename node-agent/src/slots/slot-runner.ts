@@ -4,12 +4,13 @@
  */
 import { assert, unreachable } from "@weiche/shared/assert.ts";
 import type { Timer } from "@weiche/shared/clock.ts";
+import type { ApiError } from "@weiche/shared/errors.ts";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import { describeError } from "@weiche/shared/log.ts";
 import type { EngineSpec, SwitchPhase } from "../engines/engine.ts";
 import type { Admission, AdmissionRequest } from "./admission.ts";
 import { EngineLoss } from "./engine-loss.ts";
-import { refusalError } from "./refusal.ts";
+import { answersError, refusalError } from "./refusal.ts";
 import type { CloseOptions, SlotParts } from "./slot-parts.ts";
 import { awakeEngine, createSlot, currentEpoch, wakeAtMs } from "./slot-state.ts";
 import type { Awake, RefusalKind, Slot, SlotEffect, SlotEvent, Ticket } from "./slot-state.ts";
@@ -61,7 +62,7 @@ export class SlotRunner {
     });
   }
 
-  /** Resolves when the request may run; rejects with an `ApiError` (503) or the signal's reason. */
+  /** Resolves when the request may run; rejects with an `ApiError` (503, 400) or the signal's reason. */
   admit(request: AdmissionRequest): Promise<Admission> {
     assert(this.models.has(request.model), "the slot has the model");
     return new Promise((resolve, reject) => {
@@ -70,7 +71,8 @@ export class SlotRunner {
       const onAbort = () => this.#leave(ticket);
       request.signal.addEventListener("abort", onAbort, { once: true });
       this.#pending.set(ticket, { request, sinceMs: this.#nowMs(), resolve, reject, onAbort });
-      this.#dispatch({ kind: "request", ticket, model: request.model, routerId: request.routerId });
+      const { model, routerId, answers } = request;
+      this.#dispatch({ kind: "request", ticket, model, routerId, answers });
     });
   }
 
@@ -171,7 +173,9 @@ export class SlotRunner {
       case "grant":
         return this.#grant(effect.ticket, effect.engine);
       case "refuse":
-        return this.#refuse(effect.ticket, effect.refusal, effect.retryAfterMs);
+        return this.#refuse(effect.ticket, effect.refusal, refusalError(effect.refusal, effect.retryAfterMs));
+      case "reject":
+        return this.#refuse(effect.ticket, "too_many_answers", answersError(effect.answersMax));
       case "adopt":
         return this.#adopt(effect.epoch);
       case "start":
@@ -217,11 +221,11 @@ export class SlotRunner {
     });
   }
 
-  #refuse(ticket: Ticket, refusal: RefusalKind, retryAfterMs: number): void {
+  #refuse(ticket: Ticket, code: RefusalKind | "too_many_answers", error: ApiError): void {
     const pending = this.#taken(ticket);
     if (!pending) return;
-    this.#parts.events.requestRefused(this.name, pending.request.model, refusal, this.#nowMs() - pending.sinceMs);
-    pending.reject(refusalError(refusal, retryAfterMs));
+    this.#parts.events.requestRefused(this.name, pending.request.model, code, this.#nowMs() - pending.sinceMs);
+    pending.reject(error);
   }
 
   #leave(ticket: Ticket): void {

@@ -14,11 +14,15 @@ export interface Waiter {
   readonly ticket: Ticket;
   readonly model: ModelId;
   readonly routerId: string;
+  /** At least 1. Each answer needs a place of its own; all of them begin together. */
+  readonly answers: number;
   readonly sinceMs: number;
 }
 
 export interface Running {
   readonly routerId: string;
+  /** How many places of the engine it holds. */
+  readonly places: number;
   readonly sinceMs: number;
 }
 
@@ -80,7 +84,7 @@ export interface Backoff {
 
 export interface Slot {
   readonly limits: SlotLimits;
-  /** By model: most requests that its engine is given at once. */
+  /** By model: most answers that its engine is asked for at once. */
   readonly maxConcurrent: ReadonlyMap<ModelId, number>;
   readonly state: SlotState;
   readonly stateSinceMs: number;
@@ -92,13 +96,21 @@ export interface Slot {
   readonly backoff: ReadonlyMap<ModelId, Backoff>;
   /** By model: moving average of how long a switch to it took. */
   readonly switchMs: ReadonlyMap<ModelId, number>;
+  /** By model: moving average of how long a request held its places. */
+  readonly heldMs: ReadonlyMap<ModelId, number>;
   readonly maintenance: boolean;
   /** A model to activate once, when nobody is in its way. */
   readonly wish?: ModelId;
 }
 
 export type SlotEvent =
-  | { readonly kind: "request"; readonly ticket: Ticket; readonly model: ModelId; readonly routerId: string }
+  | {
+      readonly kind: "request";
+      readonly ticket: Ticket;
+      readonly model: ModelId;
+      readonly routerId: string;
+      readonly answers: number;
+    }
   /** A waiter's client has gone. */
   | { readonly kind: "left"; readonly ticket: Ticket }
   | { readonly kind: "released"; readonly ticket: Ticket }
@@ -126,6 +138,8 @@ export type SlotEffect =
       readonly refusal: RefusalKind;
       readonly retryAfterMs: number;
     }
+  /** The request asks for more answers than its engine can ever give at once. */
+  | { readonly kind: "reject"; readonly ticket: Ticket; readonly answersMax: number }
   | { readonly kind: "adopt"; readonly epoch: number }
   | { readonly kind: "start"; readonly model: ModelId; readonly epoch: number }
   | { readonly kind: "giveUp"; readonly epoch: number }
@@ -146,6 +160,7 @@ export function createSlot(config: SlotConfig, nowMs: number): Slot {
     waiters: [],
     backoff: new Map(),
     switchMs: new Map(),
+    heldMs: new Map(),
     maintenance: false,
   };
 }
@@ -155,7 +170,7 @@ export function awakeEngine(state: SlotState): Awake | undefined {
   return state.kind === "active" || state.kind === "draining" ? state.engine : undefined;
 }
 
-/** Most requests that the engine is given at once: as configured, and no more than it says it runs. */
+/** Most answers that the engine is asked for at once: as configured, and no more than it says it runs. */
 export function placesOf({ maxConcurrent }: Slot, { model, endpoint }: Awake): number {
   return Math.min(maxConcurrent.get(model)!, endpoint.parallelMax ?? Infinity);
 }

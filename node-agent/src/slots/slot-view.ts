@@ -14,6 +14,7 @@ export interface SlotView {
   readonly active?: ModelId;
   /** Model that comes after it. */
   readonly next?: ModelId;
+  /** Answers that are made: a request with `n` answers counts `n`, as in `waiting`. */
   readonly running: number;
   readonly runningByRouter: ReadonlyMap<string, number>;
   readonly waiting: number;
@@ -23,6 +24,7 @@ export interface SlotView {
   readonly stateAgeMs: number;
   /** A start or stop in progress: for how long, what it is at, how long activating the model that comes usually takes. */
   readonly switching?: { readonly ageMs: number; readonly phase?: SwitchPhase; readonly usualMs?: number };
+  /** Places of the engine: most answers at once. */
   readonly maxConcurrent?: number;
   readonly retryInMs?: number;
   readonly sleepers: readonly Sleeper[];
@@ -58,10 +60,10 @@ export function viewOf(
     kind,
     ...(active ? { active } : {}),
     ...(next ? { next } : {}),
-    running: slot.running.size,
-    runningByRouter: count(running.map(({ routerId }) => routerId)),
-    waiting: slot.waiters.length,
-    waitingByModel: count(slot.waiters.values().map((waiter) => waiter.model)),
+    running: slot.running.places,
+    runningByRouter: sum(running.map(({ routerId, places }) => [routerId, places])),
+    waiting: slot.waiters.reduce((total, { answers }) => total + answers, 0),
+    waitingByModel: sum(slot.waiters.map(({ model, answers }) => [model, answers])),
     ...(running.length > 0 ? { oldestRunningMs: nowMs - oldestMs } : {}),
     ...(state.kind === "draining" && kind === "draining-open" ? { closesInMs: state.closesAtMs - nowMs } : {}),
     stateAgeMs: nowMs - (kind === "draining-closed" ? closedSinceMs(slot) : slot.stateSinceMs),
@@ -114,8 +116,8 @@ function closedSinceMs({ state, stateSinceMs }: Slot): number {
   return state.kind === "draining" ? Math.max(state.closesAtMs, stateSinceMs) : stateSinceMs;
 }
 
-function count<T>(items: Iterable<T>): ReadonlyMap<T, number> {
-  const counts = new Map<T, number>();
-  for (const item of items) counts.set(item, (counts.get(item) ?? 0) + 1);
-  return counts;
+function sum<T>(counted: Iterable<readonly [T, number]>): ReadonlyMap<T, number> {
+  const sums = new Map<T, number>();
+  for (const [key, count] of counted) sums.set(key, (sums.get(key) ?? 0) + count);
+  return sums;
 }

@@ -58,6 +58,7 @@ const histories = {
 
 const events: Record<string, (play: Play) => string[]> = {
   "request a": (play) => play.request(a),
+  "request two answers of a": (play) => play.request(a, 2),
   "request b": (play) => play.request(b),
   "request c": (play) => play.request(c),
   "the waiter leaves": (play) => play.event({ kind: "left", ticket: play.slot.waiters[0]?.ticket ?? 99 }),
@@ -91,6 +92,7 @@ const table: Record<keyof typeof histories, Record<string, string>> = {
   adopting: {
     before: "starting",
     "request a": "starting, a wait",
+    "request two answers of a": "starting, a wait",
     "request b": "starting, b wait",
     "request c": "starting, c wait",
     "a exits": "failed",
@@ -104,6 +106,7 @@ const table: Record<keyof typeof histories, Record<string, string>> = {
   empty: {
     before: "empty",
     "request a": "starting a, a wait; start a",
+    "request two answers of a": "starting a, a wait; start a",
     "request b": "starting b, b wait; start b",
     "request c": "starting c, c wait; start c",
     "prewarm a": "starting a; start a",
@@ -112,6 +115,7 @@ const table: Record<keyof typeof histories, Record<string, string>> = {
   starting: {
     before: "starting a, a wait",
     "request a": "starting a, aa wait",
+    "request two answers of a": "starting a, aa wait",
     "request b": "starting a, ab wait",
     "request c": "starting a, ac wait",
     "the waiter leaves": "starting a",
@@ -124,6 +128,7 @@ const table: Record<keyof typeof histories, Record<string, string>> = {
   "given up": {
     before: "stopping a",
     "request a": "same; refuse 2 model_unavailable 2000",
+    "request two answers of a": "same; refuse 2 model_unavailable 2000",
     "request b": "stopping a, b wait",
     "request c": "stopping a, c wait",
     "it started": "same; stop a for good",
@@ -133,6 +138,7 @@ const table: Record<keyof typeof histories, Record<string, string>> = {
   active: {
     before: "active a, 1 run",
     "request a": "active a, 2 run; grant 2",
+    "request two answers of a": "active a, a wait, 1 run",
     "request b": "draining-open a->b, b wait, 1 run",
     "request c": "draining-open a->c, c wait, 1 run",
     "the running request ends": "active a",
@@ -142,6 +148,7 @@ const table: Record<keyof typeof histories, Record<string, string>> = {
   "draining, open": {
     before: "draining-open a->b, b wait, 1 run",
     "request a": "draining-open a->b, b wait, 2 run; grant 3",
+    "request two answers of a": "draining-open a->b, ba wait, 1 run",
     "request b": "draining-open a->b, bb wait, 1 run",
     "request c": "draining-open a->b, bc wait, 1 run",
     "the waiter leaves": "active a, 1 run",
@@ -154,6 +161,7 @@ const table: Record<keyof typeof histories, Record<string, string>> = {
   "draining, closed": {
     before: "draining-closed a->b, b wait, 1 run",
     "request a": "same; refuse 3 model_switching 10000",
+    "request two answers of a": "same; refuse 3 model_switching 10000",
     "request b": "draining-closed a->b, bb wait, 1 run",
     "request c": "draining-closed a->b, bc wait, 1 run",
     "the waiter leaves": "active a, 1 run",
@@ -165,6 +173,7 @@ const table: Record<keyof typeof histories, Record<string, string>> = {
   suspected: {
     before: "draining-closed a->a, 1 run",
     "request a": "same; refuse 2 model_unavailable 2000",
+    "request two answers of a": "same; refuse 2 model_unavailable 2000",
     "request b": "draining-closed a->b, b wait, 1 run",
     "request c": "draining-closed a->c, c wait, 1 run",
     "the running request ends": "stopping a->a; stop a for good",
@@ -173,6 +182,7 @@ const table: Record<keyof typeof histories, Record<string, string>> = {
   stopping: {
     before: "stopping a->b, b wait",
     "request a": "stopping a->b, ba wait",
+    "request two answers of a": "stopping a->b, ba wait",
     "request b": "stopping a->b, bb wait",
     "request c": "stopping a->b, bc wait",
     "the waiter leaves": "stopping a",
@@ -184,6 +194,7 @@ const table: Record<keyof typeof histories, Record<string, string>> = {
   failed: {
     before: "failed a",
     "request a": "same; refuse 2 model_unavailable 2000",
+    "request two answers of a": "same; refuse 2 model_unavailable 2000",
     "request b": "starting b, b wait; start b",
     "request c": "starting c, c wait; start c",
     "prewarm c": "starting c; start c",
@@ -192,6 +203,7 @@ const table: Record<keyof typeof histories, Record<string, string>> = {
   lost: {
     before: "failed a",
     "request a": "same; refuse 2 model_unavailable 2000",
+    "request two answers of a": "same; refuse 2 model_unavailable 2000",
     "request b": "starting b, b wait; start b",
     "request c": "starting c, c wait; start c",
     "prewarm c": "starting c; start c",
@@ -200,6 +212,7 @@ const table: Record<keyof typeof histories, Record<string, string>> = {
   stuck: {
     before: "failed a",
     "request a": "same; refuse 3 model_unavailable 2000",
+    "request two answers of a": "same; refuse 3 model_unavailable 2000",
     "request b": "same; refuse 3 model_unavailable 2000",
     "request c": "same; refuse 3 model_unavailable 2000",
     "time is up": "stopping a; stop a for good",

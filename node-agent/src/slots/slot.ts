@@ -15,8 +15,12 @@
  * - Who waits for another model starts a drain. It is open while the active model still takes requests: until nothing
  *   runs and the minimum residency is over, but at most `drainOpenMsMax` after the first waiter came, even if that one
  *   has left. Then it is closed. Running requests end by themselves, always. With its last waiter the drain is over.
+ * - A request for the active model waits in order of arrival until its engine has a place for each of its answers;
+ *   nobody overtakes it. The same bounds hold as for those who wait for a switch: `waitersMax` for each model, so that
+ *   none of them can fill the queue of another, and `waiterMsMax`.
  * - A model that has become active takes all its waiters at once, as many as its engine may run. The others follow as
- *   places get free; once the drain is closed only those that came before the first waiter for another model.
+ *   places get free; once the drain is closed only those that came before the first waiter for another model. Those
+ *   that came after it keep waiting: the model has its turn again. Who comes once the drain is closed is refused.
  * - The next model is that of the oldest waiter. Nobody waits when the old engine is gone: the slot stays empty.
  * - A start that fails, an exit and a suspicion each count as a failure: the model's waiters are refused, and so is
  *   every request for it until its backoff is over. Waiters for other models have their turn at once. After a failed
@@ -39,12 +43,14 @@ import {
   forgive,
   giveUp,
   measured,
-  placesLeft,
   refuse,
+  release,
   start,
   stop,
   stuck,
   switchEstimateMs,
+  waitersFor,
+  waitEstimateMs,
   withoutExpired,
   withoutWish,
 } from "./slot-moves.ts";
@@ -53,8 +59,6 @@ import { awakeEngine, currentEpoch } from "./slot-state.ts";
 import type { Awake, RefusalKind, Slot, SlotEffect, SlotEvent, Waiter } from "./slot-state.ts";
 
 const maintenanceRetryMs = 30_000;
-/** A place gets free whenever a request ends; no better guess is known. */
-const fullRetryMs = 1_000;
 
 export function transition(slot: Slot, event: SlotEvent, nowMs: number): readonly [Slot, readonly SlotEffect[]] {
   // News of an operation that is not the current one is about an engine that is gone.
@@ -70,11 +74,11 @@ function apply(slot: Slot, event: SlotEvent, nowMs: number, effects: SlotEffect[
   const { state } = slot;
   switch (event.kind) {
     case "request":
-      return request(slot, { ...event, sinceMs: nowMs }, nowMs, effects);
+      return request(slot, event, nowMs, effects);
     case "left":
       return { ...slot, waiters: slot.waiters.filter((waiter) => waiter.ticket !== event.ticket) };
     case "released":
-      return { ...slot, running: slot.running.without(event.ticket) };
+      return release(slot, event.ticket, nowMs);
     case "suspected":
       return suspected(slot, nowMs, effects);
     case "readopt":
@@ -133,8 +137,14 @@ function settle(before: Slot, beganMs: number, nowMs: number, effects: SlotEffec
   }
 }
 
-function request(slot: Slot, waiter: Waiter, nowMs: number, effects: SlotEffect[]): Slot {
-  const { model } = waiter;
+/** Who is not refused waits; whether there is a place at once is seen when the slot settles. */
+function request(
+  slot: Slot,
+  { ticket, model, routerId, answers }: Extract<SlotEvent, { kind: "request" }>,
+  nowMs: number,
+  effects: SlotEffect[],
+): Slot {
+  const waiter: Waiter = { ticket, model, routerId, answers, sinceMs: nowMs };
   const { state } = slot;
   const refused = (refusal: RefusalKind, retryAfterMs: number) => {
     refuse([waiter], refusal, retryAfterMs, effects);
@@ -147,13 +157,13 @@ function request(slot: Slot, waiter: Waiter, nowMs: number, effects: SlotEffect[
     if (engine.suspectedAtMs !== undefined) return refused("model_unavailable", restartMs);
     if (state.kind === "draining" && nowMs >= state.closesAtMs)
       return refused("model_switching", switchEstimateMs(slot, state.next));
-    if (placesLeft(slot, engine) <= 0) return refused("overloaded", fullRetryMs);
-    return admit(slot, engine, [waiter], nowMs, effects);
+  } else {
+    const restsMs = backoffLeftMs(slot, model, nowMs);
+    if (restsMs > 0) return refused("model_unavailable", restsMs);
+    if (state.kind === "stuck" && nowMs < state.retryAtMs) return refused("model_unavailable", state.retryAtMs - nowMs);
   }
-  const restsMs = backoffLeftMs(slot, model, nowMs);
-  if (restsMs > 0) return refused("model_unavailable", restsMs);
-  if (state.kind === "stuck" && nowMs < state.retryAtMs) return refused("model_unavailable", state.retryAtMs - nowMs);
-  if (slot.waiters.length >= slot.limits.waitersMax) return refused("overloaded", switchEstimateMs(slot, model));
+  if (waitersFor(slot, model).length >= slot.limits.waitersMax)
+    return refused("overloaded", waitEstimateMs(slot, model, nowMs));
   return { ...slot, waiters: [...slot.waiters, waiter] };
 }
 

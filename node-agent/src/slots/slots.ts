@@ -71,13 +71,13 @@ function choose(runners: readonly SlotRunner[], model: ModelId): SlotRunner | un
   return ranked[0]!.runner;
 }
 
-/** The order of placement: active and open, on its way, empty, idle, then what would refuse or hold it for long. */
+/** The order of placement: active with a free place, on its way, empty, idle, then what would hold or refuse it. */
 function rank(view: SlotView, model: ModelId): number {
   const same = view.active === model;
   switch (view.kind) {
     case "active":
     case "draining-open":
-      if (same) return view.running < (view.maxConcurrent ?? 0) ? 0 : 4;
+      if (same) return view.running + (view.waitingByModel.get(model) ?? 0) < (view.maxConcurrent ?? 0) ? 0 : 4;
       return view.running + view.waiting === 0 ? 3 : 5;
     case "starting":
       return same ? 1 : 5;

@@ -70,7 +70,10 @@ export async function generateAs(
   const suspect = { accountId: caller.accountId, model: entry.id, digest: facts.digest };
   deps.engineDeaths.refuseBarred(suspect);
   const tokensMax = requestTokensMax(entry, facts.answers);
-  await answer(exchange, { path, caller, entry, tokensMax, conversation: facts.conversation, body, suspect }, deps);
+  // Texts to embed follow one another.
+  const answers = path === nodePaths.embeddings ? 1 : facts.answers;
+  const { conversation } = facts;
+  await answer(exchange, { path, caller, entry, tokensMax, answers, conversation, body, suspect }, deps);
 }
 
 /** The place in the account's limits is given back when the exchange is settled, whatever happens. */
@@ -99,13 +102,14 @@ interface Accepted {
   readonly caller: Caller;
   readonly entry: CatalogueEntry;
   readonly tokensMax: number;
+  readonly answers: number;
   readonly conversation: string | undefined;
   readonly body: HeldBody;
   readonly suspect: SuspectBody;
 }
 
 async function answer(exchange: Exchange, accepted: Accepted, deps: GenerateDeps): Promise<void> {
-  const { path, caller, entry, tokensMax, conversation, body, suspect } = accepted;
+  const { path, caller, entry, tokensMax, answers, conversation, body, suspect } = accepted;
   const { clock, requestMsMax, times, verdicts, engineDeaths } = deps;
   const { accountId, userId, keyId } = caller;
   // The factor of the instant that decides on the billing period, too: that of the acceptance.
@@ -121,7 +125,7 @@ async function answer(exchange: Exchange, accepted: Accepted, deps: GenerateDeps
     const remainingMs = Math.max(0, requestMsMax - (clock.monotonicMs() - exchange.startedAtMs));
     const request = {
       ...{ path, requestId: exchange.id, attempt, model: entry.id, slot: placed.slot },
-      ...{ billing, tokensMax, remainingMs },
+      ...{ billing, tokensMax, remainingMs, answers },
     };
     const sent = { requestId: exchange.id, attempt, node: placed.node, model: entry.id, ...billing };
     try {

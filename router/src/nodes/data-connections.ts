@@ -34,7 +34,7 @@ export interface DataConnectionsEvents {
 export interface SessionCounts {
   sessionUp(node: NodeId): void;
   sessionDown(node: NodeId): void;
-  dispatched(node: NodeId, slot: SlotName): () => void;
+  dispatched(node: NodeId, slot: SlotName, answers?: number): () => void;
 }
 
 export interface DataConnectionsOptions {
@@ -145,7 +145,8 @@ class DataSessions {
     if (!session) throw new NodeLost(`no data session to ${node}`);
     const stream = this.#start(session, request);
     session.streams++;
-    const settle = request.slot === undefined ? () => {} : this.#options.counts.dispatched(node, request.slot);
+    const { slot, answers } = request;
+    const settle = slot === undefined ? () => {} : this.#options.counts.dispatched(node, slot, answers);
     stream.end(request.body);
     return answerOf(stream, node, signal, () => {
       session.streams--;

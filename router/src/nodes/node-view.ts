@@ -20,7 +20,7 @@ export interface SlotView {
   readonly kind: SlotKind;
   readonly active?: ModelId;
   readonly next?: ModelId;
-  /** As reported. */
+  /** As reported. Here and below, a request for several answers counts as often as it asks for them. */
   readonly running: number;
   /** Of these, this router's, as reported. */
   readonly runningOfRouter: number;
@@ -33,6 +33,7 @@ export interface SlotView {
   readonly oldestRunningMs?: number;
   readonly closesInMs?: number;
   readonly stateAgeMs: number;
+  /** Places of the active engine: most answers at once. */
   readonly maxConcurrent?: number;
   readonly retryInMs?: number;
 }

@@ -95,6 +95,26 @@ test.each<[string, SlotGiven, SlotGiven]>([
     { kind: "active", active: a, running: 3, inFlight: 3, runningOfRouter: 3, maxConcurrent: 4 },
     { kind: "active", active: a, running: 2, inFlight: 2, runningOfRouter: 0, maxConcurrent: 4 },
   ],
+  [
+    "a replica with a free place",
+    { kind: "active", active: a, running: 3, inFlight: 3, runningOfRouter: 3, maxConcurrent: 4 },
+    { kind: "active", active: a, running: 1, waiters: { a: 4 }, maxConcurrent: 4 },
+  ],
+  [
+    "an idle slot",
+    { kind: "active", active: b },
+    { kind: "active", active: a, running: 2, waiters: { a: 4 }, maxConcurrent: 4 },
+  ],
+  [
+    "of full replicas the one where fewer wait for each place",
+    { kind: "active", active: a, running: 8, inFlight: 10, runningOfRouter: 8, maxConcurrent: 8 },
+    { kind: "active", active: a, running: 2, inFlight: 4, runningOfRouter: 2, maxConcurrent: 2 },
+  ],
+  [
+    "of full replicas the one where fewer of other routers wait",
+    { kind: "active", active: a, running: 2, waiters: { a: 1 }, maxConcurrent: 2 },
+    { kind: "active", active: a, running: 2, waiters: { a: 9 }, maxConcurrent: 2 },
+  ],
 ])("%s comes first", (_what, better, worse) => {
   expect(chosen([one("x", better), one("y", worse)])).toBe("x");
   expect(chosen([one("y", worse), one("x", better)])).toBe("x");

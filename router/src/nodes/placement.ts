@@ -45,8 +45,10 @@ export function place(
   }
   if (best.length === 0) return { refused: maintained ? "maintenance" : "no_node_available" };
   const { node, slot } = isShared(bestRank)
-    ? share(best, request.affinityKey, random)
-    : agree(best, bestRank, model, nowMs);
+    ? share(best, request.affinityKey, model, random)
+    : bestRank === ranks.full
+      ? leastOf(best, (waiting) => loadOf(waiting, model) / (waiting.maxConcurrent ?? 1), random)
+      : agree(best, bestRank, model, nowMs);
   return { node, slot: slot.name };
 }
 
@@ -63,7 +65,7 @@ const ranks = {
   starting: 2,
   empty: 3,
   idle: 4,
-  /** Serves the model, but its engine has all it can take. */
+  /** Serves the model, but its engine has all it can take: the request would wait for a place. */
   full: 5,
   /** Would have to drain another model first. */
   busy: 6,
@@ -76,9 +78,9 @@ const ranks = {
 
 type Rank = (typeof ranks)[keyof typeof ranks];
 
-/** Where an engine is there or on its way, requests share it by load; elsewhere all routers must agree on one slot. */
+/** Where an engine is there or on its way, requests share it by load; where one must start, all routers agree on a slot. */
 function isShared(rank: number): boolean {
-  return rank <= ranks.starting || rank === ranks.full;
+  return rank <= ranks.starting;
 }
 
 function rankOf(slot: SlotView, model: ModelId, ageMs: number): Rank {
@@ -108,32 +110,44 @@ function rankOf(slot: SlotView, model: ModelId, ageMs: number): Rank {
 }
 
 function isFull(slot: SlotView, model: ModelId): boolean {
-  const seen = slot.running + (slot.waitingByModel.get(model) ?? 0);
-  return Math.max(seen, slot.inFlight + runningOfOthers(slot)) >= (slot.maxConcurrent ?? Infinity);
+  const seen = slot.running + waitingFor(slot, model);
+  return Math.max(seen, slot.inFlight + othersAt(slot, model)) >= (slot.maxConcurrent ?? Infinity);
 }
 
-/** A request is counted once: what the report says is mine is already in my own count. */
-function runningOfOthers(slot: SlotView): number {
-  return Math.max(0, slot.running - slot.runningOfRouter);
+function waitingFor({ waitingByModel }: SlotView, model: ModelId): number {
+  return waitingByModel.get(model) ?? 0;
+}
+
+/** A request is counted once: what the report says is mine is already in my own count, and what of it does not run waits. */
+function othersAt(slot: SlotView, model: ModelId): number {
+  const mineWaiting = Math.max(0, slot.inFlight - slot.runningOfRouter);
+  const running = Math.max(0, slot.running - slot.runningOfRouter);
+  return running + Math.max(0, waitingFor(slot, model) - mineWaiting);
 }
 
 /** A quarter: a report is old, and all routers believe the same one, so that following it they would herd. */
-function loadOf(slot: SlotView): number {
-  return slot.inFlight + runningOfOthers(slot) / 4;
+function loadOf(slot: SlotView, model: ModelId): number {
+  return slot.inFlight + othersAt(slot, model) / 4;
 }
 
 /** By affinity as long as that makes no hot spot, else the least loaded, ties at random. */
-function share(candidates: readonly Candidate[], affinityKey: string | undefined, random: () => number): Candidate {
-  if (affinityKey === undefined) return leastLoaded(candidates, random);
-  const total = candidates.reduce((sum, { slot }) => sum + loadOf(slot), 0);
+function share(
+  candidates: readonly Candidate[],
+  affinityKey: string | undefined,
+  model: ModelId,
+  random: () => number,
+): Candidate {
+  const load = (slot: SlotView) => loadOf(slot, model);
+  if (affinityKey === undefined) return leastOf(candidates, load, random);
+  const total = candidates.reduce((sum, { slot }) => sum + load(slot), 0);
   const bound = (1.25 * (total + 1)) / candidates.length;
-  const cool = candidates.filter(({ slot }) => loadOf(slot) < bound);
+  const cool = candidates.filter(({ slot }) => load(slot) < bound);
   return maximum(cool, (candidate) => weightOf(affinityKey, candidate));
 }
 
-function leastLoaded(candidates: readonly Candidate[], random: () => number): Candidate {
-  const least = Math.min(...candidates.map(({ slot }) => loadOf(slot)));
-  const ties = candidates.filter(({ slot }) => loadOf(slot) === least);
+function leastOf(candidates: readonly Candidate[], load: (slot: SlotView) => number, random: () => number): Candidate {
+  const least = Math.min(...candidates.map(({ slot }) => load(slot)));
+  const ties = candidates.filter(({ slot }) => load(slot) === least);
   return ties[Math.floor(random() * ties.length)]!;
 }
 

@@ -97,8 +97,10 @@ test("requests in flight are counted at dispatch, settled once, and outlive repo
   const link = registry.linkUp(hello);
   link.report(report(), 0);
   const settle = registry.dispatched(node, slot);
+  const settleBoth = registry.dispatched(node, slot, 2);
+  expect(look(0).slots[0]!.inFlight, "of which one asks for two answers").toBe(3);
+  settleBoth();
   registry.dispatched(node, slot);
-  expect(look(0).slots[0]!.inFlight).toBe(2);
   link.report(report({ running: 2, runningOfRouter: 2 }), 1);
   expect(look(1).slots[0]!.inFlight).toBe(2);
   link.down(2);

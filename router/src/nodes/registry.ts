@@ -123,13 +123,13 @@ export class NodeRegistry {
     if (entry.dataSessions === 0 && !entry.hello) this.#nodes.delete(node);
   }
 
-  /** Counts a request of this router to the slot until the returned function is called, once. */
-  dispatched(node: NodeId, slot: SlotName): () => void {
+  /** Counts a request of this router to the slot, with all its answers, until the returned function is called, once. */
+  dispatched(node: NodeId, slot: SlotName, answers = 1): () => void {
     const entry = this.#entry(node);
-    entry.count(slot, 1);
+    entry.count(slot, answers);
     let counted = true;
     return () => {
-      if (counted) entry.count(slot, -1);
+      if (counted) entry.count(slot, -answers);
       counted = false;
     };
   }
@@ -224,7 +224,7 @@ class NodeEntry implements NodeView {
     return this.hello!.slots.find((slot) => slot.name === name)?.models ?? [];
   }
 
-  count(name: SlotName, by: 1 | -1): void {
+  count(name: SlotName, by: number): void {
     const inFlight = (this.#inFlight.get(name) ?? 0) + by;
     if (inFlight === 0) this.#inFlight.delete(name);
     else this.#inFlight.set(name, inFlight);

@@ -14,6 +14,8 @@ export interface UpstreamRequest {
   /** The most tokens, prompt and answers together, that the request may cost. */
   readonly tokensMax: number;
   readonly remainingMs: number;
+  /** How many answers are made at the same time: each takes a place of the engine. Default 1. */
+  readonly answers?: number;
   /** The client's bytes as they came. */
   readonly body: Buffer;
 }

@@ -54,12 +54,13 @@ export class Node {
 
   request(
     model: ModelId,
-    options: { slot?: string; signal?: AbortSignal; routerId?: string } = {},
+    options: { slot?: string; signal?: AbortSignal; routerId?: string; answers?: number } = {},
   ): Promise<Admission> {
     const admission = this.slots.admit({
       requestId: asId<RequestId>(`request-${++this.#requests}`),
       model,
       routerId: options.routerId ?? "r1",
+      answers: options.answers ?? 1,
       signal: options.signal ?? new AbortController().signal,
       ...(options.slot ? { slot: asId<SlotName>(options.slot) } : {}),
     });

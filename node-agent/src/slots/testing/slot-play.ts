@@ -52,8 +52,8 @@ export class Play {
   }
 
   /** Requests have the tickets 1, 2, 3 … */
-  request(model: ModelId): string[] {
-    return this.event({ kind: "request", ticket: ++this.#tickets, model, routerId: "r" });
+  request(model: ModelId, answers = 1): string[] {
+    return this.event({ kind: "request", ticket: ++this.#tickets, model, routerId: "r", answers });
   }
 
   release(ticket: number): string[] {
@@ -96,6 +96,8 @@ function inWords(effect: SlotEffect): string {
       return `grant ${effect.ticket}`;
     case "refuse":
       return `refuse ${effect.ticket} ${effect.refusal} ${effect.retryAfterMs}`;
+    case "reject":
+      return `reject ${effect.ticket}: at most ${effect.answersMax}`;
     case "start":
       return `start ${effect.model}`;
     case "stop":

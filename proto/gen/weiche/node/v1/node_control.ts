@@ -243,7 +243,10 @@ export interface SlotLoad {
     | string
     | undefined;
   /** Model that the slot switches to. */
-  readonly nextModel?: string | undefined;
+  readonly nextModel?:
+    | string
+    | undefined;
+  /** Answers that are made: a request with `n` counts n, here and in `waiters`. */
   readonly running: number;
   /** Of these, the ones that came through the router that gets this report. */
   readonly runningOfRouter: number;
@@ -257,7 +260,7 @@ export interface SlotLoad {
     | undefined;
   /** How long the slot has been in its state. */
   readonly stateAgeMs: number;
-  /** Most requests that the active engine runs at once. */
+  /** Places of the active engine: most answers that it makes at once. */
   readonly maxConcurrent?: number | undefined;
   readonly engine?:
     | EngineLoad
