@@ -84,17 +84,24 @@ test("a llama-server that the agent could not use well is warned of", () => {
     "never ready without --alias m",
     expect.stringContaining("without --metrics"),
     expect.stringContaining("add --no-prefill-assistant"),
+    "without -np its slots share one context, and it gets one request at a time: add -np N",
   ]);
-  const good = ["-a", "m", "--metrics", "--no-prefill-assistant"];
+  const named = ["-a", "m", "--metrics", "--no-prefill-assistant"];
+  const good = [...named, "-np", "4"];
   expect(warnings(engine(...good))).toEqual([]);
+  expect(warnings(engine(...named, "-np", "1", "-kvu"))).toEqual([]);
+  expect(warnings(engine(...good, "-kvu"))).toEqual([expect.stringContaining("one request at a time")]);
+  expect(warnings(engine(...good, "-kvu", "-c", "8192"))).toEqual([
+    expect.stringContaining("only as many requests at a time as can fill their slots"),
+  ]);
   expect(warnings(engine(...good, "--model=m.gguf"))).toEqual([
     "llama-server refuses --model=…: write the value as an item of its own",
   ]);
   const wrongVectors = [expect.stringContaining("wrong vectors: add --kv-unified")];
-  expect(warnings(engine(...good, "--embeddings", "-np", "4"))).toEqual(wrongVectors);
-  expect(warnings(engine(...good, "--embeddings", "--parallel", "2"))).toEqual(wrongVectors);
+  expect(warnings(engine(...named, "--embeddings", "-np", "4"))).toEqual(wrongVectors);
+  expect(warnings(engine(...named, "--embeddings", "--parallel", "2"))).toEqual(wrongVectors);
   for (const flags of [["-np", "4", "-kvu"], ["-np", "4", "--kv-unified"], ["-np", "1"], []])
-    expect(warnings(engine(...good, "--embeddings", ...flags))).toEqual([]);
+    expect(warnings(engine(...named, "--embeddings", ...flags))).toEqual([]);
   const saving = expect.stringContaining("keeps the prompts of all accounts together") as string;
   expect(warnings(engine(...good, "--cache-ram", "512"))).toEqual([saving]);
   expect(warnings(engine(...good, "-cram", "-1"))).toEqual([saving]);

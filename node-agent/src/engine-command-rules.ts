@@ -7,6 +7,7 @@ import type { Finding } from "@weiche/shared/config-file.ts";
 import { isLoopback } from "@weiche/shared/listen.ts";
 import type { RawEngine } from "./config-schema.ts";
 import { agentEnvironment } from "./engines/launchers/engine-command.ts";
+import { sharedContext } from "./engines/shared-context.ts";
 
 /** An engine that others can reach is a way around every key and limit, and vLLM's development mode runs code. */
 export function* commandMistakes(engine: RawEngine): Iterable<Finding> {
@@ -46,6 +47,7 @@ export function* commandWarnings(engine: RawEngine): Iterable<Finding> {
         yield [at, `llama-server refuses ${command.joined}=…: write the value as an item of its own`];
       if (command.embedsSeveralApart)
         yield [at, "texts embedded at the same time would get wrong vectors: add --kv-unified, or -np 1"];
+      yield* contextWarnings(at, command);
       break;
     case undefined:
       if (engine.dialect === "llama-server" && engine.launcher === "external" && engine.cachePrompts !== "shared")
@@ -84,20 +86,30 @@ export function modelPaths(engine: RawEngine): readonly string[] {
 /** What the agent sets for engines that it starts. */
 const stopStringsMax = Number(agentEnvironment.VLLM_MAX_STOP_STRINGS);
 
+function* contextWarnings(at: Finding[0], command: EngineCommand): Iterable<Finding> {
+  const shared = sharedContext(command);
+  if (shared?.because === "no -np")
+    yield [at, "without -np its slots share one context, and it gets one request at a time: add -np N"];
+  else if (shared && shared.tokens === undefined)
+    yield [at, "with -kvu its slots share one context, and it gets one request at a time: leave it out"];
+  else if (shared)
+    yield [at, "with -kvu it gets only as many requests at a time as can fill their slots: leave it out"];
+}
+
 const programs = ["vllm", "llama-server", "text-embeddings-router"] as const;
 
 class EngineCommand {
   /** The engine that the command is seen to run. Undefined: it cannot be seen. */
   readonly runs: (typeof programs)[number] | undefined;
-  readonly #words: readonly string[];
-  readonly #env: Readonly<Record<string, string>>;
+  readonly words: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
 
   constructor({ command = [], env = {} }: RawEngine) {
     // A shell's line counts like words of their own.
-    this.#words = command.flatMap((part) => part.split(/\s+/)).map((word) => word.replace(/^["']|["']$/g, ""));
-    this.#env = env;
-    const isPython = this.#words.some((word) => word.startsWith("vllm.entrypoints."));
-    const seen = isPython ? "vllm" : programs.find((name) => this.#words.some((word) => basename(word) === name));
+    this.words = command.flatMap((part) => part.split(/\s+/)).map((word) => word.replace(/^["']|["']$/g, ""));
+    this.env = env;
+    const isPython = this.words.some((word) => word.startsWith("vllm.entrypoints."));
+    const seen = isPython ? "vllm" : programs.find((name) => this.words.some((word) => basename(word) === name));
     this.runs = this.has("config") ? undefined : seen;
   }
 
@@ -118,26 +130,26 @@ class EngineCommand {
   }
 
   has(flag: string): boolean {
-    return this.#words.some((word) => nameOf(word) === `--${flag}`);
+    return this.words.some((word) => nameOf(word) === `--${flag}`);
   }
 
   value(flag: string, short = ""): string | undefined {
-    const at = this.#words.findIndex((word) => nameOf(word) === `--${flag}` || word === short);
-    const word = this.#words[at];
+    const at = this.words.findIndex((word) => nameOf(word) === `--${flag}` || word === short);
+    const word = this.words[at];
     if (word === undefined) return undefined;
-    return word.includes("=") ? word.slice(word.indexOf("=") + 1) : this.#words[at + 1];
+    return word.includes("=") ? word.slice(word.indexOf("=") + 1) : this.words[at + 1];
   }
 
   /** Where it is told to listen. What a shell fills in is not seen. */
   hosts(): string[] {
     const told = ["host", "hostname"].map((flag) => (this.has(flag) ? this.value(flag) : undefined));
-    if (this.runs === "text-embeddings-router") told.push(this.#env["HOSTNAME"]);
+    if (this.runs === "text-embeddings-router") told.push(this.env["HOSTNAME"]);
     return told.filter((host) => host !== undefined).filter((host) => !host.startsWith("$"));
   }
 
   /** A flag that is written in one word with its value. */
   get joined(): string | undefined {
-    const word = this.#words.find((each) => /^--[a-z-]+=/.test(each));
+    const word = this.words.find((each) => /^--[a-z-]+=/.test(each));
     return word?.slice(0, word.indexOf("="));
   }
 
@@ -148,26 +160,26 @@ class EngineCommand {
   get embedsSeveralApart(): boolean {
     if (!this.has("embeddings") && !this.has("embedding")) return false;
     const slots = this.value("parallel", "-np");
-    return slots !== undefined && slots !== "1" && !this.has("kv-unified") && !this.#words.includes("-kvu");
+    return slots !== undefined && slots !== "1" && !this.has("kv-unified") && !this.words.includes("-kvu");
   }
 
   /** llama-server's cache in the host's memory is switched on, which the agent switches off. */
   get savesPrompts(): boolean {
-    const told = this.value("cache-ram", "-cram") ?? this.#env["LLAMA_ARG_CACHE_RAM"];
+    const told = this.value("cache-ram", "-cram") ?? this.env["LLAMA_ARG_CACHE_RAM"];
     return told !== undefined && Number(told) !== 0;
   }
 
   get hasDevelopmentMode(): boolean {
-    return this.#env["VLLM_SERVER_DEV_MODE"] === "1" || this.#words.includes("VLLM_SERVER_DEV_MODE=1");
+    return this.env["VLLM_SERVER_DEV_MODE"] === "1" || this.words.includes("VLLM_SERVER_DEV_MODE=1");
   }
 
   /** As the configuration says; what it does not say is set by the agent. */
   get stopStringsMax(): number {
-    return Number(this.#env["VLLM_MAX_STOP_STRINGS"] ?? Infinity);
+    return Number(this.env["VLLM_MAX_STOP_STRINGS"] ?? Infinity);
   }
 
   get hasExpandableSegments(): boolean {
-    return [...Object.values(this.#env), ...this.#words].some((text) => /expandable_segments:true/i.test(text));
+    return [...Object.values(this.env), ...this.words].some((text) => /expandable_segments:true/i.test(text));
   }
 }
 

@@ -102,6 +102,12 @@ export function createEngineEvents(
       metrics.engineReady.inc({ slot, model, how });
       log.info({ slot, model, how, tookMs: Math.round(tookMs) }, "engine ready");
     },
+    engineSharesContext(slot, model, slots, used) {
+      log.warn(
+        { slot, model, slots, used },
+        "the slots of llama-server share one context: only as many are used as can be full; add -np N without -kvu",
+      );
+    },
     engineAsleep(slot, model, tookMs) {
       log.info({ slot, model, tookMs: Math.round(tookMs) }, "engine asleep");
     },

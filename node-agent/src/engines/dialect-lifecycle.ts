@@ -1,6 +1,7 @@
 /** The lifecycle half of a dialect: how an engine of one kind is proven ready, put to sleep, woken and measured. */
 import type { ModelId } from "@weiche/shared/ids.ts";
 import type { DialectName, EngineEndpoint } from "./engine.ts";
+import type { EngineCommandLine } from "./shared-context.ts";
 
 /** Every call ends when its signal aborts, then rejecting with the signal's reason. None of them retries. */
 export interface DialectLifecycle {
@@ -9,6 +10,11 @@ export interface DialectLifecycle {
    * throws with the reason while that is not so. `onLoaded` is called when only the token is missing.
    */
   readiness(endpoint: EngineEndpoint, model: ModelId, signal: AbortSignal, onLoaded?: () => void): Promise<EngineFacts>;
+  /** What the command line of the program with this name says besides. Absent: nothing that counts. */
+  readonly onCommandLine?: {
+    readonly program: string;
+    read(facts: EngineFacts, command: EngineCommandLine): EngineFacts;
+  };
   /**
    * Resolves when the engine says that it sleeps and its health is good. Called only with nothing in flight. Absent: the
    * dialect cannot sleep.
@@ -25,7 +31,7 @@ export interface DialectLifecycle {
 export type DialectLifecycles = Readonly<Record<DialectName, DialectLifecycle>>;
 
 /** What a ready engine says of itself. What it does not say is absent. */
-export type EngineFacts = Pick<EngineEndpoint, "windowTokens" | "parallelMax">;
+export type EngineFacts = Pick<EngineEndpoint, "windowTokens" | "parallelMax" | "sharedSlots">;
 
 export interface EngineMetrics {
   readonly running?: number;

@@ -18,7 +18,10 @@ const embeds: ModelRules = {
 
 function watched() {
   const told: number[][] = [];
-  const windows = new EngineWindows({ engineWindow: (_slot, _model, has, promised) => told.push([has, promised]) });
+  const windows = new EngineWindows({
+    engineWindow: (_slot, _model, has, promised) => told.push([has, promised]),
+    engineSharesContext: (_slot, _model, slots, used) => told.push([slots, used]),
+  });
   const compare = (endpoint: EngineEndpoint, rules?: ModelRules) =>
     windows.compare([{ slot, spec: { model }, endpoint }], new Map(rules ? [[model, rules]] : []));
   return { told, compare };
@@ -52,4 +55,14 @@ test("nothing is said of an engine that says nothing, and before the rules are k
   expect(told).toEqual([]);
   compare(endpoint, chat);
   expect(told).toEqual([[256, 4_096]]);
+});
+
+test("of an engine whose slots share a context it is told once, also before the rules are known", () => {
+  const { told, compare } = watched();
+  const endpoint = { origin: "http://127.0.0.1:1", windowTokens: 4_096, parallelMax: 1, sharedSlots: 4 };
+  compare(endpoint);
+  compare(endpoint);
+  expect(told).toEqual([[4, 1]]);
+  compare({ ...endpoint });
+  expect(told).toHaveLength(2);
 });

@@ -6,11 +6,14 @@
  * brings where it was to go, and never a second one awake.
  */
 import type { Clock } from "@weiche/shared/clock.ts";
-import type { DialectLifecycle, DialectLifecycles } from "./dialect-lifecycle.ts";
+import type { DialectLifecycle, DialectLifecycles, EngineFacts } from "./dialect-lifecycle.ts";
 import { EngineStartError } from "./engine.ts";
 import type { EngineEndpoint, EngineHandle, EngineSpec, ExitReport, Launcher, Launchers } from "./engine.ts";
 import { deadline, untilReady } from "./engine-wait.ts";
 import type { HandleStore } from "./handle-store.ts";
+import { processesBehind } from "./launchers/processes-behind.ts";
+import { runningCommand } from "./running-command.ts";
+import type { EngineCommandLine } from "./shared-context.ts";
 
 export interface EngineHost {
   readonly launchers: Launchers;
@@ -134,8 +137,23 @@ export class RunningEngine {
     await this.#launcher.serve?.(this.#handle);
     // An engine that has loaded does not go because that could not be written: the next agent asks it once more.
     if (this.isLoading) await this.remember(false).catch(() => {});
+    const limited = await this.#limited(facts);
     either.throwIfAborted();
-    this.#endpoint = { ...this.#handle.endpoint, ...facts };
+    this.#endpoint = { ...this.#handle.endpoint, ...limited };
+  }
+
+  /** What it says of itself may be more than its command line lets it keep. */
+  async #limited(facts: EngineFacts): Promise<EngineFacts> {
+    const { onCommandLine } = this.#dialect;
+    // No engine goes because it could not be looked at.
+    const command = onCommandLine && (await this.#commandLine(onCommandLine.program).catch(() => undefined));
+    return command ? onCommandLine.read(facts, command) : facts;
+  }
+
+  async #commandLine(program: string): Promise<EngineCommandLine | undefined> {
+    const { launcher } = this.spec;
+    const pids = launcher.kind === "external" ? await processesBehind(launcher.url) : await this.processes();
+    return await runningCommand(pids ?? [], program, new URL(this.#handle.endpoint.origin).port);
   }
 
   /** The same for an engine that should be there already. */

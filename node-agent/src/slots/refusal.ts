@@ -9,10 +9,10 @@ const messages: Readonly<Record<RefusalKind, string>> = {
   maintenance: "The node is in maintenance.",
 };
 
-/** Of a request that no waiting would help. */
+/** For a request that no waiting would help. In the words of a refusal by the engine itself. */
 export function answersError(answersMax: number): ApiError {
-  const most = answersMax === 1 ? "one answer" : `${answersMax} answers`;
-  return new ApiError("invalid_request", `Invalid 'n': this model gives at most ${most} to a request.`, { param: "n" });
+  const must = `must be at most ${answersMax}: this model's engine gives no more answers at once`;
+  return new ApiError("invalid_request", `Invalid 'n': ${must}.`, { param: "n" });
 }
 
 export function refusalError(kind: RefusalKind, retryAfterMs: number): ApiError {

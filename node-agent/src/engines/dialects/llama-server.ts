@@ -6,6 +6,7 @@ import { isObject, type Json } from "./json.ts";
 import { proveReady, readMetrics } from "./lifecycle.ts";
 import { readConventionRefusal } from "./refusal.ts";
 import { requiredCallsFormat } from "./required-calls.ts";
+import { limitToContext, sharedContext } from "../shared-context.ts";
 
 export const llamaServer: Dialect = {
   // It announces that it keeps connections, and closes each after a stream.
@@ -26,10 +27,17 @@ export const llamaServer: Dialect = {
   readRefusal: readConventionRefusal,
   readiness: (endpoint, model, signal, onLoaded) =>
     proveReady(endpoint, model, { facts: properties, onLoaded }, signal),
+  onCommandLine: {
+    program: "llama-server",
+    read(facts, command) {
+      const shared = sharedContext(command);
+      return shared ? limitToContext(facts, shared) : facts;
+    },
+  },
   metrics: readMetrics,
 };
 
-/** The window is that of one of its slots, which share the context that it was started with. What finds none queues. */
+/** The window is that of one of its slots. What finds none queues. */
 const properties = {
   path: "/props",
   read: ({ default_generation_settings: settings, total_slots: parallelMax }: Json) => ({
