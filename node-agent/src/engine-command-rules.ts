@@ -115,7 +115,7 @@ class EngineCommand {
 
   /** Not by a shell, a container or another program. */
   get isRunDirectly(): boolean {
-    const program = basename(this.#words[0] ?? "");
+    const program = basename(this.words[0] ?? "");
     return program === this.runs || (this.runs === "vllm" && /^python[\d.]*$/.test(program));
   }
 
@@ -125,8 +125,8 @@ class EngineCommand {
 
   /** The word behind this one. */
   after(word: string): string | undefined {
-    const at = this.#words.indexOf(word);
-    return at < 0 ? undefined : this.#words[at + 1];
+    const at = this.words.indexOf(word);
+    return at < 0 ? undefined : this.words[at + 1];
   }
 
   has(flag: string): boolean {
