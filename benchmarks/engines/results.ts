@@ -7,7 +7,9 @@ import { notes, table } from "./report.ts";
 
 export interface Run extends EngineResult {
   readonly date: string;
-  readonly machine: Machine;
+  readonly machine: Omit<Machine, "loadBefore"> & { readonly loadBefore: number | null };
+  /** What else has to be known of this run. */
+  readonly remark?: string;
 }
 
 /** Those that ran take the place of their earlier runs; those that did not keep theirs. */
@@ -35,8 +37,8 @@ export function writeResults(engines: readonly EngineResult[], machine: Machine)
 function page(runs: readonly Run[]): string[] {
   const about = runs
     .filter(({ missing }) => missing === undefined)
-    .map(({ engine, date, machine: { cores, cpu, memoryGiB, node, commit, loadBefore } }) => {
-      return `- ${engine}: ${date}, ${cores} cores of ${cpu}, ${memoryGiB} GiB, Node.js ${node}, commit ${commit}, load before ${loadBefore}`;
+    .map(({ engine, date, remark, machine: { cores, cpu, memoryGiB, node, commit, loadBefore } }) => {
+      return `- ${engine}: ${date}, ${cores} cores of ${cpu}, ${memoryGiB} GiB, Node.js ${node}, commit ${commit}, load before ${loadBefore ?? "not measured"}${remark === undefined ? "" : `. ${remark}`}`;
     });
   const intro = "Made by `npm run engines -- --write`; what each check does: [engines/checks](../engines/checks/).";
   return ["# Real engines below router and agent", "", intro, "", ...about, "", ...table(runs), "", ...notes(runs)];
