@@ -135,6 +135,34 @@ test("a schema that is too deep or too large is refused before it costs anything
   expect(() => json({ type: "object", properties })).toThrow("too large");
 });
 
+const same = (count: number, schema: object) => Array.from({ length: count }, () => schema);
+const named = (count: number, schema: object) =>
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [`p${index}`, schema]));
+const wide = { allOf: same(300, { $ref: "#/$defs/a" }), $defs: { a: { properties: named(1_000, {}) } } };
+const otherCharacters = Array.from({ length: 300 }, (_, index) => String.fromCodePoint(0x4e00 + index));
+
+test.each([
+  ["merges itself 3,000 times", { allOf: same(3_000, { $ref: "#" }) }],
+  ["merges many properties many times", wide],
+  ["merges many keywords many times", { ...named(30_000, {}), allOf: same(1_000, {}) }],
+  ["has very many values", { enum: Array.from({ length: 50_000 }, (_, index) => `value ${index}`) }],
+  ["has values that all begin in another way", { enum: otherCharacters }],
+  ["has very long values", { enum: otherCharacters.slice(0, 20).map((one) => one.repeat(60_000)) }],
+  ["has one very long value", { const: "a".repeat(2_000_000) }],
+  ["is one of very many", { anyOf: same(1_000, { type: "null" }) }],
+  ["has very many properties that may be left out", { type: "object", properties: named(1_000, { type: "null" }) }],
+])("a schema that %s is refused", (_, schema) => {
+  expect(() => json(schema)).toThrow("too large");
+});
+
+test("of a thousand words each is allowed, and nothing that only begins like one", () => {
+  const words = Array.from({ length: 1_000 }, (_, index) => `word ${index}`);
+  const quoted = ['"word 7"', '"word 77"', '"word 999"'];
+  expect(
+    misjudged({ enum: [...words, 'a"b', 7] }, [...quoted, '"a\\"b"', "7"], ['"word"', '"word 1000"', '""']),
+  ).toEqual([]);
+});
+
 describe("tools", () => {
   const weather = { name: "get_weather", parameters: { type: "object", properties: { city: { type: "string" } } } };
   const clock = { name: "get_time", parameters: {} };

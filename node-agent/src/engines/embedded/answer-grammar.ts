@@ -2,6 +2,7 @@
  * The grammar (GBNF) of an answer that must be JSON, a tool call, or either. Carries what a grammar can: names, types,
  * required fields, choices, nesting, short bounds. Patterns, formats and number ranges are not enforced. Pure.
  */
+import { branchesOf, literalTrie, type LiteralTrie } from "../literal-trie.ts";
 import type { Tool } from "./chat-request.ts";
 import { isObject, type JsonObject } from "./fields.ts";
 import { toolCallTags } from "./output-parser.ts";
@@ -20,6 +21,12 @@ export interface AnswerShape {
 /** A schema that unfolds beyond these is refused: the client could otherwise occupy the engine with it. */
 const rulesMax = 4_000;
 const depthMax = 64;
+const textLengthMax = 1_000_000;
+/** Ways to go on at one place: each of them is tried for each token of the answer. */
+const choicesMax = 256;
+const valuesMax = 2_000;
+/** Schemas that are looked at, and members that are copied where schemas are merged. */
+const stepsMax = 200_000;
 /** Longer bounds cost more grammar than they are worth, and are not enforced. */
 const repetitionsMax = 256;
 
@@ -62,6 +69,8 @@ function literal(text: string): string {
 
 class Builder {
   readonly #rules: string[] = [];
+  #textLength = 0;
+  #steps = 0;
 
   /** Adds a rule and returns its name. */
   rule(what: string, body: string): string {
@@ -72,17 +81,35 @@ class Builder {
 
   /** A name whose rule follows, so that a schema may refer to itself. */
   reserve(what: string): string {
-    if (this.#rules.length >= rulesMax) throw invalid("the JSON schema is too large");
+    if (this.#rules.length >= rulesMax) throw tooLarge();
     return `${what}-${this.#rules.push("")}`;
   }
 
   define(name: string, body: string): void {
+    this.#textLength += body.length;
+    if (this.#textLength > textLengthMax) throw tooLarge();
     this.#rules[Number(name.slice(name.lastIndexOf("-") + 1)) - 1] = `${name} ::= ${body}\n`;
+  }
+
+  step(count: number): void {
+    this.#steps += count;
+    if (this.#steps > stepsMax) throw tooLarge();
   }
 
   text(): string {
     return this.#rules.join("");
   }
+}
+
+function tooLarge(): Error {
+  return invalid("the JSON schema is too large");
+}
+
+/** One of these texts. */
+function oneOf(trie: LiteralTrie): string {
+  const { prefix, ends, next } = trie;
+  if (next.length === 0) return literal(prefix);
+  return `${prefix === "" ? "" : `${literal(prefix)} `}(${next.map(oneOf).join(" | ")})${ends ? "?" : ""}`;
 }
 
 class Schema {
@@ -104,14 +131,14 @@ class Schema {
   }
 
   #visit(schema: unknown, depth: number): string {
+    this.#builder.step(1);
     if (depth > depthMax) throw invalid("the JSON schema is nested too deeply");
     if (schema === true) return "value";
     if (!isObject(schema)) throw invalid("the JSON schema must be an object");
     if (typeof schema["$ref"] === "string") return this.#reference(schema["$ref"], depth);
     if (Array.isArray(schema["allOf"])) return this.#visit(this.#merged(schema, schema["allOf"]), depth + 1);
-    if (schema["const"] !== undefined) return literal(JSON.stringify(schema["const"]));
-    if (Array.isArray(schema["enum"]))
-      return this.#choice(schema["enum"].map((value) => literal(JSON.stringify(value))));
+    if (schema["const"] !== undefined) return this.#values([schema["const"]]);
+    if (Array.isArray(schema["enum"])) return this.#values(schema["enum"]);
     const either = schema["anyOf"] ?? schema["oneOf"];
     if (Array.isArray(either) && !isObject(schema["properties"]))
       return this.#choice(either.map((one) => this.#visit(one, depth + 1)));
@@ -140,8 +167,17 @@ class Schema {
     }
   }
 
+  #values(values: readonly unknown[]): string {
+    if (values.length === 0) throw invalid("the JSON schema allows nothing");
+    if (values.length > valuesMax) throw tooLarge();
+    const trie = literalTrie(values.map((value) => JSON.stringify(value)));
+    if (branchesOf(trie) > choicesMax) throw tooLarge();
+    return this.#builder.rule("choice", oneOf(trie));
+  }
+
   #choice(alternatives: readonly string[]): string {
     if (alternatives.length === 0) throw invalid("the JSON schema allows nothing");
+    if (alternatives.length > choicesMax) throw tooLarge();
     return this.#builder.rule("choice", alternatives.join(" | "));
   }
 
@@ -168,6 +204,7 @@ class Schema {
     const required = new Set(Array.isArray(schema["required"]) ? (schema["required"] as unknown[]) : []);
     // Two chains of rules, from the end: what may follow the start, and what may follow a member.
     let [first, next] = this.#others(others, depth);
+    if (properties.filter(([name]) => !required.has(name)).length > choicesMax) throw tooLarge();
     for (const [name, property] of properties.toReversed()) {
       const member = `${literal(JSON.stringify(name))} ":" ws ${this.#inside(property, depth)}`;
       const [firstWithout, nextWithout] = required.has(name) ? ["", ""] : [` | ${first}`, ` | ${next}`];
@@ -223,6 +260,7 @@ class Schema {
     for (const part of parts) {
       const other = isObject(part) && typeof part["$ref"] === "string" ? this.#resolve(part["$ref"]) : part;
       if (!isObject(other)) throw invalid("the JSON schema must be an object");
+      this.#builder.step(membersOf(merged) + membersOf(other));
       merged = {
         ...merged,
         ...other,
@@ -236,6 +274,12 @@ class Schema {
     }
     return merged;
   }
+}
+
+/** All that is copied when it is merged with another one. */
+function membersOf({ properties, required, ...others }: JsonObject): number {
+  const named = isObject(properties) ? Object.keys(properties).length : 0;
+  return Object.keys(others).length + named + (Array.isArray(required) ? required.length : 0);
 }
 
 function guessedType(schema: JsonObject): string | undefined {

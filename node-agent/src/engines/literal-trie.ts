@@ -1,0 +1,43 @@
+/**
+ * Texts put together by how they begin. In a grammar, an engine then has to tell apart only what differs at each place of
+ * the answer: of a thousand words a few dozen first letters, instead of a thousand alternatives.
+ */
+
+export interface LiteralTrie {
+  /** What all of them begin with. */
+  readonly prefix: string;
+  /** Whether a text may end after it. */
+  readonly ends: boolean;
+  /** What may follow, told apart by the first character. */
+  readonly next: readonly LiteralTrie[];
+}
+
+/** More branches within branches are not made: what is left is put side by side. */
+const depthMax = 40;
+
+export function literalTrie(texts: readonly string[]): LiteralTrie {
+  const sorted = [...new Set(texts)].toSorted().map((text) => Array.from(text));
+  return build(sorted, 0, 0);
+}
+
+/** At the place where there are most of them. */
+export function branchesOf({ next, ends }: LiteralTrie): number {
+  return next.reduce((most, one) => Math.max(most, branchesOf(one)), next.length + Number(ends));
+}
+
+/** Of sorted texts that begin alike up to `from`. */
+function build(texts: readonly (readonly string[])[], from: number, depth: number): LiteralTrie {
+  const first = texts[0] ?? [];
+  const last = texts.at(-1) ?? [];
+  let to = from;
+  // Sorted: what the first and the last have in common, all have.
+  while (to < first.length && first[to] === last[to]) to += 1;
+  const prefix = first.slice(from, to).join("");
+  const ends = first.length === to;
+  const longer = ends ? texts.slice(1) : texts;
+  if (longer.length === 0) return { prefix, ends, next: [] };
+  if (depth === depthMax)
+    return { prefix, ends, next: longer.map((text) => ({ prefix: text.slice(to).join(""), ends: true, next: [] })) };
+  const groups = Map.groupBy(longer, (text) => text[to]);
+  return { prefix, ends, next: [...groups.values()].map((group) => build(group, to, depth + 1)) };
+}
