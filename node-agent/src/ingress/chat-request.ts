@@ -1,7 +1,7 @@
 /** `POST /v1/chat/completions`: the allow-list of its fields, with the model's rules applied. */
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
-import type { ChatRequest, Thinking, Tool } from "../engines/dialects/dialect.ts";
+import type { ChatRequest, ResponseFormat, Thinking, Tool } from "../engines/dialects/dialect.ts";
 import type { Json } from "../engines/dialects/json.ts";
 import { readMessages } from "./chat-messages.ts";
 import { asList, asObject, asOneOf, asText, flag, integer, optional, refuse } from "./fields.ts";
@@ -69,7 +69,7 @@ function readToolChoice(value: unknown): "auto" | "none" | "required" | { readon
   return { name: asText(called["name"], "tool_choice.function.name") };
 }
 
-function readResponseFormat(value: unknown): object | undefined {
+function readResponseFormat(value: unknown): ResponseFormat | undefined {
   const format = asObject(value, "response_format");
   const type = asOneOf(format["type"], "response_format.type", ["text", "json_object", "json_schema"]);
   if (type === "text") return undefined;

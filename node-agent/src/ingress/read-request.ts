@@ -3,10 +3,13 @@ import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import type { JsonScan } from "@weiche/shared/json-guard.ts";
 import { nodePaths, type NodePath } from "@weiche/shared/node-protocol.ts";
 import type { ChatRequest, CompletionRequest, Dialect } from "../engines/dialects/dialect.ts";
+import type { SchemaBounds } from "../engines/dialects/schema-bounds.ts";
 import { readChatRequest } from "./chat-request.ts";
 import { readCompletionRequest } from "./completion-request.ts";
 import { readEmbeddingRequest, type EmbeddingRequest } from "./embedding-request.ts";
+import { refuse } from "./fields.ts";
 import { parseBody } from "./request-body.ts";
+import { boundSchemas, type RequestSchema } from "./schema-cost.ts";
 
 /** What a body is read by. */
 export interface BodyScope {
@@ -46,10 +49,28 @@ export function factsOf(request: ChatRequest | CompletionRequest): PromptFacts {
   return facts;
 }
 
+/** Throws an `ApiError` if the request's schemas would cost an engine of this kind too much. */
 export function say(request: ChatRequest | CompletionRequest, dialect: Dialect, cacheSalt: string | undefined): Buffer {
+  if (request.kind === "chat") boundGrammar(request, dialect.schemaBounds);
   const said =
     request.kind === "chat"
       ? dialect.chatBody({ ...request, cacheSalt })
       : dialect.completionBody({ ...request, cacheSalt });
   return Buffer.from(JSON.stringify(said));
+}
+
+function boundGrammar(request: ChatRequest, bounds: SchemaBounds): void {
+  if (request.tools.length > bounds.toolsMax) refuse("tools", `an array of at most ${bounds.toolsMax} functions`);
+  boundSchemas(schemasOf(request), bounds);
+}
+
+/** All that an engine makes grammars of. */
+function schemasOf({ tools, responseFormat }: ChatRequest): RequestSchema[] {
+  const schemas: RequestSchema[] = tools.map(({ function: { parameters } }, index) => ({
+    ...{ of: "tool", schema: parameters },
+    at: `tools[${index}].function.parameters`,
+  }));
+  if (responseFormat?.type === "json_schema")
+    schemas.push({ of: "answer", schema: responseFormat.json_schema.schema, at: "response_format.json_schema.schema" });
+  return schemas.filter(({ schema }) => schema !== undefined);
 }

@@ -31,7 +31,13 @@ const messageSchemas = {
 type Role = keyof typeof messageSchemas;
 const roles = Object.keys(messageSchemas) as Role[];
 
-const jsonObject = Type.Object({}, { description: "A JSON Schema." });
+const jsonObject = Type.Object(
+  {},
+  {
+    description:
+      "A JSON Schema. One that would cost the engine too much (repetitions within repetitions, very many optional properties, alternatives or values) is 400 with its place as param.",
+  },
+);
 const parameters = {
   ...generationParameters,
   max_completion_tokens: optional(Type.Integer({ minimum: 1, description: "The same as max_tokens; it wins." })),

@@ -5,6 +5,7 @@
 import type { ModelId } from "@weiche/shared/ids.ts";
 import type { DialectLifecycle } from "../dialect-lifecycle.ts";
 import type { Json } from "./json.ts";
+import type { SchemaBounds } from "./schema-bounds.ts";
 
 export interface Dialect extends DialectLifecycle {
   /** Whether a connection may be used for several requests in a row. */
@@ -15,6 +16,8 @@ export interface Dialect extends DialectLifecycle {
   readonly requiredCallsAreText?: true;
   /** It is known to keep prompts with another `cacheSalt` apart: what it found in its cache may be shown. */
   readonly keepsSaltsApart: boolean;
+  /** What the JSON Schemas of a request may cost. */
+  readonly schemaBounds: SchemaBounds;
   /** Bodies always ask for a stream with as much usage as the engine can give. */
   chatBody(request: ChatRequest): object;
   completionBody(request: CompletionRequest): object;
@@ -60,11 +63,18 @@ export interface ChatRequest extends GenerationRequest {
   /** Empty: none. */
   readonly tools: readonly Tool[];
   readonly toolChoice: "auto" | "required" | { readonly name: string };
-  readonly responseFormat?: object;
+  readonly responseFormat?: ResponseFormat;
   readonly thinking: Thinking;
   /** A plain `stop` is told as `tool_calls`: the client demanded a call, and the model is one that cannot be forced. */
   readonly stopsAsToolCalls: boolean;
 }
+
+export type ResponseFormat =
+  | { readonly type: "json_object" }
+  | {
+      readonly type: "json_schema";
+      readonly json_schema: { readonly name: string; readonly schema: unknown; readonly strict?: boolean };
+    };
 
 export interface Tool {
   readonly type: "function";

@@ -2,11 +2,13 @@
 import { readConventionChunk } from "./chunk.ts";
 import { chatBody, completionBody, embeddingBody } from "./convention-body.ts";
 import type { ChatRequest, Dialect, EngineChunk, GenerationRequest, RawUsage } from "./dialect.ts";
+import { withEnumPatterns } from "./enum-pattern.ts";
 import { isObject, type Json } from "./json.ts";
 import { proveReady, readMetrics } from "./lifecycle.ts";
 import { readConventionRefusal } from "./refusal.ts";
 import { requiredCallsFormat } from "./required-calls.ts";
 import { limitToContext, sharedContext } from "../shared-context.ts";
+import { schemaBounds } from "./schema-bounds.ts";
 
 export const llamaServer: Dialect = {
   // It announces that it keeps connections, and closes each after a stream.
@@ -14,9 +16,11 @@ export const llamaServer: Dialect = {
   usagePerChoice: true,
   keepsSaltsApart: false,
   requiredCallsAreText: true,
+  schemaBounds: schemaBounds["llama-server"],
   chatBody: (request) => ({
     // Any template takes arguments here, and one that nobody has told otherwise thinks.
     ...chatBody({ ...request, thinking: { ...request.thinking, templateSwitch: true } }),
+    ...formatFields(request),
     ...toolFields(request),
     ...ownFields(request),
     top_logprobs: alternatives(request),
@@ -75,6 +79,13 @@ function alternatives({ logprobs }: GenerationRequest): number | undefined {
 function toolFields({ toolChoice, tools }: ChatRequest) {
   if (toolChoice === "auto") return {};
   return { tool_choice: "none", response_format: requiredCallsFormat({ tools, toolChoice }) };
+}
+
+/** Tools stay as they are: the model reads them. The format of an answer becomes a grammar and nothing else. */
+function formatFields({ responseFormat: format }: ChatRequest) {
+  if (format?.type !== "json_schema") return {};
+  const { schema, ...described } = format.json_schema;
+  return { response_format: { ...format, json_schema: { ...described, schema: withEnumPatterns(schema) } } };
 }
 
 /** Its timings are usage that runs along. */

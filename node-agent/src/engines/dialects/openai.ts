@@ -5,10 +5,12 @@ import type { Dialect } from "./dialect.ts";
 import type { Json } from "./json.ts";
 import { proveReady, readMetrics } from "./lifecycle.ts";
 import { readConventionRefusal } from "./refusal.ts";
+import { schemaBounds } from "./schema-bounds.ts";
 
 export const openai: Dialect = {
   keepsConnections: true,
   usagePerChoice: false,
+  schemaBounds: schemaBounds["openai"],
   // The embedded engine and SGLang do; of others it is not known.
   keepsSaltsApart: false,
   chatBody: (request) => ({ ...chatBody(request), cache_salt: request.cacheSalt }),

@@ -1,0 +1,45 @@
+/** Writes long lists of words in a JSON Schema as patterns, for engines that try each value of an `enum` by itself. */
+import { literalTrie, type LiteralTrie } from "../literal-trie.ts";
+import { isObject, type Json } from "./json.ts";
+
+/** Shorter lists are cheap, and stay as they are. */
+const valuesMin = 16;
+/** What stands in JSON as it is. */
+const plain = /^[ !#-[\]-~\u00a1-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]+$/u;
+
+/** A copy in which each `enum` with many plain words is a pattern that matches the same. */
+export function withEnumPatterns(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(withEnumPatterns);
+  if (!isObject(schema)) return schema;
+  const values = schema["enum"];
+  if (Array.isArray(values) && values.length >= valuesMin) {
+    const words = plainWords(values);
+    if (words.length >= valuesMin) return { anyOf: [wordsSchema(words), ...otherValues(values, words)] };
+  }
+  return Object.fromEntries(
+    Object.entries(schema).map(([name, member]) => [name, literal.has(name) ? member : withEnumPatterns(member)]),
+  );
+}
+
+/** Values that a pattern can stand for. */
+export function plainWords(values: readonly unknown[]): string[] {
+  return values.filter((value): value is string => typeof value === "string" && plain.test(value));
+}
+
+/** Members that are values, not schemas. */
+const literal: ReadonlySet<string> = new Set(["const", "enum", "default", "examples", "required"]);
+
+function wordsSchema(words: readonly string[]): Json {
+  return { type: "string", pattern: `^${write(literalTrie(words))}$` };
+}
+
+function otherValues(values: readonly unknown[], words: readonly string[]): Json[] {
+  const known: ReadonlySet<unknown> = new Set(words);
+  const others = values.filter((value) => !known.has(value));
+  return others.length === 0 ? [] : [{ enum: others }];
+}
+
+function write({ prefix, ends, next }: LiteralTrie): string {
+  const before = prefix.replace(/[\^$.[\](){}|*+?]/g, String.raw`\$&`);
+  return next.length === 0 ? before : `${before}(${next.map(write).join("|")})${ends ? "?" : ""}`;
+}

@@ -1,0 +1,299 @@
+/**
+ * What a regular expression costs as a grammar. One pass over its text; groups and repetitions are multiplied, never
+ * unfolded. Syntax that an engine may not know counts as the characters that it is written with.
+ */
+import { every, named, one, others, range, type CharSet } from "./char-set.ts";
+
+export interface PatternCost {
+  /** Characters that it consists of when each repetition is written out. An open one counts its minimum, at least once. */
+  readonly size: number;
+  /** Upper bound of the places within it that a text read so far can have led to. */
+  readonly choices: number;
+  /**
+   * Upper bound of the ways to match a text of 64 characters; Infinity: they grow exponentially. An engine that tries a
+   * token follows each of them, and vocabularies have such tokens.
+   */
+  readonly ways: number;
+}
+
+/** Groups within groups; deeper ones make a pattern infinitely expensive. */
+const depthMax = 50;
+/** Of the long tokens of usual vocabularies: indentation, lines of dashes. */
+const tokenLength = 64;
+
+export function patternCost(pattern: string): PatternCost {
+  const { total, live, ways } = new PatternReader(pattern).alternatives(0);
+  return { size: total, choices: live, ways };
+}
+
+interface Part {
+  /** Every match has this length, and each place in it is reached by one way only. */
+  readonly fixed: number | undefined;
+  readonly empty: boolean;
+  readonly first: CharSet;
+  readonly all: CharSet;
+  /** What can go on with it where it could end, too. */
+  readonly tail: CharSet;
+  /** Its characters one by one, of each of its alternatives; undefined: not of a fixed length, or long. */
+  readonly words: readonly (readonly CharSet[])[] | undefined;
+  readonly ways: number;
+  /** Of its longest match. */
+  readonly length: number;
+  /** Places where it can begin. */
+  readonly entries: number;
+  /** Places that can be reached at once, if it is entered once. */
+  readonly live: number;
+  /** Places in all, which is also what can be reached if it is entered again and again. */
+  readonly total: number;
+}
+
+const nothing: Part = {
+  ...{ fixed: 0, empty: true, first: 0n, all: 0n, tail: 0n, words: [[]], ways: 1, length: 0 },
+  ...{ entries: 0, live: 0, total: 0 },
+};
+const tooDeep: Part = {
+  ...{ fixed: undefined, empty: true, first: every, all: every, tail: every, words: undefined },
+  ...{ ways: Infinity, length: Infinity, entries: Infinity, live: Infinity, total: Infinity },
+};
+function char(set: CharSet): Part {
+  return {
+    ...{ fixed: 1, empty: false, first: set, all: set, tail: 0n, words: [[set]], ways: 1, length: 1 },
+    ...{ entries: 1, live: 1, total: 1 },
+  };
+}
+
+class PatternReader {
+  readonly #text: string;
+  #at = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  /** Up to the end of the group. */
+  alternatives(depth: number): Part {
+    if (depth > depthMax) {
+      this.#at = this.#text.length;
+      return tooDeep;
+    }
+    let all = this.#sequence(depth);
+    while (this.#text[this.#at] === "|") {
+      this.#at += 1;
+      all = either(all, this.#sequence(depth));
+    }
+    return all;
+  }
+
+  #sequence(depth: number): Part {
+    const sequence = new Sequence();
+    // llama.cpp repeats the whole literal where its last character is an escaped one.
+    let literal = 0;
+    for (;;) {
+      const start = this.#text[this.#at];
+      if (start === undefined || start === "|" || (start === ")" && depth > 0)) return sequence.part();
+      const [atom, isEscaped] = this.#atom(start, depth);
+      literal = atom.fixed === 1 && atom.total === 1 && !"[.(".includes(start) ? literal + 1 : 0;
+      const repeated = this.#repetition();
+      if (repeated === undefined) sequence.add(atom);
+      else
+        sequence.add(
+          repeat(isEscaped ? { ...atom, fixed: literal, length: literal, total: literal } : atom, ...repeated),
+        );
+      if (repeated !== undefined) literal = 0;
+    }
+  }
+
+  #atom(start: string, depth: number): [part: Part, isEscaped: boolean] {
+    this.#at += 1;
+    switch (start) {
+      case "(":
+        return [this.#group(depth), false];
+      case "[":
+        return [char(this.#charClass()), false];
+      case ".":
+        return [char(every), false];
+      case "^":
+      case "$":
+        return [nothing, false];
+      case "\\":
+        return [char(this.#escape()), true];
+      default:
+        return [char(one(start.charCodeAt(0))), false];
+    }
+  }
+
+  #group(depth: number): Part {
+    const opening = /\?(?:<[^=!>][^>]*>|<?[=!:]|)/y;
+    opening.lastIndex = this.#at;
+    this.#at += opening.exec(this.#text)?.[0].length ?? 0;
+    const inside = this.alternatives(depth + 1);
+    if (this.#text[this.#at] === ")") this.#at += 1;
+    return inside;
+  }
+
+  /** What a character class allows; its opening bracket is read. */
+  #charClass(): CharSet {
+    const isNegated = this.#text[this.#at] === "^";
+    if (isNegated) this.#at += 1;
+    let set = 0n;
+    while (this.#at < this.#text.length && this.#text[this.#at] !== "]") {
+      const from = this.#text.charCodeAt(this.#at++);
+      const of = from === 0x5c ? this.#escape() : one(from);
+      set |= of;
+      const to = this.#text.charCodeAt(this.#at + 1);
+      if (this.#text[this.#at] !== "-" || this.#text[this.#at + 1] === "]" || Number.isNaN(to)) continue;
+      this.#at += 2;
+      if (to === 0x5c) this.#escape();
+      set |= to === 0x5c || from === 0x5c ? every : range(from, to);
+    }
+    this.#at += 1;
+    return isNegated ? (every ^ set) | one(others) : set;
+  }
+
+  /** What an escape stands for; its backslash is read. */
+  #escape(): CharSet {
+    const name = this.#text[this.#at] ?? "\\";
+    this.#at += 1;
+    const hex = { x: /[\da-f]{2}/iy, u: /[\da-f]{4}/iy, U: /[\da-f]{8}/iy }[name];
+    if (hex) {
+      hex.lastIndex = this.#at;
+      const code = hex.exec(this.#text)?.[0];
+      this.#at += code?.length ?? 0;
+      return code === undefined ? every : one(Number.parseInt(code, 16));
+    }
+    return named[name] ?? (/[\w]/.test(name) ? every : one(name.charCodeAt(0)));
+  }
+
+  #repetition(): [least: number, most: number] | undefined {
+    const quantifier = /(?:[*+?]|\{(\d*)(,?)(\d*)\})[?+]?/y;
+    let least = 1;
+    let most = 1;
+    let found = false;
+    // One may follow another.
+    for (;;) {
+      quantifier.lastIndex = this.#at;
+      const [text, from = "", comma, to = ""] = quantifier.exec(this.#text) ?? [];
+      if (text === undefined) return found ? [least, most] : undefined;
+      this.#at = quantifier.lastIndex;
+      found = true;
+      if (text.startsWith("{")) {
+        least *= Number(from);
+        most *= comma === "" ? Number(from) : to === "" ? Infinity : Number(to);
+      } else {
+        if (!text.startsWith("+")) least = 0;
+        if (!text.startsWith("?")) most = Infinity;
+      }
+    }
+  }
+}
+
+/** Parts one after the other. */
+class Sequence {
+  #fixed: number | undefined = 0;
+  #empty = true;
+  #first: CharSet = 0n;
+  #all: CharSet = 0n;
+  #tail: CharSet = 0n;
+  #words: readonly (readonly CharSet[])[] | undefined = [[]];
+  #ways = 1;
+  #length = 0;
+  #entries = 0;
+  #total = 0;
+  #live = 0;
+  /** Of the parts that can be read at once, since one of them can end at several places. */
+  #open = 0;
+  #openSet: CharSet = 0n;
+
+  add(part: Part): void {
+    if (part.total === 0) return;
+    if (this.#open > 0 && !part.empty && (part.first & this.#openSet) === 0n) {
+      // Its first character ends all that is open before it.
+      this.#live = Math.max(this.#live, this.#open + 1);
+      this.#open = 0;
+      this.#openSet = 0n;
+    }
+    if (this.#open === 0 && part.fixed !== undefined) this.#live = Math.max(this.#live, part.live);
+    else {
+      this.#open += this.#open === 0 ? part.live : part.total;
+      this.#openSet |= part.all;
+    }
+    // Its first character can also go on with what is before it.
+    const isAmbiguous = ((this.#tail | (this.#empty ? this.#first : 0n)) & part.first) !== 0n;
+    this.#ways *= part.ways * (isAmbiguous ? 1 + Math.min(this.#length, tokenLength) : 1);
+    this.#length += part.length;
+    this.#tail = part.tail | (part.empty ? this.#tail | part.first : 0n);
+    this.#words = joined(this.#words, part.words);
+    if (this.#empty) this.#entries += part.entries;
+    if (this.#empty) this.#first |= part.first;
+    this.#empty &&= part.empty;
+    this.#all |= part.all;
+    this.#total += part.total;
+    this.#fixed = this.#fixed === undefined || part.fixed === undefined ? undefined : this.#fixed + part.fixed;
+  }
+
+  part(): Part {
+    return {
+      ...{ fixed: this.#fixed, empty: this.#empty, first: this.#first, all: this.#all, total: this.#total },
+      ...{ tail: this.#tail, words: this.#words, ways: this.#ways, length: this.#length, entries: this.#entries },
+      live: Math.max(this.#live, this.#open),
+    };
+  }
+}
+
+/** Words are compared with each other, letter by letter: not too many, and not too long ones. */
+const wordsMax = 32;
+const wordLengthMax = 32;
+
+function joined(before: Part["words"], after: Part["words"]): Part["words"] {
+  if (before?.length !== 1 || !after || before[0]!.length + (after[0]?.length ?? 0) > wordLengthMax) return undefined;
+  return after.map((word) => [...before[0]!, ...word]);
+}
+
+function either(a: Part, b: Part): Part {
+  const isTold = (a.first & b.first) === 0n || areTold(a.words, b.words);
+  const words =
+    a.words && b.words && a.words.length + b.words.length <= wordsMax ? [...a.words, ...b.words] : undefined;
+  return {
+    fixed: a.fixed === b.fixed ? a.fixed : undefined,
+    empty: a.empty || b.empty,
+    first: a.first | b.first,
+    all: a.all | b.all,
+    // What one alternative ends with can be the beginning of another one.
+    tail: a.tail | b.tail | (isTold ? 0n : a.all | b.all),
+    words,
+    ways: isTold ? Math.max(a.ways, b.ways) : a.ways + b.ways,
+    length: Math.max(a.length, b.length),
+    entries: a.entries + b.entries,
+    // The first character leaves one of them, if it can.
+    live: (a.first & b.first) === 0n ? Math.max(a.live, b.live, a.entries + b.entries) : a.live + b.live,
+    total: a.total + b.total,
+  };
+}
+
+/** Whether no text begins with a word of both. */
+function areTold(some: Part["words"], more: Part["words"]): boolean {
+  return !!some?.every((a) => more?.every((b) => a.some((set, at) => at < b.length && (set & b[at]!) === 0n)));
+}
+
+function repeat(part: Part, least: number, most: number): Part {
+  if (part.total === 0 || most === 0) return nothing;
+  const copies = most === Infinity ? least + 1 : most;
+  const total = part.total * copies;
+  // Where one round ends, the same character can go on with it and begin the next.
+  const isAmbiguous = most > 1 && (part.empty || (part.tail & part.first) !== 0n);
+  const round = isAmbiguous ? part.ways * (1 + Math.min(part.length, tokenLength)) : part.ways;
+  const isFixed = least === most && part.fixed !== undefined;
+  return {
+    fixed: isFixed ? part.fixed! * least : undefined,
+    empty: part.empty || least === 0,
+    first: part.first,
+    all: part.all,
+    tail: part.tail | (isFixed ? 0n : part.first),
+    words: undefined,
+    ways: round === 1 ? 1 : round ** most,
+    length: part.length * most,
+    entries: part.entries,
+    live: part.fixed === undefined && most > 1 ? total : part.live + (least === most ? 0 : 1),
+    total,
+  };
+}

@@ -1,0 +1,193 @@
+/**
+ * What a value may begin as under a JSON Schema: its unions, references and lists of types resolved until each alternative
+ * is an object, an array, a string, a literal or another plain value. What lies inside of these is left as it is.
+ */
+import { isObject, type Json } from "../engines/dialects/json.ts";
+
+/** A schema within the document, and its path there. */
+export interface SchemaAt {
+  readonly schema: unknown;
+  readonly at: string;
+}
+
+export interface Alternative {
+  readonly kind: "object" | "array" | "string" | "literal" | "scalar" | "any";
+  readonly schema: Json;
+  readonly at: string;
+  /** Found through a `$ref` that an engine compiles once, however often it is used. */
+  readonly isShared: boolean;
+  /** Of an object: what each property may be, in the order of the document; several where `allOf` says it again. */
+  readonly properties: ReadonlyMap<string, readonly SchemaAt[]>;
+  readonly required: ReadonlySet<unknown>;
+  /** Of an object: what others may be; of an array: its items. */
+  readonly others: readonly SchemaAt[];
+  /** Of an `allOf`: what it was put together from. */
+  readonly parts: readonly Alternative[];
+}
+
+export interface Expansion {
+  /** So many alternatives have been found by now; throws when there are too many. */
+  found(count: number, at: string): void;
+  /** One more place is looked at; throws when there were too many. */
+  step(at: string, count?: number): void;
+  /** What a reference within the document leads to; undefined: an engine refuses it. */
+  resolve(reference: string): SchemaAt | undefined;
+  /** A schema that is itself, or that unfolds without end. Throws. */
+  endless(at: string): never;
+}
+
+/** Keywords that name the type which they constrain. */
+const objectWords = ["properties", "additionalProperties", "required", "patternProperties"];
+const arrayWords = ["items", "prefixItems", "minItems", "maxItems"];
+const stringWords = ["pattern", "minLength", "maxLength", "format"];
+/** Where there are schemas for the members that `properties` does not name, and for items. */
+const memberWords = ["additionalProperties", "patternProperties", "unevaluatedProperties", "dependentSchemas"];
+const itemWords = ["items", "prefixItems", "additionalItems", "unevaluatedItems", "contains"];
+const mapWords: ReadonlySet<string> = new Set(["patternProperties", "dependentSchemas"]);
+/** What a schema may refer to others by. */
+export const referenceWords: readonly string[] = ["$ref", "$dynamicRef", "$recursiveRef"];
+
+export function alternativesOf(from: SchemaAt, expansion: Expansion): Alternative[] {
+  const found: Alternative[] = [];
+  expand(from, { expansion, found, entered: new Set(), isShared: false });
+  return found;
+}
+
+interface Walk {
+  readonly expansion: Expansion;
+  readonly found: Alternative[];
+  /** Schemas on the way here. One that comes again unfolds without end. */
+  readonly entered: Set<unknown>;
+  readonly isShared: boolean;
+}
+
+function expand({ schema, at }: SchemaAt, walk: Walk): void {
+  const { expansion, entered } = walk;
+  expansion.step(at);
+  if (!isObject(schema)) return add("any", { schema: {}, at }, walk);
+  if (entered.has(schema)) expansion.endless(at);
+  entered.add(schema);
+  const reference = referenceWords.map((name) => schema[name]).find((value) => typeof value === "string");
+  const target = reference === undefined ? undefined : expansion.resolve(reference);
+  if (target) expand(target, { ...walk, isShared: true });
+  for (const word of ["anyOf", "oneOf"] as const)
+    for (const [index, one] of listed(schema[word]).entries())
+      expand({ schema: one, at: `${at}.${word}[${index}]` }, walk);
+  if (Array.isArray(schema["allOf"])) walk.found.push(merged({ schema, at }, walk));
+  else expandOwn({ schema, at }, reference !== undefined, walk);
+  entered.delete(schema);
+}
+
+/** What the schema says without the help of others. */
+function expandOwn({ schema, at }: { schema: Json; at: string }, isReference: boolean, walk: Walk): void {
+  if (schema["const"] !== undefined || Array.isArray(schema["enum"])) {
+    // The same literals once more for each type that is named.
+    const copies = Math.max(1, listed(schema["type"]).length);
+    for (let copy = 0; copy < copies; copy++) add("literal", { schema, at }, walk);
+    return;
+  }
+  const types = typeof schema["type"] === "string" ? [schema["type"]] : listed(schema["type"]);
+  for (const type of types.length > 0 ? types : guessedTypes(schema)) add(kindOf(type), { schema, at }, walk);
+  const isUnion = isReference || listed(schema["anyOf"]).length + listed(schema["oneOf"]).length > 0;
+  if (types.length === 0 && guessedTypes(schema).length === 0 && !isUnion) add("any", { schema, at }, walk);
+}
+
+function guessedTypes(schema: Json): readonly string[] {
+  const named = (words: readonly string[]) => words.some((word) => schema[word] !== undefined);
+  return [
+    ...(named(objectWords) ? ["object"] : []),
+    ...(named(arrayWords) ? ["array"] : []),
+    ...(named(stringWords) ? ["string"] : []),
+  ];
+}
+
+function kindOf(type: unknown): Alternative["kind"] {
+  if (type === "object" || type === "array" || type === "string") return type;
+  return "scalar";
+}
+
+function add(kind: Alternative["kind"], { schema, at }: { schema: Json; at: string }, walk: Walk): void {
+  walk.expansion.step(at);
+  const words = kind === "object" ? memberWords : kind === "array" ? itemWords : [];
+  walk.found.push({
+    ...{ kind, schema, at, isShared: walk.isShared },
+    properties: kind === "object" ? propertiesOf({ schema, at }, walk.expansion) : new Map(),
+    required: new Set(listed(schema["required"])),
+    others: words.flatMap((word) => schemasIn(schema[word], `${at}.${word}`, mapWords.has(word))),
+    parts: [],
+  });
+  walk.expansion.found(Math.max(walk.found.length, keyChoicesOf(walk.found.at(-1)!)), at);
+}
+
+/** Of an optional property: its name, and the white space before it, which is tried with it. */
+const keyChoices = 2;
+
+/** Ways to go on where the name of an object's member begins. */
+export function keyChoicesOf({ properties, required, others }: Alternative): number {
+  let optional = Math.min(1, others.length) + properties.size;
+  for (const name of required) if (properties.has(name as string)) optional -= 1;
+  return keyChoices * (optional + 1);
+}
+
+function propertiesOf({ schema, at }: { schema: Json; at: string }, expansion: Expansion): Map<string, SchemaAt[]> {
+  const named = isObject(schema["properties"]) ? Object.entries(schema["properties"]) : [];
+  expansion.step(at, named.length);
+  return new Map(named.map(([name, of]) => [name, [{ schema: of, at: `${at}.properties.${shownName(name)}` }]]));
+}
+
+/** One schema, or those of a list or of a map. */
+function schemasIn(value: unknown, at: string, isMap: boolean): SchemaAt[] {
+  if (Array.isArray(value)) return value.map((schema: unknown, index) => ({ schema, at: `${at}[${index}]` }));
+  if (isMap && isObject(value))
+    return Object.entries(value).map(([name, schema]) => ({ schema, at: `${at}.${shownName(name)}` }));
+  return isObject(value) || value === true ? [{ schema: value, at }] : [];
+}
+
+/** A part of an `allOf` is looked at in the time of so many steps. */
+const partSteps = 4;
+
+/** All parts of an `allOf` in one object, as engines put them together: references are copied in, not shared. */
+function merged({ schema, at }: { schema: Json; at: string }, walk: Walk): Alternative {
+  const parts: Alternative[] = [];
+  const inside = { ...walk, found: parts, isShared: false };
+  for (const [index, part] of listed(schema["allOf"]).entries()) {
+    walk.expansion.step(at, partSteps);
+    expand({ schema: part, at: `${at}.allOf[${index}]` }, inside);
+  }
+  expandOwn({ schema, at }, true, inside);
+  const properties = new Map<string, SchemaAt[]>();
+  for (const part of parts) {
+    walk.expansion.step(part.at, part.properties.size);
+    for (const [name, schemas] of part.properties) {
+      const known = properties.get(name);
+      if (known) known.push(...schemas);
+      else properties.set(name, [...schemas]);
+    }
+  }
+  return {
+    ...{
+      kind: parts.find(({ kind }) => kind !== "any")?.kind ?? "any",
+      schema,
+      at,
+      isShared: walk.isShared,
+      properties,
+    },
+    required: new Set(parts.flatMap(({ required }) => [...required])),
+    others: parts.flatMap(({ others }) => others),
+    parts,
+  };
+}
+
+/** The values that a schema names one by one. */
+export function literalsOf(schema: Json): readonly unknown[] {
+  return schema["const"] === undefined ? listed(schema["enum"]) : [schema["const"]];
+}
+
+function listed(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** The name of a member as an error may say it: a plain word that is not long. */
+export function shownName(name: string): string {
+  return /^[\w$-]{1,40}$/.test(name) ? name : "*";
+}

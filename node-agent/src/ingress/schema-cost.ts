@@ -1,0 +1,288 @@
+/**
+ * Bounds what the JSON Schemas of a request cost an engine that makes grammars of them, before it gets to see them. Each
+ * schema is walked once; the walk itself ends at the bounds.
+ */
+import { isObject, type Json } from "../engines/dialects/json.ts";
+import type { MergedLiterals, SchemaBounds } from "../engines/dialects/schema-bounds.ts";
+import { refuse } from "./fields.ts";
+import { patternCost, type PatternCost } from "./pattern-cost.ts";
+import {
+  alternativesOf,
+  literalsOf,
+  referenceWords,
+  shownName,
+  type Alternative,
+  type SchemaAt,
+} from "./schema-alternatives.ts";
+import { openChoices, type Cost, type Inside } from "./schema-choices.ts";
+
+/** What was found, for those who tell or test it. */
+export interface SchemasCost {
+  readonly size: number;
+  readonly choices: number;
+  readonly steps: number;
+}
+
+export interface RequestSchema extends SchemaAt {
+  readonly of: "tool" | "answer";
+}
+
+/** Throws an `ApiError` that names the place in the schema, never what stands there. */
+export function boundSchemas(schemas: readonly RequestSchema[], bounds: SchemaBounds): SchemasCost {
+  const budget = new Budget(bounds);
+  for (const schema of schemas) new Walk(schema, budget).measure();
+  return budget;
+}
+
+/** What the schemas of a request have used up together. */
+class Budget {
+  readonly bounds: SchemaBounds;
+  size = 0;
+  choices = 0;
+  steps = 0;
+
+  constructor(bounds: SchemaBounds) {
+    this.bounds = bounds;
+  }
+
+  step(at: string, count = 1): void {
+    this.steps += count;
+    if (this.steps > this.bounds.stepsMax)
+      refuse(at, "a smaller schema: with this, the schemas of the request unfold too far");
+  }
+
+  spend(size: number, at: string): void {
+    this.size += size;
+    this.check(this.size, at);
+  }
+
+  check(size: number, at: string): void {
+    const { sizeMax } = this.bounds;
+    if (size > sizeMax)
+      refuse(
+        at,
+        `a smaller schema: with this, those of the request unfold to more than ${sizeMax} characters of grammar`,
+      );
+  }
+
+  choose(choices: number, at: string): void {
+    const { choicesMax } = this.bounds;
+    this.choices = Math.max(this.choices, choices);
+    if (choices > choicesMax)
+      refuse(at, `a schema with at most ${choicesMax} ways to go on at each place of the answer`);
+  }
+}
+
+/** How the walk came to a schema. */
+interface Way {
+  readonly depth: number;
+  /** The names on it, from which llama.cpp builds the names of its rules. */
+  readonly name: string;
+  /** Those on it that an engine makes one rule of. */
+  readonly references: number;
+}
+
+const start: Way = { depth: 0, name: "", references: 0 };
+
+class Walk {
+  readonly #root: SchemaAt;
+  readonly #merged: MergedLiterals;
+  readonly #budget: Budget;
+  readonly #known = new Map<unknown, Cost>();
+  /** Schemas on the way to the one that is being walked, with how many shared references led to each. */
+  readonly #open = new Map<unknown, { readonly index: number; readonly references: number }>();
+  readonly #names = new Map<string, number>();
+  readonly #patterns = new Map<string, PatternCost>();
+  readonly #targets = new Map<string, SchemaAt | undefined>();
+
+  constructor(root: RequestSchema, budget: Budget) {
+    this.#root = root;
+    this.#merged = budget.bounds.merges[root.of];
+    this.#budget = budget;
+  }
+
+  measure(): void {
+    this.#measure();
+    if (this.#targets.size === 0) return;
+    const copiedBytes = this.#targets.size * JSON.stringify(this.#root.schema).length;
+    if (copiedBytes > this.#budget.bounds.copiedBytesMax)
+      refuse(this.#root.at, "a schema with fewer different references, or a smaller one");
+  }
+
+  #measure(): void {
+    this.#budget.spend(this.#cost(this.#root, start).size, this.#root.at);
+    // A Map tells what is added while it is being read.
+    for (const target of this.#targets.values())
+      if (target && target.schema !== this.#root.schema) this.#budget.spend(this.#cost(target, start).size, target.at);
+  }
+
+  #cost(of: SchemaAt, way: Way): Cost {
+    const { schema, at } = of;
+    const { depth, references } = way;
+    const known = this.#known.get(schema);
+    if (known) return known;
+    const again = this.#open.get(schema);
+    // Engines make a rule of what a reference leads to, but copy what an allOf refers to.
+    if (again?.references === references) refuse(at, "a schema that contains itself by a plain $ref, not within allOf");
+    if (again) return { size: 1, choices: 1, loopsTo: again.index };
+    if (depth > this.#budget.bounds.depthMax)
+      refuse(at, `a schema with at most ${this.#budget.bounds.depthMax} levels, references followed`);
+    const index = this.#open.size;
+    this.#open.set(schema, { index, references });
+    const cost = this.#enter(of, way);
+    this.#open.delete(schema);
+    this.#budget.check(cost.size, at);
+    this.#budget.choose(cost.choices, at);
+    const closed = { ...cost, loopsTo: cost.loopsTo < index ? cost.loopsTo : Infinity };
+    if (isObject(schema)) this.#known.set(schema, closed);
+    return closed;
+  }
+
+  #enter({ schema, at }: SchemaAt, { depth, name, references }: Way): Cost {
+    const target = this.#soleReference(schema);
+    if (target) {
+      this.#budget.step(at);
+      const cost = this.#cost(target, { depth: depth + 1, name, references: references + 1 });
+      return { ...cost, size: 1 };
+    }
+    const inside = ({ isShared }: Alternative, of: SchemaAt, property = "") =>
+      this.#cost(of, {
+        depth: depth + 1,
+        name: ruleName(name, property),
+        references: references + Number(isShared),
+      });
+    const alternatives = alternativesOf(
+      { schema, at },
+      {
+        step: (place, count) => this.#budget.step(place, count),
+        resolve: (reference) => this.#resolve(reference),
+        found: (count, place) => this.#budget.choose(count, place),
+        endless: (place) =>
+          refuse(place, "a schema that does not lead to itself without a property or an item between"),
+      },
+    );
+    let size = 1;
+    for (const alternative of alternatives) {
+      size += alternative.isShared ? 1 : this.#size(alternative, name, inside);
+      this.#budget.check(size, alternative.at);
+    }
+    const pattern = (of: Alternative) => this.#pattern(of);
+    const step = (place: string, count: number) => this.#budget.step(place, count);
+    return { ...openChoices(alternatives, { merged: this.#merged, inside, pattern, step }), size };
+  }
+
+  #soleReference(schema: unknown): SchemaAt | undefined {
+    if (!isObject(schema) || ["anyOf", "oneOf", "allOf"].some((word) => schema[word] !== undefined)) return undefined;
+    const reference = referenceWords.map((name) => schema[name]).find((value) => typeof value === "string");
+    return reference === undefined ? undefined : this.#resolve(reference);
+  }
+
+  #size(alternative: Alternative, name: string, inside: Inside["inside"]): number {
+    const { kind, schema, at, properties, others, parts } = alternative;
+    if (parts.length > 0) return parts.reduce((sum, part) => sum + this.#size(part, name, inside), 1);
+    let size =
+      name.length +
+      (typeof schema["pattern"] === "string" ? ruleSize + this.#pattern(alternative).size : ownSize(kind, schema));
+    for (const [property, schemas] of properties) {
+      this.#checkName(name, property, `${at}.properties`);
+      // The name itself, and three rules that have it in their names.
+      for (const one of schemas)
+        size += inside(alternative, one, property).size + 4 * property.length + 3 * name.length + ruleSize;
+      this.#budget.check(size, at);
+    }
+    for (const one of others) size += inside(alternative, one).size;
+    return size;
+  }
+
+  #checkName(name: string, property: string, at: string): void {
+    const { nameLengthMax } = this.#budget.bounds;
+    if (property.length > nameLengthMax) refuse(at, `an object with names of at most ${nameLengthMax} characters`);
+    const rule = ruleName(name, property);
+    const alike = this.#names.get(rule) ?? 0;
+    this.#names.set(rule, alike + 1);
+    // For each rule of the same name, llama.cpp tries all those that it has.
+    this.#budget.step(at, alike / alikeStep);
+  }
+
+  #pattern({ schema, at }: Alternative): PatternCost {
+    const text = schema["pattern"] as string;
+    const known = this.#patterns.get(text);
+    if (known) return known;
+    this.#budget.check(text.length, `${at}.pattern`);
+    this.#budget.step(`${at}.pattern`, Math.ceil(text.length / patternStep));
+    const { size, choices, ways } = patternCost(text);
+    if (ways > this.#budget.bounds.waysMax)
+      refuse(
+        `${at}.pattern`,
+        "a pattern that matches a text in one way only: no repetition of what can be empty, or can go on where it ends",
+      );
+    const cost = { ways, size: text.length + elementSize * size, choices: choices + 2 };
+    this.#budget.check(cost.size, `${at}.pattern`);
+    this.#budget.choose(cost.choices, `${at}.pattern`);
+    this.#patterns.set(text, cost);
+    return cost;
+  }
+
+  /** A JSON pointer within the document. What leads nowhere, or is a name, is for the engine to refuse. */
+  #resolve(reference: string): SchemaAt | undefined {
+    if (this.#targets.has(reference)) return this.#targets.get(reference);
+    const found =
+      reference === "#" || reference.startsWith("#/") ? this.#follow(reference.split("/").slice(1)) : undefined;
+    this.#targets.set(reference, found);
+    return found;
+  }
+
+  #follow(parts: readonly string[]): SchemaAt | undefined {
+    let { schema, at } = this.#root;
+    this.#budget.step(at, parts.length);
+    for (const part of parts) {
+      const key = part.replaceAll("~1", "/").replaceAll("~0", "~");
+      if (typeof schema !== "object" || schema === null || !Object.hasOwn(schema, key)) return undefined;
+      schema = (schema as Json)[key];
+      at += Array.isArray(schema) ? `[${shownName(key)}]` : `.${shownName(key)}`;
+    }
+    return { schema, at };
+  }
+}
+
+/** Of a rule around what it says: its name, and what an engine keeps of it. */
+const ruleSize = 40;
+/** Repetitions beyond these are not enforced by llama.cpp. */
+const repetitionsMax = 2_000;
+
+function ownSize(kind: Alternative["kind"], schema: Json): number {
+  switch (kind) {
+    case "literal":
+      return (
+        ruleSize + literalsOf(schema).reduce((sum: number, value) => sum + (JSON.stringify(value)?.length ?? 0) + 4, 0)
+      );
+    case "string":
+      return ruleSize + elementSize * repetitions(schema["minLength"], schema["maxLength"]);
+    case "array":
+      return ruleSize + elementSize * repetitions(schema["minItems"], schema["maxItems"]);
+    case "scalar":
+      return (schema["minimum"] ?? schema["maximum"] ?? schema["exclusiveMinimum"] ?? schema["exclusiveMaximum"])
+        ? 10 * ruleSize
+        : ruleSize;
+    case "object":
+    case "any":
+      return ruleSize;
+  }
+}
+
+/** As llama.cpp names the rule of a property. */
+function ruleName(name: string, property: string): string {
+  return property === "" ? name : `${name}-${property.replace(/[^a-zA-Z0-9-]+/g, "-")}`;
+}
+
+/** Names that llama.cpp tries in the time of one step. */
+const alikeStep = 8;
+/** Characters of a pattern that are read in the time of one step. */
+const patternStep = 8;
+/** What a repetition is written as when it is written out. */
+const elementSize = 10;
+
+function repetitions(least: unknown, most: unknown): number {
+  const count = typeof most === "number" && most <= repetitionsMax ? most : typeof least === "number" ? least : 0;
+  return Math.min(Math.max(0, count), repetitionsMax);
+}

@@ -1,0 +1,50 @@
+/** A schema that would cost an engine too much is refused by the agent, and the engine hears nothing of it. */
+import { expect, test } from "vitest";
+import { costlySchemas } from "./costly-schemas.ts";
+import { choicesOf, event, respondEvents, Rig } from "./ingress-rig.ts";
+import { usualSchemas, usualTools } from "./usual-schemas.ts";
+
+const delta = (value: object, finish: string | null = null) =>
+  event({ choices: [{ index: 0, delta: value, finish_reason: finish }] });
+const usage = event({ choices: [], usage: { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 } });
+const answer = delta({ content: "{}" }) + delta({}, "stop") + usage + event("[DONE]");
+
+const inFormat = (schema: object) => ({ response_format: { type: "json_schema", json_schema: { name: "a", schema } } });
+const inTools = (...schemas: readonly object[]) => ({
+  tools: schemas.map((parameters, index) => ({ type: "function", function: { name: `f${index}`, parameters } })),
+});
+
+test.each(["llama-server", "openai", "vllm"] as const)("costly schemas never reach an engine: %s", async (dialect) => {
+  await using rig = await Rig.open((socket) => respondEvents(socket, answer), { dialect });
+  for (const { schema } of costlySchemas)
+    for (const [body, at] of [
+      [inFormat(schema), "response_format.json_schema.schema"],
+      [inTools({}, schema), "tools[1].function.parameters"],
+    ] as const) {
+      const { status, text } = await rig.chat(body).answer;
+      expect(status).toBe(400);
+      const { error } = JSON.parse(text) as { error: { message: string; param: string } };
+      expect(error.param.startsWith(at)).toBe(true);
+      expect(error.message.length).toBeLessThan(500);
+    }
+  const many = JSON.parse((await rig.chat(inTools(...Array.from({ length: 501 }, () => ({})))).answer).text) as object;
+  expect(many).toMatchObject({ error: { param: "tools", message: expect.stringContaining("at most") } });
+  await rig.quiet();
+  expect([rig.engine.connections, rig.bugs]).toEqual([0, []]);
+});
+
+test.each(["llama-server", "openai", "vllm"] as const)(
+  "usual schemas reach an engine as they are: %s",
+  async (dialect) => {
+    await using rig = await Rig.open((socket) => respondEvents(socket, answer), { dialect });
+    const bodies = [
+      ...usualSchemas.map(({ schema }) => inFormat(schema)),
+      inTools(...usualTools.map(({ schema }) => schema)),
+    ];
+    for (const body of bodies) expect((await rig.chat({ ...body, stream: true }).answer).status).toBe(200);
+    const [first] = bodies;
+    expect(rig.engine.saw).toHaveLength(bodies.length);
+    expect(rig.engine.saw[0]!.body).toMatchObject(first!);
+    expect(choicesOf((await rig.chat({ ...first, stream: true }).answer).text)).not.toEqual([]);
+  },
+);
