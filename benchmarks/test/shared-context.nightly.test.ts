@@ -1,6 +1,6 @@
 /**
  * A real llama-server (in PATH, or named by `WEICHE_LLAMA_SERVER`) whose slots share one context: what it is given at once
- * fits, so that long answers do not break each other off. Without one, nothing is tested here.
+ * fits, so that long answers do not break each other off. Without one, this counts as skipped.
  */
 import { join } from "node:path";
 import OpenAI from "openai";
