@@ -3,11 +3,11 @@ import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { Command } from "commander";
 import { describe, expect, test } from "vitest";
-import { loadAgentConfig } from "../node-agent/src/config.ts";
+import { loadAgentConfig } from "../node-agent/src/config/config.ts";
 import { createMetrics as createAgentMetrics } from "../node-agent/src/metrics.ts";
-import { createProgram } from "../router/src/admin/cli.ts";
-import { loadCatalogue, loadRouterConfig } from "../router/src/config.ts";
-import { createClientAddress } from "../router/src/gateway/client-address.ts";
+import { createProgram } from "../router/src/surface/cli/cli.ts";
+import { loadCatalogue, loadRouterConfig } from "../router/src/config/config.ts";
+import { createClientAddress } from "../router/src/edge/client-address.ts";
 import { createMetrics as createRouterMetrics } from "../router/src/metrics.ts";
 
 const here = import.meta.dirname;

@@ -12,7 +12,9 @@ const files = execFileSync("git", ["ls-files", "--cached", "--others", "--exclud
   .split("\n")
   .filter((file) => file.endsWith(".ts") && !file.startsWith("proto/gen/") && existsSync(join(root, file)));
 const source = new Map(files.map((file) => [file, readFileSync(join(root, file), "utf8")]));
-const production = files.filter((file) => !isTest(file) && /^(shared|router|node-agent)\/src\//.test(file));
+const production = files.filter(
+  (file) => !isTest(file) && /^(shared|router|node-agent(\/embedded-engine)?)\/src\//.test(file),
+);
 
 function isTest(file: string): boolean {
   return file.endsWith(".test.ts") || /\/(test|testing|fixtures)\//.test(file);
@@ -43,6 +45,49 @@ test("imports run one way: proto and shared, then router and node-agent, then be
   expect(against).toEqual([]);
 });
 
+describe("folders import what stands before them, and nothing that stands after", () => {
+  const order: Record<string, readonly string[]> = {
+    "shared/src": ["files", "time", ".", "http", "program"],
+    "router/src": [
+      ...[
+        "config",
+        "db",
+        "edge",
+        "limits",
+        "rights",
+        "mail",
+        "subscriptions",
+        "keys",
+        "sign-in",
+        "accounts",
+        "usage",
+        "nodes",
+      ],
+      ...["api", "surface", "."],
+    ],
+    "node-agent/src": [
+      ...["host", "outbox", "engines", "config", "intake", "answer", "slots", "exchange", "links", "status", "."],
+    ],
+  };
+  test.each(Object.entries(order))("%s: %j", (base, folders) => {
+    const folderOf = (file: string) => relative(base, file).split("/").slice(0, -1)[0] ?? ".";
+    const place = (file: string) => folders.indexOf(folderOf(file));
+    const inside = production.filter((file) => file.startsWith(`${base}/`) && !isTest(file));
+    expect(inside.filter((file) => place(file) < 0)).toEqual([]);
+    const against = inside.flatMap((file) =>
+      importsOf(file)
+        .filter((to) => to.startsWith(`${base}/`) && place(to) > place(file))
+        .map((to) => `${file} -> ${to}`),
+    );
+    expect(against).toEqual([]);
+  });
+});
+
+test("no folder holds more than 25 files of source", () => {
+  const sizes = Map.groupBy(production, dirname);
+  expect([...sizes].filter(([, inside]) => inside.length > 25).map(([folder]) => folder)).toEqual([]);
+});
+
 test("generated types appear in one file on each side", () => {
   const users = production.filter((file) => importsOf(file).some((to) => to.startsWith("proto/gen/")));
   expect(users.filter((file) => file.startsWith("router/")).length).toBeLessThanOrEqual(1);
@@ -67,7 +112,7 @@ test("every file is imported by another or started by name", () => {
 });
 
 describe("time and chance are arguments", () => {
-  const edge = /(^shared\/src\/clock\.ts|\/main\.ts|^node-agent\/src\/engines\/embedded\/)/;
+  const edge = /(^shared\/src\/time\/clock\.ts|\/main\.ts|^node-agent\/embedded-engine\/)/;
   test.each(["Date.now(", "Math.random(", "new Date()", "setInterval("])("%s appears in edge files only", (call) => {
     expect(production.filter((file) => !edge.test(file) && source.get(file)!.includes(call))).toEqual([]);
   });
@@ -81,12 +126,12 @@ describe("time and chance are arguments", () => {
 test("a timer or run that is kept with ??= is a SingleFlight, or stands here with what clears it", () => {
   // Where nothing clears it in time, what is wished while the work runs is forgotten, and the timer is never armed again.
   const cleared: Record<string, string> = {
-    "node-agent/src/report/data-link.ts": "the callback clears it, then looks again",
-    "node-agent/src/report/router-links.ts": "the callback clears it, and the work is done in the same turn",
-    "node-agent/src/usage/outbox-writer.ts": "the callback clears it, and each sync waits for the one before",
-    "shared/src/request-turns.ts": "it ends the connection",
-    "shared/src/silence.ts": "it is armed anew until the peer has fallen silent, or nobody listens any more",
-    "shared/src/systemd-notify.ts": "it goes on until the program ends",
+    "node-agent/src/links/data-link.ts": "the callback clears it, then looks again",
+    "node-agent/src/links/router-links.ts": "the callback clears it, and the work is done in the same turn",
+    "node-agent/src/outbox/outbox-writer.ts": "the callback clears it, and each sync waits for the one before",
+    "shared/src/http/request-turns.ts": "it ends the connection",
+    "shared/src/time/silence.ts": "it is armed anew until the peer has fallen silent, or nobody listens any more",
+    "shared/src/program/systemd-notify.ts": "it goes on until the program ends",
   };
   const kept = /\?\?=[^;]*?(\.after\(|\bevery\(|\.finally\()/;
   expect(production.filter((file) => kept.test(source.get(file)!)).toSorted()).toEqual(Object.keys(cleared).toSorted());

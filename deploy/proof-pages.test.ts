@@ -20,7 +20,7 @@ describe("of some claims", () => {
       { rule: "proven by a test that is gone", by: { "api-rules": ["gone"] } },
       { rule: "proven in a file that is gone", by: { gone: ["chat needs a key"] } },
       { rule: "proven in one of two files of a name", by: { "chat-request": ["null is the same as absent"] } },
-      { rule: "that file by its folder", by: { "ingress/chat-request": ["null is the same as absent"] } },
+      { rule: "that file by its folder", by: { "intake/chat-request": ["null is the same as absent"] } },
       { rule: "proven by a row", by: { "api-rules": ["chat needs a key"] } },
       { rule: "proven by a row with a title", by: { "api-parameters": ["chat accepts: seed may be negative"] } },
       { rule: "proven by a row that is not there", by: { "api-parameters": ["chat accepts: no such row"] } },

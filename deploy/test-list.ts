@@ -8,7 +8,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 
-/** A file by its path's end without `.test.ts`, such as `kills` or `ingress/chat-request`. */
+/** A file by its path's end without `.test.ts`, such as `kills` or `intake/chat-request`. */
 export interface TestName {
   readonly file: string;
   readonly title: string;

@@ -5,14 +5,14 @@
 import { randomBytes } from "node:crypto";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { AgentStatus } from "@weiche/node-agent/src/admin/status.ts";
-import { createGrants } from "@weiche/router/src/credits/grants.ts";
+import type { AgentStatus } from "@weiche/node-agent/src/status/status.ts";
+import { createGrants } from "@weiche/router/src/usage/grants.ts";
 import { openDataConnections, type DataConnections } from "@weiche/router/src/nodes/data-connections.ts";
 import { openNodeLink, type NodeLink } from "@weiche/router/src/nodes/node-link.ts";
 import { NodeRegistry } from "@weiche/router/src/nodes/registry.ts";
-import { askSocket } from "@weiche/shared/admin-socket.ts";
+import { askSocket } from "@weiche/shared/program/admin-socket.ts";
 import { parseCatalogue, rulesOf } from "@weiche/shared/catalogue.ts";
-import { systemClock as clock } from "@weiche/shared/clock.ts";
+import { systemClock as clock } from "@weiche/shared/time/clock.ts";
 import { millicredits } from "@weiche/shared/credits.ts";
 import { asId, uuidv7, type ModelId, type NodeId, type RequestId } from "@weiche/shared/ids.ts";
 import { nodePaths } from "@weiche/shared/node-protocol.ts";

@@ -6,10 +6,10 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "pg";
-import { hashApiKey, makeApiKey } from "@weiche/router/src/access/api-key.ts";
+import { hashApiKey, makeApiKey } from "@weiche/router/src/keys/api-key.ts";
 import { superuser } from "@weiche/router/src/db/cluster.ts";
 import { readPostmaster, type Postmaster } from "@weiche/router/src/db/postmaster.ts";
-import { systemClock } from "@weiche/shared/clock.ts";
+import { systemClock } from "@weiche/shared/time/clock.ts";
 import { uuidv7 } from "@weiche/shared/ids.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 

@@ -2,15 +2,15 @@
  * Costs of single steps of the hot path, in one process: `node benchmarks/load/micro.ts` prints one line of JSON with
  * microseconds of processor time per step. The best of several runs: what disturbs only ever adds.
  */
-import { judge, type CachedKey } from "@weiche/router/src/access/cached-key.ts";
-import { hashApiKey, makeApiKey } from "@weiche/router/src/access/api-key.ts";
+import { judge, type CachedKey } from "@weiche/router/src/keys/cached-key.ts";
+import { hashApiKey, makeApiKey } from "@weiche/router/src/keys/api-key.ts";
 import { UnfinishedEvent } from "@weiche/router/src/api/withheld.ts";
 import { MemoryLimiter } from "@weiche/router/src/limits/memory.ts";
 import { place } from "@weiche/router/src/nodes/placement.ts";
 import type { NodeView } from "@weiche/router/src/nodes/node-view.ts";
-import { systemClock as clock } from "@weiche/shared/clock.ts";
+import { systemClock as clock } from "@weiche/shared/time/clock.ts";
 import { asId, uuidv7, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
-import { SseParser } from "@weiche/shared/sse.ts";
+import { SseParser } from "@weiche/shared/http/sse.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
 
 const runs = 7;

@@ -2,7 +2,7 @@
  * What the engine really did, for checkers that trust nobody: one entry per request, and moments of the engine's own life.
  * Entries are also given to a journal, so that they outlive a crash.
  */
-import type { Clock } from "@weiche/shared/clock.ts";
+import type { Clock } from "@weiche/shared/time/clock.ts";
 
 export interface LedgerEntry {
   /** The caller's `X-Request-Id`, else one of ours. */

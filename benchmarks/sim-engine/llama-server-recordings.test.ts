@@ -1,6 +1,6 @@
 /** The simulated llama-server beside recordings of version 0.5.0: the same refusals word for word, the same shapes of streams. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { readRecording } from "../../node-agent/test/recordings.ts";
+import { readRecording } from "../../node-agent/test/exchange/recordings.ts";
 import { ask } from "./sim-client.ts";
 import { startSimEngine, type SimEngine } from "./sim-engine.ts";
 

@@ -1,5 +1,5 @@
 /** What the routes of one simulated engine share. */
-import type { Clock } from "@weiche/shared/clock.ts";
+import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { SimDialect } from "./answer.ts";
 import type { EngineCore } from "./core.ts";
 import type { Faults } from "./faults.ts";

@@ -6,7 +6,7 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { Socket } from "node:net";
 import { freePort } from "@weiche/node-agent/src/engines/launchers/loopback-ports.ts";
-import { systemClock, type Clock } from "@weiche/shared/clock.ts";
+import { systemClock, type Clock } from "@weiche/shared/time/clock.ts";
 import { EngineCore, type CoreState } from "./core.ts";
 import { llamaServer } from "./dialects/llama-server.ts";
 import { openai } from "./dialects/openai.ts";

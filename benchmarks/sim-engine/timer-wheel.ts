@@ -1,5 +1,5 @@
 /** One timer for thousands of streams: jobs wait in buckets of a millisecond, the timer stands at the earliest bucket. */
-import type { Clock, Timer } from "@weiche/shared/clock.ts";
+import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
 
 export interface Job {
   due(nowMs: number): void;

@@ -1,6 +1,6 @@
 /** The simulated vLLM beside recordings of vLLM 0.32.0: the same refusals word for word, the same shapes of answers. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { readRecording, recordingText } from "../../node-agent/test/recordings.ts";
+import { readRecording, recordingText } from "../../node-agent/test/exchange/recordings.ts";
 import { ask } from "./sim-client.ts";
 import { startSimEngine, type SimEngine } from "./sim-engine.ts";
 

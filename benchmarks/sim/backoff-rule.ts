@@ -1,6 +1,6 @@
 /** When a model may be started again after it failed, computed beside the slot. */
 import type { ModelId } from "@weiche/shared/ids.ts";
-import type { SlotLimits } from "@weiche/node-agent/src/config.ts";
+import type { SlotLimits } from "@weiche/node-agent/src/config/config.ts";
 
 export class BackoffRule {
   readonly #limits: SlotLimits;

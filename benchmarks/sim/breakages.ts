@@ -2,7 +2,7 @@
  * Deliberate breakages of a slot's behaviour. Each wraps the real transition and spoils one thing, as if its code had been
  * forgotten; the simulation must turn red. The real code knows nothing of them.
  */
-import type { SlotLimits } from "@weiche/node-agent/src/config.ts";
+import type { SlotLimits } from "@weiche/node-agent/src/config/config.ts";
 import { RunningRequests } from "@weiche/node-agent/src/slots/running-requests.ts";
 import {
   awakeEngine,

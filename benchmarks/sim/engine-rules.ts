@@ -1,7 +1,7 @@
 /** What an agent may do with a slot's engines and when, judged from the engines: one phase after the other, all in time. */
 import type { ModelId } from "@weiche/shared/ids.ts";
-import type { Clock } from "@weiche/shared/clock.ts";
-import type { SlotLimits } from "@weiche/node-agent/src/config.ts";
+import type { Clock } from "@weiche/shared/time/clock.ts";
+import type { SlotLimits } from "@weiche/node-agent/src/config/config.ts";
 import { BackoffRule } from "./backoff-rule.ts";
 import type { EngineWatcher } from "./sim-engines.ts";
 import type { SimEngine, SimulatedHost } from "./sim-host.ts";

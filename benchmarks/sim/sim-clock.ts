@@ -1,5 +1,5 @@
 /** Virtual time for whole hosts: a wall clock that jumps, and processes whose timers die with them. */
-import type { Clock, Timer } from "@weiche/shared/clock.ts";
+import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 
 export class SimClock extends VirtualClock {

@@ -3,7 +3,7 @@
  * fail, hang, come up too late, exit, and answer calls that nobody is interested in any more. Dies with its agent; what
  * it began goes on at the host.
  */
-import type { Timer } from "@weiche/shared/clock.ts";
+import type { Timer } from "@weiche/shared/time/clock.ts";
 import type { ModelId } from "@weiche/shared/ids.ts";
 import type {
   EngineEndpoint,

@@ -2,7 +2,7 @@
  * The simulated host of one slot: engines that live and die on virtual time, whatever becomes of the agent. It knows what
  * is true; the agent only knows what `SimulatedEngines` tells it.
  */
-import type { Clock, Timer } from "@weiche/shared/clock.ts";
+import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
 import type { ModelId } from "@weiche/shared/ids.ts";
 import type { Random } from "@weiche/shared/testing/random.ts";
 import type { EngineEndpoint } from "@weiche/node-agent/src/engines/engine.ts";

@@ -4,7 +4,7 @@
  */
 import type { ModelId } from "@weiche/shared/ids.ts";
 import type { ApiError } from "@weiche/shared/errors.ts";
-import type { SlotLimits } from "@weiche/node-agent/src/config.ts";
+import type { SlotLimits } from "@weiche/node-agent/src/config/config.ts";
 import type { SlotView } from "@weiche/node-agent/src/slots/slot-view.ts";
 import { EngineRules, type Serving } from "./engine-rules.ts";
 import { HeldRule } from "./held-rule.ts";

@@ -4,7 +4,7 @@
  */
 import { createRandom, type Random } from "@weiche/shared/testing/random.ts";
 import { asId, type ModelId } from "@weiche/shared/ids.ts";
-import type { SlotLimits } from "@weiche/node-agent/src/config.ts";
+import type { SlotLimits } from "@weiche/node-agent/src/config/config.ts";
 import type { transition } from "@weiche/node-agent/src/slots/slot.ts";
 import { noFaults, type SimFaults, type SimTimes } from "./sim-host.ts";
 import { SlotWorld, type Visit, type WorldOptions } from "./slot-world.ts";

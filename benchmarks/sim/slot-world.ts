@@ -2,7 +2,7 @@
 import { createRandom, type Random } from "@weiche/shared/testing/random.ts";
 import { asId, type ModelId, type RequestId, type SlotName } from "@weiche/shared/ids.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
-import type { SlotConfig, SlotLimits } from "@weiche/node-agent/src/config.ts";
+import type { SlotConfig, SlotLimits } from "@weiche/node-agent/src/config/config.ts";
 import type { Admission } from "@weiche/node-agent/src/slots/admission.ts";
 import type { SlotEvents } from "@weiche/node-agent/src/slots/slot-events.ts";
 import type { SlotView } from "@weiche/node-agent/src/slots/slot-view.ts";

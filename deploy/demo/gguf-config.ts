@@ -2,7 +2,7 @@
 import { closeSync, fstatSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { parse, stringify } from "yaml";
-import { StartError } from "@weiche/shared/directory-lock.ts";
+import { StartError } from "@weiche/shared/files/directory-lock.ts";
 import { GgufError, ggufBytesNeeded } from "./gguf-file.ts";
 
 interface AgentFile {
@@ -25,7 +25,7 @@ export function writeGgufConfig(file: string, dataDir: string): { router: string
   mkdirSync(folder, { recursive: true, mode: 0o700 });
 
   const agent = parse(readFileSync(join(here, "agent.yaml"), "utf8")) as AgentFile;
-  const main = "../../node-agent/src/engines/embedded/main.ts";
+  const main = "../../node-agent/embedded-engine/src/main.ts";
   agent.slots[0]!.engines.unshift({
     model,
     dialect: "openai",

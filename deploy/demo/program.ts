@@ -4,8 +4,8 @@ import { once } from "node:events";
 import { createWriteStream, type WriteStream } from "node:fs";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import { StartError } from "@weiche/shared/directory-lock.ts";
-import { plainJson, plainText } from "@weiche/shared/plain-text.ts";
+import { StartError } from "@weiche/shared/files/directory-lock.ts";
+import { plainJson, plainText } from "@weiche/shared/program/plain-text.ts";
 
 /** A program that dies this soon after its start is not started again. */
 const aliveMsMin = 2_000;

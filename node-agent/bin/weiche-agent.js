@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const here = join(realpathSync(fileURLToPath(import.meta.url)), "..");
-const main = join(here, "../src/admin/cli.ts");
+const main = join(here, "../src/status/cli.ts");
 if (Number.parseInt(process.versions.node, 10) >= 26) {
   await import(main);
 } else {

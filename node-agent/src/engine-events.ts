@@ -1,5 +1,5 @@
 /** What happens to slots and engines: one function per event writes the log line and moves the metric together. */
-import type { Log } from "@weiche/shared/log.ts";
+import type { Log } from "@weiche/shared/program/log.ts";
 import type { EngineRestarts, RestartReason } from "./engine-restarts.ts";
 import type { EngineWindowEvents } from "./engines/engine-windows.ts";
 import type { HandleStoreEvents } from "./engines/handle-store.ts";

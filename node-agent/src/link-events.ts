@@ -1,16 +1,16 @@
 /** What happens to requests, usage and the links to routers: log line and metric together. */
-import { describeError, type Log } from "@weiche/shared/log.ts";
+import { describeError, type Log } from "@weiche/shared/program/log.ts";
 import type { ModelId } from "@weiche/shared/ids.ts";
-import type { TlsFilesEvents } from "@weiche/shared/tls-files.ts";
+import type { TlsFilesEvents } from "@weiche/shared/http/tls-files.ts";
 import type { RequestOutcome } from "@weiche/shared/usage-record.ts";
-import type { EngineLogEvents } from "./engines/engine-log.ts";
-import type { IngressEvents } from "./ingress/ingress.ts";
+import type { EngineLogEvents } from "./engines/log/engine-log.ts";
+import type { IngressEvents } from "./exchange/ingress.ts";
 import type { Metrics } from "./metrics.ts";
-import { endedInOrder } from "./report/router-link.ts";
-import type { RouterLinkEvents } from "./report/router-links.ts";
-import type { DeliveryEvents } from "./usage/delivery.ts";
-import type { OutboxEvents } from "./usage/outbox.ts";
-import type { UnsettledAnswersEvents } from "./usage/unsettled-answers.ts";
+import { endedInOrder } from "./links/router-link.ts";
+import type { RouterLinkEvents } from "./links/router-links.ts";
+import type { DeliveryEvents } from "./outbox/delivery.ts";
+import type { OutboxEvents } from "./outbox/outbox.ts";
+import type { UnsettledAnswersEvents } from "./outbox/unsettled-answers.ts";
 
 type Outcome = RequestOutcome | "refused";
 const outcomes: readonly Outcome[] = ["finished", "client-ended", "limit-ended", "broken", "refused"];

@@ -1,7 +1,7 @@
 /** `npm run node-agent`: the agent of one host, with the YAML file that `WEICHE_AGENT_CONFIG` names. */
 import { join } from "node:path";
-import { runProgram } from "@weiche/shared/program.ts";
-import { loadAgentConfig } from "./config.ts";
+import { runProgram } from "@weiche/shared/program/program.ts";
+import { loadAgentConfig } from "./config/config.ts";
 import { createAgent } from "./context.ts";
 
 const exampleConfig = join(import.meta.dirname, "../../deploy/demo/agent.yaml");

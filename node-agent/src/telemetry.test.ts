@@ -4,8 +4,8 @@ import { asId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
 import type { EngineMetrics } from "./engines/dialect-lifecycle.ts";
 import { EngineLife } from "./engines/engine-life.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
-import type { GpuReading } from "./report/gpu.ts";
-import type { RouterState } from "./report/router-links.ts";
+import type { GpuReading } from "./host/gpu.ts";
+import type { RouterState } from "./links/router-links.ts";
 import type { SlotView } from "./slots/slot-view.ts";
 import { Telemetry, type TelemetryParts } from "./telemetry.ts";
 

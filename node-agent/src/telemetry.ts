@@ -1,14 +1,14 @@
 /** What the node measures of itself and its engines, kept fresh for load reports, metrics and `weiche-agent status`. */
-import { every, type Clock, type Timer } from "@weiche/shared/clock.ts";
+import { every, type Clock, type Timer } from "@weiche/shared/time/clock.ts";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import type { EngineLife } from "./engines/engine-life.ts";
 import type { DialectLifecycles, EngineMetrics } from "./engines/dialect-lifecycle.ts";
 import type { Metrics } from "./metrics.ts";
-import type { GpuReader, GpuReading } from "./report/gpu.ts";
-import { HostReader, type HostReading } from "./report/host.ts";
-import type { RouterState } from "./report/router-links.ts";
+import type { GpuReader, GpuReading } from "./host/gpu.ts";
+import { HostReader, type HostReading } from "./host/host.ts";
+import type { RouterState } from "./links/router-links.ts";
 import type { AwakeEngine, SlotView } from "./slots/slot-view.ts";
-import type { Outbox } from "./usage/outbox.ts";
+import type { Outbox } from "./outbox/outbox.ts";
 
 export interface TelemetryParts {
   readonly clock: Clock;

@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 const root = join(dirname(fileURLToPath(import.meta.url)), "../..");
 
 if (Number.parseInt(process.versions.node, 10) >= 26) {
-  const { runCli } = await import("../src/admin/cli.ts");
+  const { runCli } = await import("../src/surface/cli/cli.ts");
   process.exitCode = await runCli(process.argv.slice(2), process.env);
 } else {
   const pinned = join(root, "node_modules/node/bin/node");

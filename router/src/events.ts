@@ -1,14 +1,14 @@
 /** What happens in the router: one function per event writes the log line and moves the metric together. */
-import { describeError, type Log } from "@weiche/shared/log.ts";
-import type { TlsFilesEvents } from "@weiche/shared/tls-files.ts";
-import type { IdentityEvents } from "./access/identity-context.ts";
-import type { KeyCacheEvents } from "./access/key-cache.ts";
-import type { AuditRetentionEvents } from "./accounts/audit-retention.ts";
-import type { AdminEvents } from "./admin/admin-api.ts";
+import { describeError, type Log } from "@weiche/shared/program/log.ts";
+import type { TlsFilesEvents } from "@weiche/shared/http/tls-files.ts";
+import type { IdentityEvents } from "./sign-in/identity-context.ts";
+import type { KeyCacheEvents } from "./keys/key-cache.ts";
+import type { AuditRetentionEvents } from "./rights/audit-retention.ts";
+import type { AdminEvents } from "./surface/operator/admin-api.ts";
 import type { ApiEvents } from "./api/exchange.ts";
-import type { EvaluatorEvents } from "./credits/evaluator.ts";
-import type { Refusals, RefusalsEvents } from "./credits/refusals.ts";
-import type { UsageLedgerEvents } from "./credits/usage-ledger.ts";
+import type { EvaluatorEvents } from "./usage/evaluator.ts";
+import type { Refusals, RefusalsEvents } from "./usage/refusals.ts";
+import type { UsageLedgerEvents } from "./usage/usage-ledger.ts";
 import type { DatabaseEvents } from "./db/database.ts";
 import type { LiveRouterEvents } from "./db/live-routers.ts";
 import type { MailEvents } from "./mail/mail.ts";
@@ -16,7 +16,7 @@ import type { Metrics } from "./metrics.ts";
 import type { DataConnectionsEvents } from "./nodes/data-connections.ts";
 import type { NodeLinkEvents } from "./nodes/node-link-session.ts";
 import type { NodeWishEvents } from "./nodes/node-wishes.ts";
-import type { PortalEvents } from "./portal/api-routes.ts";
+import type { PortalEvents } from "./surface/api-routes.ts";
 
 export function createApiEvents(log: Log, metrics: Metrics, refusals: Pick<Refusals, "count">): ApiEvents {
   return {

@@ -1,5 +1,5 @@
 /** `npm run router`. The rest is loaded once it is known that this Node.js can read it. */
-import { requireNode } from "@weiche/shared/node-version.ts";
+import { requireNode } from "@weiche/shared/program/node-version.ts";
 
 requireNode("weiche-router");
 await import("./start.ts");

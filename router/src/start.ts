@@ -1,7 +1,7 @@
 /** `npm run router`: one router, with the YAML file that `WEICHE_CONFIG` names. */
 import { join } from "node:path";
-import { runProgram } from "@weiche/shared/program.ts";
-import { loadRouterConfig } from "./config.ts";
+import { runProgram } from "@weiche/shared/program/program.ts";
+import { loadRouterConfig } from "./config/config.ts";
 import { createRouter } from "./context.ts";
 
 const exampleConfig = join(import.meta.dirname, "../../deploy/demo/router.yaml");

@@ -4,7 +4,7 @@
  */
 import { Type, type Static } from "typebox";
 import { isSeq, parseDocument } from "yaml";
-import { checkYaml, type Mistake } from "./config-file.ts";
+import { checkYaml, type Mistake } from "./files/config-file.ts";
 import { parseFactor, type Millicredits } from "./credits.ts";
 import { asId, namePattern, type ModelId, type NodeId } from "./ids.ts";
 

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { Clock } from "./clock.ts";
+import type { Clock } from "./time/clock.ts";
 
 /** Ids have kinds, so that a key's id cannot be passed where an account's is meant. */
 declare const kind: unique symbol;

@@ -4,19 +4,19 @@
  * CATALOGUE; prints {"listen":{…}}.
  */
 import { randomBytes } from "node:crypto";
-import { createApiServer } from "@weiche/router/src/server.ts";
-import { loadCatalogue } from "@weiche/router/src/config.ts";
+import { createApiServer } from "@weiche/router/src/api/server.ts";
+import { loadCatalogue } from "@weiche/router/src/config/config.ts";
 import { createApiEvents } from "@weiche/router/src/events.ts";
 import { createMetrics } from "@weiche/router/src/metrics.ts";
-import { createGrants } from "@weiche/router/src/credits/grants.ts";
+import { createGrants } from "@weiche/router/src/usage/grants.ts";
 import { openDataConnections } from "@weiche/router/src/nodes/data-connections.ts";
 import { openNodeLink } from "@weiche/router/src/nodes/node-link.ts";
 import { place } from "@weiche/router/src/nodes/placement.ts";
 import { NodeRegistry } from "@weiche/router/src/nodes/registry.ts";
 import { rulesOf } from "@weiche/shared/catalogue.ts";
-import { systemClock as clock } from "@weiche/shared/clock.ts";
+import { systemClock as clock } from "@weiche/shared/time/clock.ts";
 import { asId, uuidv7 } from "@weiche/shared/ids.ts";
-import { createLog } from "@weiche/shared/log.ts";
+import { createLog } from "@weiche/shared/program/log.ts";
 
 const catalogue = loadCatalogue(process.argv[2]!);
 const listen = { host: "127.0.0.1", port: 0 };

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { Template } from "@huggingface/jinja";
 import { readGgufFileInfo } from "node-llama-cpp";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { readRecording } from "../../test/recordings.ts";
+import { readRecording } from "../../test/exchange/recordings.ts";
 import { writeHuggingFace } from "./hugging-face.ts";
 
 const gguf = join(import.meta.dirname, "../weiche-tiny.gguf");

@@ -1,8 +1,8 @@
 /** What all engines of this host share: launchers, dialects, handles on disk, log files. */
 import { join } from "node:path";
-import type { Clock } from "@weiche/shared/clock.ts";
+import type { Clock } from "@weiche/shared/time/clock.ts";
 import { dialects } from "./dialects/all.ts";
-import { createEngineLogs, type EngineLogEvents } from "./engine-log.ts";
+import { createEngineLogs, type EngineLogEvents } from "./log/engine-log.ts";
 import { createHandleStore, type HandleStoreEvents } from "./handle-store.ts";
 import { createExternalLauncher } from "./launchers/external.ts";
 import { createLoopbackPorts } from "./launchers/loopback-ports.ts";

@@ -2,7 +2,7 @@
  * Signs of life of the engines that are awake: an event of an answer, or a measure of work that moved. Health is none, nor
  * is a comment in a stream: both come from a front that may well outlive the engine behind it.
  */
-import type { Clock } from "@weiche/shared/clock.ts";
+import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { EngineEndpoint } from "./engine.ts";
 
 export class EngineLife {

@@ -1,5 +1,5 @@
 /** Waiting for engines: until one is ready, and never longer than allowed. */
-import { sleep, type Clock } from "@weiche/shared/clock.ts";
+import { sleep, type Clock } from "@weiche/shared/time/clock.ts";
 import { EngineStartError } from "./engine.ts";
 
 export interface Deadline extends Disposable {

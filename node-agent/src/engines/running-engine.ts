@@ -5,7 +5,7 @@
  * woken; in between it says which of the two it was told. So an agent that dies then leaves an engine that the next one
  * brings where it was to go, and never a second one awake.
  */
-import type { Clock } from "@weiche/shared/clock.ts";
+import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { DialectLifecycle, DialectLifecycles, EngineFacts } from "./dialect-lifecycle.ts";
 import { EngineStartError } from "./engine.ts";
 import type { EngineEndpoint, EngineHandle, EngineSpec, ExitReport, Launcher, Launchers } from "./engine.ts";

@@ -2,10 +2,10 @@
  * The GPU memory of one slot: whether there is room for an engine, whether the memory of one that went away has come
  * back (it comes later than the process goes), and who else holds some. Where nothing is measured nothing is waited for.
  */
-import { sleep, type Clock } from "@weiche/shared/clock.ts";
+import { sleep, type Clock } from "@weiche/shared/time/clock.ts";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import type { EngineSpec } from "./engine.ts";
-import type { GpuProcess, GpuReader, GpuReading } from "../report/gpu.ts";
+import type { GpuProcess, GpuReader, GpuReading } from "../host/gpu.ts";
 
 export interface SlotMemoryEvents {
   /** An engine waits until so much more is free on its slot's GPUs. */

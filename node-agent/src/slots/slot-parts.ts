@@ -1,6 +1,6 @@
 /** What the runner of one slot is made of, and how it is closed. */
-import type { Clock } from "@weiche/shared/clock.ts";
-import type { SlotConfig } from "../config.ts";
+import type { Clock } from "@weiche/shared/time/clock.ts";
+import type { SlotConfig } from "../config/config.ts";
 import type { SlotEngines } from "../engines/engine.ts";
 import type { SlotEvents } from "./slot-events.ts";
 import type { transition } from "./slot.ts";

@@ -3,10 +3,10 @@
  * event in one queue; effects that answer at once queue their answer and are never re-entrant. One timer at most.
  */
 import { assert, unreachable } from "@weiche/shared/assert.ts";
-import type { Timer } from "@weiche/shared/clock.ts";
+import type { Timer } from "@weiche/shared/time/clock.ts";
 import type { ApiError } from "@weiche/shared/errors.ts";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
-import { describeError } from "@weiche/shared/log.ts";
+import { describeError } from "@weiche/shared/program/log.ts";
 import type { EngineSpec, SwitchPhase } from "../engines/engine.ts";
 import type { Admission, AdmissionRequest } from "./admission.ts";
 import { EngineLoss } from "./engine-loss.ts";

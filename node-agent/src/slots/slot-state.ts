@@ -3,7 +3,7 @@
  * milliseconds, so that a jump of the wall clock changes nothing.
  */
 import type { ModelId } from "@weiche/shared/ids.ts";
-import type { SlotConfig, SlotLimits } from "../config.ts";
+import type { SlotConfig, SlotLimits } from "../config/config.ts";
 import type { EngineEndpoint, FoundEngine } from "../engines/engine.ts";
 import { RunningRequests } from "./running-requests.ts";
 

@@ -1,8 +1,8 @@
 /** All slots of a node: admits a request to the slot that suits it best, and passes on what concerns all of them. */
-import type { Clock } from "@weiche/shared/clock.ts";
+import type { Clock } from "@weiche/shared/time/clock.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
-import type { SlotConfig } from "../config.ts";
+import type { SlotConfig } from "../config/config.ts";
 import type { SlotEngines } from "../engines/engine.ts";
 import type { Admission, AdmissionRequest, Admissions } from "./admission.ts";
 import type { SlotEvents } from "./slot-events.ts";

@@ -3,13 +3,13 @@ import type { Transaction } from "kysely";
 import { asId, uuidv7, type AccountId } from "@weiche/shared/ids.ts";
 import { instantText } from "../db/database.ts";
 import type { Schema } from "../db/schema.ts";
-import type { AccountsContext, Origin } from "./accounts-context.ts";
-import { createAudit, type Audit } from "./audit.ts";
-import { audited } from "./audit-log.ts";
+import type { AccountsContext, Origin } from "../rights/accounts-context.ts";
+import { createAudit, type Audit } from "../rights/audit.ts";
+import { audited } from "../rights/audit-log.ts";
 import { createKeys, type Keys } from "./keys.ts";
-import { found } from "./refused.ts";
-import { packageNamed, toTerm, viewSubscription, type SubscriptionView } from "./subscription.ts";
-import { changePackage, createSubscriptions, type Subscriptions } from "./subscriptions.ts";
+import { found } from "../rights/refused.ts";
+import { packageNamed, toTerm, viewSubscription, type SubscriptionView } from "../subscriptions/subscription.ts";
+import { changePackage, createSubscriptions, type Subscriptions } from "../subscriptions/subscriptions.ts";
 import { createUsers, insertInvitedUser, viewUser, type Users, type UserView } from "./users.ts";
 
 export interface AccountView extends SubscriptionView {

@@ -1,11 +1,11 @@
 /** A link by which an invited person sets a password. One per user: a new one takes the place of the one before. */
 import type { Transaction } from "kysely";
 import type { UserId } from "@weiche/shared/ids.ts";
-import { hashToken, linkTo, makeToken } from "../access/secret-token.ts";
+import { hashToken, linkTo, makeToken } from "../sign-in/secret-token.ts";
 import { instantText } from "../db/database.ts";
 import type { Schema } from "../db/schema.ts";
-import type { AccountsContext } from "./accounts-context.ts";
-import { linkMaker } from "./link-makers.ts";
+import type { AccountsContext } from "../rights/accounts-context.ts";
+import { linkMaker } from "../mail/link-makers.ts";
 
 export const invitationMsMax = 7 * 86_400_000;
 

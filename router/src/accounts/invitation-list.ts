@@ -4,7 +4,7 @@ import type { AccountId } from "@weiche/shared/ids.ts";
 import { instantText, type Database } from "../db/database.ts";
 import type { Role } from "../db/schema.ts";
 import type { InvitationState, InvitationView } from "./invitations.ts";
-import { containing, readPage, type Page } from "./list-page.ts";
+import { containing, readPage, type Page } from "../rights/list-page.ts";
 
 export type InvitationSort = "email" | "role" | "state" | "created" | "expires";
 

@@ -6,21 +6,21 @@
  */
 import type { Selectable } from "kysely";
 import type { AccountId, UserId } from "@weiche/shared/ids.ts";
-import { asThemselves, type IdentityContext } from "../access/identity-context.ts";
-import { lockManagedUser } from "../access/managed-user.ts";
-import { goodPassword } from "../access/password-rules.ts";
-import { setPassword, takeLink } from "../access/passwords.ts";
-import { hashToken } from "../access/secret-token.ts";
-import type { Language, Session, Theme } from "../access/session.ts";
-import { startSession, type SignedInFrom } from "../access/sessions.ts";
+import { asThemselves, type IdentityContext } from "../sign-in/identity-context.ts";
+import { lockManagedUser } from "../sign-in/managed-user.ts";
+import { goodPassword } from "../sign-in/password-rules.ts";
+import { setPassword, takeLink } from "../sign-in/passwords.ts";
+import { hashToken } from "../sign-in/secret-token.ts";
+import type { Session } from "../sign-in/session.ts";
+import { startSession, type SignedInFrom } from "../sign-in/sessions.ts";
 import { instantText } from "../db/database.ts";
-import type { Role, Schema } from "../db/schema.ts";
+import type { Role, Schema, Language, Theme } from "../db/schema.ts";
 import { invitationLetter } from "../mail/letters.ts";
-import { audited } from "./audit-log.ts";
+import { audited } from "../rights/audit-log.ts";
 import { invitationMsMax, issueInvitation } from "./invitation-link.ts";
 import { listInvitations } from "./invitation-list.ts";
-import { rowsMax } from "./list-page.ts";
-import { Refused } from "./refused.ts";
+import { rowsMax } from "../rights/list-page.ts";
+import { Refused } from "../rights/refused.ts";
 
 export type InvitationState = "open" | "accepted" | "expired" | "withdrawn";
 

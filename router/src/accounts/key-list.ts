@@ -7,8 +7,8 @@ import { formatCredits, millicredits, type Millicredits } from "@weiche/shared/c
 import type { AccountId, KeyId, UserId } from "@weiche/shared/ids.ts";
 import { instantText, type Database } from "../db/database.ts";
 import { keyStates, type KeyState } from "./key-state.ts";
-import { containing, readPage, type Page } from "./list-page.ts";
-import { packageUse, type PackageUse } from "./package-use.ts";
+import { containing, readPage, type Page } from "../rights/list-page.ts";
+import { packageUse, type PackageUse } from "../subscriptions/package-use.ts";
 
 export const keySorts = ["name", "user", "state", "used", "lastUsed", "created", "expires"] as const;
 

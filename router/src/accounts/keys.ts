@@ -7,14 +7,14 @@
  */
 import type { Selectable, Transaction } from "kysely";
 import { asId, uuidv7, type AccountId, type KeyId, type UserId } from "@weiche/shared/ids.ts";
-import { hashApiKey, makeApiKey } from "../access/api-key.ts";
+import { hashApiKey, makeApiKey } from "../keys/api-key.ts";
 import { instantText } from "../db/database.ts";
 import type { Schema } from "../db/schema.ts";
-import type { AccountsContext } from "./accounts-context.ts";
-import { audited, type Deed } from "./audit-log.ts";
+import type { AccountsContext } from "../rights/accounts-context.ts";
+import { audited, type Deed } from "../rights/audit-log.ts";
 import type { KeyState } from "./key-state.ts";
-import { found, Refused } from "./refused.ts";
-import { mayChangeKey, mayRevokeKey, requireRight } from "./rights.ts";
+import { found, Refused } from "../rights/refused.ts";
+import { mayChangeKey, mayRevokeKey, requireRight } from "../rights/rights.ts";
 import { restrictionColumns, viewRestrictions, type Restrictions } from "./users.ts";
 
 export interface KeyView {

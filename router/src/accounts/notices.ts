@@ -6,22 +6,8 @@
 import { sql, type RawBuilder, type Transaction } from "kysely";
 import type { AccountId, KeyId, UserId } from "@weiche/shared/ids.ts";
 import { instantText, type Database } from "../db/database.ts";
-import type { Schema } from "../db/schema.ts";
-import type { Clock } from "@weiche/shared/clock.ts";
-
-export const noticeKinds = [
-  "quota-75",
-  "quota-90",
-  "quota-100",
-  "key-limit",
-  "user-limit",
-  "key-expiring",
-  "trial-ending",
-  "model-status",
-  "model-factor",
-] as const;
-
-export type NoticeKind = (typeof noticeKinds)[number];
+import type { Schema, NoticeKind } from "../db/schema.ts";
+import type { Clock } from "@weiche/shared/time/clock.ts";
 
 export interface NewNotice {
   readonly accountId: AccountId;

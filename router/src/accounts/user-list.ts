@@ -4,8 +4,8 @@ import { formatCredits, type Millicredits } from "@weiche/shared/credits.ts";
 import type { AccountId, UserId } from "@weiche/shared/ids.ts";
 import { instantText, type Database } from "../db/database.ts";
 import type { Role } from "../db/schema.ts";
-import { containing, readPage, type Page } from "./list-page.ts";
-import { packageUse } from "./package-use.ts";
+import { containing, readPage, type Page } from "../rights/list-page.ts";
+import { packageUse } from "../subscriptions/package-use.ts";
 
 export const userSorts = ["email", "role", "state", "used", "keys", "lastLogin", "created"] as const;
 

@@ -5,13 +5,13 @@ import { formatCredits, type Millicredits } from "@weiche/shared/credits.ts";
 import { asId, uuidv7, type AccountId, type UserId } from "@weiche/shared/ids.ts";
 import { instantText } from "../db/database.ts";
 import type { Role, Schema } from "../db/schema.ts";
-import type { AccountsContext } from "./accounts-context.ts";
-import { audited, type Deed } from "./audit-log.ts";
-import { deletedAddress, newAddress } from "./email-address.ts";
+import type { AccountsContext } from "../rights/accounts-context.ts";
+import { audited, type Deed } from "../rights/audit-log.ts";
+import { deletedAddress, newAddress } from "../mail/email-address.ts";
 import { issueInvitation } from "./invitation-link.ts";
-import { endLinks } from "./link-makers.ts";
-import { found, Refused } from "./refused.ts";
-import { mayChangeUser, mayGrant, requireRight, type Actor } from "./rights.ts";
+import { endLinks } from "../mail/link-makers.ts";
+import { found, Refused } from "../rights/refused.ts";
+import { mayChangeUser, mayGrant, requireRight, type Actor } from "../rights/rights.ts";
 
 export interface UserView {
   readonly id: UserId;

@@ -1,8 +1,8 @@
 /** Who asks, from the headers alone: nothing of a body is read for a client that may not ask. */
 import type { IncomingMessage } from "node:http";
 import { ApiError } from "@weiche/shared/errors.ts";
-import type { Caller, KeyCache, KeyRefusal } from "../access/caller.ts";
-import type { RefusalReason } from "../credits/refusal-codes.ts";
+import type { Caller, KeyCache, KeyRefusal } from "../keys/caller.ts";
+import type { RefusalReason } from "../usage/refusal-codes.ts";
 import type { Exchange } from "./exchange.ts";
 
 /** What a known key is refused with is told; a missing key and a wrong one look alike. */

@@ -6,7 +6,7 @@
  * can find out what others send.
  */
 import { createHmac } from "node:crypto";
-import type { Clock } from "@weiche/shared/clock.ts";
+import type { Clock } from "@weiche/shared/time/clock.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
 import type { AccountId, ModelId } from "@weiche/shared/ids.ts";
 import type { EngineDeath } from "@weiche/shared/node-protocol.ts";

@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage, OutgoingHttpHeaders } from "node:http";
 import type { Writable } from "node:stream";
-import type { Clock } from "@weiche/shared/clock.ts";
+import type { Clock } from "@weiche/shared/time/clock.ts";
 import {
   asId,
   uuidv7,
@@ -14,8 +14,8 @@ import {
   type ModelId,
   type RequestId,
 } from "@weiche/shared/ids.ts";
-import type { Identity } from "../access/caller.ts";
-import type { RefusalCode } from "../credits/refusal-codes.ts";
+import type { Identity } from "../keys/caller.ts";
+import type { RefusalCode } from "../usage/refusal-codes.ts";
 
 export type Endpoint = "chat" | "completions" | "embeddings" | "models" | "other";
 

@@ -1,24 +1,24 @@
 /** From a client's request for an answer to the answer of a node. Reads downwards: each line may refuse. */
 import type { Catalogue, CatalogueEntry } from "@weiche/shared/catalogue.ts";
 import { factorAt, requestTokensMax } from "@weiche/shared/catalogue.ts";
-import type { Clock } from "@weiche/shared/clock.ts";
+import type { Clock } from "@weiche/shared/time/clock.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
 import type { NodeId } from "@weiche/shared/ids.ts";
 import { nodePaths, type NodePath } from "@weiche/shared/node-protocol.ts";
-import type { Caller, KeyCache } from "../access/caller.ts";
-import type { RefusalReason } from "../credits/refusal-codes.ts";
+import type { Caller, KeyCache } from "../keys/caller.ts";
+import type { RefusalReason } from "../usage/refusal-codes.ts";
 import type { Limiter } from "../limits/limiter.ts";
 import type { Placement, PlacementRequest } from "../nodes/placement.ts";
 import { NodeLost, type Upstream } from "../nodes/upstream.ts";
 import { authenticate, quotaExhausted, type Authenticated } from "./authenticate.ts";
-import type { ByteBudget } from "@weiche/shared/byte-budget.ts";
-import type { BodyReaders } from "./body-readers.ts";
+import type { ByteBudget } from "@weiche/shared/http/byte-budget.ts";
+import type { BodyReaders } from "./body/body-readers.ts";
 import type { EngineDeaths, SuspectBody } from "./engine-deaths.ts";
 import type { Exchange } from "./exchange.ts";
-import { HeldBody } from "./held-body.ts";
+import { HeldBody } from "./body/held-body.ts";
 import { checkModelRules, findModel } from "./model-rules.ts";
 import { NodeRefusal, readNodeRefusal } from "./node-refusal.ts";
-import { readBody, type BodyTimes } from "./read-body.ts";
+import { readBody, type BodyTimes } from "./body/read-body.ts";
 import { relay } from "./relay.ts";
 import { decideAfter, decideAtEnd, type AttemptVerdicts } from "./sent-attempts.ts";
 

@@ -5,7 +5,7 @@ import { nodePaths, type NodePath } from "@weiche/shared/node-protocol.ts";
 import { readChat } from "./chat-completions.ts";
 import { readCompletion } from "./completions.ts";
 import { readEmbedding } from "./embeddings.ts";
-import { readJson, type JsonScan } from "@weiche/shared/json-guard.ts";
+import { readJson, type JsonScan } from "@weiche/shared/http/json-guard.ts";
 import type { RequestFacts } from "./request-schema.ts";
 
 const readers: Readonly<Record<NodePath, (value: unknown) => Omit<RequestFacts, "digest">>> = {

@@ -3,7 +3,7 @@
  * trailer. Nothing that is cut may look whole: of a stream only finished events are passed on, so that an error event can
  * always follow; of any other answer the last piece waits for the trailer.
  */
-import type { Clock, Timer } from "@weiche/shared/clock.ts";
+import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
 import { ApiError, asApiError, errorBody } from "@weiche/shared/errors.ts";
 import { NodeLost, type AnswerBody, type AnswerSink, type UpstreamResponse } from "../nodes/upstream.ts";
 import { ClientGone, type Exchange } from "./exchange.ts";

@@ -2,7 +2,7 @@
  * What becomes of the attempts of a request. At most one of them costs something: the one whose answer the client got, or
  * ended itself. Every other one that a node may have recorded is void.
  */
-import type { VoidAttempt } from "../credits/usage-ledger.ts";
+import type { VoidAttempt } from "../usage/usage-ledger.ts";
 import type { AnswerBody } from "../nodes/upstream.ts";
 import type { Exchange } from "./exchange.ts";
 import { NodeRefusal } from "./node-refusal.ts";

@@ -10,9 +10,9 @@ import {
   type PoolClient,
   type PoolConfig,
 } from "pg";
-import { within, type Clock } from "@weiche/shared/clock.ts";
-import { StartError } from "@weiche/shared/directory-lock.ts";
-import { describeError } from "@weiche/shared/log.ts";
+import { within, type Clock } from "@weiche/shared/time/clock.ts";
+import { StartError } from "@weiche/shared/files/directory-lock.ts";
+import { describeError } from "@weiche/shared/program/log.ts";
 import { startEmbeddedServer, type EmbeddedServer, type EmbeddedServerEvents } from "./embedded-server.ts";
 import { migrate } from "./migrate.ts";
 import { openPromptQueries, renewIdle, type PromptQueries } from "./prompt-queries.ts";

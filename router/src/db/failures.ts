@@ -1,5 +1,5 @@
 /** How statements fail: the database does not answer, or not in time, or refuses what it got. */
-import type { Clock } from "@weiche/shared/clock.ts";
+import type { Clock } from "@weiche/shared/time/clock.ts";
 
 export class NotInTime extends Error {
   constructor(msMax: number) {

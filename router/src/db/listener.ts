@@ -1,6 +1,6 @@
 /** LISTEN on a connection of its own, made anew when it breaks. What it hears are hints: they may be lost. */
 import { Client, type ClientConfig } from "pg";
-import { every, type Clock } from "@weiche/shared/clock.ts";
+import { every, type Clock } from "@weiche/shared/time/clock.ts";
 
 const reconnectMs = 1_000;
 const connectMsMax = 5_000;

@@ -1,5 +1,5 @@
 /** Which routers share the database: each says every 5 s that it lives, and is forgotten 15 s after its last word. */
-import { every, type Clock } from "@weiche/shared/clock.ts";
+import { every, type Clock } from "@weiche/shared/time/clock.ts";
 import type { Database } from "./database.ts";
 
 export interface LiveRouterEvents {

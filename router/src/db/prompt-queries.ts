@@ -12,7 +12,7 @@ import {
   type QueryResult,
   type QueryResultRow,
 } from "pg";
-import { within, type Clock } from "@weiche/shared/clock.ts";
+import { within, type Clock } from "@weiche/shared/time/clock.ts";
 import { inTime, isUnavailable } from "./failures.ts";
 
 export interface PromptQueries {

@@ -3,8 +3,21 @@ import type { ColumnType } from "kysely";
 import type { AccountId, KeyId, UserId } from "@weiche/shared/ids.ts";
 import type { ModelStatus } from "@weiche/shared/catalogue.ts";
 import type { Millicredits } from "@weiche/shared/credits.ts";
-import type { NoticeKind } from "../accounts/notices.ts";
-import type { PackageName } from "../accounts/packages.ts";
+
+export type Language = "de" | "en";
+export type Theme = "light" | "dark";
+export type PackageName = "Starter" | "Pro" | "Business" | "Business Plus";
+
+export type NoticeKind =
+  | "quota-75"
+  | "quota-90"
+  | "quota-100"
+  | "key-limit"
+  | "user-limit"
+  | "key-expiring"
+  | "trial-ending"
+  | "model-status"
+  | "model-factor";
 
 type Instant = ColumnType<Temporal.Instant, string, string>;
 type InstantOrNull = ColumnType<Temporal.Instant | null, string | null | undefined, string | null>;
@@ -28,8 +41,8 @@ export interface Schema {
     allowedModels: string[] | null;
     creditLimit: Millicredits | null;
     limitReachedUntil: InstantOrNull;
-    language: "de" | "en" | null;
-    theme: "light" | "dark" | null;
+    language: Language | null;
+    theme: Theme | null;
     deletedAt: InstantOrNull;
     createdAt: Instant;
   };

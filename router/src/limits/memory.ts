@@ -1,5 +1,5 @@
 /** Limits of accounts in the memory of one router. */
-import type { Clock } from "@weiche/shared/clock.ts";
+import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { AccountId, RequestId } from "@weiche/shared/ids.ts";
 import type { AccountLimits, LimitDecision, Limiter, LimitUse } from "./limiter.ts";
 

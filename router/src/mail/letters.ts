@@ -1,5 +1,5 @@
 /** What we write to people, in their language; in both where we do not know it. Pure. */
-import type { Language } from "../access/session.ts";
+import type { Language } from "../db/schema.ts";
 
 export type LetterKind = "invitation" | "reset";
 

@@ -1,6 +1,6 @@
 /** Mail through the SMTP server that the configuration names. Its address may hold a password, so it is said nowhere. */
 import { createTransport } from "nodemailer";
-import type { Clock } from "@weiche/shared/clock.ts";
+import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { Letter, LetterKind } from "./letters.ts";
 
 export interface MailConfig {

@@ -4,9 +4,9 @@
  */
 import { connect, constants, type ClientHttp2Session, type ClientHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
-import type { Clock } from "@weiche/shared/clock.ts";
+import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { NodeId, SlotName } from "@weiche/shared/ids.ts";
-import type { ListenAddress } from "@weiche/shared/listen.ts";
+import type { ListenAddress } from "@weiche/shared/http/listen.ts";
 import {
   nodeHeaders,
   routerWindowBytes,
@@ -15,9 +15,9 @@ import {
   sessionWindowBytes,
   streamsPerSessionMax,
 } from "@weiche/shared/node-protocol.ts";
-import { watchPulse } from "@weiche/shared/session-pulse.ts";
-import type { TlsFiles } from "@weiche/shared/tls-files.ts";
-import type { Grants } from "../credits/grants.ts";
+import { watchPulse } from "@weiche/shared/time/session-pulse.ts";
+import type { TlsFiles } from "@weiche/shared/http/tls-files.ts";
+import type { Grants } from "../usage/grants.ts";
 import { NodeAnswer } from "./answer-body.ts";
 import { askIdentity } from "./data-identity.ts";
 import { certificateOf, maySpeakFor, openNodeListener } from "./node-listener.ts";

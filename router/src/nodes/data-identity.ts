@@ -1,7 +1,7 @@
 /** The first request on a new data session: who is at the other end? */
 import { text } from "node:stream/consumers";
 import { constants, type ClientHttp2Session } from "node:http2";
-import type { Clock } from "@weiche/shared/clock.ts";
+import type { Clock } from "@weiche/shared/time/clock.ts";
 import { namePattern } from "@weiche/shared/ids.ts";
 import { identityPath, type NodeIdentity } from "@weiche/shared/node-protocol.ts";
 

@@ -26,7 +26,7 @@ import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { millicredits } from "@weiche/shared/credits.ts";
 import { asId, isUuidv7, namePattern } from "@weiche/shared/ids.ts";
 import type { Attempt, UsageRecord } from "@weiche/shared/usage-record.ts";
-import type { UnreadableRecord } from "../credits/usage-refused.ts";
+import type { UnreadableRecord } from "../usage/usage-refused.ts";
 import type { DesiredState } from "./desired-state.ts";
 import type { SlotKind } from "./node-view.ts";
 import type { GpuReport, HostReport, NodeHello, NodeReport, SlotReport } from "./registry.ts";

@@ -1,8 +1,8 @@
 import { Duplex } from "node:stream";
 import { expect, test } from "vitest";
-import { systemClock } from "@weiche/shared/clock.ts";
+import { systemClock } from "@weiche/shared/time/clock.ts";
 import { uuidv7 } from "@weiche/shared/ids.ts";
-import { LoopClock } from "@weiche/shared/loop-clock.ts";
+import { LoopClock } from "@weiche/shared/time/loop-clock.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import type { LinkCall } from "./node-link-codec.ts";
 import { NodeLinkSession, type NodeLinkParts } from "./node-link-session.ts";

@@ -6,14 +6,14 @@
  */
 import { X509Certificate } from "node:crypto";
 import { status } from "@grpc/grpc-js";
-import type { Clock, Timer } from "@weiche/shared/clock.ts";
+import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
 import type { ModelId, NodeId } from "@weiche/shared/ids.ts";
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
-import { linkSilenceMsMax, Silence } from "@weiche/shared/silence.ts";
-import type { TlsFiles } from "@weiche/shared/tls-files.ts";
+import { linkSilenceMsMax, Silence } from "@weiche/shared/time/silence.ts";
+import type { TlsFiles } from "@weiche/shared/http/tls-files.ts";
 import type { Attempt } from "@weiche/shared/usage-record.ts";
-import type { UsageLedger } from "../credits/usage-ledger.ts";
-import type { UnreadableRecord } from "../credits/usage-refused.ts";
+import type { UsageLedger } from "../usage/usage-ledger.ts";
+import type { UnreadableRecord } from "../usage/usage-refused.ts";
 import type { DesiredState } from "./desired-state.ts";
 import { maySpeakFor } from "./node-listener.ts";
 import { decodeUplink, encodeDownlink } from "./node-link-codec.ts";

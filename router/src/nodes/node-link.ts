@@ -5,11 +5,11 @@
 import { Server, ServerCredentials, type ServerOptions } from "@grpc/grpc-js";
 import { ReflectionService } from "@grpc/reflection";
 import { HealthImplementation } from "grpc-health-check";
-import { every, sleep, type Clock } from "@weiche/shared/clock.ts";
+import { every, sleep, type Clock } from "@weiche/shared/time/clock.ts";
 import type { NodeId } from "@weiche/shared/ids.ts";
-import type { ListenAddress } from "@weiche/shared/listen.ts";
-import { linkKeepAlive } from "@weiche/shared/silence.ts";
-import type { TlsFiles } from "@weiche/shared/tls-files.ts";
+import type { ListenAddress } from "@weiche/shared/http/listen.ts";
+import { linkKeepAlive } from "@weiche/shared/time/silence.ts";
+import type { TlsFiles } from "@weiche/shared/http/tls-files.ts";
 import type { Attempt } from "@weiche/shared/usage-record.ts";
 import { linkService, linkServiceName, type LinkCall } from "./node-link-codec.ts";
 import { NodeLinkSession, type LinksByNode, type NodeLinkParts } from "./node-link-session.ts";

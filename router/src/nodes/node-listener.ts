@@ -3,11 +3,11 @@ import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
 import { createServer as createTlsServer, TLSSocket } from "node:tls";
 import type { X509Certificate } from "node:crypto";
-import type { Clock } from "@weiche/shared/clock.ts";
-import type { ListenAddress } from "@weiche/shared/listen.ts";
-import { listenOn } from "@weiche/shared/ops-server.ts";
-import { keepAliveDelayMs } from "@weiche/shared/session-pulse.ts";
-import { namesNode, type TlsFiles } from "@weiche/shared/tls-files.ts";
+import type { Clock } from "@weiche/shared/time/clock.ts";
+import type { ListenAddress } from "@weiche/shared/http/listen.ts";
+import { listenOn } from "@weiche/shared/program/ops-server.ts";
+import { keepAliveDelayMs } from "@weiche/shared/time/session-pulse.ts";
+import { namesNode, type TlsFiles } from "@weiche/shared/http/tls-files.ts";
 
 export interface NodeListenerOptions {
   readonly listen: ListenAddress;

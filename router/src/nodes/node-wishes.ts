@@ -2,7 +2,7 @@
  * What operators want of the nodes: kept in the database and read again every 2 s, so that every router comes to tell its
  * nodes the same. With the database away what is known goes on.
  */
-import { every, type Clock } from "@weiche/shared/clock.ts";
+import { every, type Clock } from "@weiche/shared/time/clock.ts";
 import type { ModelId, NodeId } from "@weiche/shared/ids.ts";
 import type { Database } from "../db/database.ts";
 import type { DesiredState } from "./desired-state.ts";

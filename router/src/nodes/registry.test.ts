@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { asId, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
-import { LoopClock } from "@weiche/shared/loop-clock.ts";
+import { LoopClock } from "@weiche/shared/time/loop-clock.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import type { NodeView } from "./node-view.ts";
 import { NodeRegistry, type NodeHello, type SlotReport } from "./registry.ts";

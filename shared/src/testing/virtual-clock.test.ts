@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { every, sleep } from "../clock.ts";
+import { every, sleep } from "../time/clock.ts";
 import { VirtualClock } from "./virtual-clock.ts";
 
 test("timers fire in the order of their time, then of their making", () => {

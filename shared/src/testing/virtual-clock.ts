@@ -1,4 +1,4 @@
-import type { Clock, Timer } from "../clock.ts";
+import type { Clock, Timer } from "../time/clock.ts";
 
 /** A clock that moves only when told to. Timers fire in order of their time, then of their making. */
 export class VirtualClock implements Clock {

@@ -4,7 +4,7 @@
  */
 import { readdir, readFile, readlink, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { isLoopback } from "@weiche/shared/listen.ts";
+import { isLoopback } from "@weiche/shared/http/listen.ts";
 
 interface Listener {
   readonly uid: number;

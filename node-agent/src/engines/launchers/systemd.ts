@@ -9,7 +9,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { assert } from "@weiche/shared/assert.ts";
-import { every, type Clock } from "@weiche/shared/clock.ts";
+import { every, type Clock } from "@weiche/shared/time/clock.ts";
 import { EngineStartError, type EngineHandle, type Launcher } from "../engine.ts";
 import { engineName } from "../engine-name.ts";
 import { agentEnvironment, commandHash, endpointOf } from "./engine-command.ts";

@@ -1,6 +1,6 @@
 /** A slot to which things happen one after the other, told in words. */
 import { asId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
-import type { SlotConfig, SlotLimits } from "../../config.ts";
+import type { SlotConfig, SlotLimits } from "../../config/config.ts";
 import { createSlot, currentEpoch, wakeAtMs, type Slot, type SlotEffect, type SlotEvent } from "../slot-state.ts";
 import { viewOf } from "../slot-view.ts";
 import { transition } from "../slot.ts";

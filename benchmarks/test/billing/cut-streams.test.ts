@@ -1,0 +1,155 @@
+/** Answers that are cut, at every byte, behind the agent and before it: what their client sees, and what is left of them. */
+import { once } from "node:events";
+import { connect, createServer, type AddressInfo, type Socket } from "node:net";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { model, respondEvents, Rig, type EngineSaw } from "@weiche/node-agent/test/exchange/ingress-rig.ts";
+import { readRecording } from "@weiche/node-agent/test/exchange/recordings.ts";
+import { rawPost, RawClient, startApi, type Harness } from "@weiche/router/test/api/api-harness.ts";
+import { parseCatalogue } from "@weiche/shared/catalogue.ts";
+import { linked, node, openAgentEnd, openRouterEnd, sessionsOf, slot, type RouterEnd } from "../links/link-ends.ts";
+
+const nightly = process.env["WEICHE_NIGHTLY"] !== undefined;
+const factors = `[{ validFrom: "2026-01-01T00:00:00Z", factor: 1 }]`;
+const { catalogue } = parseCatalogue(
+  `- { id: ${model}, category: language, status: Beta, contextTokens: 1024, factors: ${factors} }`,
+);
+
+let router: RouterEnd;
+let api: Harness;
+let agent: Rig;
+/** By the seed of the request that is answered so. */
+const answers: Buffer[] = [];
+
+beforeAll(async () => {
+  router = await openRouterEnd();
+  api = await startApi({
+    upstream: router.data,
+    catalogue: () => catalogue!,
+    place: (_request, exclude) => (exclude.has(node) ? { refused: "no_node_available" } : { node, slot }),
+  });
+  const script = (socket: Socket, { body }: EngineSaw) => respondEvents(socket, answers[body["seed"] as number]!);
+  agent = await Rig.open(script, { dialect: "llama-server" });
+});
+afterAll(async () => {
+  await api[Symbol.asyncDispose]();
+  await agent[Symbol.asyncDispose]();
+  await router[Symbol.asyncDispose]();
+});
+
+interface Seen {
+  readonly status: number;
+  readonly text: string;
+  /** Whether the answer itself said that this was all. */
+  readonly ended: boolean;
+}
+
+async function ask(path: string, request: object, answer: Buffer): Promise<Seen> {
+  const body = JSON.stringify({ ...request, model, stream: true, seed: answers.push(answer) - 1 });
+  const received = await new RawClient(api.port).send(rawPost(path, body, ["connection: close"])).all(20_000);
+  const [head = "", ...rest] = received.split("\r\n\r\n");
+  const bytes = Buffer.from(rest.join("\r\n\r\n"), "latin1").toString();
+  return {
+    status: Number(head.slice(9, 12)),
+    text: bytes,
+    ended: bytes.endsWith("0\r\n\r\n") || !/chunked/i.test(head),
+  };
+}
+
+const errorEvent = /data: \{"error":\{[^\n]*"code":"500"\}\}\n\n\r\n$/;
+
+/**
+ * What it was, if it was honest: whole, a status, or cut, with an error event as the last word and without its end.
+ * `late`: all of it came, and the proof of it did not.
+ */
+function kindOf({ status, text, ended }: Seen): "whole" | "refused" | "cut" | "late" | "dishonest" {
+  const saysWhole = text.includes("[DONE]");
+  if (status >= 500) return ended && !saysWhole && text.endsWith("}}") ? "refused" : "dishonest";
+  if (saysWhole && !/"finish_reason":"\w+"\}\]\}\n\n[^]*\[DONE\]/.test(text)) return "dishonest";
+  if (ended) return saysWhole ? "whole" : "dishonest";
+  if (!errorEvent.test(text)) return "dishonest";
+  return saysWhole ? "late" : "cut";
+}
+
+async function nothingLeft(): Promise<void> {
+  await agent.quiet();
+  await expect.poll(() => [router.inFlight(), api.left.length - api.finished.length]).toEqual([0, 0]);
+  expect([agent.bugs, api.failures]).toEqual([[], []]);
+  const billed = agent.outbox.records.filter(({ completionTokens }) => completionTokens > 0);
+  expect(billed.filter(({ outcome }) => outcome !== "finished")).toEqual([]);
+}
+
+test("a recorded stream, cut at any byte behind the agent, never looks whole to the client and leaves nothing behind", async () => {
+  await using _link = openAgentEnd(router.data.address.port, agent.ingress.handle);
+  await linked(router);
+  for (const [name, step] of [
+    ["51-completions-stream", nightly ? 1 : 9],
+    ["91-tool-stream", nightly ? 1 : 97],
+  ] as const) {
+    const { path, request, body } = readRecording(name);
+    const bytes = Buffer.from(body);
+    const whole = bytes.lastIndexOf("data: [DONE]") + "data: [DONE]\n\n".length;
+    const cuts = Array.from({ length: Math.floor(bytes.length / step) + 1 }, (_, index) => index * step);
+    await inTurns([...cuts, whole - 1, whole], async (cut) => {
+      const kind = kindOf(await ask(path, request, bytes.subarray(0, cut)));
+      expect([name, cut, cut >= whole ? ["whole"] : ["refused", "cut"]]).toEqual([
+        ...[name, cut, expect.arrayContaining([kind])],
+      ]);
+    });
+  }
+  await nothingLeft();
+}, 120_000);
+
+test("a connection between agent and router that is cut at any byte does neither", async () => {
+  const { path, request, body } = readRecording("51-completions-stream");
+  using proxy = await openCuttingProxy(router.data.address.port);
+  const seen = new Set<string>();
+  for (let cut = 0; !seen.has("whole") && cut < 10_000; cut += nightly ? 1 : 11) {
+    await expect.poll(() => sessionsOf(router)).toBe(0);
+    proxy.cutAfter(Infinity);
+    await using _link = openAgentEnd(proxy.port, agent.ingress.handle);
+    await linked(router);
+    proxy.cutAfter(cut);
+    seen.add(kindOf(await ask(path, request, Buffer.from(body))));
+  }
+  expect([...seen]).toEqual(["refused", "cut", "late", "whole"]);
+  await nothingLeft();
+}, 120_000);
+
+/** Lets through what the router says, and of what the agent says so many bytes. */
+async function openCuttingProxy(toPort: number) {
+  let left = Infinity;
+  const sockets = new Set<Socket>();
+  const server = createServer((near) => {
+    const far = connect(toPort, "127.0.0.1");
+    far.pipe(near);
+    near.on("data", (chunk: Buffer) => {
+      const part = chunk.subarray(0, Math.min(left, chunk.length));
+      left -= part.length;
+      far.write(part, () => left <= 0 && far.destroy());
+    });
+    for (const socket of [near, far]) {
+      sockets.add(socket);
+      socket.on("error", () => {}).on("close", () => (near.destroy(), far.destroy()));
+    }
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    port: (server.address() as AddressInfo).port,
+    cutAfter: (bytes: number) => (left = bytes),
+    [Symbol.dispose]: () => {
+      server.close();
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
+
+/** Eight at a time. */
+async function inTurns<T>(items: readonly T[], task: (item: T) => Promise<void>): Promise<void> {
+  const queue = [...items];
+  await Promise.all(
+    Array.from({ length: 8 }, async () => {
+      for (let item = queue.shift(); item !== undefined; item = queue.shift()) await task(item);
+    }),
+  );
+}

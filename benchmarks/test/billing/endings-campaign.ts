@@ -1,0 +1,34 @@
+/** Requests that end in every way, mixed, while parts fail and stop; then nothing of them may be left. */
+import { until } from "../../cluster/cluster.ts";
+import { endMany, turningModels } from "./endings.ts";
+import { KillCluster } from "./kill-cluster.ts";
+
+/** After it nothing runs, waits or holds a place. */
+const quietMsMax = 5_000;
+
+export async function runEndings(requests: number, accounts: number, rounds: number, seed: number) {
+  await using system = await KillCluster.start({
+    ...{ nodes: 2, accounts, turns: turningModels },
+    router: { requestSeconds: 4 },
+  });
+  const drainAgent = async () => {
+    await system.cluster.agents.get("node-1")!.stop();
+    await system.startAgent("node-1");
+  };
+  const drainRouter = async () => {
+    await system.cluster.router.stop();
+    await system.cluster.startRouter();
+  };
+  const round = [
+    () => system.killEngine("node-1"),
+    () => system.outage("agent stopped", drainAgent),
+    () => system.killAgent("node-2"),
+    () => system.outage("router killed", drainRouter),
+  ];
+  const counts = await endMany(system, requests, seed, Array.from({ length: rounds }, () => round).flat());
+  let busy: readonly string[] = [];
+  await until("nothing to be left", async () => (busy = await system.busy()).length === 0, quietMsMax).catch(() => {});
+  const kinds = ["stream", "json", "embeddings"] as const;
+  const after = await Promise.all(kinds.map((kind) => system.ask({ kind })));
+  return { counts, busy, after: after.map(({ ending }) => ending) };
+}

@@ -1,0 +1,95 @@
+/** Load of every kind on a cluster while its parts are killed, frozen and cut off, one after the other, by a seed. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { createRandom, type Random } from "@weiche/shared/testing/random.ts";
+import type { Wish } from "../../cluster/campaign-client.ts";
+import { enginePids, until } from "../../cluster/cluster.ts";
+import { join } from "node:path";
+import { KillCluster } from "./kill-cluster.ts";
+import type { Direction } from "../links/tcp-proxy.ts";
+
+export interface CampaignOptions {
+  readonly nodes: number;
+  /** What fails, in this order, again and again. */
+  readonly faults: readonly FaultName[];
+  readonly rounds: number;
+  readonly seed: number;
+}
+
+/** A node is found lost 4 s after it fell silent: each silence lasts longer. */
+const silentMs = 6_000;
+/** More accounts than one, since a package allows 150 requests a minute. */
+const accounts = 8;
+const clientsPerAccount = 2;
+
+type Failing = (system: KillCluster, node: string, random: Random) => Promise<void>;
+
+const both: readonly Direction[] = ["up", "down"];
+const asleep = () => sleep(silentMs);
+
+const failing = {
+  "agent killed": (system, node) => system.killAgent(node),
+  "router killed": (system) => system.killRouter(),
+  "engine killed": (system, node) => system.killEngine(node),
+  "database killed": (system) => system.killDatabase(),
+  "agent stopped": (system, node) => system.stopAgent(node, () => sleep(7_000)),
+  "data silent": (system, node) => system.silence([node], "data", both, asleep),
+  "link silent": (system, node) => system.silence([node], "link", both, asleep),
+  "node silent": (system, node) => system.silence([node], "both", both, asleep),
+  "node not heard": (system, node, random) => system.silence([node], random.pick(links), ["up"], asleep),
+  "node does not hear": (system, node, random) => system.silence([node], random.pick(links), ["down"], asleep),
+} satisfies Record<string, Failing>;
+const links = ["link", "data", "both"] as const;
+
+export type FaultName = keyof typeof failing;
+export const faultNames = Object.keys(failing) as readonly FaultName[];
+
+/** Resolves once everybody was billed rightly and all is quiet; rejects with what is wrong. */
+export async function runCampaign({ nodes, faults, rounds, seed }: CampaignOptions): Promise<KillCluster["received"]> {
+  const random = createRandom(seed);
+  await using system = await KillCluster.start({ nodes, accounts });
+  let isOver = false;
+  const load = Array.from({ length: accounts * clientsPerAccount }, async () => {
+    while (!isOver) {
+      const { ending } = await system.ask(wishBy(random));
+      if (ending === "refused" || ending === "broken") await sleep(100);
+    }
+  });
+  for (let round = 0; round < rounds; round++) {
+    for (const fault of faults) {
+      const [node, pids] = [random.pick(system.nodes), pidsOf(system)];
+      await sleep(300 + random.below(700));
+      await failing[fault](system, node, random);
+      if (fault !== "engine killed" && pidsOf(system) !== pids) throw new Error(`${fault}: an engine was restarted`);
+      await until(`whole answers after ${fault}`, wholeAnswers(system, accounts * clientsPerAccount));
+    }
+  }
+  isOver = true;
+  await Promise.all(load);
+  await system.settled();
+  return system.received;
+}
+
+/** So many more than now. */
+function wholeAnswers({ received }: KillCluster, more: number): () => boolean {
+  const count = () => received.filter(({ ending }) => ending === "whole").length;
+  const before = count();
+  return () => count() > before + more;
+}
+
+function pidsOf({ cluster, nodes }: KillCluster): string {
+  return nodes.map((node) => [...enginePids(join(cluster.directory, node))].join(" ")).join("; ");
+}
+
+function wishBy(random: Random): Partial<Wish> {
+  const kind = random.pick(["stream", "stream", "json", "json", "embeddings"] as const);
+  const steering = kind === "embeddings" ? "" : `itl=${10 + random.below(30)},ttft=${random.below(400)}`;
+  const slow = random.chance(0.2) ? { readEveryMs: 200 } : {};
+  const leaves = random.chance(0.25) ? { leaves: leavingBy(random, kind) } : {};
+  return { kind, steering, ...slow, ...leaves };
+}
+
+function leavingBy(random: Random, kind: Wish["kind"]): NonNullable<Wish["leaves"]> {
+  return kind === "stream" && random.chance(0.7)
+    ? { afterPieces: 1 + random.below(30) }
+    : { afterMs: random.below(1_500) };
+}

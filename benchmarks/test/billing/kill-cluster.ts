@@ -1,0 +1,346 @@
+/**
+ * A cluster whose parts can all be killed, and whose nodes each reach the router through proxies of their own, so that each
+ * link can fall silent alone. Its engines answer with a length that names the node.
+ */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { JournalLine } from "../../sim-engine/ledger.ts";
+import { billingFaults, type Made, type Outage } from "../../cluster/billing-check.ts";
+import { askOnce, type Received, type Wish } from "../../cluster/campaign-client.ts";
+import { Cluster, isAlive, until } from "../../cluster/cluster.ts";
+import { parseMetrics, samplesOf } from "../../cluster/metrics-text.ts";
+import { catalogueOf, SimNodeEngine, simEngine } from "../../cluster/sim-node.ts";
+import { dumpAllUsage, postmasterOf } from "../../cluster/usage-dump.ts";
+import { openTcpProxy, type Direction, type TcpProxy } from "../links/tcp-proxy.ts";
+
+/** Answers of the first node are so long, those of each further one a token longer. */
+const shortestAnswer = 40;
+export const [chatModel, embeddingModel] = ["sim", "sim-embed"];
+
+export interface KillClusterOptions {
+  readonly nodes: number;
+  /** Packages allow 150 requests a minute. */
+  readonly accounts?: number;
+  /** Of the environment of all programs, engines included. */
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly itlMs?: number;
+  /** Models that take turns in one more slot of each node. */
+  readonly turns?: readonly string[];
+  /** More keys of `router.yaml` and of `agent.yaml`. */
+  readonly router?: object;
+  readonly agent?: object;
+}
+
+interface NodeProxies {
+  readonly host: string;
+  readonly link: TcpProxy;
+  readonly data: TcpProxy;
+}
+
+export class KillCluster implements AsyncDisposable {
+  readonly cluster: Cluster;
+  readonly nodes: readonly string[];
+  readonly received: Received[] = [];
+  readonly outages: Outage[] = [];
+  readonly accounts: { readonly accountId: string; readonly apiKey: string }[] = [];
+  readonly #proxies: ReadonlyMap<string, NodeProxies>;
+  readonly #options: Required<KillClusterOptions>;
+  readonly #opened: AsyncDisposableStack;
+  #marks = 0;
+
+  private constructor(
+    cluster: Cluster,
+    proxies: ReadonlyMap<string, NodeProxies>,
+    options: Required<KillClusterOptions>,
+    opened: AsyncDisposableStack,
+  ) {
+    this.cluster = cluster;
+    this.#proxies = proxies;
+    this.nodes = [...proxies.keys()];
+    this.#options = options;
+    this.#opened = opened;
+  }
+
+  static async start(given: KillClusterOptions): Promise<KillCluster> {
+    const options = { accounts: 1, environment: {}, itlMs: 10, turns: [], router: {}, agent: {}, ...given };
+    const { nodes, accounts, environment, turns, router } = options;
+    const opened = new AsyncDisposableStack();
+    try {
+      const proxies = await openProxies(nodes, opened);
+      const { port } = proxies.get("node-1")!.data;
+      const cluster = await Cluster.start({
+        catalogue: [...catalogueOf(chatModel!, ...turns), embeddingEntry],
+        agents: {},
+        // An agent takes this for the address at which it has just reached the router: that of its own proxy.
+        router: { ...router, nodes: { dataAdvertise: `0.0.0.0:${port}` } },
+        environment,
+      });
+      opened.use(cluster);
+      const it = new KillCluster(cluster, proxies, options, opened);
+      it.#forward();
+      for (const node of it.nodes) await it.startAgent(node);
+      await cluster.linked();
+      for (let number = 0; number < accounts; number++) it.accounts.push(await cluster.account(`Customer-${number}`));
+      for (const node of it.nodes) await it.warm(node);
+      return it;
+    } catch (error) {
+      await opened.disposeAsync();
+      throw error;
+    }
+  }
+
+  /** Asks, and keeps what its client saw. */
+  async ask(wish: Partial<Wish> = {}): Promise<Received> {
+    const mark = ++this.#marks;
+    const kind = wish.kind ?? "stream";
+    const { apiKey } = this.accounts[mark % this.accounts.length]!;
+    const model = kind === "embeddings" ? embeddingModel! : chatModel!;
+    const one = await askOnce({ baseUrl: this.cluster.baseUrl, apiKey, kind, model, ...wish, mark });
+    this.received.push(one);
+    return one;
+  }
+
+  startAgent(node: string): Promise<void> {
+    const { host, link } = this.#proxies.get(node)!;
+    const { agent } = this.#options;
+    return this.cluster.startAgent(node, { ...agent, slots: this.#slotsOf(node), routers: [`${host}:${link.port}`] });
+  }
+
+  async killAgent(node: string): Promise<void> {
+    await this.outage("agent killed", async () => {
+      const agent = this.cluster.agents.get(node)!;
+      agent.kill("SIGKILL");
+      await agent.exited();
+      await this.startAgent(node);
+    });
+  }
+
+  async killRouter(): Promise<void> {
+    await this.outage("router killed", async () => {
+      this.cluster.router.kill("SIGKILL");
+      await this.cluster.router.exited();
+      await this.cluster.startRouter();
+    });
+  }
+
+  async killEngine(node: string): Promise<void> {
+    await this.outage("engine killed", async () => {
+      const { pid } = this.engine(node);
+      if (pid !== undefined) process.kill(pid, "SIGKILL");
+      await until("it to be gone", () => this.engine(node).pid !== pid);
+    });
+  }
+
+  async killDatabase(): Promise<void> {
+    await this.outage("database killed", async () => {
+      const { pid } = postmasterOf(this.cluster);
+      process.kill(pid, "SIGKILL");
+      await until("it to be dead", () => !isAlive(pid));
+      await this.databaseBack();
+    });
+  }
+
+  async databaseBack(): Promise<void> {
+    await until("a database server", () => {
+      const found = postmasterOf(this.cluster);
+      return found?.status === "ready" && isAlive(found.pid);
+    });
+  }
+
+  /** Freezes an agent, as a host that swaps does. */
+  async stopAgent(node: string, meanwhile: () => Promise<unknown>): Promise<void> {
+    await this.outage("agent stopped", async () => {
+      const agent = this.cluster.agents.get(node)!;
+      agent.kill("SIGSTOP");
+      await meanwhile().finally(() => agent.kill("SIGCONT"));
+    });
+  }
+
+  /** Makes connections of nodes half-open. */
+  async silence(
+    nodes: readonly string[],
+    which: "link" | "data" | "both",
+    directions: readonly Direction[],
+    meanwhile: () => Promise<unknown>,
+  ): Promise<void> {
+    await this.outage("link silent", async () => {
+      const proxies = nodes.flatMap((node) => {
+        const { link, data } = this.#proxies.get(node)!;
+        return which === "both" ? [link, data] : [which === "link" ? link : data];
+      });
+      for (const proxy of proxies) proxy.silence(...directions);
+      await meanwhile().finally(() => proxies.forEach((proxy) => proxy.speak()));
+    });
+  }
+
+  /** Something fails, and is there again when the promise resolves. */
+  async outage(what: Outage["what"], happens: () => Promise<void>): Promise<void> {
+    const outage = { what, fromMs: Date.now(), untilMs: Infinity };
+    this.outages.push(outage);
+    await happens();
+    await this.cluster.linked();
+    outage.untilMs = Date.now();
+  }
+
+  get isRouterDown(): boolean {
+    return this.outages.some(({ what, untilMs }) => what === "router killed" && untilMs === Infinity);
+  }
+
+  engine(node: string, kind: Wish["kind"] = "stream"): SimNodeEngine {
+    const [slot, model] = kind === "embeddings" ? ["embed", embeddingModel!] : ["chat", chatModel!];
+    return new SimNodeEngine(join(this.cluster.directory, node), slot!, model);
+  }
+
+  /** The node whose engine gives answers of this length. */
+  readonly nodeOf = (completionTokens: number): string | undefined => this.nodes[completionTokens - shortestAnswer];
+
+  /**
+   * Resolves once everybody was billed rightly and nothing is left running, waiting or undelivered. After 60 s of quiet
+   * rejects with what is wrong.
+   */
+  async settled(): Promise<void> {
+    await this.cluster.linked();
+    let faults: readonly string[] = ["nothing was looked at"];
+    const isRight = async () => (faults = await this.#faults()).length === 0;
+    await until("all to be right", isRight, 60_000).catch(() => {
+      throw new Error(`after 60 s of quiet ${faults.length} faults:\n${faults.slice(0, 40).join("\n")}`);
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#opened.disposeAsync();
+  }
+
+  /** What still runs, waits or is to be delivered, of router, nodes and engines. */
+  async busy(): Promise<readonly string[]> {
+    return (await Promise.all([this.#busyRouter(), ...this.nodes.map((node) => this.#busyNode(node))])).flat();
+  }
+
+  async #faults(): Promise<readonly string[]> {
+    const busy = await this.busy();
+    if (busy.length > 0) return busy;
+    const usage = await dumpAllUsage(this.cluster);
+    const { received, outages, nodeOf } = this;
+    const made = this.nodes.flatMap((node) => this.#made(node));
+    const billed = billingFaults({ received, made, usage, outages, nodeOf });
+    return billed.length > 0 ? billed : this.#commandFaults(usage.totals);
+  }
+
+  async #busyRouter(): Promise<string[]> {
+    return busySamples("the router", this.cluster.router.listen["ops"]!, ["weiche_router_parallel_requests"]);
+  }
+
+  async #busyNode(node: string): Promise<string[]> {
+    const engine = await this.#busyEngine(node);
+    const gauges = ["weiche_agent_running_requests", "weiche_agent_waiting_requests", "weiche_agent_outbox_records"];
+    return [...engine, ...(await busySamples(node, this.cluster.agents.get(node)!.listen["ops"]!, gauges))];
+  }
+
+  async #busyEngine(node: string): Promise<string[]> {
+    const engine = this.engine(node);
+    if (engine.pid === undefined) return []; // it was killed and nobody has asked since
+    const { running, waiting } = await engine.state();
+    return running + waiting > 0 ? [`the engine of ${node} works on ${running} + ${waiting}`] : [];
+  }
+
+  /** Whether the operators' command says what the totals say. */
+  async #commandFaults(totals: Awaited<ReturnType<typeof dumpAllUsage>>["totals"]): Promise<string[]> {
+    const faults: string[] = [];
+    for (const { accountId } of this.accounts) {
+      const said = (await this.cluster.weiche("usage", "--account", accountId)) as { totals: Record<string, number> };
+      const total = totals.find(({ of }) => of === `account ${accountId}`);
+      for (const field of ["requests", "promptTokens", "completionTokens"] as const)
+        if (Number(total?.[field] ?? 0) !== said.totals[field])
+          faults.push(`the command says ${said.totals[field]} ${field} of ${accountId}, the totals ${total?.[field]}`);
+    }
+    return faults;
+  }
+
+  /** By the journal, which outlives a killed engine. */
+  #made(node: string): Made[] {
+    const last = new Map<string, Made>();
+    for (const text of readFileSync(this.#journal(node), "utf8").split("\n").filter(Boolean)) {
+      const line = JSON.parse(text) as JournalLine;
+      if (line.event === "begun" || line.event === "request")
+        last.set(line.id, { ...line, node, itlMs: this.#options.itlMs });
+    }
+    return [...last.values()];
+  }
+
+  #journal(node: string): string {
+    return join(this.cluster.directory, `${node}.journal`);
+  }
+
+  #slotsOf(node: string): object[] {
+    const journal = this.#journal(node);
+    const tokens = shortestAnswer + this.nodes.indexOf(node);
+    const paced = { "itl-ms": this.#options.itlMs, "ttft-ms": 50, tokens, journal };
+    const env = { ...this.#options.environment, WEICHE_DATA_DIR: join(this.cluster.directory, node) };
+    const slot = { backoffSeconds: { min: 1, max: 1 } };
+    const { turns } = this.#options;
+    const turning = turns.map((model) => ({ ...simEngine(model, { journal }), env }));
+    const quick = { ...slot, name: "turns", minResidencySeconds: 0, drainOpenSeconds: 1 };
+    return [
+      ...(turns.length > 0 ? [{ ...quick, engines: turning }] : []),
+      { ...slot, name: "chat", engines: [{ ...simEngine(chatModel!, paced), env }] },
+      { ...slot, name: "embed", engines: [{ ...simEngine(embeddingModel!, { journal }), env }] },
+    ];
+  }
+
+  #forward(): void {
+    const portOf = (name: string) => Number(this.cluster.router.listen[name]!.split(":")[1]);
+    for (const { link, data } of this.#proxies.values()) {
+      link.to(portOf("nodes"));
+      data.to(portOf("data"));
+    }
+  }
+
+  /** Both engines run, so that nothing of a start mixes with what is tested. */
+  async warm(node: string): Promise<void> {
+    for (const model of [chatModel!, embeddingModel!]) {
+      await until(`${model} on ${node}`, async () => {
+        await this.cluster.weiche("prewarm", model, "--node", node);
+        const nodes = (await this.cluster.weiche("nodes")) as NodeShown[];
+        const slots = nodes.find(({ name }) => name === node)?.slots ?? [];
+        return slots.some(({ active, state }) => active === model && state === "active");
+      });
+    }
+  }
+}
+
+interface NodeShown {
+  readonly name: string;
+  readonly slots: readonly { readonly state: string; readonly active?: string }[];
+}
+
+const embeddingEntry = {
+  ...{ id: embeddingModel, category: "embeddings", status: "Beta", contextTokens: 8_192 },
+  factors: [{ validFrom: "2026-01-01T00:00:00+01:00", factor: 0.25 }],
+  embeddings: { dimensions: { min: 1, max: 64, default: 64 }, inputTokens: 8_192 },
+};
+
+/** All data proxies have the same port, each on a loopback address of its own. */
+async function openProxies(nodes: number, opened: AsyncDisposableStack): Promise<ReadonlyMap<string, NodeProxies>> {
+  const proxies = new Map<string, NodeProxies>();
+  let port = 0;
+  for (let number = 1; number <= nodes; number++) {
+    const host = `127.0.1.${number}`;
+    const data = opened.use(await openTcpProxy(0, { host, port }));
+    const link = opened.use(await openTcpProxy(0, { host }));
+    port = data.port;
+    proxies.set(`node-${number}`, { host, link, data });
+  }
+  return proxies;
+}
+
+async function busySamples(where: string, ops: string, names: readonly string[]): Promise<string[]> {
+  const text = await (await fetch(`http://${ops}/metrics`)).text();
+  const busy = [...samplesOf(parseMetrics(text))].filter(
+    ([series, value]) => value !== 0 && names.includes(nameOf(series)),
+  );
+  return busy.map(([series, value]) => `${where}: ${series} is ${value}`);
+}
+
+function nameOf(series: string): string {
+  return series.slice(0, series.indexOf("{"));
+}

@@ -1,0 +1,125 @@
+/** Two nodes below one router: one that dies is not chosen any more, one in maintenance neither. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { Cluster, until } from "../../cluster/cluster.ts";
+import { catalogueOf, simEngine } from "../../cluster/sim-node.ts";
+import { askStream, type Seen } from "../../cluster/stream-client.ts";
+
+const nodes = ["node-1", "node-2"];
+let cluster: Cluster;
+let apiKey: string;
+
+beforeAll(async () => {
+  const slots = [{ name: "a", minResidencySeconds: 0, engines: [simEngine("model-a"), simEngine("model-b")] }];
+  cluster = await Cluster.start({
+    catalogue: catalogueOf("model-a", "model-b"),
+    agents: Object.fromEntries(nodes.map((node) => [node, { slots }])),
+  });
+  ({ apiKey } = await cluster.account());
+});
+afterAll(() => cluster[Symbol.asyncDispose]());
+
+function ask(model = "model-a"): Promise<Seen> {
+  return askStream({ baseUrl: cluster.baseUrl, apiKey, model, text: "sim:tokens=3" });
+}
+
+interface NodeSeen {
+  readonly name: string;
+  readonly state: string;
+  readonly slots: readonly { readonly state: string; readonly active?: string }[];
+}
+
+async function shown(): Promise<Readonly<Record<string, NodeSeen>>> {
+  const list = (await cluster.weiche("nodes")) as NodeSeen[];
+  return Object.fromEntries(list.map((node) => [node.name, node]));
+}
+
+async function states(): Promise<readonly string[]> {
+  const seen = await shown();
+  return nodes.map((name) => seen[name]?.state ?? "unknown");
+}
+
+test("a model is prewarmed on the node that the operator names, else where a request would go", async () => {
+  expect(await cluster.weiche("prewarm", "model-a", "--node", "node-1")).toEqual({
+    ...{ model: "model-a", node: "node-1", state: "asked" },
+  });
+  const isActive = async (name: string, model: string) => {
+    const { state, active } = (await shown())[name]!.slots[0]!;
+    return state === "active" && active === model;
+  };
+  await until("model-a on node-1", () => isActive("node-1", "model-a"));
+  expect(await cluster.weiche("prewarm", "model-a")).toEqual({
+    ...{ model: "model-a", node: "node-1", slot: "a", state: "active" },
+  });
+  expect(await cluster.weiche("prewarm", "model-b")).toEqual({ model: "model-b", node: "node-2", state: "asked" });
+  await until("model-b on node-2", () => isActive("node-2", "model-b"));
+  await expect(cluster.weiche("prewarm", "model-x")).rejects.toThrow(/no model "model-x"; did you mean/);
+  await expect(cluster.weiche("prewarm", "model-a", "--node", "node-3")).rejects.toThrow(/no node "node-3"/);
+});
+
+test("a node in maintenance gets nothing; with all of them in it a client is told so", async () => {
+  expect(await cluster.weiche("node", "maintenance", "node-1", "on")).toEqual({
+    ...{ node: "node-1", maintenance: true, state: "maintenance" },
+  });
+  expect(await states()).toEqual(["maintenance", "live"]);
+  expect(await ask()).toMatchObject({ ending: "whole" });
+  expect((await shown())["node-2"]!.slots[0]).toMatchObject({ active: "model-a" });
+  await cluster.weiche("node", "maintenance", "node-2", "on");
+  const refused = await ask();
+  expect(refused).toMatchObject({ ending: "refused", status: 503, code: "maintenance" });
+  expect(refused.retryAfterSeconds).toBeGreaterThanOrEqual(1);
+  await expect(cluster.weiche("prewarm", "model-a")).rejects.toThrow(/every node of model-a is in maintenance/);
+});
+
+async function restart(): Promise<void> {
+  for (const program of [cluster.agents.get("node-1")!, cluster.router]) {
+    program.kill("SIGKILL");
+    await program.exited();
+  }
+  await Promise.all([cluster.startRouter(), cluster.startAgent("node-1")]);
+  const isBack = (state: string) => state === "maintenance" || state === "live";
+  await until("both nodes to be back", async () => (await states()).every(isBack), 90_000);
+}
+
+test("a node is in maintenance if its router or its own side says so, also after restarts of both", async () => {
+  const routerSays = (node: string, wish: "on" | "off") => cluster.weiche("node", "maintenance", node, wish);
+  const ownSideSays = (wish: "on" | "off") => cluster.weicheAgent("node-1", "maintenance", wish);
+  const isShownAs = (state: string) =>
+    until(`the router to show ${state}`, async () => (await states())[0] === state, 90_000);
+  // Both sides say so, then one.
+  await ownSideSays("on");
+  expect(await routerSays("node-1", "off")).toEqual({ node: "node-1", maintenance: false, state: "maintenance" });
+  await routerSays("node-2", "off");
+  await restart();
+  await isShownAs("maintenance");
+  expect(await cluster.weicheAgent("node-1", "status")).toMatchObject({ maintenance: true });
+  expect(await ask()).toMatchObject({ ending: "whole" });
+  await ownSideSays("off");
+  await isShownAs("live");
+  // The other one.
+  await routerSays("node-1", "on");
+  await restart();
+  await isShownAs("maintenance");
+  await routerSays("node-1", "off");
+  await isShownAs("live");
+  expect(await ask()).toMatchObject({ ending: "whole" });
+}, 400_000);
+
+test("a node that is killed is not chosen any more within a second", async () => {
+  await until("both nodes to be live", async () => (await states()).every((state) => state === "live"));
+  await cluster.weiche("prewarm", "model-a", "--node", "node-1");
+  await cluster.weiche("prewarm", "model-a", "--node", "node-2");
+  await until("the model to be active on both", async () =>
+    Object.values(await shown()).every(({ slots }) => slots[0]!.active === "model-a" && slots[0]!.state === "active"),
+  );
+  cluster.agents.get("node-2")!.kill("SIGKILL");
+  const killedMs = performance.now();
+  const late: Seen[] = [];
+  while (performance.now() - killedMs < 2_500) {
+    const isLate = performance.now() - killedMs > 1_000;
+    const seen = await ask();
+    if (isLate) late.push(seen);
+  }
+  expect(late.length).toBeGreaterThan(10);
+  expect(late.filter(({ ending }) => ending !== "whole")).toEqual([]);
+  expect((await shown())["node-2"]!.state).toBe("gone");
+});

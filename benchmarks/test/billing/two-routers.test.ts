@@ -1,0 +1,144 @@
+/** Two routers on one database, one node that links to both: they serve at once, agree on the bill, and hear each other. */
+import { mkdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startEmbeddedServer } from "@weiche/router/src/db/embedded-server.ts";
+import { systemClock } from "@weiche/shared/time/clock.ts";
+import { Cluster, RunningProgram, reachableDirectory, until } from "../../cluster/cluster.ts";
+import { catalogueOf, simEngine } from "../../cluster/sim-node.ts";
+import { parseMetrics, samplesOf, seriesOf } from "../../cluster/metrics-text.ts";
+import { askStream } from "../../cluster/stream-client.ts";
+
+const opened = new AsyncDisposableStack();
+let cluster: Cluster;
+let second: RunningProgram;
+let secondDataDir: string;
+let account: { readonly accountId: string; readonly apiKey: string };
+
+beforeAll(async () => {
+  const directory = reachableDirectory("weiche-database-");
+  opened.defer(() => rmSync(directory, { recursive: true, force: true }));
+  const noted = () => {};
+  const events = { databaseRestarted: noted, databaseRestartFailed: noted };
+  const server = opened.use(await startEmbeddedServer(directory, systemClock, events));
+  const { host, port, user, password, database } = server.connection;
+  const url = `postgres://${user}:${password as string}@localhost:${port}/${database}?host=${encodeURIComponent(host!)}`;
+  const slots = [{ name: "a", engines: [simEngine("model-a")] }];
+  cluster = opened.use(
+    await Cluster.start({
+      catalogue: catalogueOf("model-a"),
+      agents: { "node-1": { slots } },
+      router: { database: { url } },
+    }),
+  );
+  secondDataDir = join(cluster.directory, "data-2");
+  mkdirSync(secondDataDir);
+  const env = { WEICHE_DATA_DIR: secondDataDir, WEICHE_CONFIG: join(cluster.directory, "router.yaml") };
+  const ports = Object.fromEntries(
+    ["API", "PORTAL", "NODES", "DATA", "OPS"].map((name) => [`WEICHE_${name}_LISTEN`, "127.0.0.1:0"]),
+  );
+  second = await RunningProgram.start("router/src/main.ts", [], { ...env, ...ports });
+  opened.defer(async () => void (await second.stop()));
+  await cluster.agents.get("node-1")!.stop();
+  const routers = [cluster.router, second].map(({ listen }) => listen["nodes"]!);
+  await cluster.startAgent("node-1", { routers });
+  await until("the node to be live on both", async () =>
+    (await Promise.all([firstNode(), firstNode(secondDataDir)])).every((node) => node?.state === "live"),
+  );
+  account = await cluster.account();
+}, 180_000);
+afterAll(() => opened.disposeAsync());
+
+async function firstNode(dataDir?: string): Promise<{ readonly state: string } | undefined> {
+  return ((await cluster.weiche("nodes", ...at(dataDir))) as { state: string }[])[0];
+}
+
+function at(dataDir: string | undefined): string[] {
+  return dataDir === undefined ? [] : ["--data-dir", dataDir];
+}
+
+test("both serve at once, and both say the same of the usage, which is what the clients received", async () => {
+  const bases = [cluster.baseUrl, `http://${second.listen["api"]}/v1`];
+  const seen = await Promise.all(
+    Array.from({ length: 16 }, (_, index) =>
+      askStream({
+        baseUrl: bases[index % 2]!,
+        apiKey: account.apiKey,
+        model: "model-a",
+        text: `sim:tokens=${index + 1}`,
+      }),
+    ),
+  );
+  expect(seen.map(({ ending }) => ending)).toEqual(seen.map(() => "whole"));
+  const received = {
+    requests: seen.length,
+    promptTokens: seen.reduce((sum, one) => sum + one.promptTokens, 0),
+    completionTokens: seen.reduce((sum, one) => sum + one.completionTokens, 0),
+  };
+  const usage = async (dataDir?: string) =>
+    ((await cluster.weiche("usage", "--account", account.accountId, ...at(dataDir))) as { totals: typeof received })
+      .totals;
+  await until("all usage to be recorded", async () => (await usage()).requests === seen.length, 10_000);
+  expect(await usage()).toMatchObject(received);
+  expect(await usage(secondDataDir)).toEqual(await usage());
+});
+
+test("what an operator tells one of them the other one knows", async () => {
+  await cluster.weiche("node", "maintenance", "node-1", "on", ...at(secondDataDir));
+  await until("the first to know", async () => (await firstNode())?.state === "maintenance", 5_000);
+  const refused = await askStream({ baseUrl: cluster.baseUrl, apiKey: account.apiKey, model: "model-a", text: "x" });
+  expect(refused).toMatchObject({ status: 503, code: "maintenance" });
+  // The first has to take back what it was not told itself.
+  expect(await cluster.weiche("node", "maintenance", "node-1", "off")).toMatchObject({ state: "live" });
+  await until("the second to know", async () => (await firstNode(secondDataDir))?.state === "live", 5_000);
+});
+
+/** Of a router's metrics. */
+async function committed({ listen }: RunningProgram): Promise<number> {
+  const samples = samplesOf(parseMetrics(await (await fetch(`http://${listen["ops"]}/metrics`)).text()));
+  return samples.get(seriesOf("weiche_router_usage_records_total", { result: "committed" })) ?? 0;
+}
+
+function says(program: RunningProgram, text: string): boolean {
+  return program.output.some((line) => line.includes(text));
+}
+
+test("the one that came later warns that limits hold per router, the other one only notes that it came", async () => {
+  await until("the later one to warn", () => says(second, "limits hold per router"));
+  await until("the other one to know", () => says(cluster.router, "other routers of this database came or went"));
+  expect(says(cluster.router, "limits hold per router")).toBe(false);
+});
+
+test("one that is stopped lets its answers end, and its node's usage goes to the other one meanwhile", async () => {
+  const routers = [cluster.router, second];
+  const ask = (router: RunningProgram, text: string, onPiece = () => {}) =>
+    askStream({
+      baseUrl: `http://${router.listen["api"]}/v1`,
+      apiKey: account.apiKey,
+      model: "model-a",
+      text,
+      onPiece,
+    });
+
+  // The one that the node sends its usage to is the one to stop.
+  const before = await Promise.all(routers.map(committed));
+  await ask(second, "sim:tokens=1");
+  const moved = async () => (await Promise.all(routers.map(committed))).findIndex((now, index) => now > before[index]!);
+  await until("a commit", async () => (await moved()) >= 0);
+  const [leaving, staying] = (await moved()) === 0 ? [cluster.router, second] : [second, cluster.router];
+  const committedBefore = await committed(staying!);
+
+  const begun = Promise.withResolvers<void>();
+  const running = ask(leaving!, "sim:tokens=400", begun.resolve);
+  await begun.promise;
+  leaving!.kill("SIGTERM");
+  await until("it to stop", async () => (await fetch(`http://${leaving!.listen["ops"]}/readyz`)).status === 503, 5_000);
+  expect(await ask(staying!, "sim:tokens=2")).toMatchObject({ ending: "whole" });
+  await until("its usage to be committed", async () => (await committed(staying!)) === committedBefore + 1);
+  expect(await running).toMatchObject({ ending: "whole", completionTokens: 400 });
+  expect(await leaving!.exited()).toBe(0);
+  await until("the other usage, too", async () => (await committed(staying!)) === committedBefore + 2);
+  const alone = "no other router uses this database any more";
+  await until("the other one to say that it is alone", () => says(staying!, alone));
+  expect(says(leaving!, alone)).toBe(false);
+});

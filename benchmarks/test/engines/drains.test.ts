@@ -1,0 +1,28 @@
+/** SIGTERM under load. By night 200 times. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { drain, startDrainCluster, type Program, type SituationName } from "./drains.ts";
+import type { KillCluster } from "../billing/kill-cluster.ts";
+
+let system: KillCluster;
+beforeAll(async () => (system = await startDrainCluster()));
+afterAll(() => system[Symbol.asyncDispose]());
+
+const few: readonly (readonly [Program, SituationName])[] = [
+  ["router", "idle connections that are kept open"],
+  ["router", "a client that does not read"],
+  ["agent", "an engine that hangs"],
+  ["router", "a database that stands still"],
+];
+
+test.each(few)(
+  "SIGTERM of the %s with %s: it is unready at once, takes nothing new, lets streams end, and ends with 0",
+  async (program, situation) => {
+    expect(await drain(system, program, situation)).toEqual({
+      unreadyMs: expect.any(Number) as unknown,
+      running: ["whole", "whole", "whole", "whole", "whole"],
+      unreadyFirst: true,
+      late: expect.stringMatching(/^(refused|broken)$/) as unknown,
+      exit: 0,
+    });
+  },
+);

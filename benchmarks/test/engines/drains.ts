@@ -1,0 +1,132 @@
+/** SIGTERM of the router or of an agent under load, in situations in which a stop could hang or cut what runs. */
+import { once } from "node:events";
+import { readdirSync, readFileSync } from "node:fs";
+import { connect, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { RawClient } from "@weiche/router/test/api/api-harness.ts";
+import { until, type RunningProgram } from "../../cluster/cluster.ts";
+import type { Received } from "../../cluster/campaign-client.ts";
+import { postmasterOf } from "../../cluster/usage-dump.ts";
+import { post, stream } from "../billing/endings.ts";
+import { KillCluster } from "../billing/kill-cluster.ts";
+
+export const programs = ["router", "agent"] as const;
+export type Program = (typeof programs)[number];
+
+/** What the programs are given to let answers end; then they cut them. */
+const graceSeconds = 3;
+/** Grace, what each part is given to close, and a busy machine. */
+const exitMsMax = 40_000;
+
+export interface Drained {
+  /** From SIGTERM until it said that it is not ready. */
+  readonly unreadyMs: number;
+  /** How the answers ended that ran. */
+  readonly running: readonly Received["ending"][];
+  /** Whether an answer ran on when the program was unready: nothing was cut for it. */
+  readonly unreadyFirst: boolean;
+  /** How a request ended that came when it was unready. */
+  readonly late: Received["ending"];
+  readonly exit: number | NodeJS.Signals;
+}
+
+/** Brings the system there, and says how to leave it. */
+type Situation = (system: KillCluster) => Promise<() => Promise<unknown>>;
+
+export const situations = {
+  "nothing else": async () => async () => {},
+  "idle connections that are kept open": async (system) => {
+    const sockets: Socket[] = [];
+    for (const name of ["api", "portal", "ops"]) {
+      const port = Number(system.cluster.router.listen[name]!.split(":")[1]);
+      const socket = connect(port, "127.0.0.1").on("error", () => {});
+      await once(socket, "connect");
+      sockets.push(socket);
+    }
+    return async () => sockets.forEach((socket) => socket.destroy());
+  },
+  "a client that does not read": async (system) => {
+    const client = new RawClient(Number(system.cluster.router.listen["api"]!.split(":")[1]));
+    client.send(post(system.accounts[0]!.apiKey, stream("tokens=30000,itl=0,ttft=1")));
+    await once(client.socket, "data");
+    client.socket.pause();
+    return async () => client.socket.destroy();
+  },
+  "an engine that hangs": async (system) => {
+    const hanging = system.ask({ steering: "fault=hang:3" });
+    await sleep(100);
+    return () => hanging;
+  },
+  "a database that stands still": async (system) => {
+    const pids = serverProcesses(postmasterOf(system.cluster).pid);
+    for (const pid of pids) process.kill(pid, "SIGSTOP");
+    return async () => pids.forEach((pid) => signalIfThere(pid, "SIGCONT"));
+  },
+} satisfies Record<string, Situation>;
+
+export type SituationName = keyof typeof situations;
+export const situationNames = Object.keys(situations) as readonly SituationName[];
+
+export function startDrainCluster(): Promise<KillCluster> {
+  const grace = { shutdownSeconds: graceSeconds };
+  return KillCluster.start({ nodes: 1, accounts: 4, router: grace, agent: grace, itlMs: 20 });
+}
+
+export async function drain(system: KillCluster, what: Program, situation: SituationName): Promise<Drained> {
+  const leave = await situations[situation](system);
+  const program = what === "router" ? system.cluster.router : system.cluster.agents.get("node-1")!;
+  let begun = 0;
+  const onPiece = (pieces: number) => pieces === 1 && begun++;
+  const running = Array.from({ length: 5 }, () => system.ask({ onPiece }));
+  await until("the streams to have begun", () => begun === running.length);
+  let ended = 0;
+  for (const each of running) void each.then(() => ended++);
+  program.kill("SIGTERM");
+  const toldMs = performance.now();
+  await until("it to be unready", () => isUnready(program));
+  const unreadyMs = performance.now() - toldMs;
+  const unreadyFirst = ended < running.length;
+  const late = await system.ask({ kind: "json" });
+  const endings = (await Promise.all(running)).map(({ ending }) => ending);
+  const exit = await exitOf(program);
+  await leave();
+  await (what === "router" ? system.cluster.startRouter() : system.startAgent("node-1"));
+  await system.cluster.linked();
+  return { unreadyMs, running: endings, unreadyFirst, late: late.ending, exit };
+}
+
+/** Also if nothing listens there any more. */
+async function isUnready({ listen }: RunningProgram): Promise<boolean> {
+  return fetch(`http://${listen["ops"]}/readyz`).then(
+    ({ status }) => status === 503,
+    () => true,
+  );
+}
+
+async function exitOf(program: RunningProgram): Promise<number | NodeJS.Signals> {
+  const stuck = new AbortController();
+  const bound = sleep(exitMsMax, undefined, { signal: stuck.signal }).then(() =>
+    Promise.reject(new Error("it does not end")),
+  );
+  return Promise.race([program.exited(), bound]).finally(() => stuck.abort());
+}
+
+/** The database server's main process and its children. */
+function serverProcesses(pid: number): number[] {
+  const children = readdirSync("/proc").filter((name) => {
+    try {
+      return (
+        /^\d+$/.test(name) && readFileSync(`/proc/${name}/stat`, "utf8").split(") ")[1]!.split(" ")[1] === `${pid}`
+      );
+    } catch {
+      return false; // it has just ended
+    }
+  });
+  return [pid, ...children.map(Number)];
+}
+
+function signalIfThere(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch {} // the stop has ended it
+}

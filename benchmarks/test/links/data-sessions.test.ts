@@ -1,0 +1,155 @@
+/** Data sessions, both ends real: under many streams, unread streams, silence and restarts. */
+import { randomBytes } from "node:crypto";
+import type { ServerHttp2Stream } from "node:http2";
+import { buffer } from "node:stream/consumers";
+import { setImmediate as turn } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { readAnswer, textOf } from "../../cluster/read-answer.ts";
+import { answering, holding, linked, node, openAgentEnd, openRouterEnd, sessionsOf } from "./link-ends.ts";
+import { openTcpProxy } from "./tcp-proxy.ts";
+
+test("3,000 quick cancels do not end a session", async () => {
+  await using router = await openRouterEnd();
+  const { closed, handle } = holding();
+  await using agent = openAgentEnd(router.data.address.port, handle);
+  await linked(router);
+  for (let i = 0; i < 30; i++) {
+    const answers = await Promise.all(Array.from({ length: 100 }, () => router.send()));
+    for (const answer of answers) answer.body.cancel();
+  }
+  await expect.poll(() => closed.length, { timeout: 10_000 }).toBe(3_000);
+  expect(closed.every(({ routerLost }) => !routerLost)).toBe(true);
+  expect(agent.told.filter(([event]) => event === "dataSessionDown")).toEqual([]);
+  expect((await router.send()).status).toBe(200);
+});
+
+test("1,200 open streams use several sessions, evenly, and all of them end whole", async () => {
+  await using router = await openRouterEnd();
+  const { streams, handle } = holding();
+  await using agent = openAgentEnd(router.data.address.port, handle);
+  await linked(router);
+  const answers = [];
+  for (let i = 0; i < 60; i++) {
+    answers.push(...(await Promise.all(Array.from({ length: 20 }, () => router.send()))));
+    await turn();
+  }
+  await linked(router, 5);
+  expect(agent.link.sessions).toBe(5);
+  const perSession = new Map<unknown, number>();
+  for (const stream of streams) perSession.set(stream.session, (perSession.get(stream.session) ?? 0) + 1);
+  expect(perSession.size).toBe(5);
+  expect(router.inFlight()).toBe(1_200);
+  for (const stream of streams) {
+    stream.on("wantTrailers", () => stream.sendTrailers({ "x-weiche-end": "complete" }));
+    stream.end("done");
+  }
+  for (const answer of answers) {
+    expect(await textOf(answer)).toBe("begun done");
+    expect(answer.body.ending).toBe("complete");
+  }
+  await expect.poll(() => router.inFlight()).toBe(0);
+});
+
+test("streams that nobody reads hold up no other stream and hold only their window", async () => {
+  await using router = await openRouterEnd();
+  const written: number[] = [];
+  const chunk = randomBytes(16 << 10);
+  await using _agent = openAgentEnd(router.data.address.port, (stream) => {
+    const index = written.push(0) - 1;
+    stream.respond({ ":status": 200 }, { waitForTrailers: true });
+    stream.on("wantTrailers", () => stream.sendTrailers({ "x-weiche-end": "complete" }));
+    const more = () => {
+      while (written[index]! < 4 << 20) {
+        written[index]! += chunk.length;
+        if (!stream.write(chunk)) return;
+      }
+      stream.end();
+    };
+    stream.on("drain", more);
+    more();
+  });
+  await linked(router);
+  const unread = await Promise.all(Array.from({ length: 20 }, () => router.send()));
+  const read = await router.send();
+  expect((await readAnswer(read).whole).length).toBe(4 << 20);
+  expect(read.body.ending).toBe("complete");
+  for (const bytes of written.slice(0, 20)) expect(bytes).toBeLessThanOrEqual(512 << 10);
+  for (const answer of unread) expect((await readAnswer(answer).whole).length).toBe(4 << 20);
+});
+
+test("large bodies that the agent does not read yet hold up no other request", async () => {
+  await using router = await openRouterEnd();
+  const waiting: ServerHttp2Stream[] = [];
+  await using _agent = openAgentEnd(router.data.address.port, (stream, headers, session) => {
+    if (headers["content-length"] === "2") answering("small")(stream, headers, session);
+    else waiting.push(stream);
+  });
+  await linked(router);
+  const body = randomBytes(20 << 20);
+  const large = Array.from({ length: 5 }, () => router.send({ body }));
+  await expect.poll(() => waiting.length).toBe(5);
+  expect(await textOf(await router.send())).toBe("small");
+  for (const stream of waiting) {
+    expect((await buffer(stream)).equals(body)).toBe(true);
+    answering("large")(stream, {}, undefined as never);
+  }
+  for (const answer of large) expect(await textOf(await answer)).toBe("large");
+});
+
+test("large answers, written at once, that nobody reads yet hold up no other answer", async () => {
+  await using router = await openRouterEnd();
+  const large = randomBytes(8 << 20);
+  let chunk: string | Buffer = large;
+  await using _agent = openAgentEnd(router.data.address.port, (...given) => answering(chunk)(...given));
+  await linked(router);
+  const unread = await Promise.all(Array.from({ length: 5 }, () => router.send()));
+  chunk = "small";
+  expect(await textOf(await router.send())).toBe("small");
+  for (const answer of unread) expect((await readAnswer(answer).whole).equals(large)).toBe(true);
+});
+
+test("a connection that falls silent is noticed at both ends within 5 s, and replaced once it can be", async () => {
+  await using router = await openRouterEnd();
+  using proxy = await openTcpProxy(router.data.address.port);
+  const { closed, handle } = holding();
+  await using agent = openAgentEnd(proxy.port, handle);
+  await linked(router);
+  const answer = await router.send();
+  const { first, whole } = readAnswer(answer);
+  await first;
+  proxy.silence();
+  const bound = { timeout: 5_000, interval: 20 };
+  const deadline = performance.now() + 5_000;
+  await expect.poll(() => sessionsOf(router), bound).toBe(0);
+  await expect.poll(() => closed.map(({ routerLost }) => routerLost), bound).toEqual([true]);
+  expect(performance.now()).toBeLessThan(deadline);
+  await whole;
+  expect(answer.body.ending).toBe("broken");
+  expect(agent.link.sessions).toBe(0);
+  proxy.speak();
+  await linked(router);
+});
+
+test("agents are back within 5 s after a restart of the router", async () => {
+  const before = await openRouterEnd();
+  const { port } = before.data.address;
+  await using _agent = openAgentEnd(port, answering("x"));
+  await linked(before);
+  await before.data.close(0);
+  await using after = await openRouterEnd({ port });
+  await linked(after);
+  expect(await textOf(await after.send())).toBe("x");
+});
+
+test("sessions of an earlier start of the agent are not used", async () => {
+  await using router = await openRouterEnd();
+  const { closed, handle } = holding();
+  await using _agent = openAgentEnd(router.data.address.port, handle);
+  await linked(router);
+  for (let i = 0; i < 5; i++) await router.send();
+  router.data.dropEarlierBoots(node, "boot");
+  expect(sessionsOf(router)).toBe(1);
+  router.data.dropEarlierBoots(node, "later boot");
+  await expect.poll(() => closed.length).toBe(5);
+  expect(closed.every(({ routerLost }) => routerLost)).toBe(true);
+});

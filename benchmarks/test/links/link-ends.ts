@@ -1,0 +1,223 @@
+/** Both ends of the data connections in one process, and what tests do with them. */
+import { execFileSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import type { ServerHttp2Stream } from "node:http2";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DataLink, type DataSession, type StreamHandler } from "@weiche/node-agent/src/links/data-link.ts";
+import { createGrants } from "@weiche/router/src/usage/grants.ts";
+import { openDataConnections, type DataConnections } from "@weiche/router/src/nodes/data-connections.ts";
+import { NodeRegistry } from "@weiche/router/src/nodes/registry.ts";
+import type { UpstreamRequest, UpstreamResponse } from "@weiche/router/src/nodes/upstream.ts";
+import { sleep, systemClock } from "@weiche/shared/time/clock.ts";
+import { millicredits } from "@weiche/shared/credits.ts";
+import { asId, uuidv7, type AccountId, type KeyId, type ModelId, type NodeId } from "@weiche/shared/ids.ts";
+import type { RequestId, SlotName, UserId } from "@weiche/shared/ids.ts";
+import { endComplete, endTrailer, nodePaths } from "@weiche/shared/node-protocol.ts";
+import { createRandom } from "@weiche/shared/testing/random.ts";
+import { openTlsFiles, type TlsFiles, type TlsPaths } from "@weiche/shared/http/tls-files.ts";
+
+export const node = asId<NodeId>("gpu-1");
+export const slot = asId<SlotName>("s");
+export const random = createRandom(1);
+
+/** An events object of any kind that keeps what it is told, as `[event, ...arguments]`. */
+export function recorder<Events extends object>(): {
+  readonly events: Events;
+  readonly told: unknown[][];
+} {
+  const told: unknown[][] = [];
+  const events = new Proxy({} as Events, {
+    get:
+      (_target, name) =>
+      (...args: unknown[]) =>
+        void told.push([String(name), ...args]),
+  });
+  return { events, told };
+}
+
+export interface RouterEnd extends AsyncDisposable {
+  readonly data: DataConnections;
+  readonly registry: NodeRegistry;
+  readonly told: unknown[][];
+  send(given?: Partial<UpstreamRequest>, signal?: AbortSignal): Promise<UpstreamResponse>;
+  inFlight(): number;
+}
+
+/** As of the routers of one database. */
+export const grants = createGrants(randomBytes(32));
+
+export async function openRouterEnd(given: { port?: number; tls?: TlsFiles } = {}): Promise<RouterEnd> {
+  const registry = new NodeRegistry();
+  const link = registry.linkUp({
+    node,
+    bootId: "boot",
+    agentVersion: "0",
+    slots: [{ name: slot, models: [asId<ModelId>("m")] }],
+  });
+  const report = { name: slot, kind: "empty", running: 0, runningOfRouter: 0, stateAgeMs: 0 } as const;
+  link.report({ slots: [{ ...report, waitingByModel: new Map() }], maintenance: false, admitting: true }, 0);
+  const { events, told } = recorder<Parameters<typeof openDataConnections>[0]["events"]>();
+  const { tls } = given;
+  const data = await openDataConnections({
+    listen: { host: "127.0.0.1", port: given.port ?? 0 },
+    ...(tls ? { tls } : {}),
+    routerId: "router-1",
+    clock: systemClock,
+    counts: registry,
+    grants,
+    events,
+  });
+  return {
+    data,
+    registry,
+    told,
+    send: (request = {}, signal = new AbortController().signal) => data.send(node, requestOf(request), signal),
+    inFlight: () => registry.view(0)[0]!.slots[0]!.inFlight,
+    [Symbol.asyncDispose]: () => data.close(0),
+  };
+}
+
+export function requestOf(given: Partial<UpstreamRequest> = {}): UpstreamRequest {
+  return {
+    path: nodePaths.chat,
+    requestId: asId<RequestId>(uuidv7(systemClock)),
+    attempt: 1,
+    model: asId<ModelId>("m"),
+    slot,
+    billing: {
+      accountId: asId<AccountId>("a"),
+      userId: asId<UserId>("u"),
+      keyId: asId<KeyId>("k"),
+      factor: millicredits(1_500n),
+    },
+    tokensMax: 1_000_000,
+    remainingMs: 600_000,
+    body: Buffer.from("{}"),
+    ...given,
+  };
+}
+
+export function sessionsOf(router: RouterEnd): number {
+  return router.registry.details(0)[0]!.dataSessions;
+}
+
+/** Resolves once the router has so many sessions. */
+export async function linked(router: RouterEnd, sessions = 1): Promise<void> {
+  const deadlineMs = systemClock.monotonicMs() + 5_000;
+  while (sessionsOf(router) !== sessions) {
+    if (systemClock.monotonicMs() > deadlineMs) throw new Error(`not ${sessions} data sessions within 5 s`);
+    await sleep(systemClock, 5);
+  }
+}
+
+export interface AgentEnd extends AsyncDisposable {
+  readonly link: DataLink;
+  readonly told: unknown[][];
+}
+
+/** `port`: where to dial; that of the router, or of a proxy before it. */
+export function openAgentEnd(
+  port: number,
+  handle: StreamHandler,
+  given: { tls?: TlsFiles; host?: string; node?: string } = {},
+): AgentEnd {
+  const { events, told } = recorder<ConstructorParameters<typeof DataLink>[0]["events"]>();
+  const { tls } = given;
+  const link = new DataLink({
+    routerId: "router-1",
+    ...(tls ? { tls } : {}),
+    clock: systemClock,
+    random: () => random.next(),
+    identity: { node: given.node ?? node, bootId: "boot" },
+    handle,
+    events,
+  });
+  link.dial(`${given.host ?? "127.0.0.1"}:${port}`);
+  return { link, told, [Symbol.asyncDispose]: () => link.close(0) };
+}
+
+/** Answers with the chunks and the closing trailer. */
+export function answering(...chunks: readonly (string | Buffer)[]): StreamHandler {
+  return (stream) => {
+    stream.respond({ ":status": 200 }, { waitForTrailers: true });
+    stream.on("wantTrailers", () => stream.sendTrailers({ [endTrailer]: endComplete }));
+    for (const chunk of chunks) stream.write(chunk);
+    stream.end();
+  };
+}
+
+/** Takes streams, answers with a head and one chunk, and leaves the rest to the test. */
+export function holding() {
+  const streams: ServerHttp2Stream[] = [];
+  const closed: { readonly rstCode: number; readonly routerLost: boolean }[] = [];
+  const handle = (stream: ServerHttp2Stream, _headers: unknown, session: DataSession) => {
+    streams.push(stream);
+    stream.once("close", () => closed.push({ rstCode: stream.rstCode, routerLost: session.routerLost() }));
+    stream.respond({ ":status": 200 }, { waitForTrailers: true });
+    stream.write("begun ");
+  };
+  return { streams, closed, handle };
+}
+
+/** Certificates as an operator makes them, in a directory of their own. */
+export class Certificates implements Disposable {
+  readonly directory = mkdtempSync(join(tmpdir(), "weiche-certificates-"));
+  readonly #open: TlsFiles[] = [];
+
+  constructor() {
+    this.make(["ca"]);
+  }
+
+  make(args: readonly string[], env: Readonly<Record<string, string>> = {}): void {
+    const script = join(import.meta.dirname, "../../../deploy/make-certificates.sh");
+    execFileSync(script, [this.directory, ...args], { env: { ...process.env, ...env }, stdio: "pipe" });
+  }
+
+  router(...names: readonly string[]): TlsPaths {
+    this.make(["router", ...names]);
+    return this.paths(`router-${names[0]}`);
+  }
+
+  node(name: string, env: Readonly<Record<string, string>> = {}): TlsPaths {
+    this.make(["node", name], env);
+    return this.paths(`node-${name}`);
+  }
+
+  /** Writes a node's certificate anew, with an end to the second: the script counts in days. */
+  endAt(name: string, until: Date): TlsPaths {
+    const { cert, key } = this.paths(`node-${name}`);
+    const file = (end: string) => join(this.directory, `short-lived${end}`);
+    const stamp = until.toISOString().replace(/\.\d+/, "").replace(/[-:T]/g, "");
+    writeFileSync(file(".txt"), "");
+    writeFileSync(
+      file(".cnf"),
+      `[ca]\ndefault_ca = ours\n[ours]\ndatabase = ${file(".txt")}\nnew_certs_dir = ${this.directory}\nrand_serial = yes\n` +
+        `default_md = sha256\npolicy = any\nx509_extensions = node\n[any]\ncommonName = supplied\n[node]\nsubjectAltName = DNS:${name}\n`,
+    );
+    const openssl = (...args: readonly string[]) => execFileSync("openssl", args, { stdio: "pipe" });
+    openssl("req", "-new", "-key", key, "-subj", `/CN=${name}`, "-out", file(".csr"));
+    const [ca, caKey] = ["pem", "key"].map((end) => join(this.directory, `ca.${end}`));
+    const signed = ["-cert", ca!, "-keyfile", caKey!, "-in", file(".csr"), "-out", cert];
+    openssl("ca", "-batch", "-notext", "-config", file(".cnf"), "-enddate", stamp, ...signed);
+    return this.paths(`node-${name}`);
+  }
+
+  paths(name: string): TlsPaths {
+    const path = join(this.directory, name);
+    return { cert: `${path}.pem`, key: `${path}.key`, ca: join(this.directory, "ca.pem") };
+  }
+
+  /** Opens the files as router and agent do; closed with the directory. */
+  open(paths: TlsPaths, events = recorder<Parameters<typeof openTlsFiles>[2]>().events): TlsFiles {
+    const files = openTlsFiles(paths, systemClock, events);
+    this.#open.push(files);
+    return files;
+  }
+
+  [Symbol.dispose](): void {
+    for (const files of this.#open) files[Symbol.dispose]();
+    rmSync(this.directory, { recursive: true });
+  }
+}

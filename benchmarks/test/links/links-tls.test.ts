@@ -1,0 +1,256 @@
+/** Mutual TLS on link and data connections, with certificates as an operator makes them. */
+import { chmodSync, copyFileSync } from "node:fs";
+import type { ServerHttp2Stream } from "node:http2";
+import { connect } from "node:tls";
+import { once } from "node:events";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { StreamHandler } from "@weiche/node-agent/src/links/data-link.ts";
+import { StartError } from "@weiche/shared/files/directory-lock.ts";
+import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
+import { openTlsFiles, type TlsFiles, type TlsFilesEvents, type TlsPaths } from "@weiche/shared/http/tls-files.ts";
+import { textOf } from "../../cluster/read-answer.ts";
+import { answering, Certificates, node, openAgentEnd, openRouterEnd, recorder, requestOf } from "./link-ends.ts";
+import { addressOf, openWholeAgent, openWholeRouter, type WholeRouter } from "./whole-links.ts";
+
+let ours: Certificates;
+let theirs: Certificates;
+let routerTls: TlsFiles;
+let agentTls: TlsFiles;
+
+beforeAll(() => {
+  [ours, theirs] = [new Certificates(), new Certificates()];
+  routerTls = ours.open(ours.router("router.example", "localhost", "127.0.0.1"));
+  agentTls = ours.open(ours.node(node));
+});
+afterAll(() => {
+  ours[Symbol.dispose]();
+  theirs[Symbol.dispose]();
+});
+
+async function reachable(router: WholeRouter): Promise<void> {
+  await expect.poll(() => router.isReachable(), { timeout: 5_000, interval: 10 }).toBe(true);
+}
+
+test.each(["127.0.0.1", "localhost", "router.example"])("a node links to %s and answers", async (host) => {
+  await using router = await openWholeRouter({ tls: routerTls });
+  await using _agent = openWholeAgent([addressOf(router, host)], { tls: agentTls });
+  await reachable(router);
+  const answer = await router.data.send(node, requestOf(), new AbortController().signal);
+  expect(await textOf(answer)).toBe("hello");
+  expect(answer.body.ending).toBe("complete");
+});
+
+describe("a link is refused, and both ends say why, to an agent", () => {
+  const agentSays = /routerLinkFailed/;
+  test.each<[string, () => TlsFiles | undefined, string]>([
+    ["of another authority", () => mixed(theirs.node(node), ours), "tls"],
+    ["whose certificate has expired", () => ours.open(ours.node("expired", { DAYS: "-1" })), "tls"],
+    ["without TLS", () => undefined, "tls"],
+    ["with another node's certificate", () => ours.open(ours.node("gpu-2")), "name"],
+    ["with a router's certificate", () => ours.open(ours.paths("router-router.example")), "name"],
+  ])("%s", async (_what, open, reason) => {
+    await using router = await openWholeRouter({ tls: routerTls });
+    const tls = open();
+    await using agent = openWholeAgent([addressOf(router)], tls ? { tls } : {});
+    await expect
+      .poll(() => router.told, { timeout: 5_000 })
+      .toContainEqual(["nodeRefused", reason, expect.any(String)]);
+    await expect.poll(() => agent.told.flat().join(" "), { timeout: 5_000 }).toMatch(agentSays);
+    expect(router.registry.view(0)).toEqual([]);
+  });
+
+  test("that dials a name which the router's certificate does not have", async () => {
+    await using router = await openWholeRouter({ tls: ours.open(ours.router("other.example")) });
+    await using agent = openWholeAgent([addressOf(router, "localhost")], { tls: agentTls });
+    await expect.poll(() => agent.told.flat().join(" "), { timeout: 5_000 }).toMatch(agentSays);
+    expect(router.registry.view(0)).toEqual([]);
+  });
+
+  test("that trusts another authority than the router's", async () => {
+    await using router = await openWholeRouter({ tls: routerTls });
+    await using agent = openWholeAgent([addressOf(router)], { tls: mixed(ours.node("gpu-3"), theirs) });
+    await expect.poll(() => agent.told.flat().join(" "), { timeout: 5_000 }).toMatch(agentSays);
+    expect(router.registry.view(0)).toEqual([]);
+  });
+});
+
+test.each<[string, () => TlsFiles, string]>([
+  ["another node's certificate", () => ours.open(ours.node("gpu-2")), "name"],
+  ["a certificate of another authority", () => mixed(theirs.node(node), ours), "tls"],
+  ["an expired certificate", () => ours.open(ours.node("expired", { DAYS: "-1" })), "tls"],
+])("a data session with %s is refused, and both ends say so", async (_what, open, reason) => {
+  await using router = await openRouterEnd({ tls: routerTls });
+  await using agent = openAgentEnd(router.data.address.port, answering("x"), { tls: open() });
+  await expect.poll(() => router.told).toContainEqual(["dataSessionRefused", reason, expect.any(String)]);
+  await expect
+    .poll(() => agent.told.map(([event]) => event))
+    .toContainEqual(expect.stringMatching(/dataSession(Failed|Down)/));
+  expect(router.told.map(([event]) => event)).not.toContain("dataSessionUp");
+});
+
+test("TLS 1.2 is not spoken", async () => {
+  await using router = await openRouterEnd({ tls: routerTls });
+  const { port } = router.data.address;
+  const socket = connect({
+    host: "127.0.0.1",
+    port,
+    ...agentTls.current,
+    minVersion: "TLSv1.2",
+    maxVersion: "TLSv1.2",
+  });
+  await expect(once(socket, "secureConnect")).rejects.toThrow(/version/);
+});
+
+test("a new certificate of the node moves its sessions, and what runs on the old ones ends there", async () => {
+  const clock = new VirtualClock();
+  const paths = ours.node("renewed");
+  using tls = openTlsFiles(paths, clock, recorder<TlsFilesEvents>().events);
+  await using router = await openWholeRouter({ tls: routerTls });
+  const streams: ServerHttp2Stream[] = [];
+  await using agent = openWholeAgent([addressOf(router)], {
+    tls,
+    node: "renewed",
+    handle: beginning(streams),
+  });
+  await reachable(router);
+  const send = () => router.data.send("renewed" as typeof node, requestOf(), new AbortController().signal);
+  const answer = await send();
+  ours.node("renewed");
+  await clock.advanceAsync(5_000);
+  await expect.poll(() => router.told.filter(([event]) => event === "dataSessionUp").length).toBe(2);
+  await expect.poll(() => router.registry.details(0)[0]!.dataSessions).toBe(1);
+  expect(router.isReachable()).toBe(true);
+  const next = await send();
+  expect(streams[0]!.session).not.toBe(streams[1]!.session);
+  for (const stream of streams) stream.end("done");
+  expect(await textOf(answer)).toBe("begun done");
+  expect(await textOf(next)).toBe("begun done");
+  expect([answer.body.ending, next.body.ending]).toEqual(["complete", "complete"]);
+  await expect.poll(() => agent.links.states()[0]!.dataSessions).toBe(1);
+});
+
+describe("a certificate that expires while answers run", () => {
+  const lifeMs = 6_000;
+  const renewed = "renewed-in-time" as typeof node;
+  const forgotten = "forgotten" as typeof node;
+
+  test("ends none of them; the node that has a new one is linked anew before, the other one gets nothing new", async () => {
+    const clock = new VirtualClock();
+    for (const name of [renewed, forgotten]) ours.node(name);
+    const endsMs = Date.now() + lifeMs;
+    const [paths] = [renewed, forgotten].map((name) => ours.endAt(name, new Date(endsMs)));
+    using tls = openTlsFiles(paths!, clock, recorder<TlsFilesEvents>().events);
+    await using router = await openWholeRouter({ tls: routerTls });
+    const streams: ServerHttp2Stream[] = [];
+    const handle = beginning(streams);
+    await using agent = openWholeAgent([addressOf(router)], { tls, node: renewed, handle });
+    const late = openWholeAgent([addressOf(router)], {
+      tls: ours.open(ours.paths(`node-${forgotten}`)),
+      node: forgotten,
+      handle,
+    });
+    await using _late = late;
+    const isReachable = (name: string) =>
+      router.registry.view(performance.now()).some((one) => one.node === name && one.reachable);
+    const told = (name: string) => router.told.filter(([, of]) => of === name).map(([event]) => event);
+    const send = (name: typeof node) => router.data.send(name, requestOf(), new AbortController().signal);
+    for (const name of [renewed, forgotten]) await expect.poll(() => isReachable(name), { timeout: lifeMs }).toBe(true);
+    const [outlived, lost] = await Promise.all([send(renewed), send(forgotten)]);
+
+    let unreachable = 0;
+    const watch = setInterval(() => (unreachable += isReachable(renewed) ? 0 : 1), 1);
+    ours.node(renewed);
+    await clock.advanceAsync(5_000);
+    await expect.poll(() => told(renewed), { timeout: 10_000 }).toContain("nodeUnlinked");
+    clearInterval(watch);
+    expect(unreachable).toBe(0);
+    expect(router.told).toContainEqual(["nodeUnlinked", renewed, "replaced"]);
+    expect(told(renewed).filter((event) => event === "nodeLinked")).toHaveLength(2);
+    expect(agent.told.map(([event]) => event)).not.toContain("routerLinkDown");
+    expect([...agent.channels.keys()]).toEqual(["router-1"]);
+
+    await expect.poll(() => Date.now() > endsMs + 1_000, { timeout: lifeMs + 5_000, interval: 100 }).toBe(true);
+    expect(streams.map(({ closed }) => closed)).toEqual([false, false]);
+    await late.links.close();
+    expect(lost.body.ending).not.toBe("complete");
+    await using gone = openWholeAgent([addressOf(router)], {
+      tls: ours.open(ours.paths(`node-${forgotten}`)),
+      node: forgotten,
+    });
+    await expect.poll(() => gone.told.flat().join(" "), { timeout: 10_000 }).toMatch(/routerLinkFailed/);
+    await expect.poll(() => router.told).toContainEqual(["nodeRefused", "tls", "CERT_HAS_EXPIRED"]);
+    expect(isReachable(renewed)).toBe(true);
+    for (const stream of streams) stream.end("done");
+    expect(await textOf(outlived)).toBe("begun done");
+    expect(outlived.body.ending).toBe("complete");
+  });
+});
+
+test("a new certificate of the router is shown to new connections, on both ports, while old ones go on", async () => {
+  const clock = new VirtualClock();
+  const paths = ours.router("renewed.example", "127.0.0.1");
+  using tls = openTlsFiles(paths, clock, recorder<TlsFilesEvents>().events);
+  await using router = await openWholeRouter({ tls });
+  await using _agent = openWholeAgent([addressOf(router)], { tls: agentTls });
+  await reachable(router);
+  const before = await Promise.all([serialAt(router.link.address.port), serialAt(router.data.address.port)]);
+  expect(before[0]).toBe(before[1]);
+  ours.router("renewed.example", "127.0.0.1");
+  await clock.advanceAsync(5_000);
+  const after = await Promise.all([serialAt(router.link.address.port), serialAt(router.data.address.port)]);
+  expect(after[0]).toBe(after[1]);
+  expect(after[0]).not.toBe(before[0]);
+  expect(router.isReachable()).toBe(true);
+  expect(router.told.map(([event]) => event)).not.toContain("nodeUnlinked");
+});
+
+describe("certificate files", () => {
+  test("that do not fit leave the ones before in use, and are told about once", async () => {
+    const clock = new VirtualClock();
+    const paths = ours.node("misfit");
+    const { events, told } = recorder<TlsFilesEvents>();
+    const names = () => told.map(([event]) => event);
+    using tls = openTlsFiles(paths, clock, events);
+    const before = tls.current;
+    copyFileSync(ours.paths(`node-${node}`).cert, paths.cert);
+    await clock.advanceAsync(30_000);
+    expect(tls.current).toBe(before);
+    expect(names()).toEqual(["tlsReloadFailed"]);
+    ours.node("misfit");
+    await clock.advanceAsync(5_000);
+    expect(tls.current).not.toBe(before);
+    expect(names()).toEqual(["tlsReloadFailed", "tlsReloaded"]);
+  });
+
+  test("that are missing, do not fit, or show the key to everyone refuse the start", () => {
+    const good = ours.node("careless");
+    const open = (paths: TlsPaths) => openTlsFiles(paths, new VirtualClock(), recorder<TlsFilesEvents>().events);
+    expect(() => open({ ...good, ca: `${good.ca}.missing` })).toThrow(StartError);
+    expect(() => open({ ...good, key: ours.paths(`node-${node}`).key })).toThrow(StartError);
+    chmodSync(good.key, 0o644);
+    expect(() => open(good)).toThrow(/holds a private key and its mode 0644/);
+  });
+});
+
+/** Answers with a first chunk, and leaves the end to the test. */
+function beginning(streams: ServerHttp2Stream[]): StreamHandler {
+  return (stream) => {
+    streams.push(stream);
+    stream.respond({ ":status": 200 }, { waitForTrailers: true });
+    stream.on("wantTrailers", () => stream.sendTrailers({ "x-weiche-end": "complete" }));
+    stream.write("begun ");
+  };
+}
+
+/** Certificate and key of the one, trusting the authority of the other. */
+function mixed(paths: TlsPaths, trusted: Certificates): TlsFiles {
+  return trusted.open({ ...paths, ca: trusted.paths("").ca });
+}
+
+async function serialAt(port: number): Promise<string> {
+  const socket = connect({ host: "127.0.0.1", port, ...agentTls.current, ALPNProtocols: ["h2"] });
+  await once(socket, "secureConnect");
+  const { serialNumber } = socket.getPeerX509Certificate()!;
+  socket.destroy();
+  return serialNumber;
+}

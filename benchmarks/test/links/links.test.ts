@@ -1,0 +1,157 @@
+/** Link and data connections together, both ends real: whether a node can be reached, and for how long it seems so. */
+import { expect, test } from "vitest";
+import { systemClock } from "@weiche/shared/time/clock.ts";
+import { millicredits } from "@weiche/shared/credits.ts";
+import { asId, uuidv7, type AccountId, type KeyId, type RequestId, type UserId } from "@weiche/shared/ids.ts";
+import type { UsageRecord } from "@weiche/shared/usage-record.ts";
+import { textOf } from "../../cluster/read-answer.ts";
+import { node, requestOf, slot } from "./link-ends.ts";
+import { openTcpProxy } from "./tcp-proxy.ts";
+import { addressOf, model, openWholeAgent, openWholeRouter, type WholeRouter } from "./whole-links.ts";
+
+async function reachable(router: WholeRouter): Promise<void> {
+  await expect.poll(() => router.isReachable(), { timeout: 5_000, interval: 10 }).toBe(true);
+}
+
+test("an agent that is started is placed on within moments, answers, and its usage is committed once", async () => {
+  await using router = await openWholeRouter();
+  await using agent = openWholeAgent([addressOf(router)]);
+  await reachable(router);
+  expect(router.place()).toEqual({ node, slot });
+  const answer = await router.data.send(node, requestOf(), new AbortController().signal);
+  expect(await textOf(answer)).toBe("hello");
+  const record: UsageRecord = {
+    requestId: asId<RequestId>(uuidv7(systemClock)),
+    attempt: 1,
+    accountId: asId<AccountId>("a"),
+    userId: asId<UserId>("u"),
+    keyId: asId<KeyId>("k"),
+    model,
+    factor: millicredits(1_500n),
+    tokensMax: 8_192,
+    grant: "q83vEjRWeJCrze8SNFZ4kA",
+    promptTokens: 3,
+    completionTokens: 4,
+    reasoningTokens: 2,
+    source: "engine",
+    outcome: "finished",
+    durationMs: 17,
+    firstTokenMs: 5,
+  };
+  agent.channels.get("router-1")!.send(9n, [record]);
+  await expect.poll(() => agent.acknowledged).toEqual([9n]);
+  expect(router.recorded).toEqual([record]);
+});
+
+test("an agent serves every router, and one that is gone hinders no other", async () => {
+  await using first = await openWholeRouter();
+  const second = await openWholeRouter({ id: "router-2" });
+  await using agent = openWholeAgent([addressOf(first), addressOf(second)]);
+  await reachable(first);
+  await reachable(second);
+  expect([...agent.channels.keys()].toSorted((a, b) => a.localeCompare(b))).toEqual(["router-1", "router-2"]);
+  await second[Symbol.asyncDispose]();
+  await expect.poll(() => [...agent.channels.keys()]).toEqual(["router-1"]);
+  expect(first.isReachable()).toBe(true);
+});
+
+test("a router that was restarted reaches its nodes again within 5 s", async () => {
+  const before = await openWholeRouter();
+  const ports = { link: before.link.address.port, data: before.data.address.port };
+  await using _agent = openWholeAgent([addressOf(before)]);
+  await reachable(before);
+  await before[Symbol.asyncDispose]();
+  await using after = await openWholeRouter({ id: "router-1 again", ports });
+  await reachable(after);
+  const answer = await after.data.send(node, requestOf(), new AbortController().signal);
+  expect(await textOf(answer)).toBe("hello");
+});
+
+test("an agent that was restarted is reached within 5 s, and through nothing that its earlier start left", async () => {
+  await using router = await openWholeRouter();
+  const before = openWholeAgent([addressOf(router)], { bootId: "00000000-0000-7000-8000-000000000001" });
+  await reachable(router);
+  // Its connections stay open, as when its host lost power.
+  await using _after = openWholeAgent([addressOf(router)], { bootId: "00000000-0000-7000-8000-000000000002" });
+  await expect
+    .poll(() => router.registry.details(0)[0]!.hello.bootId, { timeout: 5_000 })
+    .toBe("00000000-0000-7000-8000-000000000002");
+  await reachable(router);
+  await expect.poll(() => router.registry.details(0)[0]!.dataSessions, { timeout: 5_000 }).toBe(1);
+  const answer = await router.data.send(node, requestOf(), new AbortController().signal);
+  expect(await textOf(answer)).toBe("hello");
+  await expect
+    .poll(() =>
+      before.told.some(([event, , reason]) => event === "routerLinkFailed" && /again since/.test(String(reason))),
+    )
+    .toBe(true);
+  await before[Symbol.asyncDispose]();
+});
+
+test("a node that closes its connections is not placed on from that moment", async () => {
+  await using router = await openWholeRouter();
+  const agent = openWholeAgent([addressOf(router)]);
+  await reachable(router);
+  await agent[Symbol.asyncDispose]();
+  await expect.poll(() => router.place(), { timeout: 1_000 }).toEqual({ refused: "no_node_available" });
+});
+
+test("an agent that drains takes no more requests, lets those that run end, and still delivers their usage", async () => {
+  await using router = await openWholeRouter();
+  let finish = () => {};
+  await using agent = openWholeAgent([addressOf(router)], {
+    handle: (stream) => {
+      stream.respond({ ":status": 200 }, { waitForTrailers: true });
+      stream.on("wantTrailers", () => stream.sendTrailers({ "x-weiche-end": "complete" }));
+      stream.write("begun ");
+      finish = () => stream.end("done");
+    },
+  });
+  await reachable(router);
+  const answer = await router.data.send(node, requestOf(), new AbortController().signal);
+  const drained = agent.links.drain(60_000);
+  await expect.poll(() => router.place(), { timeout: 1_000 }).toEqual({ refused: "no_node_available" });
+  finish();
+  expect(await textOf(answer)).toBe("begun done");
+  expect(answer.body.ending).toBe("complete");
+  await drained;
+  agent.channels.get("router-1")!.send(1n, []);
+  await expect.poll(() => agent.acknowledged).toEqual([1n]);
+});
+
+test("silence in both directions is noticed within 5 s at both ends, and healed when it ends", async () => {
+  using linkProxy = await openTcpProxy();
+  using dataProxy = await openTcpProxy();
+  await using router = await openWholeRouter({ dataAddress: `127.0.0.1:${dataProxy.port}` });
+  linkProxy.to(router.link.address.port);
+  dataProxy.to(router.data.address.port);
+  await using agent = openWholeAgent([`127.0.0.1:${linkProxy.port}`]);
+  await reachable(router);
+  linkProxy.silence();
+  dataProxy.silence();
+  const bound = { timeout: 5_000, interval: 20 };
+  const deadline = performance.now() + 5_000;
+  await expect.poll(() => router.place(), bound).toEqual({ refused: "no_node_available" });
+  await expect.poll(() => router.told.some(([event]) => event === "nodeUnlinked"), bound).toBe(true);
+  await expect.poll(() => router.told.some(([event]) => event === "dataSessionDown"), bound).toBe(true);
+  await expect.poll(() => agent.channels.size, bound).toBe(0);
+  await expect.poll(() => agent.told.some(([event]) => event === "dataSessionDown"), bound).toBe(true);
+  expect(performance.now()).toBeLessThan(deadline);
+  linkProxy.speak();
+  dataProxy.speak();
+  await expect.poll(() => router.isReachable(), { timeout: 10_000 }).toBe(true);
+});
+
+test("a hundred links that come and go leave nothing behind", async () => {
+  await using router = await openWholeRouter();
+  for (let round = 0; round < 10; round++) {
+    const agents = Array.from({ length: 10 }, (_, i) => openWholeAgent([addressOf(router)], { node: `gpu-${i}` }));
+    const states = () => router.registry.view(systemClock.monotonicMs()).filter(({ reachable: is }) => is).length;
+    await expect.poll(states, { timeout: 10_000 }).toBe(10);
+    await Promise.all(agents.map((agent) => agent[Symbol.asyncDispose]()));
+    await expect.poll(states).toBe(0);
+  }
+  expect(router.registry.details(systemClock.monotonicMs()).map(({ dataSessions }) => dataSessions)).toEqual(
+    Array.from({ length: 10 }, () => 0),
+  );
+});

@@ -1,0 +1,300 @@
+/**
+ * The grammar (GBNF) of an answer that must be JSON, a tool call, or either. Carries what a grammar can: names, types,
+ * required fields, choices, nesting, short bounds. Patterns, formats and number ranges are not enforced. Pure.
+ */
+import { branchesOf, literalTrie, type LiteralTrie } from "../../src/engines/literal-trie.ts";
+import type { Tool } from "./chat-request.ts";
+import { isObject, type JsonObject } from "./fields.ts";
+import { toolCallTags } from "./output-parser.ts";
+import { invalid } from "./request-error.ts";
+
+export interface AnswerShape {
+  /** The content follows it. Absent: there is no content. */
+  readonly schema?: unknown;
+  /** The calls that may be made instead of content. */
+  readonly tools: readonly Tool[];
+  readonly calls: "one" | "many";
+  /** A thought comes before it, behind which models begin a new line. */
+  readonly afterThought: boolean;
+}
+
+/** A schema that unfolds beyond these is refused: the client could otherwise occupy the engine with it. */
+const rulesMax = 4_000;
+const depthMax = 64;
+const textLengthMax = 1_000_000;
+/** Ways to go on at one place: each of them is tried for each token of the answer. */
+const choicesMax = 256;
+const valuesMax = 2_000;
+/** Schemas that are looked at, and members that are copied where schemas are merged. */
+const stepsMax = 200_000;
+/** Longer bounds cost more grammar than they are worth, and are not enforced. */
+const repetitionsMax = 256;
+
+/** White space is bounded, or a model that loops would never end. */
+const basics = String.raw`
+ws ::= | " " | "\n" [ \t]{0,20}
+char ::= [^"\\\x00-\x1F\x7F] | "\\" (["\\/bfnrt] | "u" [0-9a-fA-F]{4})
+string ::= "\"" char* "\""
+integer ::= "-"? ("0" | [1-9] [0-9]{0,15})
+number ::= integer ("." [0-9]{1,16})? ([eE] [-+]? [0-9]{1,2})?
+boolean ::= "true" | "false"
+null ::= "null"
+value ::= object | array | string | number | boolean | null
+member ::= string ":" ws value
+object ::= "{" ws (member (ws "," ws member)* ws)? "}"
+array ::= "[" ws (value (ws "," ws value)* ws)? "]"
+`;
+
+export function answerGrammar(shape: AnswerShape): string {
+  const builder = new Builder();
+  const answers: string[] = [];
+  if (shape.tools.length > 0) {
+    const calls = shape.tools.map((tool) => builder.rule("call", toolCall(tool, new Schema(tool.parameters, builder))));
+    const call = builder.rule("calls", calls.join(" | "));
+    answers.push(shape.calls === "one" ? call : `${call} ("\\n" ${call})*`);
+  }
+  if (shape.schema !== undefined) answers.push(new Schema(shape.schema, builder).root());
+  return `root ::= ${shape.afterThought ? "[ \\n]{0,2} " : ""}(${answers.join(" | ")})${basics}${builder.text()}`;
+}
+
+function toolCall(tool: Tool, parameters: Schema): string {
+  const opening = `${toolCallTags.open}\n{"name": ${JSON.stringify(tool.name)}, "arguments": `;
+  return `${literal(opening)} ${parameters.root("object")} ${literal(`}\n${toolCallTags.close}`)}`;
+}
+
+/** Text as a terminal. */
+function literal(text: string): string {
+  return `"${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n")}"`;
+}
+
+class Builder {
+  readonly #rules: string[] = [];
+  #textLength = 0;
+  #steps = 0;
+
+  /** Adds a rule and returns its name. */
+  rule(what: string, body: string): string {
+    const name = this.reserve(what);
+    this.define(name, body);
+    return name;
+  }
+
+  /** A name whose rule follows, so that a schema may refer to itself. */
+  reserve(what: string): string {
+    if (this.#rules.length >= rulesMax) throw tooLarge();
+    return `${what}-${this.#rules.push("")}`;
+  }
+
+  define(name: string, body: string): void {
+    this.#textLength += body.length;
+    if (this.#textLength > textLengthMax) throw tooLarge();
+    this.#rules[Number(name.slice(name.lastIndexOf("-") + 1)) - 1] = `${name} ::= ${body}\n`;
+  }
+
+  step(count: number): void {
+    this.#steps += count;
+    if (this.#steps > stepsMax) throw tooLarge();
+  }
+
+  text(): string {
+    return this.#rules.join("");
+  }
+}
+
+function tooLarge(): Error {
+  return invalid("the JSON schema is too large");
+}
+
+/** One of these texts. */
+function oneOf(trie: LiteralTrie): string {
+  const { prefix, ends, next } = trie;
+  if (next.length === 0) return literal(prefix);
+  return `${prefix === "" ? "" : `${literal(prefix)} `}(${next.map(oneOf).join(" | ")})${ends ? "?" : ""}`;
+}
+
+class Schema {
+  readonly #document: unknown;
+  readonly #builder: Builder;
+  readonly #references = new Map<string, string>();
+  /** References on the way to the value that is being described: one that comes again would never end. */
+  #entered = new Set<string>();
+
+  constructor(document: unknown, builder: Builder) {
+    this.#document = document;
+    this.#builder = builder;
+  }
+
+  /** The rule of the whole document; `otherwise` if it says nothing of its type. */
+  root(otherwise = "value"): string {
+    const rule = this.#visit(this.#document, 0);
+    return rule === "value" ? otherwise : rule;
+  }
+
+  #visit(schema: unknown, depth: number): string {
+    this.#builder.step(1);
+    if (depth > depthMax) throw invalid("the JSON schema is nested too deeply");
+    if (schema === true) return "value";
+    if (!isObject(schema)) throw invalid("the JSON schema must be an object");
+    if (typeof schema["$ref"] === "string") return this.#reference(schema["$ref"], depth);
+    if (Array.isArray(schema["allOf"])) return this.#visit(this.#merged(schema, schema["allOf"]), depth + 1);
+    if (schema["const"] !== undefined) return this.#values([schema["const"]]);
+    if (Array.isArray(schema["enum"])) return this.#values(schema["enum"]);
+    const either = schema["anyOf"] ?? schema["oneOf"];
+    if (Array.isArray(either) && !isObject(schema["properties"]))
+      return this.#choice(either.map((one) => this.#visit(one, depth + 1)));
+    const type = schema["type"];
+    if (Array.isArray(type)) return this.#choice(type.map((one) => this.#visit({ ...schema, type: one }, depth + 1)));
+    return this.#typed(type ?? guessedType(schema), schema, depth);
+  }
+
+  #typed(type: unknown, schema: JsonObject, depth: number): string {
+    switch (type) {
+      case undefined:
+        return "value";
+      case "object":
+        return this.#object(schema, depth);
+      case "array":
+        return this.#array(schema, depth);
+      case "string":
+        return this.#string(schema);
+      case "integer":
+      case "number":
+      case "boolean":
+      case "null":
+        return type;
+      default:
+        throw invalid("the JSON schema has a type that does not exist");
+    }
+  }
+
+  #values(values: readonly unknown[]): string {
+    if (values.length === 0) throw invalid("the JSON schema allows nothing");
+    if (values.length > valuesMax) throw tooLarge();
+    const trie = literalTrie(values.map((value) => JSON.stringify(value)));
+    if (branchesOf(trie) > choicesMax) throw tooLarge();
+    return this.#builder.rule("choice", oneOf(trie));
+  }
+
+  #choice(alternatives: readonly string[]): string {
+    if (alternatives.length === 0) throw invalid("the JSON schema allows nothing");
+    if (alternatives.length > choicesMax) throw tooLarge();
+    return this.#builder.rule("choice", alternatives.join(" | "));
+  }
+
+  #string(schema: JsonObject): string {
+    const bounds = repetition(schema["minLength"], schema["maxLength"]);
+    return bounds === "*" ? "string" : this.#builder.rule("string", `"\\"" char${bounds} "\\""`);
+  }
+
+  #array(schema: JsonObject, depth: number): string {
+    const item = this.#inside(schema["items"] ?? true, depth);
+    const minimum = count(schema["minItems"]) ?? 0;
+    const maximum = count(schema["maxItems"]);
+    if (maximum === 0) return `"[]"`;
+    const more = repetition(Math.max(0, minimum - 1), maximum === undefined ? undefined : maximum - 1);
+    const items = `${item} (ws "," ws ${item})${more} ws`;
+    return this.#builder.rule("array", `"[" ws ${minimum > 0 ? items : `(${items})?`} "]"`);
+  }
+
+  /** Declared properties in their order, optional ones or not, then others if the schema speaks of them. */
+  #object(schema: JsonObject, depth: number): string {
+    const properties = Object.entries(isObject(schema["properties"]) ? schema["properties"] : {});
+    const others = schema["additionalProperties"];
+    if (schema["properties"] === undefined && (others === undefined || others === true)) return "object";
+    const required = new Set(Array.isArray(schema["required"]) ? (schema["required"] as unknown[]) : []);
+    // Two chains of rules, from the end: what may follow the start, and what may follow a member.
+    let [first, next] = this.#others(others, depth);
+    if (properties.filter(([name]) => !required.has(name)).length > choicesMax) throw tooLarge();
+    for (const [name, property] of properties.toReversed()) {
+      const member = `${literal(JSON.stringify(name))} ":" ws ${this.#inside(property, depth)}`;
+      const [firstWithout, nextWithout] = required.has(name) ? ["", ""] : [` | ${first}`, ` | ${next}`];
+      first = this.#builder.rule("first", `${member} ${next}${firstWithout}`);
+      next = this.#builder.rule("next", `ws "," ws ${member} ${next}${nextWithout}`);
+    }
+    return this.#builder.rule("object", `"{" ws ${first} ws "}"`);
+  }
+
+  #others(schema: unknown, depth: number): [string, string] {
+    if (schema === undefined || schema === false) return [`""`, `""`];
+    const member = schema === true ? "member" : `(string ":" ws ${this.#inside(schema, depth)})`;
+    const next = this.#builder.rule("others", `(ws "," ws ${member})*`);
+    return [this.#builder.rule("others", `(${member} ${next})?`), next];
+  }
+
+  /** A value inside an object or an array. */
+  #inside(schema: unknown, depth: number): string {
+    const outside = this.#entered;
+    this.#entered = new Set();
+    const rule = this.#visit(schema, depth + 1);
+    this.#entered = outside;
+    return rule;
+  }
+
+  /** A schema may contain itself: its name is known before its body. */
+  #reference(pointer: string, depth: number): string {
+    if (this.#entered.has(pointer)) throw invalid("a $ref of the JSON schema leads to itself");
+    const known = this.#references.get(pointer);
+    if (known !== undefined) return known;
+    const name = this.#builder.reserve("ref");
+    this.#references.set(pointer, name);
+    this.#entered.add(pointer);
+    this.#builder.define(name, this.#visit(this.#resolve(pointer), depth + 1));
+    this.#entered.delete(pointer);
+    return name;
+  }
+
+  #resolve(pointer: string): unknown {
+    if (pointer !== "#" && !pointer.startsWith("#/")) throw invalid("a $ref of the JSON schema leads out of it");
+    let at = this.#document;
+    for (const part of pointer.split("/").slice(1)) {
+      const key = part.replaceAll("~1", "/").replaceAll("~0", "~");
+      at = isObject(at) && Object.hasOwn(at, key) ? at[key] : undefined;
+    }
+    if (at === undefined) throw invalid("a $ref of the JSON schema leads nowhere");
+    return at;
+  }
+
+  #merged(schema: JsonObject, parts: readonly unknown[]): JsonObject {
+    const { allOf: _, ...own } = schema;
+    let merged: JsonObject = own;
+    for (const part of parts) {
+      const other = isObject(part) && typeof part["$ref"] === "string" ? this.#resolve(part["$ref"]) : part;
+      if (!isObject(other)) throw invalid("the JSON schema must be an object");
+      this.#builder.step(membersOf(merged) + membersOf(other));
+      merged = {
+        ...merged,
+        ...other,
+        ...(isObject(merged["properties"]) && {
+          properties: { ...merged["properties"], ...(other["properties"] as object) },
+        }),
+        ...(Array.isArray(merged["required"]) && {
+          required: [...(merged["required"] as unknown[]), ...((other["required"] as unknown[] | undefined) ?? [])],
+        }),
+      };
+    }
+    return merged;
+  }
+}
+
+/** All that is copied when it is merged with another one. */
+function membersOf({ properties, required, ...others }: JsonObject): number {
+  const named = isObject(properties) ? Object.keys(properties).length : 0;
+  return Object.keys(others).length + named + (Array.isArray(required) ? required.length : 0);
+}
+
+function guessedType(schema: JsonObject): string | undefined {
+  if (isObject(schema["properties"])) return "object";
+  return schema["items"] === undefined ? undefined : "array";
+}
+
+function count(value: unknown): number | undefined {
+  return Number.isInteger(value) && (value as number) >= 0 ? (value as number) : undefined;
+}
+
+function repetition(minimum: unknown, maximum: unknown): string {
+  const least = Math.min(count(minimum) ?? 0, repetitionsMax);
+  const most = count(maximum);
+  if (most === undefined || most > repetitionsMax) return least === 0 ? "*" : `{${least},}`;
+  if (most < least) throw invalid("the JSON schema has a maximum below its minimum");
+  return `{${least},${most}}`;
+}

@@ -1,0 +1,52 @@
+/** One request as a handler sees it, and the two ways to answer it. */
+import { once } from "node:events";
+import type { ServerResponse } from "node:http";
+import type { Clock } from "@weiche/shared/time/clock.ts";
+import type { Engine } from "./model.ts";
+
+export interface Surroundings {
+  readonly clock: Clock;
+  /** A whole number from 0 up to, not including, 2³². */
+  readonly randomSeed: () => number;
+  readonly randomId: () => string;
+}
+
+export interface Call {
+  readonly engine: Engine;
+  readonly surroundings: Surroundings;
+  readonly body: unknown;
+  readonly response: ServerResponse;
+  /** Aborts when the client leaves or the engine stops. */
+  readonly signal: AbortSignal;
+}
+
+export function sendJson(response: ServerResponse, status: number, value: unknown): void {
+  response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(value));
+}
+
+/** Server-Sent Events. The status goes out with the first one, so an error before it is a proper answer. */
+export class EventStream {
+  readonly #response: ServerResponse;
+  readonly #signal: AbortSignal;
+
+  constructor({ response, signal }: Call) {
+    this.#response = response;
+    this.#signal = signal;
+  }
+
+  /** Resolves when the next one may be sent: a client that reads slowly slows the generation down. */
+  async send(event: unknown): Promise<void> {
+    this.#signal.throwIfAborted();
+    if (!this.#response.headersSent)
+      this.#response.writeHead(200, {
+        "content-type": "text/event-stream; charset=utf-8",
+        "cache-control": "no-cache",
+      });
+    if (!this.#response.write(`data: ${JSON.stringify(event)}\n\n`))
+      await once(this.#response, "drain", { signal: this.#signal });
+  }
+
+  end(): void {
+    this.#response.end("data: [DONE]\n\n");
+  }
+}

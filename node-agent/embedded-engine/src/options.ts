@@ -1,0 +1,78 @@
+/** The command line of the embedded engine. */
+import { basename } from "node:path";
+import { parseArgs } from "node:util";
+import { StartError } from "@weiche/shared/files/directory-lock.ts";
+import { isLoopback } from "@weiche/shared/http/listen.ts";
+
+export interface Options {
+  readonly modelFile: string;
+  /** The model id of every answer. */
+  readonly alias: string;
+  readonly listen: { readonly host: string; readonly port: number } | { readonly path: string };
+  /** Most tokens of a prompt and its answer together. Absent: what the model was trained on, at most 4,096. */
+  readonly contextTokens?: number;
+  /** Answers at once. Each has a context of its own. */
+  readonly parallel: number;
+  readonly threads: number;
+  /** Serves embeddings, and no chat. */
+  readonly embeddings: boolean;
+  readonly gpu: boolean;
+}
+
+/**
+ * Reads the arguments. `cpus` are the ones that this process may use. One of them is left to Node: llama.cpp waits by
+ * spinning, so on two busy cores two threads are four times slower than one.
+ */
+export function readOptions(args: readonly string[], cpus: number): Options {
+  const values = parse(args);
+  if (values.model === undefined) throw new StartError("--model FILE.gguf is missing");
+  const contextTokens = whole("context", values.context, 16, 16_777_216);
+  return {
+    modelFile: values.model,
+    alias: values.alias ?? basename(values.model, ".gguf"),
+    listen: readListen(values),
+    ...(contextTokens !== undefined && { contextTokens }),
+    parallel: whole("parallel", values.parallel, 1, 64) ?? 4,
+    threads: whole("threads", values.threads, 1, 512) ?? Math.max(1, cpus - 1),
+    embeddings: values.embeddings,
+    gpu: values.gpu,
+  };
+}
+
+function parse(args: readonly string[]) {
+  try {
+    const { values } = parseArgs({
+      args: [...args],
+      options: {
+        model: { type: "string" },
+        alias: { type: "string" },
+        host: { type: "string", default: "127.0.0.1" },
+        port: { type: "string" },
+        socket: { type: "string" },
+        context: { type: "string" },
+        parallel: { type: "string" },
+        threads: { type: "string" },
+        embeddings: { type: "boolean", default: false },
+        gpu: { type: "boolean", default: false },
+      },
+    });
+    return values;
+  } catch (error) {
+    throw new StartError((error as Error).message.split(/\. |\n/)[0]!);
+  }
+}
+
+function readListen(values: { host: string; port?: string; socket?: string }): Options["listen"] {
+  if (values.socket !== undefined) return { path: values.socket };
+  if (!isLoopback(values.host)) throw new StartError(`--host ${values.host} is not loopback: the engine has no keys`);
+  const port = whole("port", values.port, 0, 65_535);
+  if (port === undefined) throw new StartError("--port N or --socket PATH is missing");
+  return { host: values.host, port };
+}
+
+function whole(name: string, text: string | undefined, minimum: number, maximum: number): number | undefined {
+  if (text === undefined) return undefined;
+  const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= minimum && value <= maximum) return value;
+  throw new StartError(`--${name} must be a whole number from ${minimum} to ${maximum}, not "${text}"`);
+}

@@ -1,0 +1,150 @@
+/** Embeddings at the engine: a list is split into batches, and the vectors are brought to the length that was asked for. */
+import type { ModelRules } from "@weiche/shared/catalogue.ts";
+import { nodePaths } from "@weiche/shared/node-protocol.ts";
+import { EngineFault } from "../engines/dialects/engine-fault.ts";
+import { isObject } from "../engines/dialects/json.ts";
+import type { EmbeddingRequest } from "../intake/embedding-request.ts";
+import { refusalOf } from "./engine-refusal.ts";
+import type { EngineAccess, EngineWork, FinishedAnswer } from "./engine-work.ts";
+import { promptTokensMax } from "./prompt-tokens.ts";
+import { isCount, type TokenCounts } from "./usage-count.ts";
+
+/** The most texts that TEI takes at once; it also keeps each answer small. */
+const batchTextsMax = 32;
+/** Half of the body that TEI takes. */
+const batchCharactersMax = 512 << 10;
+const answerBytesMax = 64 << 20;
+
+export class Embedding implements EngineWork {
+  readonly answers = 1;
+  readonly #request: EmbeddingRequest;
+  readonly #rules: ModelRules;
+  readonly #tokensMax: number;
+  readonly #vectors: Float32Array[] = [];
+  #promptTokens = 0;
+  #isBelieved = true;
+
+  /** `tokensMax`: the most that the router lets all texts together cost. */
+  constructor(request: EmbeddingRequest, rules: ModelRules, tokensMax: number) {
+    this.#request = request;
+    this.#rules = rules;
+    this.#tokensMax = tokensMax;
+  }
+
+  soFar(): TokenCounts {
+    return { promptTokens: this.#promptTokens, completionTokens: 0, source: "counted" };
+  }
+
+  async run(engine: EngineAccess): Promise<FinishedAnswer> {
+    for (const texts of batches(this.#request.texts)) await this.#embed(engine, texts);
+    const counts = { ...this.soFar(), ...(this.#isBelieved && { source: "engine" as const }) };
+    return { counts, rest: this.#body(counts) };
+  }
+
+  async #embed(engine: EngineAccess, texts: readonly string[]): Promise<void> {
+    const body = Buffer.from(JSON.stringify(engine.dialect.embeddingBody(this.#rules.id, texts)));
+    const call = await engine.ask(nodePaths.embeddings, body);
+    try {
+      if (call.status !== 200) {
+        const windowTokens = Math.min(this.#inputTokens, engine.windowTokens ?? Infinity);
+        const about = { windowTokens, maxTokens: undefined, input: "input" as const, body };
+        throw await refusalOf(engine, call, { ...about, promptTokensMax: promptTokensMax(body.length, 0) });
+      }
+      const answer = await call.readAll(answerBytesMax);
+      call.finish();
+      engine.onOutput(1);
+      this.#take(answer, texts.length);
+    } finally {
+      call.close();
+    }
+  }
+
+  /** What one text may be long. */
+  get #inputTokens(): number {
+    return this.#rules.embeddings!.inputTokens;
+  }
+
+  #take(bytes: Buffer, texts: number): void {
+    const answer = parse(bytes);
+    const vectors = vectorsOf(answer["data"], texts);
+    for (const vector of vectors) this.#vectors.push(cutTo(vector, this.#request.dimensions));
+    const usage = isObject(answer["usage"]) ? answer["usage"] : {};
+    const tokens = usage["prompt_tokens"];
+    const mostTokens = Math.min(this.#inputTokens * texts, this.#tokensMax - this.#promptTokens);
+    if (isCount(tokens, mostTokens)) this.#promptTokens += tokens;
+    else this.#isBelieved = false;
+  }
+
+  /** Written item by item: a long list is tens of megabytes. */
+  *#body({ promptTokens }: TokenCounts): Iterable<string> {
+    const base64 = this.#request.format === "base64";
+    yield '{"object":"list","data":[';
+    for (const [index, vector] of this.#vectors.entries()) {
+      const text = base64 ? `"${toBase64(vector)}"` : `[${vector.join(",")}]`;
+      yield `${index === 0 ? "" : ","}{"object":"embedding","index":${index},"embedding":${text}}`;
+    }
+    const usage = { prompt_tokens: promptTokens, total_tokens: promptTokens };
+    yield `],"model":${JSON.stringify(this.#rules.id)},"usage":${JSON.stringify(usage)}}`;
+  }
+}
+
+function* batches(texts: readonly string[]): Iterable<readonly string[]> {
+  let batch: string[] = [];
+  let characters = 0;
+  for (const text of texts) {
+    const isFull = batch.length >= batchTextsMax || characters + text.length > batchCharactersMax;
+    if (isFull && batch.length > 0) {
+      yield batch;
+      batch = [];
+      characters = 0;
+    }
+    batch.push(text);
+    characters += text.length;
+  }
+  yield batch;
+}
+
+function parse(bytes: Buffer): Record<string, unknown> {
+  try {
+    const answer: unknown = JSON.parse(bytes.toString());
+    if (isObject(answer)) return answer;
+  } catch {
+    // the same as any other answer that is none
+  }
+  throw new EngineFault("malformed", "embeddings that are no JSON object");
+}
+
+/** In the order of the texts, whatever order they came in. */
+function vectorsOf(data: unknown, texts: number): readonly Float32Array[] {
+  const vectors = new Array<Float32Array | undefined>(texts).fill(undefined);
+  for (const item of Array.isArray(data) ? data : []) {
+    const { index, embedding } = isObject(item) ? item : {};
+    const isVector = Array.isArray(embedding) && embedding.length > 0 && embedding.every(isFloat);
+    if (!isVector || !isCount(index, texts - 1) || vectors[index])
+      throw new EngineFault("malformed", "an embedding that is no list of numbers");
+    vectors[index] = Float32Array.from(embedding as number[]);
+  }
+  if (vectors.includes(undefined)) throw new EngineFault("malformed", "embeddings are missing");
+  return vectors as Float32Array[];
+}
+
+/** JSON can say numbers that 32 bits hold as infinite only. */
+function isFloat(value: unknown): boolean {
+  return typeof value === "number" && Number.isFinite(Math.fround(value));
+}
+
+/** The beginning of a vector is a vector of the same text, once it has length 1 again. Engines that know it do just this. */
+function cutTo(vector: Float32Array, dimensions: number): Float32Array {
+  if (vector.length < dimensions) throw new EngineFault("malformed", "vectors are shorter than the catalogue says");
+  if (vector.length === dimensions) return vector;
+  const cut = vector.subarray(0, dimensions);
+  const length = Math.hypot(...cut) || 1;
+  return cut.map((value) => value / length);
+}
+
+/** 32-bit floats, little-endian. */
+function toBase64(vector: Float32Array): string {
+  const bytes = Buffer.allocUnsafe(vector.length * 4);
+  for (const [index, value] of vector.entries()) bytes.writeFloatLE(value, index * 4);
+  return bytes.toString("base64");
+}

@@ -1,0 +1,202 @@
+/** One request to an engine: its answer is read when the reader is ready, and ends when its connection does. */
+import { errors, type Client, type Dispatcher } from "undici";
+import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
+import { EngineFault } from "../engines/dialects/engine-fault.ts";
+
+export interface EngineCallParts {
+  readonly client: Client;
+  /** Takes the connection back. Absent: it is used once. */
+  readonly keep: (() => void) | undefined;
+  readonly signal: AbortSignal;
+  readonly clock: Clock;
+  /** How long the engine may be without a sign of life while it owes an answer. */
+  readonly silenceMsMax: number;
+  /** When it last showed one elsewhere. */
+  readonly lastSignMs: () => number | undefined;
+  /** A part of an answer has come. Absent: it proves nothing of the engine. */
+  readonly onSign: (() => void) | undefined;
+}
+
+/** How long an answer may take to end after its terminator, for its connection to be kept. */
+const lingerMsMax = 1_000;
+/** What is read ahead for a client that is slower than its engine. */
+const readAheadBytesMax = 64 << 10;
+
+export class EngineCall implements Dispatcher.DispatchHandler {
+  readonly #parts: EngineCallParts;
+  readonly #head = Promise.withResolvers<void>();
+  #status = 0;
+  #controller: Dispatcher.DispatchController | undefined;
+  #chunks: Buffer[] = [];
+  #chunksBytes = 0;
+  #isPaused = false;
+  #hasEnded = false;
+  #failure: unknown;
+  #reader: PromiseWithResolvers<Buffer | undefined> | undefined;
+  #lastSignMs: number;
+  #timer: Timer;
+  #state: "open" | "lingering" | "closed" = "open";
+
+  constructor(parts: EngineCallParts) {
+    this.#parts = parts;
+    this.#lastSignMs = parts.clock.monotonicMs();
+    this.#timer = parts.clock.after(parts.silenceMsMax, this.#checkSilence);
+    this.#head.promise.catch(() => {});
+    if (parts.signal.aborted) this.#onAbort();
+    else parts.signal.addEventListener("abort", this.#onAbort, { once: true });
+  }
+
+  /** Resolves when `status` is known. */
+  get head(): Promise<void> {
+    return this.#head.promise;
+  }
+
+  get status(): number {
+    return this.#status;
+  }
+
+  /** The next bytes, undefined at the end. Rejects when the answer is broken off. One reader at a time. */
+  async read(): Promise<Buffer | undefined> {
+    const chunk = this.#chunks.shift();
+    if (chunk) {
+      this.#chunksBytes -= chunk.length;
+      if (this.#isPaused && this.#chunks.length === 0) this.#resume();
+      return chunk;
+    }
+    if (this.#failure !== undefined) throw this.#failure;
+    if (this.#hasEnded) return undefined;
+    this.#reader = Promise.withResolvers();
+    return this.#reader.promise;
+  }
+
+  /**
+   * What was read is a sign of life. Only the reader can tell: llama-server's HTTP threads send comments each second,
+   * also while the thread that makes the tokens hangs.
+   */
+  showLife(): void {
+    this.#lastSignMs = this.#parts.clock.monotonicMs();
+    if (this.#status === 200) this.#parts.onSign?.();
+  }
+
+  /** The whole body, each byte of which is a sign of life. */
+  async readAll(bytesMax: number): Promise<Buffer> {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    for (let chunk = await this.read(); chunk; chunk = await this.read()) {
+      this.showLife();
+      bytes += chunk.length;
+      if (bytes > bytesMax) throw new EngineFault("too large");
+      chunks.push(chunk);
+    }
+    return Buffer.concat(chunks);
+  }
+
+  /** The reader has all it wants: the connection is kept if the answer ends here. */
+  finish(): void {
+    if (this.#state !== "open") return;
+    this.#unwatch();
+    if (!this.#parts.keep || this.#failure !== undefined) return this.#drop();
+    if (this.#hasEnded) return this.#giveBack();
+    this.#state = "lingering";
+    this.#timer = this.#parts.clock.after(lingerMsMax, () => this.#drop());
+  }
+
+  /** Closes the connection, whatever is under way. Does nothing after `finish`. */
+  close(): void {
+    if (this.#state === "open") this.#drop();
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number): void {
+    if (status < 200) return;
+    this.#lastSignMs = this.#parts.clock.monotonicMs();
+    this.#status = status;
+    this.#head.resolve();
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#state !== "open") return this.#drop();
+    const reader = this.#reader;
+    if (reader) {
+      this.#reader = undefined;
+      return reader.resolve(chunk);
+    }
+    this.#chunks.push(chunk);
+    this.#chunksBytes += chunk.length;
+    if (this.#chunksBytes < readAheadBytesMax || this.#isPaused) return;
+    this.#isPaused = true;
+    controller.pause();
+  }
+
+  onResponseEnd(): void {
+    this.#hasEnded = true;
+    this.#reader?.resolve(undefined);
+    if (this.#state === "lingering") this.#giveBack();
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#fail(toFault(error));
+    if (this.#state === "lingering") this.#drop();
+  }
+
+  readonly #onAbort = (): void => this.#fail(this.#parts.signal.reason);
+
+  readonly #checkSilence = (): void => {
+    const { silenceMsMax, lastSignMs } = this.#parts;
+    const owes = this.#chunks.length === 0 && !this.#hasEnded;
+    const lastMs = Math.max(this.#lastSignMs, lastSignMs() ?? 0);
+    const silentMs = owes ? this.#parts.clock.monotonicMs() - lastMs : 0;
+    if (silentMs >= silenceMsMax) this.#fail(new EngineFault("silent"));
+    else this.#timer = this.#parts.clock.after(silenceMsMax - silentMs, this.#checkSilence);
+  };
+
+  #resume(): void {
+    this.#isPaused = false;
+    this.#lastSignMs = this.#parts.clock.monotonicMs();
+    this.#controller?.resume();
+  }
+
+  /** The reader meets it, and closes. The first failure is the one that counts. */
+  #fail(reason: unknown): void {
+    this.#failure ??= reason;
+    this.#head.reject(this.#failure);
+    this.#reader?.reject(this.#failure);
+  }
+
+  #drop(): void {
+    this.#state = "closed";
+    this.#unwatch();
+    void this.#parts.client.destroy();
+  }
+
+  #giveBack(): void {
+    this.#state = "closed";
+    this.#timer.cancel();
+    this.#parts.keep!();
+  }
+
+  #unwatch(): void {
+    this.#timer.cancel();
+    this.#parts.signal.removeEventListener("abort", this.#onAbort);
+  }
+}
+
+const refusedCodes: ReadonlySet<unknown> = new Set(["ECONNREFUSED", "ENOENT"]);
+
+/** The text of an error of ours or of the system: an address and a code, nothing of the answer. */
+function toFault(error: Error): EngineFault {
+  const { code } = error as { code?: unknown };
+  if (refusedCodes.has(code)) return new EngineFault("refused", String(code));
+  // The connection ended in the midst of a chunk or a body, as a killed engine leaves it.
+  const isCut =
+    error instanceof errors.ResponseContentLengthMismatchError ||
+    (error instanceof errors.HTTPParserError && error.message.includes("Invalid EOF"));
+  const isMalformed =
+    (error instanceof errors.HTTPParserError && !isCut) || error instanceof errors.HeadersOverflowError;
+  return isMalformed
+    ? new EngineFault("malformed", `HTTP: ${error.name}`)
+    : new EngineFault("connection lost", typeof code === "string" ? code : error.name);
+}

@@ -1,0 +1,230 @@
+/** A chat or completion at the engine: always asked for as a stream, whatever the client wants, and read chunk by chunk. */
+import type { ModelRules } from "@weiche/shared/catalogue.ts";
+import { nodePaths } from "@weiche/shared/node-protocol.ts";
+import { SseParser, type SseEvent } from "@weiche/shared/http/sse.ts";
+import type { Dialect, EngineChunk } from "../engines/dialects/dialect.ts";
+import { EngineFault } from "../engines/dialects/engine-fault.ts";
+import { isObject, type Json } from "../engines/dialects/json.ts";
+import { RequiredCalls } from "../engines/dialects/required-calls.ts";
+import type { AnswerWriter } from "./answer-writer.ts";
+import { CanonicalStream } from "./canonical-stream.ts";
+import { ChatBody } from "./chat-body.ts";
+import { ChatEvents } from "./chat-events.ts";
+import { CompletionBody } from "./completion-body.ts";
+import { CompletionEvents } from "./completion-events.ts";
+import { contextExceeded } from "../intake/context-exceeded.ts";
+import type { EngineCall } from "./engine-call.ts";
+import { eventFault, eventRefusal, refusalOf, type Refused } from "./engine-refusal.ts";
+import type { EngineAccess, EngineWork, FinishedAnswer } from "./engine-work.ts";
+import type { PromptFacts } from "../intake/read-request.ts";
+import { promptTokensMax } from "./prompt-tokens.ts";
+import { hasText, isCount, noTokens, UsageCount, type TokenCounts } from "./usage-count.ts";
+
+export interface GenerationScope {
+  readonly requestId: string;
+  readonly rules: ModelRules;
+  /** The most that the router lets the request cost, prompt and answers together. */
+  readonly tokensMax: number;
+  readonly nowMs: number;
+}
+
+/** What is asked: what must be known of it here, and what the engine is told. */
+export interface Prompt {
+  readonly facts: PromptFacts;
+  say(engine: EngineAccess): Buffer | Promise<Buffer>;
+}
+
+export class Generation implements EngineWork {
+  readonly answers: number;
+  readonly #path: string;
+  readonly #input: "messages" | "prompt";
+  readonly #writer: AnswerWriter;
+  readonly #canonical: CanonicalStream;
+  readonly #maxTokens: number | undefined;
+  readonly #reasons: boolean;
+  readonly #tokensMax: number;
+  /** Gone once it is sent: a prompt is not kept for as long as its answer takes. */
+  #prompt: Prompt | undefined;
+  /** What was sent, until the engine has taken it: it may still be asked how long its prompt is. */
+  #body: Buffer | undefined;
+  /** Of the rules; once there is an engine, what that one takes, too. */
+  #windowTokens: number;
+  #usage: UsageCount | undefined;
+  /** Calls must come, and the engine says them as text. */
+  #requiredCalls: RequiredCalls | undefined;
+  readonly #requiresCalls: boolean;
+  readonly #schemaIn: string | undefined;
+  readonly #imagesMax: number;
+  /** What the engine may say of the prompt: what was sent allows no more. */
+  #promptTokensMax = 0;
+  /** As soon as the engine tells. */
+  #promptTokens: number | undefined;
+  /** The engine would go on beyond the window: the answer ends without it. */
+  #isFull = false;
+
+  constructor(prompt: Prompt, { requestId, rules, tokensMax, nowMs }: GenerationScope) {
+    const request = prompt.facts;
+    this.#prompt = prompt;
+    this.#windowTokens = rules.contextTokens;
+    this.#path = request.kind === "chat" ? nodePaths.chat : nodePaths.completions;
+    this.#input = request.kind === "chat" ? "messages" : "prompt";
+    this.answers = request.choices;
+    this.#maxTokens = request.maxTokens;
+    this.#requiresCalls = request.kind === "chat" && request.toolChoice !== "auto";
+    this.#schemaIn = request.kind === "chat" ? request.schemaIn : undefined;
+    this.#reasons = rules.reasoning.mode !== "unavailable";
+    this.#tokensMax = tokensMax;
+    this.#imagesMax = rules.images?.max ?? 0;
+    this.#writer = createWriter(request, requestId, Math.floor(nowMs / 1000));
+    this.#canonical = new CanonicalStream(this.#writer, {
+      choices: request.choices,
+      stopsAsToolCalls: request.kind === "chat" && request.stopsAsToolCalls,
+      callIdPrefix: `call-${requestId}`,
+    });
+  }
+
+  soFar(): TokenCounts {
+    return this.#usage?.soFar() ?? noTokens;
+  }
+
+  async run(engine: EngineAccess): Promise<FinishedAnswer> {
+    const { usagePerChoice, requiredCallsAreText } = engine.dialect;
+    if (this.#requiresCalls && requiredCallsAreText) this.#requiredCalls = new RequiredCalls();
+    const contextTokens = this.#windowTokens;
+    this.#windowTokens = Math.min(contextTokens, engine.windowTokens ?? Infinity);
+    const call = await this.#open(engine);
+    this.#usage = new UsageCount({
+      ...{ contextTokens, promptTokensMax: this.#promptTokensMax, maxTokens: this.#maxTokens },
+      ...{ tokensMax: this.#tokensMax, choices: this.answers, usagePerChoice, reasons: this.#reasons },
+    });
+    try {
+      await this.#read(engine, call, this.#usage);
+      if (!this.#isFull) call.finish();
+    } finally {
+      call.close();
+    }
+    const counts = this.#isFull ? this.#usage.soFar(this.#promptTokens) : this.#usage.finished();
+    const shown = engine.showsCached ? counts : { ...counts, cachedTokens: undefined };
+    return { counts, rest: [this.#writer.closing(shown)] };
+  }
+
+  async #open(engine: EngineAccess): Promise<EngineCall> {
+    const prompt = this.#prompt!;
+    this.#prompt = undefined;
+    const body = await prompt.say(engine);
+    this.#promptTokensMax = promptTokensMax(body.length, this.#imagesMax);
+    const call = await engine.ask(this.#path, body);
+    this.#body = body;
+    if (call.status === 200) return call;
+    try {
+      throw await refusalOf(engine, call, this.#refused(body));
+    } finally {
+      call.close();
+    }
+  }
+
+  /** To the terminator. Each chunk is parsed once and written once. */
+  async #read(engine: EngineAccess, call: EngineCall, usage: UsageCount): Promise<void> {
+    const parser = new SseParser();
+    for (let bytes = await call.read(); bytes; bytes = await call.read()) {
+      let isTerminated = false;
+      const events = parser.push(bytes);
+      if (events.some(({ kind }) => kind === "data")) call.showLife();
+      for (const event of events) {
+        isTerminated = this.#isTerminator(event);
+        if (isTerminated) break;
+        const error = event.kind === "data" ? this.#take(engine.dialect, event.data, usage) : undefined;
+        if (error !== undefined) throw await this.#errorOf(engine, error);
+        if (this.#isFull) break;
+      }
+      const waiting = this.#send(engine);
+      if (waiting) await waiting;
+      if (isTerminated || this.#isFull) return;
+    }
+    throw new EngineFault("unfinished", "the stream ended without its terminator");
+  }
+
+  #isTerminator(event: SseEvent): boolean {
+    if (event.kind === "malformed") throw new EngineFault("malformed", event.reason);
+    if (event.kind === "comment" || event.data !== "[DONE]") return false;
+    if (!this.#canonical.isWhole) throw new EngineFault("unfinished", "the terminator came before the end");
+    return true;
+  }
+
+  /** Returns what the engine says went wrong, if it does. */
+  #take(dialect: Dialect, data: string, usage: UsageCount): unknown {
+    const chunk = dialect.readChunk(parseEvent(data));
+    if (chunk.error !== undefined) return chunk.error;
+    this.#checkFits(chunk);
+    if (this.#goesBeyond(chunk, usage)) {
+      this.#isFull = true;
+      this.#canonical.endAll("length");
+      return undefined;
+    }
+    usage.take(chunk);
+    const calls = this.#requiredCalls;
+    this.#canonical.take(calls ? { ...chunk, choices: chunk.choices.map((delta) => calls.read(delta)) } : chunk);
+    if (this.#canonical.hasOutput) this.#body = undefined;
+    return undefined;
+  }
+
+  /**
+   * Not every engine refuses a limit that the window has no room for, and some have a larger window than the rules; all of
+   * them tell how long the prompt is. One that tells it late has begun to answer: then it is the end of that answer. More
+   * than the prompt's bytes allow is the engine's mistake, and no reason to refuse the request.
+   */
+  #checkFits({ promptTokens }: EngineChunk): void {
+    if (!isCount(promptTokens, this.#promptTokensMax)) return;
+    this.#promptTokens = promptTokens;
+    const outputTokens = this.#canonical.hasOutput ? 0 : (this.#maxTokens ?? 1);
+    if (promptTokens + outputTokens > this.#windowTokens)
+      throw contextExceeded(this.#windowTokens, promptTokens, { input: this.#input, maxTokens: this.#maxTokens });
+  }
+
+  #goesBeyond({ choices }: EngineChunk, usage: UsageCount): boolean {
+    const roomTokens = this.#windowTokens - (this.#promptTokens ?? -Infinity);
+    return choices.some((delta) => hasText(delta) && usage.lengthOf(delta.index) >= roomTokens);
+  }
+
+  async #errorOf(engine: EngineAccess, event: unknown): Promise<Error> {
+    if (this.#body === undefined) return eventFault(engine, event);
+    return eventRefusal(engine, event, this.#refused(this.#body));
+  }
+
+  #refused(body: Buffer): Refused {
+    return {
+      ...{ windowTokens: this.#windowTokens, maxTokens: this.#maxTokens, input: this.#input, body },
+      ...{ promptTokensMax: this.#promptTokensMax, schemaIn: this.#schemaIn },
+    };
+  }
+
+  /** Nothing leaves before the first output: until then the engine may still refuse, which needs a status. */
+  #send(engine: EngineAccess): Promise<void> | undefined {
+    if (!this.#canonical.hasOutput) return undefined;
+    engine.onOutput(this.#usage!.pieces);
+    const pending = this.#writer.takePending();
+    return pending === "" ? undefined : engine.writeEvents(pending);
+  }
+}
+
+function createWriter(request: PromptFacts, requestId: string, created: number): AnswerWriter {
+  const { model, choices, logprobs, includeUsage } = request;
+  const options = { choices, logprobs, includeUsage };
+  if (request.kind === "chat") {
+    const envelope = { id: `chatcmpl-${requestId}`, created, model };
+    return request.stream ? new ChatEvents(envelope, options) : new ChatBody(envelope, options);
+  }
+  const envelope = { id: `cmpl-${requestId}`, created, model };
+  return request.stream ? new CompletionEvents(envelope, options) : new CompletionBody(envelope, options);
+}
+
+function parseEvent(data: string): Json {
+  let event: unknown;
+  try {
+    event = JSON.parse(data);
+  } catch {
+    throw new EngineFault("malformed", "an event that is no JSON");
+  }
+  if (!isObject(event)) throw new EngineFault("malformed", "an event that is no object");
+  return event;
+}

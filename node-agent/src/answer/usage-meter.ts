@@ -1,0 +1,62 @@
+/** One request's account of itself: when things happened, and the one record that it leaves. */
+import type { Clock } from "@weiche/shared/time/clock.ts";
+import type { RequestOutcome, UsageRecord } from "@weiche/shared/usage-record.ts";
+import { ChunkGaps } from "./chunk-gaps.ts";
+import type { RequestHead } from "../intake/request-head.ts";
+import { noTokens, type TokenCounts } from "./usage-count.ts";
+
+/** Where usage records go: on disk first, then to a router. */
+export interface UsageOutbox {
+  /** Resolves when the record will survive the process. */
+  append(record: UsageRecord): Promise<void>;
+  /** False while it cannot promise that. */
+  readonly admitting: boolean;
+}
+
+export class UsageMeter {
+  readonly gaps = new ChunkGaps();
+  readonly #head: RequestHead;
+  readonly #outbox: UsageOutbox;
+  readonly #clock: Clock;
+  #admittedMs: number | undefined;
+  #firstTokenMs: number | undefined;
+  #record: UsageRecord | undefined;
+
+  constructor(head: RequestHead, outbox: UsageOutbox, clock: Clock) {
+    this.#head = head;
+    this.#outbox = outbox;
+    this.#clock = clock;
+  }
+
+  onAdmitted(): void {
+    this.#admittedMs = this.#clock.monotonicMs();
+  }
+
+  onOutput(chunks: number): void {
+    this.#firstTokenMs ??= this.#sinceAdmissionMs();
+    this.gaps.take(chunks, this.#clock.monotonicMs());
+  }
+
+  /** What was recorded, if anything was. */
+  get record(): UsageRecord | undefined {
+    return this.#record;
+  }
+
+  /** Resolves when the record is safe. The first one counts: a request that has finished cannot break any more. */
+  async append(outcome: RequestOutcome, counts: TokenCounts): Promise<void> {
+    if (this.#record) return;
+    const { requestId, attempt, model, billing } = this.#head;
+    this.#record = {
+      ...billing,
+      ...{ requestId, attempt, model, outcome },
+      ...(outcome === "broken" ? noTokens : counts),
+      durationMs: this.#sinceAdmissionMs(),
+      ...(this.#firstTokenMs !== undefined && { firstTokenMs: this.#firstTokenMs }),
+    };
+    await this.#outbox.append(this.#record);
+  }
+
+  #sinceAdmissionMs(): number {
+    return this.#admittedMs === undefined ? 0 : Math.round(this.#clock.monotonicMs() - this.#admittedMs);
+  }
+}

@@ -1,0 +1,86 @@
+/** What is wrong with an agent.yaml although each key by itself is right. Pure: looks at the text's values only. */
+import type { Finding } from "@weiche/shared/files/config-file.ts";
+import { asId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
+import { parseListen } from "@weiche/shared/http/listen.ts";
+import type { RawAgent, RawEngine } from "./config-schema.ts";
+import { commandMistakes } from "./engine-command-rules.ts";
+import { engineName } from "../engines/engine-name.ts";
+
+type Slot = RawAgent["slots"][number];
+
+/** What each launcher cannot do without. */
+const neededKey = { process: "command", systemd: "unit", external: "url" } as const;
+
+export function* contradictions(config: RawAgent): Iterable<Finding> {
+  if (config.listen?.ops !== undefined) yield* address(["listen", "ops"], config.listen.ops);
+  for (const [index, router] of (config.routers ?? []).entries()) yield* address(["routers", index], router);
+  yield* doubles(config.slots, (slot) => [slot.name, `slot "${slot.name}" is listed twice`], ["slots"], ["name"]);
+  for (const [index, slot] of config.slots.entries()) yield* inSlot(slot, ["slots", index]);
+  yield* sameNames(config.slots);
+}
+
+function* inSlot(slot: Slot, path: Finding[0]): Iterable<Finding> {
+  const gpus = slot.gpus ?? [];
+  yield* doubles(gpus, (gpu) => [gpu, `slot "${slot.name}" lists GPU ${gpu} twice`], [...path, "gpus"]);
+  const { min, max } = slot.backoffSeconds ?? { min: 0, max: 0 };
+  if (min > max) yield [[...path, "backoffSeconds", "min"], `slot "${slot.name}": backoffSeconds.min is over .max`];
+  const twice = (engine: RawEngine) =>
+    [engine.model, `slot "${slot.name}" lists model "${engine.model}" twice`] as const;
+  yield* doubles(slot.engines, twice, [...path, "engines"], ["model"]);
+  for (const [index, engine] of slot.engines.entries()) {
+    for (const [at, message] of inEngine(engine)) {
+      yield [[...path, "engines", index, ...at], `slot "${slot.name}", model "${engine.model}": ${message}`];
+    }
+  }
+}
+
+function* inEngine(engine: RawEngine): Iterable<Finding> {
+  const { command, url, unit } = engine;
+  const launcher = engine.launcher ?? "process";
+  const needed = neededKey[launcher as keyof typeof neededKey];
+  if (engine[needed] === undefined) yield [["launcher"], `launcher ${launcher} needs "${needed}"`];
+  else if (launcher === "process" && !/\{(port|socket)\}/.test(command!.join(" ")))
+    yield [["command"], "the command names neither {port} nor {socket}: nobody could reach the engine"];
+  else if (launcher === "systemd" && !/^[^@/]+@(\.service)?$/.test(unit!))
+    yield [["unit"], `unit "${unit}" is no template such as weiche-engine@.service`];
+  else if (launcher === "external" && !/^https?:$/.test(URL.parse(url!)?.protocol ?? ""))
+    yield [["url"], `url "${url}" is not http://host:port`];
+  if (engine.sleep && engine.dialect !== "vllm") yield [["sleep"], "only dialect vllm can sleep"];
+  yield* commandMistakes(engine);
+}
+
+function* doubles<T>(
+  items: readonly T[],
+  describe: (item: T) => readonly [key: unknown, message: string],
+  path: Finding[0],
+  below: Finding[0] = [],
+): Iterable<Finding> {
+  const seen = new Set<unknown>();
+  for (const [index, item] of items.entries()) {
+    const [key, message] = describe(item);
+    if (seen.has(key)) yield [[...path, index, ...below], message];
+    seen.add(key);
+  }
+}
+
+/** Slot `a` with model `b-c` and slot `a-b` with model `c` would share their files, sockets and units. */
+function* sameNames(slots: readonly Slot[]): Iterable<Finding> {
+  const owners = new Map<string, Slot>();
+  for (const [index, slot] of slots.entries()) {
+    for (const [at, { model }] of slot.engines.entries()) {
+      const name = engineName(asId<SlotName>(slot.name), asId<ModelId>(model));
+      const owner = owners.get(name) ?? slot;
+      const message = `slots "${owner.name}" and "${slot.name}" both make the engine name "${name}": rename one`;
+      if (owner.name !== slot.name) yield [["slots", index, "engines", at, "model"], message];
+      owners.set(name, owner);
+    }
+  }
+}
+
+function* address(path: Finding[0], text: string): Iterable<Finding> {
+  try {
+    parseListen(text, path.join("."));
+  } catch (error) {
+    yield [path, (error as Error).message];
+  }
+}

@@ -1,0 +1,125 @@
+/** The agent's configuration: one pure function from YAML text and environment, checked once, before anything listens. */
+import { dirname, join, resolve } from "node:path";
+import { checkYaml, loadYaml, type Checked } from "@weiche/shared/files/config-file.ts";
+import { dataDirectory } from "@weiche/shared/files/data-directory.ts";
+import type { MemoryLimits } from "../engines/slot-memory.ts";
+import { asId, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
+import { parseListen, type ListenAddress } from "@weiche/shared/http/listen.ts";
+import { checkPrivate } from "@weiche/shared/files/private-file.ts";
+import { contradictions } from "./config-rules.ts";
+import { secretOf } from "./config-secrets.ts";
+import { agentSchema, type RawAgent, type RawEngine } from "./config-schema.ts";
+import type { CachePrompts, DialectName, EngineSpec, LauncherSpec } from "../engines/engine.ts";
+
+export interface TlsFiles {
+  readonly cert: string;
+  readonly key: string;
+  readonly ca: string;
+}
+
+export interface SlotConfig {
+  readonly name: SlotName;
+  /** GPU indexes; on a host without GPUs only labels. */
+  readonly gpus: readonly number[];
+  readonly engines: readonly EngineSpec[];
+  readonly limits: SlotLimits;
+  readonly memory: MemoryLimits;
+}
+
+/** Numbers that a user can observe; the defaults are those of the documentation. */
+export interface SlotLimits {
+  readonly minResidencyMs: number;
+  readonly drainOpenMsMax: number;
+  readonly waitersMax: number;
+  readonly waiterMsMax: number;
+  readonly backoffMsMin: number;
+  readonly backoffMsMax: number;
+  readonly startMsMax: number;
+  readonly stopMsMax: number;
+}
+
+export interface AgentConfig {
+  readonly node: NodeId;
+  readonly routers: readonly string[];
+  readonly tls?: TlsFiles;
+  readonly slots: readonly SlotConfig[];
+  /** `agent/` in the data directory: lock, admin socket, outbox, engine handles, engine logs. */
+  readonly stateDir: string;
+  readonly opsListen: ListenAddress;
+  readonly requestMsMax: number;
+  /** At SIGTERM, how long running streams may go on. */
+  readonly shutdownMsMax: number;
+  readonly logLevel: string;
+}
+
+/** Reads and checks the file that `WEICHE_AGENT_CONFIG` names. Throws `StartError` with every mistake. */
+export function loadAgentConfig(file: string, env: NodeJS.ProcessEnv): AgentConfig {
+  const raw = loadYaml(file, agentSchema, contradictions);
+  const secret = secretOf(raw);
+  if (secret !== undefined) checkPrivate(file, secret);
+  return toConfig(raw, dirname(resolve(file)), env);
+}
+
+/** Judges the text of an agent file; nothing is opened. */
+export function checkAgentText(text: string): Checked<RawAgent> {
+  return checkYaml(text, agentSchema, contradictions);
+}
+
+function toConfig(raw: RawAgent, baseDir: string, env: NodeJS.ProcessEnv): AgentConfig {
+  const dataDir = dataDirectory(env, raw.dataDir === undefined ? undefined : resolve(baseDir, raw.dataDir));
+  const tls = raw.tls && {
+    cert: resolve(baseDir, raw.tls.cert),
+    key: resolve(baseDir, raw.tls.key),
+    ca: resolve(baseDir, raw.tls.ca),
+  };
+  return {
+    node: asId<NodeId>(raw.node),
+    routers: raw.routers ?? [env["WEICHE_NODES_LISTEN"] ?? "127.0.0.1:7443"],
+    ...(tls ? { tls } : {}),
+    slots: raw.slots.map((slot) => ({
+      name: asId<SlotName>(slot.name),
+      gpus: slot.gpus ?? [],
+      engines: slot.engines.map((engine) => toEngine(engine, slot.gpus ?? [], baseDir)),
+      limits: {
+        minResidencyMs: (slot.minResidencySeconds ?? 5) * 1000,
+        drainOpenMsMax: (slot.drainOpenSeconds ?? 10) * 1000,
+        waitersMax: slot.waitersMax ?? 512,
+        waiterMsMax: (slot.waiterSeconds ?? 300) * 1000,
+        backoffMsMin: (slot.backoffSeconds?.min ?? 2) * 1000,
+        backoffMsMax: (slot.backoffSeconds?.max ?? 30) * 1000,
+        startMsMax: (slot.startSeconds ?? 900) * 1000,
+        stopMsMax: (slot.stopSeconds ?? 120) * 1000,
+      },
+      memory: {
+        roomMsMax: (slot.memorySeconds?.room ?? 30) * 1000,
+        makeRoomAfterMs: (slot.memorySeconds?.spare ?? 3) * 1000,
+        returnMsMax: (slot.memorySeconds?.return ?? 10) * 1000,
+        returnShareMin: slot.memoryReturnShare ?? 0.75,
+      },
+    })),
+    stateDir: join(dataDir, "agent"),
+    opsListen: parseListen(env["WEICHE_AGENT_OPS_LISTEN"] ?? raw.listen?.ops ?? "127.0.0.1:9465", "listen.ops"),
+    requestMsMax: (raw.requestSeconds ?? 600) * 1000,
+    shutdownMsMax: (raw.shutdownSeconds ?? 600) * 1000,
+    logLevel: env["WEICHE_LOG_LEVEL"] ?? raw.logLevel ?? "info",
+  };
+}
+
+function toEngine(raw: RawEngine, gpus: readonly number[], baseDir: string): EngineSpec {
+  const env = { ...(gpus.length > 0 ? { CUDA_VISIBLE_DEVICES: gpus.join(",") } : {}), ...raw.env };
+  const launcher: LauncherSpec =
+    raw.launcher === "external"
+      ? { kind: "external", url: raw.url! }
+      : raw.launcher === "systemd"
+        ? { kind: "systemd", unit: raw.unit!, env }
+        : { kind: "process", command: raw.command!, env, directory: resolve(baseDir, raw.directory ?? ".") };
+  return {
+    model: asId<ModelId>(raw.model),
+    dialect: raw.dialect as DialectName,
+    launcher,
+    ...(raw.sleep ? { sleepLevel: raw.sleep.level as 1 | 2 } : {}),
+    maxConcurrent: raw.maxConcurrent ?? 256,
+    ...(raw.cachePrompts && { cachePrompts: raw.cachePrompts as CachePrompts }),
+    ...(raw.memoryBytes === undefined ? {} : { memoryBytes: raw.memoryBytes }),
+  };
+}

@@ -1,0 +1,184 @@
+/**
+ * What engines print: one file each, held open by the engine itself, so that it goes on writing when the agent is gone.
+ * Files are therefore rotated by copying and cutting, never by renaming: engines append, so they go on at the new end.
+ *
+ *   started ── prints to its file, all of which is kept: why it does not start
+ *      │
+ *      └─ serves: the file that it prints to loses its name to a copy, which gets nothing more than known words
+ */
+import {
+  appendFile,
+  copyFile,
+  mkdir,
+  open,
+  readdir,
+  readlink,
+  realpath,
+  rename,
+  rm,
+  stat,
+  truncate,
+} from "node:fs/promises";
+import type { FileHandle } from "node:fs/promises";
+import { join } from "node:path";
+import { every, type Clock } from "@weiche/shared/time/clock.ts";
+import { knownWords } from "./engine-log-words.ts";
+import { EngineOutput } from "./engine-output.ts";
+
+export interface EngineLogs extends Disposable {
+  /** Opens the file for a new engine, which inherits the descriptor; the caller closes it. */
+  open(name: string): Promise<FileHandle>;
+  /** The path of the file with what is kept of an engine of this name. */
+  fileOf(name: string): string;
+  /**
+   * From now on the engine gets requests, which it may quote. Resolves when nothing that it prints reaches a file with a
+   * name any more. Harmless the second time.
+   */
+  serve(name: string): Promise<void>;
+  /** Reads on what an engine prints that served under an earlier agent, where the system shows what it prints to. */
+  adopt(name: string, pid: number): Promise<void>;
+  /** The last lines of the engine that was started last under this name, at most 50. */
+  lastLines(name: string): Promise<readonly string[]>;
+}
+
+export interface EngineLogEvents {
+  engineLogFailed(error: unknown): void;
+}
+
+export interface EngineLogOptions {
+  readonly directory: string;
+  readonly clock: Clock;
+  readonly events: EngineLogEvents;
+  /** An engine has its file and so many older ones. */
+  readonly olderFilesMax?: number;
+  readonly bytesMax?: number;
+  readonly rotateEveryMs?: number;
+  readonly readEveryMs?: number;
+}
+
+const linesMax = 50;
+const lineCharactersMax = 1_000;
+const tailBytesMax = 64 << 10;
+
+export function createEngineLogs(options: EngineLogOptions): EngineLogs {
+  const { directory, olderFilesMax = 3, bytesMax = 16 << 20 } = options;
+  const fileOf = (name: string) => join(directory, `${name}.log`);
+  const failed = (error: unknown): void => options.events.engineLogFailed(error);
+  /** Where the present engine's output begins in its file. */
+  const begins = new Map<string, number>();
+  /** Of engines that serve. */
+  const outputs = new Map<string, EngineOutput>();
+
+  async function rotate(name: string): Promise<void> {
+    const file = fileOf(name);
+    if ((await sizeOf(file)) <= bytesMax) return;
+    for (let age = olderFilesMax - 1; age >= 1; age--) {
+      await rename(`${file}.${age}`, `${file}.${age + 1}`).catch(ignoreMissing);
+    }
+    await copyFile(file, `${file}.1`);
+    await truncate(file, 0);
+    begins.set(name, 0);
+  }
+
+  async function rotateAll(): Promise<void> {
+    try {
+      await mkdir(directory, { recursive: true, mode: 0o700 });
+      const files = (await readdir(directory)).filter((file) => file.endsWith(".log"));
+      for (const file of files) await rotate(file.slice(0, -".log".length));
+    } catch (error) {
+      failed(error);
+    }
+  }
+
+  async function read(name: string): Promise<void> {
+    await outputs.get(name)?.read(async (lines) => {
+      const kept = lines.flatMap((line) => knownWords(line) ?? []);
+      if (kept.length > 0) await appendFile(fileOf(name), `${kept.join("\n")}\n`, { mode: 0o600 });
+    });
+  }
+
+  async function readAll(): Promise<void> {
+    for (const name of outputs.keys()) await read(name).catch(failed);
+  }
+
+  /** The engine goes on printing to a file that has no name any more. */
+  async function takeName(file: string): Promise<void> {
+    try {
+      await copyFile(file, `${file}.new`);
+      await rename(`${file}.new`, file);
+    } catch (error) {
+      failed(error);
+      await Promise.all([rm(file, { force: true }), rm(`${file}.new`, { force: true })]);
+    }
+  }
+
+  async function forget(name: string): Promise<void> {
+    const output = outputs.get(name);
+    outputs.delete(name);
+    await output?.close();
+  }
+
+  const timers = [
+    every(options.clock, options.rotateEveryMs ?? 60_000, rotateAll),
+    every(options.clock, options.readEveryMs ?? 2_000, readAll),
+  ];
+  return {
+    async open(name) {
+      await mkdir(directory, { recursive: true, mode: 0o700 });
+      await read(name).catch(failed);
+      await forget(name);
+      await rotate(name);
+      const file = await open(fileOf(name), "a", 0o600);
+      begins.set(name, (await file.stat()).size);
+      return file;
+    },
+    fileOf,
+    async serve(name) {
+      const printed = outputs.has(name) ? undefined : await open(fileOf(name), "r+").catch(ignoreMissing);
+      if (!printed) return;
+      await takeName(fileOf(name));
+      outputs.set(name, new EngineOutput(printed, await sizeOf(fileOf(name)), bytesMax));
+    },
+    async adopt(name, pid) {
+      const prints = `/proc/${pid}/fd/1`;
+      const to = await readlink(prints).catch(() => undefined);
+      if (to === undefined || outputs.has(name)) return;
+      // A command can send its output elsewhere, and one that has not served yet still prints to its file.
+      if (to !== join(await realpath(directory), `${name}.log (deleted)`)) return;
+      const printed = await open(prints, "r+").catch(() => undefined);
+      if (printed) outputs.set(name, new EngineOutput(printed, (await printed.stat()).size, bytesMax));
+    },
+    async lastLines(name) {
+      await read(name).catch(failed);
+      const text = await readTail(fileOf(name), begins.get(name) ?? 0);
+      const lines = text.split(/\r?\n/).filter((line) => line !== "");
+      return lines.slice(-linesMax).map((line) => line.slice(0, lineCharactersMax));
+    },
+    [Symbol.dispose]: () => {
+      for (const timer of timers) timer.cancel();
+      for (const name of outputs.keys()) void forget(name).catch(failed);
+    },
+  };
+}
+
+async function readTail(path: string, begin: number): Promise<string> {
+  try {
+    await using file = await open(path, "r");
+    const { size } = await file.stat();
+    const from = Math.max(begin, size - tailBytesMax);
+    const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(Math.max(0, size - from)), position: from });
+    return buffer.toString("utf8", 0, bytesRead);
+  } catch (error) {
+    ignoreMissing(error);
+    return "";
+  }
+}
+
+async function sizeOf(path: string): Promise<number> {
+  return (await stat(path).catch(ignoreMissing))?.size ?? 0;
+}
+
+function ignoreMissing(error: unknown): undefined {
+  if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+  return undefined;
+}

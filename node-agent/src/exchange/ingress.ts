@@ -1,0 +1,315 @@
+/**
+ * The way of a request through the agent: read, admitted by a slot, answered by an engine, recorded, closed. Every request
+ * gives its place back and ends in exactly one of the ways that `#breakOff` and `#serve` tell.
+ */
+import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
+import { ByteBudget } from "@weiche/shared/http/byte-budget.ts";
+import type { ModelRules } from "@weiche/shared/catalogue.ts";
+import type { Clock } from "@weiche/shared/time/clock.ts";
+import { ApiError, type ApiErrorKind } from "@weiche/shared/errors.ts";
+import type { ModelId, RequestId, SlotName } from "@weiche/shared/ids.ts";
+import type { NodePath } from "@weiche/shared/node-protocol.ts";
+import type { UsageRecord } from "@weiche/shared/usage-record.ts";
+import type { Dialect } from "../engines/dialects/dialect.ts";
+import { EngineFault, type EngineFaultReason } from "../engines/dialects/engine-fault.ts";
+import type { CachePrompts, DialectName } from "../engines/engine.ts";
+import type { EngineLife } from "../engines/engine-life.ts";
+import type { Admission, Admissions } from "../slots/admission.ts";
+import type { UnsettledAnswers } from "../outbox/unsettled-answers.ts";
+import type { ChunkGaps } from "../answer/chunk-gaps.ts";
+import { afterNews, engineNewsMsMax } from "../answer/engine-news.ts";
+import { EngineConnections } from "../answer/engine-connections.ts";
+import type { EngineAccess, EngineWork, FinishedAnswer } from "../answer/engine-work.ts";
+import { Ended, Exchange, type StreamSession } from "./exchange.ts";
+import { smallBytesMax, WorkReader } from "./read-work.ts";
+import { bodyBytesMax } from "../intake/request-body.ts";
+import { readRequestHead, type RequestHead } from "../intake/request-head.ts";
+import { noTokens, type TokenCounts } from "../answer/usage-count.ts";
+import { UsageMeter, type UsageOutbox } from "../answer/usage-meter.ts";
+
+export interface IngressParts {
+  readonly admissions: Admissions;
+  /** From the router's welcome; undefined for a model that the node has no rules of yet. */
+  readonly rules: (model: ModelId) => ModelRules | undefined;
+  readonly outbox: UsageOutbox;
+  readonly unsettled: Pick<UnsettledAnswers, "finished">;
+  readonly dialects: Readonly<Record<DialectName, Dialect>>;
+  readonly clock: Clock;
+  readonly life: EngineLife;
+  /** The router's remaining time counts too; the shorter one wins. */
+  readonly requestMsMax: number;
+  /** How long a request whose connection to the engine broke waits to hear whether the engine died. Default 400. */
+  readonly newsMsMax?: number;
+  readonly events: IngressEvents;
+}
+
+export interface IngressEvents {
+  requestEnded(summary: RequestSummary): void;
+  /** The request of this id met an engine that broke off, lied or hung. `detail` quotes nothing of it. */
+  engineFault(requestId: RequestId, model: ModelId, slot: SlotName, reason: EngineFaultReason, detail: string): void;
+  /** The engine refused what the service promises. `detail` says what to do and quotes nothing of the request. */
+  engineShortfall(requestId: RequestId, model: ModelId, slot: SlotName, detail: string): void;
+  /** Something was thrown that should not be. */
+  requestBug(error: unknown): void;
+}
+
+export interface RequestSummary {
+  readonly requestId: RequestId;
+  readonly model: ModelId;
+  readonly path: NodePath;
+  /** Absent: it was never admitted. */
+  readonly slot: SlotName | undefined;
+  readonly waitedMs: number;
+  /** What was recorded; absent: it was refused, or its router was lost before the first byte. */
+  readonly record: UsageRecord | undefined;
+  /** Between the chunks of its output. */
+  readonly gaps: ChunkGaps;
+  /** What the client was told instead of an answer, or at its end. */
+  readonly error: ApiErrorKind | undefined;
+}
+
+/** A frozen engine is noticed after so long, or half of what a request may take: else short limits would hide it. */
+const silenceMsMax = 60_000;
+
+/** What a disk is given to take the records of those that a stop has broken off; then a stop waits for it no longer. */
+const recordMsMax = 2_000;
+
+/** All large bodies together, from their first byte until their engine has answered: 64 at once were 1.8 GB with 512 MB. */
+const largeBodiesBytesMax = 320_000_000;
+
+export class Ingress implements AsyncDisposable {
+  readonly #parts: IngressParts;
+  readonly #connections: EngineConnections;
+  readonly #reader = new WorkReader();
+  readonly #budget: ByteBudget;
+  readonly #running = new Map<Exchange, Promise<void>>();
+  /** Each gives up waiting for a record. */
+  readonly #waits = new Set<() => void>();
+  #hasGivenUp = false;
+  #isStopping = false;
+
+  constructor(parts: IngressParts) {
+    this.#parts = parts;
+    this.#budget = new ByteBudget(largeBodiesBytesMax, parts.clock);
+    this.#connections = new EngineConnections(parts.clock, parts.life, Math.min(silenceMsMax, parts.requestMsMax / 2));
+  }
+
+  /** Requests between their first header and their last byte, waiting ones included. */
+  get running(): number {
+    return this.#running.size;
+  }
+
+  /** Takes a stream from a data connection, and owns it. */
+  readonly handle = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, session: StreamSession): void => {
+    const exchange = new Exchange(stream, session, this.#parts.clock);
+    const served = this.#serve(exchange, headers).catch(async (error: unknown) => {
+      this.#parts.events.requestBug(error);
+      await exchange.fail(new ApiError("internal", "Internal error.")).catch(() => exchange.cut());
+    });
+    this.#running.set(exchange, served);
+    void served.then(() => this.#running.delete(exchange));
+  };
+
+  /**
+   * Takes nothing more; resolves when what runs has ended, which after `graceMs` it is made to. An answer whose record is
+   * not on disk 2 s later is broken off, too.
+   */
+  async stop(graceMs: number): Promise<void> {
+    this.#isStopping = true;
+    const { clock } = this.#parts;
+    const deadline = clock.after(graceMs, () => this.#endAll());
+    const recordDeadline = clock.after(graceMs + recordMsMax, () => this.#giveUp());
+    await Promise.all(this.#running.values());
+    deadline.cancel();
+    recordDeadline.cancel();
+    await Promise.all([this.#connections[Symbol.asyncDispose](), this.#reader[Symbol.asyncDispose]()]);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#endAll();
+    await this.stop(0);
+  }
+
+  #endAll(): void {
+    for (const exchange of this.#running.keys()) exchange.end("stop");
+  }
+
+  async #serve(exchange: Exchange, headers: IncomingHttpHeaders): Promise<void> {
+    const head = readRequestHead(headers);
+    const run = new RequestRun(head, new UsageMeter(head, this.#parts.outbox, this.#parts.clock));
+    let error: ApiError | undefined;
+    try {
+      const { counts, rest } = await this.#answer(exchange, run);
+      if (!(await this.#isKept(run.meter.append("finished", counts)))) throw new Ended("stop");
+      this.#parts.unsettled.finished(head.routerId, run.meter.record!);
+      await exchange.complete(rest);
+    } catch (thrown) {
+      // A fault of the engine is what it is, even if the client leaves while news of the engine are waited for.
+      const cause = thrown instanceof EngineFault ? thrown : await exchange.causeOf(thrown);
+      error = await this.#breakOff(exchange, run, cause);
+    }
+    run.giveRoom();
+    const { requestId, model, path } = head;
+    const { slot, waitedMs = 0 } = run.admission ?? {};
+    this.#parts.events.requestEnded({
+      requestId,
+      model,
+      path,
+      slot,
+      waitedMs,
+      record: run.meter.record,
+      gaps: run.meter.gaps,
+      error: error?.kind,
+    });
+  }
+
+  /** Resolves when the record is safe; with false when this agent stops and has waited for it long enough. */
+  #isKept(appended: Promise<void>): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      const giveUp = () => resolve(false);
+      if (this.#hasGivenUp) giveUp();
+      else this.#waits.add(giveUp);
+      appended.finally(() => this.#waits.delete(giveUp)).then(() => resolve(true), reject);
+    });
+  }
+
+  #giveUp(): void {
+    this.#hasGivenUp = true;
+    for (const giveUp of this.#waits) giveUp();
+  }
+
+  async #answer(exchange: Exchange, run: RequestRun): Promise<FinishedAnswer> {
+    const { head, meter } = run;
+    const { admissions, clock, outbox, requestMsMax } = this.#parts;
+    exchange.limitTo(Math.min(head.remainingMs, requestMsMax));
+    if (this.#isStopping) throw new ApiError("maintenance", "The node is being stopped.", { retryAfterSeconds: 1 });
+    if (!outbox.admitting) throw new ApiError("overloaded", "The node cannot record usage.", { retryAfterSeconds: 5 });
+    const rules = this.#parts.rules(head.model);
+    if (!rules) throw new ApiError("model_unavailable", "The model is not known here yet.", { retryAfterSeconds: 1 });
+    await run.takeRoom(this.#budget, exchange.signal);
+    run.work = await this.#reader.read(head, rules, await exchange.readBody(), clock.now(), exchange.signal);
+    exchange.signal.throwIfAborted();
+    const { requestId, model, slot, routerId } = head;
+    const { answers } = run.work;
+    const admission = await admissions.admit({ requestId, model, slot, answers, routerId, signal: exchange.signal });
+    try {
+      run.admission = admission;
+      meter.onAdmitted();
+      return await run.work.run(this.#accessTo(admission, exchange, run));
+    } catch (error) {
+      const cause = await exchange.causeOf(error);
+      if (!(cause instanceof EngineFault)) throw cause;
+      if (cause.reason === "core died") admission.lose(cause.reason);
+      else if (suspicious.has(cause.reason)) admission.suspect(cause.reason);
+      throw await afterNews(cause, exchange.signal, clock, this.#parts.newsMsMax ?? engineNewsMsMax);
+    } finally {
+      admission.release();
+    }
+  }
+
+  #accessTo(admission: Admission, exchange: Exchange, run: RequestRun): EngineAccess {
+    const { engine, endpoint } = admission;
+    const dialect = this.#parts.dialects[engine.dialect];
+    admission.onEngineLost((death) => exchange.endWith(new EngineFault("gone", "gone", death)));
+    const { requestId } = run.head;
+    const { signal } = exchange;
+    const cacheSalt = cacheSaltOf(engine.cachePrompts, run.head);
+    return {
+      dialect,
+      dialectName: engine.dialect,
+      windowTokens: endpoint.windowTokens,
+      cacheSalt,
+      showsCached: cacheSalt === undefined || dialect.keepsSaltsApart,
+      ask: (path, body) =>
+        this.#connections.open({ endpoint, path, body, requestId, keep: dialect.keepsConnections, signal }),
+      writeEvents: (text) => exchange.writeEvents(text),
+      onShortfall: (detail) => this.#parts.events.engineShortfall(requestId, run.head.model, admission.slot, detail),
+      onOutput: (chunks) => {
+        run.giveRoom();
+        run.meter.onOutput(chunks);
+      },
+    };
+  }
+
+  /**
+   * Records what an answer costs that will not be whole, and tells the client. Ended by the client or by a published limit:
+   * what was generated. Broken by us: nothing, and no record at all if the router can still go elsewhere.
+   */
+  async #breakOff(exchange: Exchange, run: RequestRun, cause: unknown): Promise<ApiError | undefined> {
+    const { meter } = run;
+    if (cause instanceof Ended && (cause.by === "client" || cause.by === "limit")) {
+      await this.#isKept(meter.append(cause.by === "client" ? "client-ended" : "limit-ended", run.soFar()));
+    } else if (exchange.isAnswering) await this.#isKept(meter.append("broken", run.soFar()));
+    if (cause instanceof Ended && (cause.by === "client" || cause.by === "router")) {
+      exchange.cut();
+      return undefined;
+    }
+    const error = this.#errorOf(run, cause);
+    await exchange.fail(error);
+    return error;
+  }
+
+  #errorOf({ head, admission }: RequestRun, cause: unknown): ApiError {
+    if (cause instanceof ApiError) return cause;
+    if (cause instanceof Ended) {
+      return cause.by === "limit"
+        ? new ApiError("timeout", "The request took longer than a request may take.")
+        : new ApiError("maintenance", "The node is being stopped.", { retryAfterSeconds: 1 });
+    }
+    if (cause instanceof EngineFault && admission) {
+      this.#parts.events.engineFault(head.requestId, head.model, admission.slot, cause.reason, cause.message);
+      if (cause.death)
+        return new ApiError("engine_died", "The model's engine ended while it worked.", { reason: cause.death });
+      return cause.reason === "refused"
+        ? new ApiError("model_unavailable", "The model's engine does not answer.", { retryAfterSeconds: 1 })
+        : new ApiError("internal", "The model's engine failed.");
+    }
+    this.#parts.events.requestBug(cause);
+    return new ApiError("internal", "Internal error.");
+  }
+}
+
+function cacheSaltOf(mode: CachePrompts = "per-account", { billing, requestId }: RequestHead): string | undefined {
+  switch (mode) {
+    case "per-account":
+      return billing.accountId;
+    case "off":
+      return requestId;
+    case "shared":
+      return undefined;
+  }
+}
+
+/** What an engine does that may be gone or hang. One bad answer says nothing of the next. */
+const suspicious: ReadonlySet<EngineFaultReason> = new Set<EngineFaultReason>(["silent", "refused"]);
+
+/** What is known of a request by now. */
+class RequestRun {
+  readonly head: RequestHead;
+  readonly meter: UsageMeter;
+  work: EngineWork | undefined;
+  admission: Admission | undefined;
+
+  constructor(head: RequestHead, meter: UsageMeter) {
+    this.head = head;
+    this.meter = meter;
+  }
+
+  /** Of a large body, before anything of it is read. */
+  async takeRoom(budget: ByteBudget, signal: AbortSignal): Promise<void> {
+    const bodyBytes = Math.min(this.head.bodyBytes, bodyBytesMax);
+    if (bodyBytes <= smallBytesMax) return;
+    await budget.take(bodyBytes, signal);
+    this.giveRoom = () => {
+      this.giveRoom = () => {};
+      budget.give(bodyBytes);
+    };
+  }
+
+  /** Harmless the second time. */
+  giveRoom: () => void = () => {};
+
+  soFar(): TokenCounts {
+    return this.work?.soFar() ?? noTokens;
+  }
+}

@@ -1,0 +1,60 @@
+/**
+ * From the bytes of a body to what is to be done with an engine. Bodies that are long or full of values are read, and
+ * written for their engine, in a thread: here they are bytes and nothing else, however long they wait.
+ */
+import type { ModelRules } from "@weiche/shared/catalogue.ts";
+import { asBuffer, ByteThread, ownBytes } from "@weiche/shared/http/byte-thread.ts";
+import { ApiError } from "@weiche/shared/errors.ts";
+import { scanLight } from "@weiche/shared/http/json-guard.ts";
+import type { BodyJob, BodyReply } from "./body-thread.ts";
+import { Embedding } from "../answer/embedding.ts";
+import type { EngineAccess, EngineWork } from "../answer/engine-work.ts";
+import { Generation, type GenerationScope } from "../answer/generation.ts";
+import { factsOf, readRequest, say } from "../intake/read-request.ts";
+import type { RequestHead } from "../intake/request-head.ts";
+
+/** Bodies up to this size take no room in the budget. */
+export const smallBytesMax = 1 << 20;
+
+export class WorkReader implements AsyncDisposable {
+  readonly #thread = new ByteThread<BodyJob, BodyReply>(new URL("./body-thread.ts", import.meta.url));
+
+  /** Rejects with an `ApiError` if the body is not what the path, or the model's rules, allow; and as the signal says. */
+  async read(
+    head: RequestHead,
+    rules: ModelRules,
+    bytes: Buffer,
+    nowMs: number,
+    signal: AbortSignal,
+  ): Promise<EngineWork> {
+    const { path, requestId, billing } = head;
+    const scope = { path, rules };
+    const about = { requestId, rules, tokensMax: billing.tokensMax, nowMs };
+    const scan = scanLight(bytes);
+    if (!scan) return await this.#readHeavy({ scope, bytes: ownBytes(bytes) }, about, signal);
+    const request = readRequest(scope, bytes, scan);
+    if (request.kind === "embedding") return new Embedding(request, rules, about.tokensMax);
+    const sayTo = ({ dialect, cacheSalt }: EngineAccess) => say(request, dialect, cacheSalt);
+    return new Generation({ facts: factsOf(request), say: sayTo }, about);
+  }
+
+  async #readHeavy(job: BodyJob, about: GenerationScope, signal: AbortSignal): Promise<EngineWork> {
+    const { bytes, read } = await this.#run(job, signal);
+    if (read!.kind === "embedding") return new Embedding(read!, about.rules, about.tokensMax);
+    const say = async ({ dialectName: dialect, cacheSalt }: EngineAccess) =>
+      asBuffer((await this.#run({ ...job, bytes, dialect, cacheSalt }, signal)).bytes);
+    return new Generation({ facts: read!, say }, about);
+  }
+
+  async #run(job: BodyJob, signal: AbortSignal): Promise<BodyReply> {
+    const reply = await this.#thread.run(job, signal);
+    signal.throwIfAborted();
+    if (!reply.refused) return reply;
+    const { kind, message, param } = reply.refused;
+    throw new ApiError(kind, message, param === null ? {} : { param });
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#thread[Symbol.asyncDispose]();
+  }
+}

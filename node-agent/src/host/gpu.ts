@@ -1,0 +1,112 @@
+/** What nvidia-smi measures. What it does not know is absent, never 0; a host without it has no GPU measurements. */
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import type { Clock } from "@weiche/shared/time/clock.ts";
+
+export interface GpuReading {
+  readonly index: number;
+  readonly uuid: string;
+  readonly memoryTotalBytes?: number;
+  readonly memoryUsedBytes?: number;
+  /** Less than total minus used: the driver keeps some. */
+  readonly memoryFreeBytes?: number;
+  /** 0 to 1. */
+  readonly utilisation?: number;
+  readonly temperatureCelsius?: number;
+  readonly powerWatts?: number;
+}
+
+export interface GpuProcess {
+  readonly gpuUuid: string;
+  readonly pid: number;
+  readonly memoryUsedBytes?: number;
+}
+
+export interface GpuReader {
+  /** A reading not older than `ageMsMax`. Undefined: this host measures no GPUs. */
+  readGpus(ageMsMax?: number): Promise<readonly GpuReading[] | undefined>;
+  readGpuProcesses(ageMsMax?: number): Promise<readonly GpuProcess[] | undefined>;
+}
+
+export interface GpuReaderOptions {
+  readonly clock: Clock;
+  /** Program, or its path. */
+  readonly program?: string;
+}
+
+/** nvidia-smi can hang for good when a GPU has fallen off its bus. */
+const runMsMax = 5_000;
+/** How long a host without the program is left alone, and one where it fails. */
+const missingMs = 60_000;
+const brokenMs = 5_000;
+
+const gpuFields = "index,uuid,memory.total,memory.used,memory.free,utilization.gpu,temperature.gpu,power.draw" as const;
+const processFields = "gpu_uuid,pid,used_memory" as const;
+
+export function createGpuReader({ clock, program = "nvidia-smi" }: GpuReaderOptions): GpuReader {
+  let silentUntilMs = -Infinity;
+
+  async function query(what: string): Promise<readonly (readonly string[])[] | undefined> {
+    if (clock.monotonicMs() < silentUntilMs) return undefined;
+    try {
+      const args = [what, "--format=csv,noheader,nounits"];
+      const { stdout } = await promisify(execFile)(program, args, { timeout: runMsMax, killSignal: "SIGKILL" });
+      const lines = stdout.split("\n").filter((line) => line.trim() !== "");
+      return lines.map((line) => line.split(",").map((cell) => cell.trim()));
+    } catch (error) {
+      const isMissing = (error as NodeJS.ErrnoException).code === "ENOENT";
+      silentUntilMs = clock.monotonicMs() + (isMissing ? missingMs : brokenMs);
+      return undefined;
+    }
+  }
+
+  return {
+    readGpus: remembered(clock, async () => (await query(`--query-gpu=${gpuFields}`))?.map(toReading)),
+    readGpuProcesses: remembered(clock, async () =>
+      (await query(`--query-compute-apps=${processFields}`))?.map(toProcess),
+    ),
+  };
+}
+
+/** One run at a time, shared by all who ask meanwhile; its answer serves those who are content with its age. */
+function remembered<T>(clock: Clock, read: () => Promise<T>): (ageMsMax?: number) => Promise<T> {
+  let running: Promise<T> | undefined;
+  let last: { readonly value: T; readonly atMs: number } | undefined;
+  return (ageMsMax = 0) => {
+    if (last && clock.monotonicMs() - last.atMs < ageMsMax) return Promise.resolve(last.value);
+    running ??= read()
+      .then((value) => {
+        last = { value, atMs: clock.monotonicMs() };
+        return value;
+      })
+      .finally(() => (running = undefined));
+    return running;
+  };
+}
+
+function toReading(cells: readonly string[]): GpuReading {
+  const [index, uuid, total, used, free, utilisation, temperature, power] = cells;
+  return {
+    index: Number(index),
+    uuid: uuid ?? "",
+    memoryTotalBytes: mebibytes(total),
+    memoryUsedBytes: mebibytes(used),
+    memoryFreeBytes: mebibytes(free),
+    utilisation: scaled(utilisation, 0.01),
+    temperatureCelsius: scaled(temperature, 1),
+    powerWatts: scaled(power, 1),
+  };
+}
+
+function toProcess([gpuUuid, pid, used]: readonly string[]): GpuProcess {
+  return { gpuUuid: gpuUuid ?? "", pid: Number(pid), memoryUsedBytes: mebibytes(used) };
+}
+
+function mebibytes(cell: string | undefined): number | undefined {
+  return scaled(cell, 1 << 20);
+}
+
+/** `[N/A]`, `[Not Supported]`, `[Unknown Error]` and their like are no numbers. */
+function scaled(cell: string | undefined, factor: number): number | undefined {
+  return cell !== undefined && /^\d+(\.\d+)?$/.test(cell) ? Number(cell) * factor : undefined;
+}

@@ -1,0 +1,76 @@
+/** From the bytes of a body to a checked request, and from there to the bytes that an engine is told. In any thread. */
+import type { ModelRules } from "@weiche/shared/catalogue.ts";
+import type { JsonScan } from "@weiche/shared/http/json-guard.ts";
+import { nodePaths, type NodePath } from "@weiche/shared/node-protocol.ts";
+import type { ChatRequest, CompletionRequest, Dialect } from "../engines/dialects/dialect.ts";
+import type { SchemaBounds } from "../engines/dialects/schema-bounds.ts";
+import { readChatRequest } from "./chat-request.ts";
+import { readCompletionRequest } from "./completion-request.ts";
+import { readEmbeddingRequest, type EmbeddingRequest } from "./embedding-request.ts";
+import { refuse } from "./fields.ts";
+import { parseBody } from "./request-body.ts";
+import { boundSchemas, type RequestSchema } from "./schema-cost.ts";
+
+/** What a body is read by. */
+export interface BodyScope {
+  readonly path: NodePath;
+  readonly rules: ModelRules;
+}
+
+/** What must be known of a request while its engine works: all but what can be long. */
+export type PromptFacts =
+  | (Omit<ChatRequest, "messages" | "tools" | "responseFormat"> & { readonly schemaIn?: "response_format" | "tools" })
+  | Omit<CompletionRequest, "prompt">;
+
+/** Throws an `ApiError` if the body is not what the path, or the model's rules, allow. `scan`: of these bytes. */
+export function readRequest(
+  scope: BodyScope,
+  bytes: Buffer,
+  scan?: JsonScan,
+): ChatRequest | CompletionRequest | EmbeddingRequest {
+  const body = parseBody(bytes, scan);
+  switch (scope.path) {
+    case nodePaths.chat:
+      return readChatRequest(body, scope);
+    case nodePaths.completions:
+      return readCompletionRequest(body, scope);
+    case nodePaths.embeddings:
+      return readEmbeddingRequest(body, scope);
+  }
+}
+
+export function factsOf(request: ChatRequest | CompletionRequest): PromptFacts {
+  if (request.kind === "chat") {
+    const { messages: _messages, tools, responseFormat, ...facts } = request;
+    const schemaIn = responseFormat ? "response_format" : tools.length > 0 ? "tools" : undefined;
+    return { ...facts, schemaIn };
+  }
+  const { prompt: _prompt, ...facts } = request;
+  return facts;
+}
+
+/** Throws an `ApiError` if the request's schemas would cost an engine of this kind too much. */
+export function say(request: ChatRequest | CompletionRequest, dialect: Dialect, cacheSalt: string | undefined): Buffer {
+  if (request.kind === "chat") boundGrammar(request, dialect.schemaBounds);
+  const said =
+    request.kind === "chat"
+      ? dialect.chatBody({ ...request, cacheSalt })
+      : dialect.completionBody({ ...request, cacheSalt });
+  return Buffer.from(JSON.stringify(said));
+}
+
+function boundGrammar(request: ChatRequest, bounds: SchemaBounds): void {
+  if (request.tools.length > bounds.toolsMax) refuse("tools", `an array of at most ${bounds.toolsMax} functions`);
+  boundSchemas(schemasOf(request), bounds);
+}
+
+/** All that an engine makes grammars of. */
+function schemasOf({ tools, responseFormat }: ChatRequest): RequestSchema[] {
+  const schemas: RequestSchema[] = tools.map(({ function: { parameters } }, index) => ({
+    ...{ of: "tool", schema: parameters },
+    at: `tools[${index}].function.parameters`,
+  }));
+  if (responseFormat?.type === "json_schema")
+    schemas.push({ of: "answer", schema: responseFormat.json_schema.schema, at: "response_format.json_schema.schema" });
+  return schemas.filter(({ schema }) => schema !== undefined);
+}

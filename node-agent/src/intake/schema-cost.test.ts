@@ -1,0 +1,129 @@
+import { ApiError } from "@weiche/shared/errors.ts";
+import { expect, test } from "vitest";
+import { costlySchemas } from "../../test/exchange/costly-schemas.ts";
+import { usualSchemas, usualTools } from "../../test/exchange/usual-schemas.ts";
+import { schemaBounds } from "../engines/dialects/schema-bounds.ts";
+import { boundSchemas } from "./schema-cost.ts";
+
+const all = ["llama-server", "openai", "vllm"] as const;
+const answer = (schema: unknown) => [{ of: "answer", schema, at: "schema" } as const];
+
+test.each(costlySchemas)("$name costs an engine of any kind too much, and the place is told", ({ schema, path }) => {
+  for (const dialect of all)
+    expect(() => boundSchemas(answer(schema), schemaBounds[dialect])).toThrow(
+      expect.objectContaining({ kind: "invalid_request", param: expect.stringMatching(/^schema/) }) as Error,
+    );
+  const param = path === undefined ? "schema" : `schema.${path}`;
+  expect(() => boundSchemas(answer(schema), schemaBounds["llama-server"])).toThrow(
+    expect.objectContaining({ param }) as Error,
+  );
+});
+
+test.each(usualSchemas)("$name is taken by engines of any kind", ({ schema }) => {
+  for (const dialect of all) {
+    const { sizeMax, choicesMax } = schemaBounds[dialect];
+    const { size, choices } = boundSchemas(answer(schema), schemaBounds[dialect]);
+    expect([size <= sizeMax, choices <= choicesMax]).toEqual([true, true]);
+  }
+});
+
+test("128 tools with 20 properties each are taken together, and 1,000 are not", () => {
+  const tools = usualTools.map(({ schema }, index) => ({ of: "tool", schema, at: `tools[${index}]` }) as const);
+  for (const dialect of all) boundSchemas(tools, schemaBounds[dialect]);
+  const thousand = Array.from({ length: 1_000 }, (_, index) => ({
+    ...tools[index % tools.length]!,
+    at: `tools[${index}]`,
+  }));
+  expect(() => boundSchemas(thousand, schemaBounds.vllm)).toThrow(
+    expect.objectContaining({ param: expect.stringMatching(/^tools\[\d{3}\]/) }) as Error,
+  );
+});
+
+test("values of an enum that llama-server does not put together count one by one", () => {
+  const of = (kind: "tool" | "answer", values: unknown[]) => [{ of: kind, schema: { enum: values }, at: "schema" }];
+  const words = Array.from({ length: 200 }, (_, index) => `word ${index}`);
+  const { choices } = boundSchemas(of("answer", words), schemaBounds["llama-server"]);
+  expect(choices).toBeLessThan(20);
+  for (const [kind, values] of [
+    ["tool", words],
+    ["answer", words.map((value) => `"${value}"`)],
+    ["answer", words.map((value) => [value])],
+  ] as const) {
+    expect(() => boundSchemas(of(kind, [...values]), schemaBounds["llama-server"])).toThrow("at most 48 ways");
+    boundSchemas(of(kind, [...values]), schemaBounds.openai);
+  }
+});
+
+test("a message quotes neither names that are no words nor anything else of the schema", () => {
+  const secret = "s3cret words";
+  const schema = { type: "object", properties: { [secret]: { type: "string", pattern: `^(${secret}|a*)*$` } } };
+  expect(() => boundSchemas(answer(schema), schemaBounds.openai)).toThrow(
+    expect.objectContaining({
+      param: "schema.properties.*.pattern",
+      message: expect.not.stringContaining("s3cret") as string,
+    }) as Error,
+  );
+});
+
+/** Numbers from 0 to below `below`, the same for each seed. */
+function chance(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}
+
+/** Schemas of all keywords, that refer to each other and to themselves. */
+function randomSchema(pick: (below: number) => number, depth: number): unknown {
+  const inside = () => randomSchema(pick, depth - 1);
+  const some = () => Array.from({ length: pick(4) }, inside);
+  const named = () => Object.fromEntries(some().map((schema, index) => [`p${index}`, schema]));
+  const reference = () => ({ $ref: ["#", `#/$defs/d${pick(6)}`, "#/properties/p0", "#/nowhere"][pick(4)] });
+  if (depth === 0) return [reference(), { type: "string" }, {}, true, { enum: ["a", "b", 3] }][pick(5)];
+  return [
+    () => ({ anyOf: some() }),
+    () => ({ allOf: some(), properties: named() }),
+    () => ({ type: ["object", "array", "object"], properties: named(), required: ["p0"], items: inside() }),
+    () => ({ type: "object", properties: named(), additionalProperties: inside() }),
+    () => ({ type: "array", items: inside(), maxItems: pick(3_000) }),
+    () => ({ type: "string", pattern: "^(a|b){0,9}[^c]*$", maxLength: pick(3_000) }),
+    reference,
+  ][pick(7)]!();
+}
+
+/** Steps of the check; undefined: refused. */
+function stepsOf(schema: object): number | undefined {
+  try {
+    return boundSchemas(answer(schema), schemaBounds.vllm).steps;
+  } catch (error) {
+    if (error instanceof ApiError && error.kind === "invalid_request") return undefined;
+    throw error;
+  }
+}
+
+test("the work of the check is bounded, whatever refers to what", () => {
+  const steps = Array.from({ length: 1_000 }, (_, seed) => {
+    const pick = chance(seed);
+    const $defs = Object.fromEntries(Array.from({ length: 6 }, (_, index) => [`d${index}`, randomSchema(pick, 3)]));
+    return stepsOf({ ...(randomSchema(pick, 4) as object), $defs });
+  });
+  const taken = steps.filter((count) => count !== undefined);
+  expect(Math.max(...taken)).toBeLessThanOrEqual(schemaBounds.vllm.stepsMax);
+  // Neither everything nor nothing is refused.
+  expect(taken.length).toBeGreaterThan(100);
+  expect(taken.length).toBeLessThan(950);
+});
+
+test("a schema that is twice as large takes twice the steps", () => {
+  const sized = (count: number) => ({
+    type: "object",
+    properties: Object.fromEntries(
+      Array.from({ length: count }, (_, index) => [`p${index}`, { type: "array", items: { $ref: "#/$defs/a" } }]),
+    ),
+    required: Array.from({ length: count }, (_, index) => `p${index}`),
+    $defs: { a: { type: "object", properties: { b: { type: "string", maxLength: 10 } } } },
+  });
+  const steps = (count: number) => boundSchemas(answer(sized(count)), schemaBounds.vllm).steps;
+  expect(steps(2_000) / steps(1_000)).toBeLessThan(2.1);
+});

@@ -1,0 +1,65 @@
+/** The addresses that the routers' names lead to. A name without an answer keeps the addresses that it had last. */
+import { lookup } from "node:dns/promises";
+import { isIP } from "node:net";
+import { formatListen, parseListen, type ListenAddress } from "@weiche/shared/http/listen.ts";
+import type { RouterAddress } from "./router-link.ts";
+
+export interface RouterAddressesEvents {
+  /** The addresses that it had last stay in use. */
+  routerNameUnresolved(name: string, code: string): void;
+}
+
+/** All addresses of a name. */
+export type Resolve = (name: string) => Promise<readonly string[]>;
+
+export const lookupAll: Resolve = async (name) => (await lookup(name, { all: true })).map(({ address }) => address);
+
+export class RouterAddresses {
+  readonly #routers: readonly ListenAddress[];
+  readonly #resolve: Resolve;
+  readonly #events: RouterAddressesEvents;
+  readonly #lastFound = new Map<string, readonly string[]>();
+  readonly #unresolved = new Set<string>();
+
+  /** `routers`: host:port, as configured. */
+  constructor(routers: readonly string[], resolve: Resolve, events: RouterAddressesEvents) {
+    this.#routers = routers.map((router) => parseListen(router, "routers"));
+    this.#resolve = resolve;
+    this.#events = events;
+  }
+
+  /** Whether a name had no answer the last time. */
+  get someUnresolved(): boolean {
+    return this.#unresolved.size > 0;
+  }
+
+  /** By their description. */
+  async find(): Promise<ReadonlyMap<string, RouterAddress>> {
+    const found = await Promise.all(this.#routers.map((router) => this.#addressesOf(router)));
+    return new Map(found.flat().map((address) => [describeAddress(address), address]));
+  }
+
+  async #addressesOf({ host, port }: ListenAddress): Promise<readonly RouterAddress[]> {
+    const ips = isIP(host) ? [host] : await this.#ipsOf(host);
+    return ips.map((ip) => ({ host, ip, port }));
+  }
+
+  async #ipsOf(host: string): Promise<readonly string[]> {
+    try {
+      const ips = await this.#resolve(host);
+      this.#unresolved.delete(host);
+      this.#lastFound.set(host, ips);
+      return ips;
+    } catch (error) {
+      const { code = "unknown" } = error as NodeJS.ErrnoException;
+      if (!this.#unresolved.has(host)) this.#events.routerNameUnresolved(host, code);
+      this.#unresolved.add(host);
+      return this.#lastFound.get(host) ?? [];
+    }
+  }
+}
+
+export function describeAddress({ host, ip, port }: RouterAddress): string {
+  const listen = formatListen({ host, port });
+  return host === ip ? listen : `${listen} (${ip})`;
+}

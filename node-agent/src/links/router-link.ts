@@ -1,0 +1,167 @@
+/**
+ * One link to one router, from dialling to its end: hello, then reports each second and when told to, usage batches, and
+ * what the router says. It is never dialled again; the next one is another object.
+ */
+import { isIP } from "node:net";
+import { checkServerIdentity, createSecureContext } from "node:tls";
+import { credentials, status, type ChannelCredentials, type ChannelOptions } from "@grpc/grpc-js";
+import { every, type Clock, type Timer } from "@weiche/shared/time/clock.ts";
+import { linkKeepAlive, linkSilenceMsMax, Silence } from "@weiche/shared/time/silence.ts";
+import type { TlsFiles } from "@weiche/shared/http/tls-files.ts";
+import type { UsageRecord } from "@weiche/shared/usage-record.ts";
+import type { UsageChannel } from "../outbox/usage-channel.ts";
+import { loadReport, type NodeLoad } from "./load.ts";
+import { decodeDownlink, encodeUplink, LinkClient } from "./router-link-codec.ts";
+import type { Downlink, Hello, LinkCall, Uplink } from "./router-link-codec.ts";
+
+/** One address of a router. */
+export interface RouterAddress {
+  /** As configured, name or address: what the router's certificate must say. */
+  readonly host: string;
+  readonly ip: string;
+  readonly port: number;
+}
+
+export interface RouterLinkParts {
+  readonly clock: Clock;
+  /** Absent: no TLS, to loopback. */
+  readonly tls?: TlsFiles;
+  readonly hello: Hello;
+  readonly load: () => NodeLoad;
+}
+
+export type Welcome = Extract<Downlink, { kind: "welcome" }>;
+
+/** What `ended` resolves with when nothing went wrong. */
+export const endedInOrder = "ended in order";
+
+const reportEveryMs = 1_000;
+/** From dialling to welcome. */
+const welcomeMsMax = 4_000;
+/**
+ * Reports are worth nothing late: none is queued behind others that the router has not taken. Nor is usage, which is sent
+ * again if it is not acknowledged.
+ */
+const unsentMax = 8;
+
+/** A silent router is noticed by its heartbeats. */
+const channelOptions: ChannelOptions = {
+  ...linkKeepAlive,
+  "grpc.max_receive_message_length": 4 << 20,
+  "grpc.max_send_message_length": 4 << 20,
+  "grpc.enable_channelz": 0,
+  "grpc.enable_http_proxy": 0,
+  "grpc.use_local_subchannel_pool": 1,
+};
+
+export class RouterLink implements UsageChannel {
+  /** Resolves with the reason when the link has ended; it never rejects. */
+  readonly ended: Promise<string>;
+  readonly #parts: RouterLinkParts;
+  readonly #call: LinkCall;
+  readonly #client: { close(): void };
+  readonly #welcomeTimer: Timer;
+  readonly #silence: Silence;
+  #reportTimer: Timer | undefined;
+  #welcome: Welcome | undefined;
+  #isLeaving = false;
+  #sequence = 0n;
+
+  constructor(address: RouterAddress, parts: RouterLinkParts, take: (message: Downlink, link: RouterLink) => void) {
+    this.#parts = parts;
+    const { host, ip, port } = address;
+    const target = isIP(ip) === 6 ? `ipv6:[${ip}]:${port}` : `ipv4:${ip}:${port}`;
+    const client = new LinkClient(target, credentialsFor(host, parts.tls), {
+      ...channelOptions,
+      "grpc.default_authority": `${isIP(host) === 6 ? `[${host}]` : host}:${port}`,
+      // Node refuses addresses as server names; the certificate is checked against `host` in any case.
+      "grpc.ssl_target_name_override": isIP(host) ? "router" : host,
+    });
+    this.#client = client;
+    this.#call = client.link();
+    let givenUp: string | undefined;
+    const giveUp = (reason: string) => () => {
+      givenUp = reason;
+      this.#call.cancel();
+    };
+    this.#welcomeTimer = parts.clock.after(welcomeMsMax, giveUp(`no welcome within ${welcomeMsMax} ms`));
+    this.#silence = new Silence(parts.clock, linkSilenceMsMax, giveUp("the router is silent"));
+    this.#call.on("data", (response) => this.#receive(decodeDownlink(response), take));
+    this.#call.on("error", () => {}); // `status` follows
+    this.ended = new Promise((resolve) =>
+      this.#call.on("status", ({ code, details }) => {
+        this.#stop();
+        if (givenUp) return resolve(givenUp);
+        resolve(code === status.OK ? endedInOrder : `${status[code]}: ${details.replace(/ Resolution note: $/, "")}`);
+      }),
+    );
+    this.#say({ kind: "hello", hello: parts.hello });
+  }
+
+  /** Set once the router has said welcome. */
+  get welcome(): Welcome | undefined {
+    return this.#welcome;
+  }
+
+  get routerId(): string {
+    return this.#welcome?.routerId ?? "";
+  }
+
+  /** The router has said goodbye: it lets what runs end. */
+  get isLeaving(): boolean {
+    return this.#isLeaving;
+  }
+
+  report(): void {
+    if (!this.#welcome || this.#call.writableLength > unsentMax) return;
+    const report = loadReport(this.#parts.load(), this.routerId);
+    this.#say({ kind: "report", sequence: ++this.#sequence, report });
+  }
+
+  send(batchId: bigint, records: readonly UsageRecord[]): void {
+    if (this.#call.writableLength > unsentMax) return;
+    this.#say({ kind: "usage", batchId, records });
+  }
+
+  /** Ends the link in order, or at once if the router has not said welcome or does not answer in time. */
+  async close(deadlineMs: number): Promise<void> {
+    const deadline = this.#parts.clock.after(this.#welcome ? deadlineMs : 0, () => this.#call.cancel());
+    this.#call.end();
+    await this.ended;
+    deadline.cancel();
+  }
+
+  #receive(message: Downlink, take: (message: Downlink, link: RouterLink) => void): void {
+    if (message.kind === "welcome") {
+      if (this.#welcome) return;
+      this.#welcomeTimer.cancel();
+      this.#silence.heard();
+      this.#welcome = message;
+      take(message, this);
+      this.report();
+      this.#reportTimer = every(this.#parts.clock, reportEveryMs, () => this.report());
+    } else if (this.#welcome) {
+      if (message.kind === "heartbeat") this.#silence.heard();
+      this.#isLeaving ||= message.kind === "goodbye";
+      take(message, this);
+    }
+  }
+
+  #say(message: Uplink): void {
+    if (this.#call.writable) this.#call.write(encodeUplink(message));
+  }
+
+  #stop(): void {
+    this.#welcomeTimer.cancel();
+    this.#silence.cancel();
+    this.#reportTimer?.cancel();
+    this.#client.close();
+  }
+}
+
+function credentialsFor(host: string, tls: TlsFiles | undefined): ChannelCredentials {
+  if (!tls) return credentials.createInsecure();
+  return credentials.createFromSecureContext(createSecureContext(tls.current), {
+    checkServerIdentity: (_name, certificate) => checkServerIdentity(host, certificate),
+  });
+}

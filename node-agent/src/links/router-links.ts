@@ -1,0 +1,294 @@
+/**
+ * The links to all routers. Names are resolved again and again, and each address gets a link of its own, so that every
+ * router behind a name is found; what breaks is dialled again. A router that two addresses lead to is linked once.
+ */
+import { isIP } from "node:net";
+import { sleep, type Timer } from "@weiche/shared/time/clock.ts";
+import type { ModelRules } from "@weiche/shared/catalogue.ts";
+import type { RouterLives } from "../outbox/unsettled-answers.ts";
+import { SingleFlight } from "@weiche/shared/time/single-flight.ts";
+import type { UsageLinks } from "../outbox/usage-channel.ts";
+import { Backoff } from "./backoff.ts";
+import { DataLink, type DataLinkEvents, type StreamHandler } from "./data-link.ts";
+import type { DesiredState } from "./desired-state.ts";
+import { describeAddress, RouterAddresses, type Resolve, type RouterAddressesEvents } from "./router-addresses.ts";
+import { endedInOrder, RouterLink, type RouterAddress, type RouterLinkParts, type Welcome } from "./router-link.ts";
+import type { Downlink } from "./router-link-codec.ts";
+
+export interface RouterLinkEvents extends DataLinkEvents, RouterAddressesEvents {
+  routerLinkUp(address: string, routerId: string): void;
+  routerLinkDown(address: string, routerId: string, reason: string): void;
+  /** Not welcomed. Told when the reason is another than the time before. */
+  routerLinkFailed(address: string, reason: string): void;
+  rulesUnreadable(model: string, reason: string): void;
+}
+
+export interface RouterLinksOptions extends RouterLinkParts {
+  /** host:port, as configured. */
+  readonly routers: readonly string[];
+  readonly random: () => number;
+  readonly resolve: Resolve;
+  readonly usage: UsageLinks;
+  readonly answers: RouterLives;
+  /** Takes the requests that come on the data connections. */
+  readonly handle: StreamHandler;
+  /** The rules of the node's models, all of them; of several routers the last word counts. */
+  readonly onRules: (rules: readonly ModelRules[]) => void;
+  /** Only ever with a higher generation than the time before. */
+  readonly onDesiredState: (state: DesiredState) => void;
+  readonly events: RouterLinkEvents;
+}
+
+export interface RouterState {
+  readonly address: string;
+  /** `leaving`: the router stops, and lets what runs end. */
+  readonly state: "linked" | "leaving" | "connecting";
+  readonly dataSessions: number;
+}
+
+const resolveEveryMs = 30_000;
+/** As long as a name has no answer. */
+const resolveAgainMs = 2_000;
+/** A busy node changes with every request: no router needs to hear of each. */
+const reportSpacingMs = 20;
+const closeMsMax = 2_000;
+
+/** One address that is, or was, dialled. */
+interface Dialled {
+  readonly address: RouterAddress;
+  readonly backoff: Backoff;
+  /** Those that are not over: two while a new certificate takes the place of an old one. */
+  readonly links: Set<RouterLink>;
+  newest?: RouterLink;
+  /** The router that was found there last. */
+  routerId?: string;
+  failure?: string;
+  /** No longer among the addresses of its name: dialled no more. */
+  isGone: boolean;
+}
+
+export class RouterLinks {
+  readonly #options: RouterLinksOptions;
+  readonly #addresses: RouterAddresses;
+  readonly #dialled = new Map<string, Dialled>();
+  /** The link over which each router is spoken to. */
+  readonly #live = new Map<string, RouterLink>();
+  readonly #dataLinks = new Map<string, DataLink>();
+  readonly #stop = new AbortController();
+  readonly #loops = new Set<Promise<void>>();
+  readonly #ignoreTls: (() => void) | undefined;
+  readonly #resolving: SingleFlight;
+  #reportTimer: Timer | undefined;
+  #reportedAtMs = -Infinity;
+  #generation = 0n;
+  #isDraining = false;
+
+  constructor(options: RouterLinksOptions) {
+    this.#options = options;
+    this.#addresses = new RouterAddresses(options.routers, options.resolve, options.events);
+    this.#ignoreTls = options.tls?.onChange(() => this.#renewAll());
+    this.#resolving = new SingleFlight(
+      options.clock,
+      () => this.#resolve(),
+      () => resolveAgainMs,
+    );
+    this.#resolving.wish();
+  }
+
+  /** Something is different: every router hears of it now, or a moment after the last time. */
+  reportSoon(): void {
+    const { clock } = this.#options;
+    const waitMs = this.#reportedAtMs + reportSpacingMs - clock.monotonicMs();
+    this.#reportTimer ??= clock.after(Math.max(0, waitMs), () => {
+      this.#reportTimer = undefined;
+      this.#reportedAtMs = clock.monotonicMs();
+      for (const link of this.#live.values()) link.report();
+    });
+  }
+
+  states(): readonly RouterState[] {
+    return [...this.#dialled.values()].map(({ address, routerId = "" }) => ({
+      address: describeAddress(address),
+      state: stateOf(this.#live.get(routerId)),
+      dataSessions: this.#dataLinks.get(routerId)?.sessions ?? 0,
+    }));
+  }
+
+  hasDataSession(routerId: string): boolean {
+    return (this.#dataLinks.get(routerId)?.sessions ?? 0) > 0;
+  }
+
+  /** Takes no more requests and lets those that run end, for at most `deadlineMs`. Links stay, for the usage. */
+  async drain(deadlineMs: number): Promise<void> {
+    this.#isDraining = true;
+    await Promise.all([...this.#dataLinks.values()].map((dataLink) => dataLink.close(deadlineMs)));
+  }
+
+  /** Ends everything. */
+  async close(): Promise<void> {
+    this.#stop.abort(new Error("the agent stops"));
+    this.#ignoreTls?.();
+    void this.#resolving[Symbol.asyncDispose](); // a name that has no answer may take long
+    this.#reportTimer?.cancel();
+    await this.drain(0);
+    const links = [...this.#dialled.values()].flatMap((dialled) => [...dialled.links]);
+    await Promise.all(links.map((link) => link.close(closeMsMax)));
+    await Promise.all(this.#loops);
+  }
+
+  /** Looks up every name and begins or ends dialling accordingly; later does so again. */
+  async #resolve(): Promise<void> {
+    const addresses = await this.#addresses.find();
+    for (const [key, dialled] of this.#dialled) dialled.isGone = !addresses.has(key);
+    if (this.#stop.signal.aborted) return;
+    for (const [key, address] of addresses) if (!this.#dialled.has(key)) this.#begin(key, address);
+    this.#resolving.wish(this.#addresses.someUnresolved ? resolveAgainMs : resolveEveryMs);
+  }
+
+  #begin(key: string, address: RouterAddress): void {
+    const { clock, random } = this.#options;
+    const dialled: Dialled = { address, backoff: new Backoff(clock, random), links: new Set(), isGone: false };
+    this.#dialled.set(key, dialled);
+    const loop = this.#keepLinked(dialled)
+      .catch((error) => {
+        if (!this.#stop.signal.aborted) throw error;
+      })
+      .finally(() => {
+        this.#dialled.delete(key);
+        this.#loops.delete(loop);
+      });
+    this.#loops.add(loop);
+  }
+
+  async #keepLinked(dialled: Dialled): Promise<void> {
+    while (!dialled.isGone && !this.#stop.signal.aborted) {
+      const isLinkedElsewhere = dialled.routerId !== undefined && this.#live.has(dialled.routerId);
+      if (!isLinkedElsewhere) {
+        this.#dial(dialled);
+        while (dialled.links.size > 0) await Promise.race([...dialled.links].map(({ ended }) => ended));
+        this.#resolving.wish();
+      }
+      await sleep(this.#options.clock, dialled.backoff.nextMs(), this.#stop.signal);
+    }
+  }
+
+  #dial(dialled: Dialled): void {
+    const link = new RouterLink(dialled.address, this.#options, (message) => this.#take(message, link, dialled));
+    dialled.newest = link;
+    dialled.links.add(link);
+    void link.ended.then((reason) => this.#ended(link, dialled, reason));
+  }
+
+  /** The certificate has changed: a link that shows the new one is welcomed before the old one ends. */
+  #renewAll(): void {
+    for (const dialled of this.#dialled.values()) if (dialled.links.size > 0) this.#dial(dialled);
+  }
+
+  /** The new certificate was not taken: the link with the old one goes on, and the new one is tried again. */
+  async #renewLater(dialled: Dialled): Promise<void> {
+    const { newest } = dialled;
+    await sleep(this.#options.clock, dialled.backoff.nextMs(), this.#stop.signal);
+    if (dialled.newest === newest && dialled.links.size > 0) this.#dial(dialled);
+  }
+
+  #ended(link: RouterLink, dialled: Dialled, reason: string): void {
+    dialled.links.delete(link);
+    if (link === dialled.newest && dialled.links.size > 0) void this.#renewLater(dialled).catch(() => {});
+    if (link.welcome) {
+      this.#down(link);
+      if (this.#live.has(link.routerId)) return;
+      this.#options.answers.linkDown(link.routerId, reason === endedInOrder);
+      this.#options.events.routerLinkDown(describeAddress(dialled.address), link.routerId, reason);
+    } else if (dialled.failure !== reason) {
+      dialled.failure = reason;
+      this.#options.events.routerLinkFailed(describeAddress(dialled.address), reason);
+    }
+  }
+
+  #take(message: Downlink, link: RouterLink, dialled: Dialled): void {
+    switch (message.kind) {
+      case "welcome":
+        return this.#welcomed(message, link, dialled);
+      case "rules":
+        return this.#takeRules(message);
+      case "ack":
+        return this.#options.usage.acknowledged(link.routerId, message.batchId);
+      case "desired":
+        return this.#desire(message.desired);
+      case "settled":
+        return this.#options.answers.settled(link.routerId, message.attempts);
+      case "heartbeat":
+      case "goodbye": // the link knows, and usage goes elsewhere if it can; what runs needs reports and data sessions
+      case "unknown":
+        return;
+    }
+  }
+
+  #welcomed(welcome: Welcome, link: RouterLink, dialled: Dialled): void {
+    const { address } = dialled;
+    const { routerId: before = welcome.routerId } = dialled;
+    delete dialled.failure;
+    dialled.routerId = welcome.routerId;
+    dialled.backoff.up();
+    this.#takeRules(welcome);
+    if (welcome.desired) this.#desire(welcome.desired);
+    this.#options.events.routerLinkUp(describeAddress(address), welcome.routerId);
+    this.#up(link);
+    if (before !== welcome.routerId) this.#options.answers.replaced(before);
+    if (!this.#isDraining) this.#dialData(welcome, address);
+  }
+
+  #takeRules({ rules, unreadable }: Pick<Welcome, "rules" | "unreadable">): void {
+    for (const { model, reason } of unreadable) this.#options.events.rulesUnreadable(model, reason);
+    this.#options.onRules(rules);
+  }
+
+  #desire(state: DesiredState): void {
+    if (state.generation <= this.#generation) return;
+    this.#generation = state.generation;
+    this.#options.onDesiredState(state);
+  }
+
+  #up(link: RouterLink): void {
+    const other = this.#live.get(link.routerId);
+    if (other) {
+      this.#down(other);
+      void other.close(closeMsMax);
+    }
+    this.#live.set(link.routerId, link);
+    this.#options.usage.linkUp(link);
+    this.#options.answers.linkUp(link.routerId);
+  }
+
+  #dialData({ routerId, dataAddress }: Welcome, address: RouterAddress): void {
+    const { node, bootId } = this.#options.hello;
+    let dataLink = this.#dataLinks.get(routerId);
+    if (!dataLink) {
+      dataLink = new DataLink({ ...this.#options, routerId, identity: { node, bootId } });
+      this.#dataLinks.set(routerId, dataLink);
+    }
+    // A router that listens on every address, and was told no other, means the one that it was just reached at.
+    dataLink.dial(
+      dataAddress.replace(/^(0\.0\.0\.0|\[::\])(?=:)/, isIP(address.host) === 6 ? `[${address.host}]` : address.host),
+    );
+  }
+
+  /** The link is of no use for usage and reports any more; streams that run stay, where their session does. */
+  #down(link: RouterLink): void {
+    const { routerId } = link;
+    if (this.#live.get(routerId) !== link) return;
+    this.#live.delete(routerId);
+    this.#options.usage.linkDown(routerId);
+    this.#dataLinks.get(routerId)?.rest();
+    for (const [id, dataLink] of this.#dataLinks) {
+      if (this.#live.has(id) || dataLink.sessions > 0) continue;
+      this.#dataLinks.delete(id);
+      void dataLink.close(0);
+    }
+  }
+}
+
+function stateOf(link: RouterLink | undefined): RouterState["state"] {
+  if (!link) return "connecting";
+  return link.isLeaving ? "leaving" : "linked";
+}

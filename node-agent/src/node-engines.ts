@@ -1,0 +1,65 @@
+/** What concerns all engines of the node, and how those of one slot are put together. */
+import type { SlotConfig } from "./config/config.ts";
+import type { GpuReader } from "./host/gpu.ts";
+import { refuseEngine, type RecoveryEvents } from "./engines/engine-recovery.ts";
+import type { EngineSpec } from "./engines/engine.ts";
+import { processesBehind } from "./engines/launchers/processes-behind.ts";
+import type { EngineHost } from "./engines/running-engine.ts";
+import type { SlotEngineEvents } from "./engines/slot-engine-events.ts";
+import { LocalSlotEngines } from "./engines/slot-engines.ts";
+import { SlotMemory, type SlotMemoryEvents } from "./engines/slot-memory.ts";
+
+export interface NodeEngineParts {
+  readonly host: EngineHost;
+  readonly gpuReader: GpuReader;
+  readonly events: SlotEngineEvents & SlotMemoryEvents;
+  /** Of all slots: slots may share a GPU. */
+  readonly specs: readonly EngineSpec[];
+  /** Resolves when engines of slots that are no longer configured have left. Absent: there are none. */
+  readonly forgotten?: Promise<unknown>;
+}
+
+export function createSlotEngines(
+  slot: Pick<SlotConfig, "name" | "gpus" | "engines" | "memory">,
+  parts: NodeEngineParts,
+): { readonly engines: LocalSlotEngines; readonly memory: SlotMemory } {
+  const { host, events } = parts;
+  const memory = new SlotMemory({
+    ...{
+      slot: slot.name,
+      gpus: slot.gpus,
+      clock: host.clock,
+      reader: parts.gpuReader,
+      limits: slot.memory,
+      events,
+    },
+    engineProcesses: () => engineProcesses(parts),
+  });
+  const options = { slot: slot.name, engines: slot.engines, host, memory, events, forgotten: parts.forgotten };
+  return { engines: new LocalSlotEngines(options), memory };
+}
+
+/** Of all slots. Undefined: of an external engine it cannot be told which ones are its own. */
+async function engineProcesses({ host, specs }: NodeEngineParts): Promise<ReadonlySet<number> | undefined> {
+  const { handles, launchers } = host;
+  const stored = await handles.read();
+  const own = await Promise.all(stored.map((handle) => launchers[handle.launcher].processes(handle)));
+  const urls = specs.flatMap(({ launcher }) => (launcher.kind === "external" ? [launcher.url] : []));
+  const others = await Promise.all(urls.map((url) => processesBehind(url)));
+  return others.includes(undefined) ? undefined : new Set([...own.flat(), ...others.flatMap((pids) => [...pids!])]);
+}
+
+/**
+ * Stops engines of slots that are no longer configured: nobody else would, and they hold GPU memory. Resolves when it is
+ * known which they are; `gone` when they have left. One that does not stop keeps its handle and is in no slot's way: the
+ * next agent tries again.
+ */
+export async function stopForgottenEngines(
+  slots: readonly Pick<SlotConfig, "name">[],
+  host: Pick<EngineHost, "handles" | "launchers">,
+  events: RecoveryEvents,
+): Promise<{ readonly gone: Promise<unknown> }> {
+  const forgotten = (await host.handles.read()).filter((handle) => slots.every(({ name }) => name !== handle.slot));
+  const reason = "its slot is no longer configured";
+  return { gone: Promise.allSettled(forgotten.map((handle) => refuseEngine(handle, reason, host, events))) };
+}

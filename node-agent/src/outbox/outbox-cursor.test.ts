@@ -1,0 +1,190 @@
+import { describe, expect, it } from "vitest";
+import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
+import { createRandom } from "@weiche/shared/testing/random.ts";
+import { SimulatedDisk } from "../../test/outbox/simulated-disk.ts";
+import { numberOf, usageRecord } from "../../test/outbox/usage-records.ts";
+import { openOutbox, type Outbox, type OutboxEvents, type OutboxLimits } from "./outbox.ts";
+
+const limits: OutboxLimits = { segmentBytesMax: 500, reserveBytes: 1_024, freeBytesMin: 1_024, keepMs: 3_600_000 };
+const count = 12;
+const acknowledged = 5;
+const unacknowledged = Array.from({ length: count - acknowledged }, (_, index) => acknowledged + index);
+
+function recorder(): OutboxEvents & { readonly heard: string[] } {
+  const heard: string[] = [];
+  return {
+    heard,
+    outboxCursorUnreadable: (file, reason) => heard.push(`${file}: ${reason}`),
+    outboxDamaged: (bytes) => heard.push(`damaged ${bytes}`),
+    outboxTornTail: (bytes) => heard.push(`torn ${bytes}`),
+    outboxFull: (code) => heard.push(`full ${code}`),
+    outboxRoomAgain: () => heard.push("room"),
+    outboxUnknownVersion: (records) => heard.push(`unknown ${records}`),
+  };
+}
+
+async function open(disk: SimulatedDisk, events = recorder(), clock = new VirtualClock()): Promise<Outbox> {
+  return openOutbox(disk, clock, events, limits);
+}
+
+async function waiting(outbox: Outbox): Promise<number[]> {
+  return (await outbox.read(1_000_000)).records.map(({ record }) => numberOf(record));
+}
+
+/** An outbox of several segments, some of it acknowledged, as a killed agent leaves it: with two generations of its cursor. */
+async function written(): Promise<SimulatedDisk> {
+  const disk = new SimulatedDisk();
+  const outbox = await open(disk);
+  for (let number = 0; number < count; number++) await outbox.append(usageRecord(number));
+  for (const upTo of [acknowledged - 3, acknowledged]) {
+    const { end } = await outbox.read(upTo - (count - outbox.depth));
+    outbox.acknowledge(end);
+    await outbox.tick();
+  }
+  return disk.afterKill();
+}
+
+/** Opens it, appends, acknowledges it all and opens it again. Returns what was to be delivered at first. */
+async function liveOn(disk: SimulatedDisk, events = recorder()): Promise<number[]> {
+  const outbox = await open(disk, events);
+  const found = await waiting(outbox);
+  await outbox.append(usageRecord(99));
+  expect(await waiting(outbox)).toEqual([...found, 99]);
+  await outbox[Symbol.asyncDispose]();
+  const again = await open(disk);
+  expect(await waiting(again)).toEqual([...found, 99]);
+  expect(again.depth).toBe(found.length + 1);
+  again.acknowledge((await again.read(1_000)).end);
+  await again[Symbol.asyncDispose]();
+  expect(await waiting(await open(disk))).toEqual([]);
+  return found;
+}
+
+function damages(content: Buffer): Map<string, Buffer> {
+  const random = createRandom(11);
+  const flips = Array.from({ length: content.length * 8 }, (_, bit) => {
+    const flipped = Buffer.from(content);
+    flipped[bit >> 3]! ^= 1 << (bit & 7);
+    return [`bit ${bit} flipped`, flipped] as const;
+  });
+  const cuts = Array.from({ length: content.length }, (_, at) => [`cut at ${at}`, content.subarray(0, at)] as const);
+  const noise = (bytes: number) => Buffer.from(Array.from({ length: bytes }, () => random.below(256)));
+  return new Map([
+    ...flips,
+    ...cuts,
+    ["zeros", Buffer.alloc(content.length)],
+    ["twice", Buffer.concat([content, content])],
+    ["more behind it", Buffer.concat([content, noise(9)])],
+    ...Array.from({ length: 20 }, (_, n) => [`noise ${n}`, noise(random.below(300))] as const),
+  ]);
+}
+
+/** Without a checksum, as before; some as a bit that flipped would leave them. */
+const formBefore = [
+  { segment: 1, offset: 300, acknowledged: {} },
+  { segment: 3, offset: 99_999, acknowledged: { 1: 5, 2: 5 } },
+  { segment: 99, offset: 16, acknowledged: {} },
+  { segment: 1e300, offset: 16, acknowledged: {} },
+  { segment: 2 },
+  {},
+  [],
+  null,
+  "cursor",
+  7,
+];
+
+describe("the stored cursor", () => {
+  it("is found again as it was", async () => {
+    const events = recorder();
+    expect(await liveOn(await written(), events)).toEqual(unacknowledged);
+    expect(events.heard).toEqual([]);
+  });
+
+  it("that is damaged in any way gives way to the one before it: nothing is lost, and little is delivered again", async () => {
+    const disk = await written();
+    for (const [name, content] of damages(disk.content("cursor"))) {
+      const damaged = disk.afterKill();
+      damaged.put("cursor", Buffer.from(content));
+      const events = recorder();
+      const found = await liveOn(damaged, events);
+      expect([name, found]).toEqual([name, [acknowledged - 3, acknowledged - 2, acknowledged - 1, ...unacknowledged]]);
+      expect([name, ...events.heard]).toEqual([name, expect.stringMatching(/^cursor: /)]);
+    }
+  });
+
+  it("that is damaged in both generations lets everything be delivered again", async () => {
+    const disk = await written();
+    for (const [name, content] of damages(disk.content("cursor"))) {
+      const damaged = disk.afterKill();
+      damaged.put("cursor", Buffer.from(content));
+      damaged.put("cursor.old", Buffer.from(content));
+      const events = recorder();
+      expect([name, await liveOn(damaged, events)]).toEqual([name, [...Array(count).keys()]]);
+      expect(events.heard.map((line) => line.split(":")[0])).toEqual(["cursor", "cursor.old"]);
+    }
+  });
+
+  it.each(formBefore.map((form) => [JSON.stringify(form)]))(
+    "of the form before, %s, lets everything be delivered again",
+    async (form) => {
+      const disk = await written();
+      await disk.remove("cursor.old");
+      disk.put("cursor", Buffer.from(form));
+      expect(await liveOn(disk)).toEqual([...Array(count).keys()]);
+    },
+  );
+
+  it("that cannot be read lets everything be delivered again", async () => {
+    const disk = await written();
+    disk.fails = (call, _count, name) => (call === "read" && name.startsWith("cursor") ? "EIO" : undefined);
+    const events = recorder();
+    const outbox = await open(disk, events);
+    expect(await waiting(outbox)).toEqual([...Array(count).keys()]);
+    expect(events.heard).toEqual(["cursor: EIO", "cursor.old: EIO"]);
+  });
+
+  it("that is an old one, put back, delivers again what was acknowledged since", async () => {
+    const disk = await written();
+    disk.put("cursor", disk.content("cursor.old"));
+    expect(await liveOn(disk)).toEqual(expect.arrayContaining(unacknowledged));
+  });
+
+  it("beyond the end of its segment, or in one that is gone, loses nothing of the others", async () => {
+    const disk = await written();
+    const segments = disk.list().filter((name) => name.endsWith(".usage"));
+    const at = segments.find((_, index) => index === Math.floor(acknowledged / 3))!;
+    for (const change of ["cut", "gone"]) {
+      const changed = disk.afterKill();
+      if (change === "gone") await changed.remove(at);
+      else changed.put(at, Buffer.from(disk.content(at).subarray(0, 20)));
+      const found = await liveOn(changed);
+      expect([change, ...found.slice(-4)]).toEqual([change, 8, 9, 10, 11]);
+    }
+  });
+});
+
+describe("a cursor that was moved back", () => {
+  it("never gives way to the one before it, wherever the agent is killed, in whatever state the newer one is", async () => {
+    const steps = 30;
+    for (let killedAt = 0; killedAt < steps; killedAt++) {
+      const disk = await written();
+      const outbox = await open(disk);
+      outbox.acknowledge((await outbox.read(1_000)).end);
+      await outbox.tick();
+      outbox.rewind(0);
+      let left: SimulatedDisk | undefined;
+      const from = disk.calls;
+      disk.fails = (_call, calls) => {
+        if (calls - from === killedAt + 1) left = disk.afterKill();
+        return undefined;
+      };
+      await outbox.tick();
+      if (killedAt === steps - 1) left = disk.afterKill();
+      if (!left) continue;
+      const stored = await waiting(await open(left.afterKill()));
+      if (stored.length === 0) continue; // killed before anything of the new one was there
+      left.put("cursor", Buffer.from("damaged"));
+      expect(await waiting(await open(left)), `killed at ${killedAt}`).toEqual([...Array(count).keys()]);
+    }
+  });
+});

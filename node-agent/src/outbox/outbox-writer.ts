@@ -1,0 +1,190 @@
+/**
+ * The writing half of the outbox: append → write → sync. What is appended at the same time is written as one, and synced
+ * as one within 10 ms. Nothing is lost here: what cannot be written waits, and what cannot be synced is written again.
+ */
+import { sleep, type Clock, type Timer } from "@weiche/shared/time/clock.ts";
+import type { OutboxDisk, OutboxFile } from "./outbox-disk.ts";
+import type { Segment } from "./outbox-recovery.ts";
+import type { OutboxReserve } from "./outbox-reserve.ts";
+import { encodeHeader, headerBytes, segmentName } from "./segment.ts";
+
+const syncMs = 10;
+const retryMs = 200;
+const groupBytesMax = 256 << 10;
+
+export interface WriterOptions {
+  readonly disk: OutboxDisk;
+  readonly clock: Clock;
+  readonly reserve: OutboxReserve;
+  /** By number; the writer adds at the end. */
+  readonly segments: Segment[];
+  readonly nextNumber: number;
+  readonly segmentBytesMax: number;
+  readonly onWritten: () => void;
+  readonly onFailed: (code: string) => void;
+}
+
+interface Pending {
+  readonly frame: Buffer;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+interface Active {
+  readonly segment: Segment;
+  readonly file: OutboxFile;
+  /** Written, not yet synced. */
+  unsynced: Pending[];
+  /** Its name survives a power cut. */
+  named: boolean;
+  /** A sync failed: what the disk holds of it is unknown, nothing more goes into it. */
+  suspect: boolean;
+}
+
+export class OutboxWriter {
+  readonly #options: WriterOptions;
+  readonly #closing = new AbortController();
+  #nextNumber: number;
+  #queue: Pending[] = [];
+  #writing: Promise<void> | undefined;
+  #active: Active | undefined;
+  #syncTimer: Timer | undefined;
+  #syncing: Promise<void> = Promise.resolve();
+  #failing = false;
+
+  constructor(options: WriterOptions) {
+    this.#options = options;
+    this.#nextNumber = options.nextNumber;
+  }
+
+  /** Whether a write failed and none has succeeded since. */
+  get failing(): boolean {
+    return this.#failing;
+  }
+
+  /** The segment that still grows. */
+  get active(): Segment | undefined {
+    return this.#active?.segment;
+  }
+
+  /** Resolves when the frame is in a file. Waits for room; rejects only when the writer closes. */
+  write(frame: Buffer): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ frame, resolve, reject });
+      this.#writing ??= this.#writeAll();
+    });
+  }
+
+  /** Tries once more to write what waits, and refuses the rest. */
+  async close(): Promise<void> {
+    this.#closing.abort(new Error("the usage outbox is closed"));
+    await this.#writing;
+    await this.#retire();
+  }
+
+  async #writeAll(): Promise<void> {
+    while (this.#queue.length > 0) {
+      const group = this.#takeGroup();
+      try {
+        await this.#writeGroup(group);
+        for (const { resolve } of group) resolve();
+        this.#options.onWritten();
+      } catch (error) {
+        for (const { reject } of group) reject(error);
+      }
+    }
+    this.#writing = undefined;
+  }
+
+  #takeGroup(): Pending[] {
+    let bytes = 0;
+    const over = this.#queue.findIndex(({ frame }) => (bytes += frame.length) > groupBytesMax);
+    return this.#queue.splice(0, over < 0 ? this.#queue.length : Math.max(1, over));
+  }
+
+  async #writeGroup(group: readonly Pending[]): Promise<void> {
+    const { clock, disk, segmentBytesMax } = this.#options;
+    const bytes = Buffer.concat(group.map(({ frame }) => frame));
+    for (;;) {
+      if (this.#active && (this.#active.suspect || this.#active.segment.bytes >= segmentBytesMax)) await this.#retire();
+      try {
+        const active = (this.#active ??= await this.#begin((name) => disk.open(name, "new")));
+        await active.file.write(bytes, active.segment.bytes);
+        active.segment.bytes += bytes.length;
+        active.segment.records += group.length;
+        active.unsynced.push(...group);
+        this.#syncTimer ??= clock.after(syncMs, () => this.#startSync(active));
+        this.#failing = false;
+        return;
+      } catch (error) {
+        await this.#writeFailed(error);
+      }
+    }
+  }
+
+  /** Whatever the reason: this segment ends before what failed, and the reserve is the next one. */
+  async #writeFailed(error: unknown): Promise<void> {
+    const { clock, onFailed, reserve } = this.#options;
+    this.#failing = true;
+    await this.#retire();
+    const held = reserve.held;
+    if (held) this.#active = await this.#begin((name) => reserve.take(name)).catch(() => undefined);
+    onFailed((error as NodeJS.ErrnoException).code ?? "unknown");
+    if (!held) await sleep(clock, retryMs, this.#closing.signal);
+  }
+
+  async #begin(open: (name: string) => Promise<OutboxFile>): Promise<Active> {
+    const { disk, segments } = this.#options;
+    const segment: Segment = { number: this.#nextNumber++, bytes: headerBytes, records: 0 };
+    const file = await open(segmentName(segment.number));
+    try {
+      await file.write(encodeHeader(segment.number), 0);
+    } catch (error) {
+      await file.close().catch(() => {});
+      await disk.remove(segmentName(segment.number)).catch(() => {});
+      throw error;
+    }
+    segments.push(segment);
+    return { segment, file, unsynced: [], named: false, suspect: false };
+  }
+
+  /** Ends the active segment at its last whole record. */
+  async #retire(): Promise<void> {
+    const active = this.#active;
+    if (!active) return;
+    this.#active = undefined;
+    this.#syncTimer?.cancel();
+    this.#syncTimer = undefined;
+    await this.#syncing;
+    await active.file.truncate(active.segment.bytes).catch(() => {}); // else the next recovery cuts it
+    await this.#sync(active);
+    await active.file.close().catch(() => {});
+    if (active.segment.records > 0) return;
+    const { disk, segments } = this.#options;
+    segments.splice(segments.indexOf(active.segment), 1);
+    await disk.remove(segmentName(active.segment.number)).catch(() => {});
+  }
+
+  #startSync(active: Active): void {
+    this.#syncTimer = undefined;
+    this.#syncing = this.#syncing.then(() => this.#sync(active));
+  }
+
+  async #sync(active: Active): Promise<void> {
+    const { unsynced } = active;
+    active.unsynced = [];
+    if (unsynced.length === 0) return;
+    try {
+      if (active.suspect) throw new Error("an earlier sync failed");
+      await active.file.sync();
+      if (!active.named) await this.#options.disk.syncNames();
+      active.named = true;
+    } catch {
+      // the system may have dropped what it could not bring to the disk: another segment gets it as well
+      active.suspect = true;
+      if (this.#closing.signal.aborted) return;
+      this.#queue.unshift(...unsynced.map(({ frame }) => ({ frame, resolve: () => {}, reject: () => {} })));
+      this.#writing ??= this.#writeAll();
+    }
+  }
+}

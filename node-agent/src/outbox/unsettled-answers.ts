@@ -1,0 +1,130 @@
+/**
+ * Answers that are finished here, and of which their router has not said yet that it handed them over. As long as the
+ * router lives, it declares void itself what its client did not get. A router that dies takes unsettled answers with it:
+ * then this agent declares them void.
+ *
+ *   finished ──settled──▶ forgotten          the record counts
+ *      ├── the router links again, or ended its link in order ──▶ forgotten
+ *      └── the router is gone ──▶ void        another router answers at its address, or 30 s without link and data session
+ */
+import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
+import type { Attempt, UsageRecord } from "@weiche/shared/usage-record.ts";
+
+export interface UnsettledAnswersParts {
+  readonly clock: Clock;
+  readonly append: (record: UsageRecord) => Promise<void>;
+  /** Whether a data session to the router is up: then it lives, link or not. */
+  readonly hasDataSession: (routerId: string) => boolean;
+  readonly events: UnsettledAnswersEvents;
+}
+
+export interface UnsettledAnswersEvents {
+  /** A router died before it settled them: they cost nothing. */
+  answersVoided(routerId: string, answers: number): void;
+}
+
+/** What the links to the routers tell. */
+export interface RouterLives {
+  linkUp(routerId: string): void;
+  /** `inOrder`: the router ended the link itself; what its clients did not get, it has declared void. */
+  linkDown(routerId: string, inOrder: boolean): void;
+  /** At the router's address there is another one now. */
+  replaced(routerId: string): void;
+  settled(routerId: string, attempts: readonly Attempt[]): void;
+}
+
+const goneMs = 30_000;
+/** A router settles within milliseconds of the client's last byte; the records of the oldest stand beyond that. */
+const answersMax = 100_000;
+
+interface Router {
+  isLinked: boolean;
+  goneTimer: Timer | undefined;
+  readonly answers: Map<string, UsageRecord>;
+}
+
+export class UnsettledAnswers implements RouterLives, AsyncDisposable {
+  readonly #parts: UnsettledAnswersParts;
+  readonly #routers = new Map<string, Router>();
+
+  constructor(parts: UnsettledAnswersParts) {
+    this.#parts = parts;
+  }
+
+  get size(): number {
+    return [...this.#routers.values()].reduce((sum, { answers }) => sum + answers.size, 0);
+  }
+
+  /** Call before the last byte leaves: the router may settle at once. */
+  finished(routerId: string, record: UsageRecord): void {
+    const router = this.#router(routerId);
+    if (router.answers.size >= answersMax) router.answers.delete(router.answers.keys().next().value!);
+    router.answers.set(keyOf(record), record);
+    this.#waitForLink(routerId, router);
+  }
+
+  settled(routerId: string, attempts: readonly Attempt[]): void {
+    const answers = this.#routers.get(routerId)?.answers;
+    for (const attempt of attempts) answers?.delete(keyOf(attempt));
+  }
+
+  linkUp(routerId: string): void {
+    const router = this.#router(routerId);
+    router.isLinked = true;
+    router.goneTimer?.cancel();
+    router.goneTimer = undefined;
+    router.answers.clear();
+  }
+
+  linkDown(routerId: string, inOrder: boolean): void {
+    const router = this.#router(routerId);
+    router.isLinked = false;
+    if (inOrder) router.answers.clear();
+    this.#waitForLink(routerId, router);
+  }
+
+  replaced(routerId: string): void {
+    if (!this.#parts.hasDataSession(routerId)) void this.#declareVoid(routerId);
+  }
+
+  /** This agent stops: what a dead router left behind is declared void now. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([...this.#routers.keys()].map((routerId) => this.#declareVoid(routerId)));
+  }
+
+  #router(routerId: string): Router {
+    const known = this.#routers.get(routerId);
+    if (known) return known;
+    const router: Router = { isLinked: false, goneTimer: undefined, answers: new Map() };
+    this.#routers.set(routerId, router);
+    return router;
+  }
+
+  #waitForLink(routerId: string, router: Router): void {
+    if (router.isLinked || router.goneTimer) return;
+    router.goneTimer = this.#parts.clock.after(goneMs, () => {
+      router.goneTimer = undefined;
+      if (this.#parts.hasDataSession(routerId)) this.#waitForLink(routerId, router);
+      else void this.#declareVoid(routerId);
+    });
+  }
+
+  async #declareVoid(routerId: string): Promise<void> {
+    const router = this.#routers.get(routerId);
+    if (!router || router.isLinked) return;
+    router.goneTimer?.cancel();
+    this.#routers.delete(routerId);
+    if (router.answers.size === 0) return;
+    this.#parts.events.answersVoided(routerId, router.answers.size);
+    // An outbox that closes refuses them: then the records stand.
+    await Promise.allSettled([...router.answers.values()].map((record) => this.#parts.append(voidOf(record))));
+  }
+}
+
+function voidOf(record: UsageRecord): UsageRecord {
+  return { ...record, outcome: "void", promptTokens: 0, completionTokens: 0 };
+}
+
+function keyOf({ requestId, attempt }: Attempt): string {
+  return `${requestId} ${attempt}`;
+}

@@ -1,0 +1,31 @@
+/** The agent's admin socket: who is at fault is told by the status. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { askSocket } from "@weiche/shared/program/admin-socket.ts";
+import { openAdminApi } from "./admin-api.ts";
+
+test("what fails inside is 500, what was not understood is 400, what is not there is 404", async () => {
+  const directory = await mkdtemp(join(tmpdir(), "weiche-admin-"));
+  const socket = join(directory, "admin.sock");
+  await using opened = new AsyncDisposableStack();
+  opened.defer(() => rm(directory, { recursive: true }));
+  opened.use(
+    await openAdminApi(socket, {
+      status: () => Promise.reject(new Error("the disk is gone")),
+      prewarm: (model) => model === "m",
+      setMaintenance() {
+        throw new Error("the disk is gone");
+      },
+    }),
+  );
+  const status = async (method: "GET" | "POST", path: string, body?: unknown) =>
+    (await askSocket(socket, method, path, body)).status;
+  expect(await status("GET", "/status")).toBe(500);
+  expect(await status("POST", "/maintenance", { on: true })).toBe(500);
+  expect(await status("POST", "/maintenance", { on: "yes" })).toBe(400);
+  expect(await status("POST", "/prewarm", null)).toBe(400);
+  expect(await status("POST", "/prewarm", { model: "m" })).toBe(200);
+  expect(await status("POST", "/prewarm", { model: "n" })).toBe(404);
+});

@@ -1,0 +1,62 @@
+/** The agent's own admin API for `weiche-agent`: HTTP and JSON over the Unix socket in the state directory. */
+import { createServer, type IncomingMessage } from "node:http";
+import { json } from "node:stream/consumers";
+import { listenOnSocket } from "@weiche/shared/program/admin-socket.ts";
+import { asId, type ModelId } from "@weiche/shared/ids.ts";
+import { closeServer } from "@weiche/shared/program/ops-server.ts";
+import type { AgentStatus } from "./status.ts";
+
+export interface AgentControl {
+  status(): Promise<AgentStatus>;
+  /** False if no slot of the node serves the model. */
+  prewarm(model: ModelId): boolean;
+  setMaintenance(on: boolean): void;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+export async function openAdminApi(socketPath: string, control: AgentControl): Promise<AsyncDisposable> {
+  const server = createServer((request, response) => {
+    void answer(request, control)
+      .catch((): Answer => ({ status: 500, body: { error: "the agent failed at this" } }))
+      .then(({ status, body }) =>
+        response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body)),
+      );
+  });
+  await listenOnSocket(server, socketPath);
+  return {
+    [Symbol.asyncDispose]: () => closeServer(server),
+  };
+}
+
+async function answer(request: IncomingMessage, control: AgentControl): Promise<Answer> {
+  switch (`${request.method} ${request.url}`) {
+    case "GET /status":
+      return { status: 200, body: await control.status() };
+    case "POST /prewarm": {
+      const { model } = await bodyOf(request);
+      if (typeof model !== "string") return notUnderstood;
+      if (control.prewarm(asId<ModelId>(model))) return { status: 200, body: { model, prewarm: true } };
+      return { status: 404, body: { error: `no slot of this node serves ${JSON.stringify(model)}` } };
+    }
+    case "POST /maintenance": {
+      const { on } = await bodyOf(request);
+      if (typeof on !== "boolean") return notUnderstood;
+      control.setMaintenance(on);
+      return { status: 200, body: { maintenance: on } };
+    }
+    default:
+      return { status: 404, body: { error: "there is no such command" } };
+  }
+}
+
+const notUnderstood: Answer = { status: 400, body: { error: "the request was not understood" } };
+
+/** Empty if it is no JSON object. */
+async function bodyOf(request: IncomingMessage): Promise<Readonly<Record<string, unknown>>> {
+  const body: unknown = await json(request).catch(() => undefined);
+  return typeof body === "object" && body !== null ? (body as Record<string, unknown>) : {};
+}

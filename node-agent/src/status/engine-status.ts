@@ -1,0 +1,95 @@
+/** The node's engines for whoever looks: which there are, what they are at, what they hold, how often they were lost. */
+import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
+import type { EngineMetrics } from "../engines/dialect-lifecycle.ts";
+import type { EngineHandle, Launchers } from "../engines/engine.ts";
+import type { HandleStore } from "../engines/handle-store.ts";
+import type { GpuProcess, GpuReader } from "../host/gpu.ts";
+import type { SlotView } from "../slots/slot-view.ts";
+import { processFacts } from "./process-facts.ts";
+
+export interface EngineStatus {
+  readonly slot: string;
+  readonly model: string;
+  readonly state: "starting" | "awake" | "stopping" | "falling asleep" | "asleep" | "waking" | "gone" | "unknown";
+  readonly launcher: EngineHandle["launcher"];
+  /** Absent, like what follows from it: somebody else runs it. */
+  readonly pid?: number;
+  readonly ageSeconds?: number;
+  /** Since this agent started: how often it was lost and runs again. */
+  readonly restarts: number;
+  /** Of its whole process group. */
+  readonly hostMemoryBytes?: number;
+  readonly gpuMemoryBytes?: number;
+  /** Of the awake engine, 0 to 1, as far as it says. */
+  readonly kvCacheUse?: number;
+  readonly prefixCacheHitRate?: number;
+}
+
+export interface EngineStatusParts {
+  readonly handles: Pick<HandleStore, "read">;
+  readonly launchers: Launchers;
+  readonly gpuReader: Pick<GpuReader, "readGpuProcesses">;
+  readonly restarts: { count(slot: SlotName, model: ModelId): number };
+  readonly slots: () => readonly SlotView[];
+  /** What the awake engine of a slot says of itself. */
+  readonly measured: (slot: SlotName) => EngineMetrics | undefined;
+}
+
+/** An answer of nvidia-smi that is a little old will do: `--watch` asks every second. */
+const gpuAgeMsMax = 5_000;
+
+export async function engineStatuses(parts: EngineStatusParts): Promise<readonly EngineStatus[]> {
+  const [handles, onGpus] = await Promise.all([parts.handles.read(), parts.gpuReader.readGpuProcesses(gpuAgeMsMax)]);
+  const views = new Map(parts.slots().map((view) => [view.name, view]));
+  const known = handles.filter(({ slot }) => views.has(slot));
+  const engines = await Promise.all(
+    known.map((handle) => engineStatus(handle, views.get(handle.slot)!, onGpus, parts)),
+  );
+  return engines.toSorted((a, b) => compare(a.slot, b.slot) || compare(a.model, b.model));
+}
+
+async function engineStatus(
+  handle: EngineHandle,
+  view: SlotView,
+  onGpus: readonly GpuProcess[] | undefined,
+  { launchers, restarts, measured }: EngineStatusParts,
+): Promise<EngineStatus> {
+  const { slot, model, launcher, pid } = handle;
+  const pids = await launchers[launcher].processes(handle);
+  const facts = await Promise.all(pids.map((each) => processFacts(each)));
+  const { ageSeconds } = facts[pids.indexOf(pid ?? 0)] ?? {};
+  const hostMemoryBytes = sum(facts.flatMap(({ memoryBytes }) => memoryBytes ?? []));
+  const held = onGpus
+    ?.filter((each) => pids.includes(each.pid))
+    .flatMap(({ memoryUsedBytes }) => memoryUsedBytes ?? []);
+  const gpuMemoryBytes = sum(held ?? []) ?? view.sleepers.find((sleeper) => sleeper.model === model)?.keptBytes;
+  const state = pid !== undefined && pids.length === 0 ? "gone" : stateOf(handle, view);
+  const { kvCacheUse, prefixCacheHitRate } = (state === "awake" ? measured(slot) : undefined) ?? {};
+  return {
+    ...{ slot, model, launcher, state },
+    ...(pid === undefined ? {} : { pid }),
+    ...(ageSeconds === undefined ? {} : { ageSeconds: Math.round(ageSeconds) }),
+    restarts: restarts.count(slot, model),
+    ...(hostMemoryBytes === undefined ? {} : { hostMemoryBytes }),
+    ...(gpuMemoryBytes === undefined ? {} : { gpuMemoryBytes }),
+    ...(kvCacheUse === undefined ? {} : { kvCacheUse }),
+    ...(prefixCacheHitRate === undefined ? {} : { prefixCacheHitRate }),
+  };
+}
+
+function stateOf({ model, asleep, heading }: EngineHandle, { active, kind }: SlotView): EngineStatus["state"] {
+  if (asleep) return "asleep";
+  if (heading) return heading === "asleep" ? "falling asleep" : "waking";
+  if (active !== model) return "unknown";
+  if (kind === "starting" || kind === "stopping") return kind;
+  return kind === "failed" || kind === "empty" ? "unknown" : "awake";
+}
+
+/** Undefined if nothing was measured. */
+function sum(values: readonly number[]): number | undefined {
+  return values.length === 0 ? undefined : values.reduce((all, value) => all + value, 0);
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b);
+}

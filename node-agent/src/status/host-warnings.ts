@@ -1,0 +1,102 @@
+/** What an agent.yaml expects of the host: what is not there, or not yet, is a reason to look; what never can be, a mistake. */
+import { resolve } from "node:path";
+import type { Finding } from "@weiche/shared/files/config-file.ts";
+import { isLoopback, parseListen } from "@weiche/shared/http/listen.ts";
+import type { RawAgent, RawEngine } from "../config/config-schema.ts";
+import { commandWarnings, modelPaths } from "../config/engine-command-rules.ts";
+import type { GpuReading } from "../host/gpu.ts";
+
+export interface HostFacts {
+  exists(path: string): boolean;
+  /** Undefined: it measures none. */
+  readonly gpus: readonly Pick<GpuReading, "index" | "memoryTotalBytes">[] | undefined;
+}
+
+/** Keys of an engine that mean something to one launcher only. */
+const ownKeys = {
+  process: ["command", "directory", "env"],
+  systemd: ["unit", "env"],
+  external: ["url"],
+} as const;
+
+/** A model that all memory of its slot's GPUs is too small for is refused whenever it is asked for. */
+export function* hostMistakes(config: RawAgent, { gpus = [] }: HostFacts): Iterable<Finding> {
+  for (const [index, slot] of config.slots.entries()) {
+    const totals = (slot.gpus ?? []).map((gpu) => gpus.find((one) => one.index === gpu)?.memoryTotalBytes ?? Infinity);
+    const totalBytes = totals.length === 0 ? Infinity : totals.reduce((sum, bytes) => sum + bytes);
+    for (const [at, { model, memoryBytes = 0 }] of slot.engines.entries()) {
+      if (memoryBytes <= totalBytes) continue;
+      const message = `model "${model}" never fits: memoryBytes is ${memoryBytes}, and the slot's GPUs have ${totalBytes}`;
+      yield [["slots", index, "engines", at, "memoryBytes"], message];
+    }
+  }
+}
+
+export function* hostWarnings(config: RawAgent, baseDir: string, host: HostFacts): Iterable<Finding> {
+  const isRemote = (router: string) => !isLoopback(parseListen(router, "routers").host);
+  const remote = config.tls ? -1 : (config.routers ?? []).findIndex(isRemote);
+  if (remote >= 0) yield [["routers", remote], "a router beyond loopback accepts only nodes with certificates: tls"];
+  for (const [key, file] of Object.entries(config.tls ?? {})) {
+    if (!host.exists(resolve(baseDir, file))) yield [["tls", key], `tls.${key} ${file} is not there`];
+  }
+  for (const [index, slot] of config.slots.entries()) {
+    for (const [at, gpu] of (slot.gpus ?? []).entries()) {
+      const isThere = host.gpus?.some((one) => one.index === gpu);
+      if (!isThere)
+        yield [
+          ["slots", index, "gpus", at],
+          missingGpu(
+            gpu,
+            host.gpus?.map((one) => one.index),
+          ),
+        ];
+    }
+    for (const [at, engine] of slot.engines.entries()) {
+      for (const [path, message] of ofEngine(engine, baseDir, host)) {
+        yield [["slots", index, "engines", at, ...path], `model "${engine.model}": ${message}`];
+      }
+    }
+  }
+  yield* crowdedGpus(config.slots, host.gpus ?? []);
+}
+
+/** Of each slot one engine is awake; slots that share a GPU share its memory. */
+function* crowdedGpus(slots: RawAgent["slots"], gpus: NonNullable<HostFacts["gpus"]>): Iterable<Finding> {
+  for (const { index: gpu, memoryTotalBytes } of gpus) {
+    let sum = 0;
+    for (const [index, slot] of slots.entries()) {
+      const at = slot.gpus?.indexOf(gpu) ?? -1;
+      if (at < 0) continue;
+      sum += Math.max(...slot.engines.map(({ memoryBytes = 0 }) => memoryBytes)) / slot.gpus!.length;
+      if (memoryTotalBytes === undefined || sum <= memoryTotalBytes) continue;
+      yield [["slots", index, "gpus", at], `memoryBytes of GPU ${gpu}'s slots: ${sum}, and it has ${memoryTotalBytes}`];
+      break;
+    }
+  }
+}
+
+function missingGpu(gpu: number, known: readonly number[] | undefined): string {
+  if (!known) return `GPU ${gpu}: nvidia-smi shows no GPUs on this host; the number is only a label here`;
+  return `GPU ${gpu} is not on this host, which has ${known.join(", ")}`;
+}
+
+function* ofEngine(engine: RawEngine, baseDir: string, host: HostFacts): Iterable<Finding> {
+  const launcher = (engine.launcher ?? "process") as keyof typeof ownKeys;
+  const own: readonly string[] = ownKeys[launcher];
+  const foreign = Object.values(ownKeys)
+    .flat()
+    .filter((key) => !own.includes(key));
+  for (const key of new Set(foreign)) {
+    if (engine[key] !== undefined) yield [[key], `launcher ${launcher} makes no use of "${key}"`];
+  }
+  yield* commandWarnings(engine);
+  if (launcher !== "process") return;
+  const directory = resolve(baseDir, engine.directory ?? ".");
+  if (!host.exists(directory)) yield [["directory"], `the directory ${engine.directory} is not there`];
+  const program = engine.command![0]!;
+  if (program.includes("/") && !host.exists(resolve(directory, program)))
+    yield [["command"], `the program ${program} is not there`];
+  for (const path of modelPaths(engine)) {
+    if (!host.exists(resolve(directory, path))) yield [["command"], `the model ${path} is not there`];
+  }
+}

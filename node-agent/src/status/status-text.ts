@@ -1,0 +1,196 @@
+/** `weiche-agent status` for people, at night, in a narrow terminal: what is wrong is told and stands out. */
+import { plainText } from "@weiche/shared/program/plain-text.ts";
+import { formatTable, type Cell } from "@weiche/shared/program/table.ts";
+import type { AgentStatus, SlotStatus } from "./status.ts";
+import type { EngineStatus } from "./engine-status.ts";
+
+export type Tone = "bold" | "red" | "yellow";
+
+export interface TextOptions {
+  /** Of the terminal; lines that are longer are cut. Absent: as long as they are. */
+  readonly width?: number;
+  /** Absent: no colours. */
+  readonly paint?: (tone: Tone, text: string) => string;
+}
+
+interface Row {
+  readonly cells: readonly Cell[];
+  readonly tone?: Tone | undefined;
+  /** Lines below it. */
+  readonly notes?: readonly string[];
+}
+
+export function formatStatus(status: AgentStatus, options: TextOptions = {}): string {
+  const table = (headers: readonly string[], rows: readonly Row[], none = "") =>
+    rows.length === 0 && none !== "" ? ["", none] : ["", ...tableLines(headers, rows, options)];
+  const routers = status.routers.map(({ address, state, dataSessions }) => ({
+    cells: [address, state, dataSessions],
+    tone: state === "linked" ? undefined : ("yellow" as const),
+  }));
+  return [
+    ...headLines(status, options),
+    ...table(["SLOT", "STATE", "ACTIVE", "NEXT", "RUNNING", "OLDEST", "FOR"], status.slots.map(slotRow)),
+    ...table(
+      ["SLOT", "ENGINE", "STATE", "PID", "UP", "RESTARTS", "GPU", "RAM"],
+      status.engines.map(engineRow),
+      "no engine runs",
+    ),
+    ...table(["MEMORY", "USED", "OF", "LOAD", "TEMP", "POWER"], memoryRows(status)),
+    ...table(["ROUTER", "LINK", "DATA SESSIONS"], routers),
+    "",
+    outboxLine(status, options),
+  ].join("\n");
+}
+
+function headLines({ node, version, maintenance, admitting, routers }: AgentStatus, options: TextOptions): string[] {
+  const troubles = [
+    ...(maintenance ? ["in maintenance"] : []),
+    ...(admitting ? [] : ["admits nothing"]),
+    ...(routers.some(({ state }) => state === "linked") ? [] : ["no router"]),
+  ];
+  const head = cut(plainText(`node ${node} (${version})`), options);
+  return [painted(head, "bold", options) + troubles.map((what) => ` · ${painted(what, "red", options)}`).join("")];
+}
+
+function slotRow(slot: SlotStatus): Row {
+  const { name, state, active, next, running, oldestRunningSeconds, stateAgeSeconds } = slot;
+  const oldest = oldestRunningSeconds === undefined ? undefined : duration(oldestRunningSeconds);
+  return {
+    cells: [name, state, active, next, running, oldest, duration(stateAgeSeconds)],
+    tone: state === "failed" ? "red" : slot.switching || state.startsWith("draining") ? "yellow" : undefined,
+    notes: slotNotes(slot),
+  };
+}
+
+function slotNotes(slot: SlotStatus): readonly string[] {
+  const { state, waiting, switching, closesInSeconds, retryInSeconds, sleepers } = slot;
+  const waiters = Object.entries(waiting).map(([model, count]) => `${model} ${count}`);
+  return [
+    ...(waiters.length > 0 ? [`waiting: ${waiters.join(", ")}`] : []),
+    ...(closesInSeconds === undefined ? [] : [`drain: takes requests for ${closesInSeconds.toFixed(1)} s more`]),
+    ...(state === "draining-closed" ? ["drain: takes nothing more, what runs ends"] : []),
+    ...(switching ? [progress(switching)] : []),
+    ...(slot.failure === undefined ? [] : [`${state === "failed" ? "why" : "last failure"}: ${slot.failure}`]),
+    ...(retryInSeconds === undefined ? [] : [`tried again in ${retryInSeconds.toFixed(1)} s`]),
+    ...(sleepers.length > 0 ? [`asleep: ${sleepers.map((model) => sleeper(model, slot)).join(", ")}`] : []),
+  ];
+}
+
+function sleeper(model: string, { sleeperMemoryBytes }: SlotStatus): string {
+  const bytes = sleeperMemoryBytes[model];
+  return bytes === undefined ? model : `${model} (keeps ${gibibytes(bytes)})`;
+}
+
+const barWidth = 20;
+
+/** How far a switch is, if it takes as long as usual. */
+function progress({ seconds: spent, phase, usualSeconds: usual }: NonNullable<SlotStatus["switching"]>): string {
+  const at = phase === undefined ? "" : `${phase}: `;
+  if (usual === undefined) return `${at}for ${spent.toFixed(1)} s so far`;
+  const filled = usual > 0 ? Math.min(barWidth, Math.round((spent / usual) * barWidth)) : barWidth;
+  return `${at}${"█".repeat(filled)}${"░".repeat(barWidth - filled)} ${spent.toFixed(1)} s, usually ${usual.toFixed(1)} s`;
+}
+
+function engineRow(engine: EngineStatus): Row {
+  const { slot, model, state, pid, ageSeconds, restarts, gpuMemoryBytes, hostMemoryBytes } = engine;
+  const up = ageSeconds === undefined ? undefined : duration(ageSeconds);
+  return {
+    cells: [slot, model, state, pid, up, restarts, gibibytes(gpuMemoryBytes), gibibytes(hostMemoryBytes)],
+    tone: state === "gone" || state === "unknown" ? "red" : undefined,
+    notes: engineNotes(engine),
+  };
+}
+
+function engineNotes({ kvCacheUse: use, prefixCacheHitRate: hits }: EngineStatus): readonly string[] {
+  const parts = [
+    ...(use === undefined ? [] : [`${percent(use)} of the KV cache in use`]),
+    ...(hits === undefined ? [] : [`${percent(hits)} of prompts found in it`]),
+  ];
+  return parts.length > 0 ? [parts.join(", ")] : [];
+}
+
+function memoryRows({ host, gpus }: AgentStatus): readonly Row[] {
+  const { memoryTotalBytes: total, memoryAvailableBytes: available, cpuUse } = host ?? {};
+  const used = total === undefined || available === undefined ? undefined : total - available;
+  return [
+    ...(gpus ?? []).map((gpu) => ({
+      cells: [
+        `GPU ${gpu.index}`,
+        gibibytes(gpu.memoryUsedBytes),
+        gibibytes(gpu.memoryTotalBytes),
+        percent(gpu.utilisation),
+        gpu.temperatureCelsius === undefined ? undefined : `${gpu.temperatureCelsius} °C`,
+        gpu.powerWatts === undefined ? undefined : `${Math.round(gpu.powerWatts)} W`,
+      ],
+    })),
+    { cells: ["host", gibibytes(used), gibibytes(total), percent(cpuUse), undefined, undefined] },
+  ];
+}
+
+/** Records leave within moments: that many seconds mean that nobody takes them. */
+const lateSeconds = 60;
+
+function outboxLine({ outbox: { records, oldestAgeSeconds } }: AgentStatus, options: TextOptions): string {
+  const oldest = oldestAgeSeconds === undefined ? "" : `, the oldest ${duration(oldestAgeSeconds)}`;
+  const line = cut(`usage not yet committed: ${records} record${records === 1 ? "" : "s"}${oldest}`, options);
+  return painted(line, (oldestAgeSeconds ?? 0) > lateSeconds ? "red" : undefined, options);
+}
+
+/** The widest cells give way first. */
+function tableLines(headers: readonly string[], rows: readonly Row[], options: TextOptions): readonly string[] {
+  const { width = Infinity } = options;
+  const cells = rows.map((row) => row.cells);
+  const widths = headers.map((header, column) => Math.max(header.length, ...cells.map((row) => lengthOf(row[column]))));
+  const gaps = 2 * (headers.length - 1);
+  for (let over = widths.reduce((all, one) => all + one, gaps) - width; over > 0; over--) {
+    const widest = Math.max(...widths);
+    if (widest <= narrowest) break;
+    widths[widths.indexOf(widest)]!--;
+  }
+  const fitted = cells.map((row) =>
+    row.map((cell, column) => (typeof cell === "string" ? shortened(cell, widths[column]!) : cell)),
+  );
+  const [head, rule, ...lines] = formatTable(headers, fitted).split("\n");
+  const body = lines.flatMap((line, index) => {
+    const { tone, notes = [] } = rows[index]!;
+    return [line, ...notes.map((note) => `  ${plainText(note)}`)].map((each) =>
+      painted(cut(each, options), tone, options),
+    );
+  });
+  return [cut(head!, options), cut(rule!, options), ...body];
+}
+
+const narrowest = 8;
+
+function lengthOf(cell: Cell): number {
+  return cell === undefined || cell === null ? 1 : String(cell).length;
+}
+
+function shortened(text: string, width: number): string {
+  return text.length <= width ? text : `${text.slice(0, width - 1)}…`;
+}
+
+function cut(line: string, { width = Infinity }: TextOptions): string {
+  return shortened(line, width);
+}
+
+function painted(text: string, tone: Tone | undefined, { paint }: TextOptions): string {
+  return paint && tone ? paint(tone, text) : text;
+}
+
+/** To the second at first, later as much as one wants to know. */
+function duration(seconds: number): string {
+  if (seconds < 60) return `${seconds.toFixed(1)} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
+}
+
+function percent(share: number | undefined): string | undefined {
+  return share === undefined ? undefined : `${Math.round(share * 100)} %`;
+}
+
+function gibibytes(bytes: number | undefined): string | undefined {
+  return bytes === undefined ? undefined : `${(bytes / 2 ** 30).toFixed(1)} GiB`;
+}

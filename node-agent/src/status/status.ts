@@ -1,0 +1,75 @@
+/** What `weiche-agent status --json` says. What is not measured is absent. */
+import type { GpuReading } from "../host/gpu.ts";
+import type { HostReading } from "../host/host.ts";
+import type { RouterState } from "../links/router-links.ts";
+import type { SlotView } from "../slots/slot-view.ts";
+import type { EngineStatus } from "./engine-status.ts";
+
+export interface AgentStatus {
+  readonly node: string;
+  readonly version: string;
+  readonly maintenance: boolean;
+  readonly admitting: boolean;
+  readonly slots: readonly SlotStatus[];
+  readonly engines: readonly EngineStatus[];
+  readonly routers: readonly RouterState[];
+  /** Usage records that no router has committed yet. */
+  readonly outbox: { readonly records: number; readonly oldestAgeSeconds?: number };
+  /** Absent until it is measured, 2 s after the start. */
+  readonly host?: HostReading;
+  /** Absent on a host that measures no GPUs. */
+  readonly gpus?: readonly GpuReading[];
+}
+
+export interface SlotStatus {
+  readonly name: string;
+  readonly state: string;
+  readonly active?: string;
+  readonly next?: string;
+  readonly running: number;
+  readonly waiting: Readonly<Record<string, number>>;
+  readonly oldestRunningSeconds?: number;
+  readonly closesInSeconds?: number;
+  readonly stateAgeSeconds: number;
+  readonly retryInSeconds?: number;
+  /** Why it failed last, with what the engine said when its start failed; until an engine is ready again. */
+  readonly failure?: string;
+  /** A start or stop in progress; `usualSeconds` is the moving average, absent before the first. */
+  readonly switching?: { readonly seconds: number; readonly phase?: string; readonly usualSeconds?: number };
+  readonly sleepers: readonly string[];
+  /** GPU memory that they keep, as far as it was measured. */
+  readonly sleeperMemoryBytes: Readonly<Record<string, number>>;
+}
+
+export function slotStatus(view: SlotView, failure?: string): SlotStatus {
+  return {
+    name: view.name,
+    state: view.kind,
+    ...(view.active ? { active: view.active } : {}),
+    ...(view.next ? { next: view.next } : {}),
+    running: view.running,
+    waiting: Object.fromEntries(view.waitingByModel),
+    ...(view.oldestRunningMs === undefined ? {} : { oldestRunningSeconds: seconds(view.oldestRunningMs) }),
+    ...(view.closesInMs === undefined ? {} : { closesInSeconds: seconds(view.closesInMs) }),
+    stateAgeSeconds: seconds(view.stateAgeMs),
+    ...(view.retryInMs === undefined ? {} : { retryInSeconds: seconds(view.retryInMs) }),
+    ...(failure !== undefined ? { failure } : {}),
+    ...(view.switching === undefined ? {} : { switching: switchStatus(view.switching) }),
+    sleepers: view.sleepers.map(({ model }) => model),
+    sleeperMemoryBytes: Object.fromEntries(
+      view.sleepers.flatMap(({ model, keptBytes }) => (keptBytes === undefined ? [] : [[model, keptBytes]])),
+    ),
+  };
+}
+
+function switchStatus({ ageMs, phase, usualMs }: NonNullable<SlotView["switching"]>): SlotStatus["switching"] {
+  return {
+    seconds: seconds(ageMs),
+    ...(phase ? { phase } : {}),
+    ...(usualMs === undefined ? {} : { usualSeconds: seconds(usualMs) }),
+  };
+}
+
+function seconds(ms: number): number {
+  return Math.round(ms / 100) / 10;
+}

@@ -1,0 +1,148 @@
+import { chmod, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import type { EngineSpec } from "../../src/engines/engine.ts";
+import { procTable } from "../../src/engines/launchers/process-table.ts";
+import {
+  endpointPid,
+  fallibleProcTable,
+  faultEngine,
+  isAlive,
+  kill,
+  modelA,
+  simulatedNvidiaSmi,
+  startsIn,
+  until,
+  type Host,
+  type HostOptions,
+} from "./engines-on-host.ts";
+import { never, quiet, statePerTest } from "./engines-per-test.ts";
+
+const state = statePerTest();
+
+const noFile = new Error("EMFILE: too many open files");
+
+/** An agent's life with this engine. */
+function open(engine: EngineSpec, more: Partial<HostOptions> = {}): Host {
+  return state.open({ engines: [engine], ...more });
+}
+
+async function pidAfterAgent(engine: EngineSpec): Promise<number> {
+  const host = open(engine);
+  await host.engines.activate(modelA, never, quiet);
+  host.close();
+  return endpointPid(host, modelA);
+}
+
+describe("while the host has no file descriptors left", () => {
+  test("no engine is stopped for not being seen, and it is taken over later", async () => {
+    const pid = await pidAfterAgent(faultEngine(modelA));
+    const processes = Object.assign(fallibleProcTable(), { groupsWith: () => Promise.resolve(new Map()) });
+    const { engines, told } = open(faultEngine(modelA), { processes });
+    processes.outage = noFile;
+    await expect(engines.readopt()).rejects.toThrow("EMFILE");
+    expect(await isAlive(pid)).toBe(true);
+    processes.outage = undefined;
+    expect((await engines.readopt())?.model).toBe(modelA);
+    expect(told.map(([event]) => event)).toEqual(["engineReady"]);
+  });
+
+  test("an engine that was taken over is not taken for gone, and its exit is noticed later", async () => {
+    const pid = await pidAfterAgent(faultEngine(modelA));
+    const processes = fallibleProcTable();
+    const { engines } = open(faultEngine(modelA), { processes });
+    const exits: unknown[] = [];
+    engines.onExit((model) => exits.push(model));
+    await engines.readopt();
+    processes.outage = noFile;
+    await until("it was looked for", () => processes.failures > 1);
+    expect([exits, await isAlive(pid)]).toEqual([[], true]);
+    processes.outage = undefined;
+    kill(pid, "SIGKILL");
+    await until("its exit is reported", () => exits.length > 0);
+  });
+});
+
+test("an engine whose memory cannot be measured is taken over all the same", async () => {
+  const pid = await pidAfterAgent(faultEngine(modelA));
+  const { path: nvidiaSmi } = await simulatedNvidiaSmi(state.directory);
+  const processes = { ...procTable, group: () => Promise.reject(noFile) };
+  const { engines } = open(faultEngine(modelA), { processes, gpus: [0], nvidiaSmi });
+  expect((await engines.readopt())?.model).toBe(modelA);
+  expect(await isAlive(pid)).toBe(true);
+});
+
+test("an engine that exits while its memory is measured is not taken over", async () => {
+  const pid = await pidAfterAgent(faultEngine(modelA));
+  const [nvidiaSmi, began, goOn] = ["nvidia-smi", "began", "go-on"].map((name) => join(state.directory, name));
+  const wait = `touch ${began}; while [ ! -e ${goOn} ]; do sleep 0.05; done`;
+  await writeFile(nvidiaSmi!, `#!/bin/sh\n${wait}\necho "0, GPU-0, 80000, 1000, 79000, 3, 41, 75.2"\n`);
+  await chmod(nvidiaSmi!, 0o755);
+  let seenGone = false;
+  const startOf = async (one: number) => {
+    const started = await procTable.startOf(one);
+    seenGone ||= one === pid && started === undefined;
+    return started;
+  };
+  const processes = { ...procTable, startOf };
+  const { engines, told } = open(faultEngine(modelA), { processes, gpus: [0], nvidiaSmi: nvidiaSmi! });
+  const readopted = engines.readopt();
+  await until("its memory is measured", () =>
+    readFile(began!).then(
+      () => true,
+      () => false,
+    ),
+  );
+  kill(pid, "SIGKILL");
+  await until("its exit is seen", () => seenGone);
+  await writeFile(goOn!, "");
+  expect(await readopted).toBeUndefined();
+  expect(told).toContainEqual(["engineSurprised", "a", modelA, "probe", expect.stringContaining("gone")]);
+});
+
+describe("processes that an engine put in sessions of their own", () => {
+  const helpers = () => startsIn(join(state.directory, "helpers"));
+
+  function withHelper(mark: string): EngineSpec {
+    const engine = faultEngine(modelA);
+    if (engine.launcher.kind !== "process") throw new Error("the engine with faults is a process");
+    const script = `export WEICHE_ENGINE="${mark}"; setsid sh -c 'echo $$ >> "$0"; exec sleep 300' "$0" & exec "$@"`;
+    const command = ["sh", "-c", script, join(state.directory, "helpers"), ...engine.launcher.command];
+    return { ...engine, launcher: { ...engine.launcher, command } };
+  }
+
+  test.each([
+    ["stay", "$WEICHE_ENGINE", (handle: object) => handle],
+    [
+      "stay, also of one that has no nonce",
+      "${WEICHE_ENGINE%#*}",
+      (handle: object) => ({ ...handle, nonce: undefined }),
+    ],
+  ])("%s with one that is taken over", async (_, mark, stored) => {
+    const engine = withHelper(mark);
+    const pid = await pidAfterAgent(engine);
+    const [helper] = await helpers();
+    const { engines, handles } = open(engine);
+    await handles.write(stored((await handles.read())[0]!) as never);
+    expect((await engines.readopt())?.model).toBe(modelA);
+    expect(await Promise.all([pid, helper!].map(isAlive))).toEqual([true, true]);
+    expect(await handles.read()).toMatchObject([{ pid }]);
+  });
+
+  test("go if they are of an earlier start, and the handle of the present engine stays", async () => {
+    const engine = withHelper("$WEICHE_ENGINE");
+    const before = open(engine);
+    await before.engines.activate(modelA, never, quiet);
+    before.close();
+    const [earlier] = await before.handles.read();
+    kill(-earlier!.pid!, "SIGKILL");
+    await before.handles.remove(earlier!.slot, modelA);
+    const pid = await pidAfterAgent(engine);
+    const { engines, handles } = open(engine);
+    const [old, present] = await helpers();
+    expect(await isAlive(old!)).toBe(true);
+    expect((await engines.readopt())?.model).toBe(modelA);
+    expect(await Promise.all([old!, present!, pid].map(isAlive))).toEqual([false, true, true]);
+    expect(await handles.read()).toMatchObject([{ pid }]);
+  });
+});

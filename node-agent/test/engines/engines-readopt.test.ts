@@ -1,0 +1,312 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { asId, type SlotName } from "@weiche/shared/ids.ts";
+import type { EngineSpec, FoundEngine } from "../../src/engines/engine.ts";
+import { stopForgottenEngines } from "../../src/node-engines.ts";
+import {
+  ask,
+  endpointPid,
+  faultEngine,
+  isAlive,
+  kill,
+  modelA,
+  modelB,
+  slot,
+  startsIn,
+  until,
+  type Host,
+} from "./engines-on-host.ts";
+import { never, quiet, statePerTest } from "./engines-per-test.ts";
+
+const state = statePerTest();
+
+type Awake = Extract<FoundEngine, { readonly endpoint: unknown }>;
+
+/** An agent's life with these engines. */
+function open(...engines: EngineSpec[]): Host {
+  return state.open({ engines });
+}
+
+async function pidAfter(...steps: ((host: Host) => Promise<unknown>)[]): Promise<number> {
+  const host = open(faultEngine(modelA, [], { sleepLevel: 1 }));
+  await host.engines.activate(modelA, never, quiet);
+  for (const step of steps) await step(host);
+  host.close();
+  return (await host.handles.read())[0]!.pid!;
+}
+
+test("after kill -9 of the agent its engine is found again: same pid, no start", async () => {
+  const starts = join(state.directory, "starts");
+  const owner = spawn(
+    process.execPath,
+    [join(import.meta.dirname, "../fixtures/engine-owner.ts"), state.directory, starts],
+    {
+      stdio: ["ignore", "pipe", "inherit"],
+    },
+  );
+  await once(owner.stdout, "data");
+  owner.kill("SIGKILL");
+  await once(owner, "exit");
+  const [pid] = await startsIn(starts);
+  expect(await isAlive(pid!)).toBe(true);
+
+  const host = open(faultEngine(modelA, ["--starts", starts]));
+  const found = await host.engines.readopt();
+  expect(found?.model).toBe(modelA);
+  expect(await ask((found as Awake).endpoint, "GET /health")).toEqual({});
+  expect(await endpointPid(host, modelA)).toBe(pid);
+  expect(await startsIn(starts)).toEqual([pid]);
+  await host.engines.retire(modelA, quiet);
+  expect(await isAlive(pid!)).toBe(false);
+});
+
+test("the exit of an adopted engine is noticed, though it is no child of the agent", async () => {
+  const pid = await pidAfter();
+  const { engines } = open(faultEngine(modelA, [], { sleepLevel: 1 }));
+  const exits: unknown[] = [];
+  engines.onExit((model) => exits.push(model));
+  await engines.readopt();
+  kill(pid, "SIGKILL");
+  await until("its exit is reported", () => exits.length > 0);
+  expect(exits).toEqual([modelA]);
+});
+
+test("a sleeping engine is found asleep and wakes without a start", async () => {
+  const pid = await pidAfter((host) => host.engines.retire(modelA, quiet));
+  const { engines, handles } = open(faultEngine(modelA, [], { sleepLevel: 1 }));
+  expect(await engines.readopt()).toBeUndefined();
+  expect(engines.sleepers()).toEqual([{ model: modelA }]);
+  await engines.activate(modelA, never, quiet);
+  expect((await handles.read())[0]!.pid).toBe(pid);
+});
+
+describe("an engine whose agent was killed while it", () => {
+  const sleeper = faultEngine(modelA, [], { sleepLevel: 1 });
+  const told = (heading: "asleep" | "awake") => async (host: Host) => {
+    const [handle] = await host.handles.read();
+    await host.handles.write({ ...handle!, asleep: false, heading });
+  };
+  const asleep = async (host: Host) => {
+    await ask((await host.handles.read())[0]!.endpoint, "POST /sleep");
+  };
+
+  test.each([
+    ["was to fall asleep", [told("asleep")]],
+    ["had just fallen asleep", [asleep, told("asleep")]],
+  ])("%s sleeps, and wakes without a start", async (_, steps) => {
+    const pid = await pidAfter(...steps);
+    const { engines, handles } = open(sleeper);
+    expect(await engines.readopt()).toBeUndefined();
+    await until("it sleeps", () => engines.sleepers().length === 1);
+    const [handle] = await handles.read();
+    expect([handle, await ask(handle!.endpoint, "GET /is_sleeping")]).toMatchObject([
+      { pid, asleep: true },
+      { is_sleeping: true },
+    ]);
+    expect(handle).not.toHaveProperty("heading");
+    await engines.activate(modelA, never, quiet);
+    expect((await handles.read())[0]!.pid).toBe(pid);
+  });
+
+  test.each([
+    ["was being woken", [asleep, told("awake")]],
+    ["had just been woken", [told("awake")]],
+    ["fell asleep and nobody wrote that down", [asleep]],
+  ])("%s is woken and taken over", async (_, steps) => {
+    const pid = await pidAfter(...steps);
+    const { engines, handles } = open(sleeper);
+    expect((await engines.readopt())?.model).toBe(modelA);
+    const [handle] = await handles.read();
+    expect([handle, await ask(handle!.endpoint, "GET /is_sleeping")]).toMatchObject([
+      { pid, asleep: false },
+      { is_sleeping: false },
+    ]);
+    expect(handle).not.toHaveProperty("heading");
+  });
+
+  test("was starting it, so that it does not listen yet, is awaited and taken over", async () => {
+    const before = open(sleeper);
+    const handle = await before.launchers.process.start(sleeper, "a" as never);
+    await before.handles.write(handle);
+    before.close();
+    const { engines, handles } = open(sleeper);
+    expect((await engines.readopt())?.model).toBe(modelA);
+    expect((await handles.read())[0]!.pid).toBe(handle.pid);
+  });
+
+  test("was to fall asleep, and does not, is stopped", async () => {
+    const stays = faultEngine(modelA, ["--stay-awake"], { sleepLevel: 1 });
+    const before = open(stays);
+    await before.engines.activate(modelA, never, quiet);
+    await told("asleep")(before);
+    before.close();
+    const pid = await endpointPid(before, modelA);
+    const { engines, handles } = open(stays);
+    expect(await engines.readopt()).toBeUndefined();
+    await until("it is gone", async () => !(await isAlive(pid)) && (await handles.read()).length === 0);
+  });
+
+  test("was to fall asleep is not taken for the one that is awake", async () => {
+    await pidAfter(told("asleep"));
+    const host = open(sleeper, faultEngine(modelB));
+    await host.handles.write(await host.launchers.process.start(faultEngine(modelB), "a" as never));
+    expect((await host.engines.readopt())?.model).toBe(modelB);
+    await until("the other sleeps", () => host.engines.sleepers().length === 1);
+  });
+});
+
+describe("an engine that still loads when its agent is killed", () => {
+  /** What such an agent leaves. */
+  async function loading(...flags: string[]): Promise<{ readonly host: Host; readonly pid: number }> {
+    const spec = faultEngine(modelA, ["--starts", join(state.directory, "starts"), ...flags]);
+    const before = open(spec);
+    const handle = await before.launchers.process.start(spec, slot);
+    await before.handles.write({ ...handle, loadingSinceMs: Date.now() });
+    before.close();
+    return { host: open(spec), pid: handle.pid! };
+  }
+
+  test("has on disk since when it loads, until it is ready", async () => {
+    const host = open(faultEngine(modelA, ["--start-ms", "300"]));
+    const activation = host.engines.activate(modelA, never, quiet);
+    await until("its handle is there", async () => (await host.handles.read()).length > 0);
+    expect((await host.handles.read())[0]).toHaveProperty("loadingSinceMs");
+    await activation;
+    expect((await host.handles.read())[0]).not.toHaveProperty("loadingSinceMs");
+  });
+
+  test("is found at once, and waited for beyond the patience for one that should be there: same pid, no start", async () => {
+    const { host, pid } = await loading("--start-ms", "3500");
+    const found = await host.engines.readopt();
+    expect(found).toEqual({ model: modelA, loadingForMs: expect.any(Number) });
+    const phases: string[] = [];
+    const endpoint = await host.engines.activate(modelA, never, (phase) => phases.push(phase));
+    expect(await ask(endpoint, "GET /health")).toEqual({});
+    expect(await startsIn(join(state.directory, "starts"))).toEqual([pid]);
+    expect([phases.at(-1), host.told.at(-1)]).toEqual([
+      "probe",
+      ["engineReady", "a", modelA, "adopted", expect.any(Number)],
+    ]);
+    expect((await host.handles.read())[0]).not.toHaveProperty("loadingSinceMs");
+  });
+
+  test("is stopped when it is given up", async () => {
+    const { host, pid } = await loading("--never-ready");
+    await host.engines.readopt();
+    const givenUp = new AbortController();
+    const activation = host.engines.activate(modelA, givenUp.signal, quiet);
+    givenUp.abort(new Error("too late"));
+    await expect(activation).rejects.toThrow("too late");
+    expect([await isAlive(pid), await host.handles.read()]).toEqual([false, []]);
+  });
+
+  test("is a start that failed when it exits", async () => {
+    const { host, pid } = await loading("--never-ready");
+    await host.engines.readopt();
+    const activation = host.engines.activate(modelA, never, quiet);
+    kill(pid, "SIGKILL");
+    await expect(activation).rejects.toThrow("exit status unknown: it was started by an earlier agent");
+    expect(await host.handles.read()).toEqual([]);
+  });
+});
+
+test("an engine whose configuration has changed is stopped, not adopted", async () => {
+  const pid = await pidAfter();
+  const { engines, handles, told } = open(faultEngine(modelA, ["--start-ms", "1"]));
+  expect(await engines.readopt()).toBeUndefined();
+  expect(await isAlive(pid)).toBe(false);
+  expect(await handles.read()).toEqual([]);
+  expect(told.map(([event]) => event)).toContain("engineNotAdopted");
+});
+
+test("an engine that is no longer configured is stopped, in its slot and with its slot", async () => {
+  const pid = await pidAfter();
+  expect(await open(faultEngine(modelB)).engines.readopt()).toBeUndefined();
+  expect(await isAlive(pid)).toBe(false);
+
+  const other = await pidAfter();
+  const { handles, launchers, told } = open();
+  const events = { engineNotAdopted: () => told.push(["not adopted"]), engineSurprised: () => {} };
+  await (
+    await stopForgottenEngines([{ name: asId<SlotName>("a") }], { handles, launchers } as never, events)
+  ).gone;
+  expect(await isAlive(other)).toBe(true);
+  await (
+    await stopForgottenEngines([{ name: asId<SlotName>("b") }], { handles, launchers } as never, events)
+  ).gone;
+  expect(await isAlive(other)).toBe(false);
+  expect(told).toEqual([["not adopted"]]);
+});
+
+test("a process that got the engine's pid is not touched, and the stale handle goes", async () => {
+  const host = open(faultEngine(modelA));
+  await host.engines.activate(modelA, never, quiet);
+  const [handle] = await host.handles.read();
+  await host.engines.stopAll();
+  const stranger = spawn("sleep", ["60"], { detached: true, stdio: "ignore" });
+  await once(stranger, "spawn");
+  await host.handles.write({ ...handle!, pid: stranger.pid! });
+  const { engines, handles } = open(faultEngine(modelA));
+  expect(await engines.readopt()).toBeUndefined();
+  expect(await isAlive(stranger.pid!)).toBe(true);
+  expect(await handles.read()).toEqual([]);
+  stranger.kill("SIGKILL");
+});
+
+test("a handle without a process is removed", async () => {
+  const pid = await pidAfter();
+  kill(-pid, "SIGKILL");
+  await until("it is gone", async () => !(await isAlive(pid)));
+  const { engines, handles } = open(faultEngine(modelA, [], { sleepLevel: 1 }));
+  expect(await engines.readopt()).toBeUndefined();
+  expect(await handles.read()).toEqual([]);
+});
+
+test("what is left of a dead engine's group is stopped", async () => {
+  const host = open(faultEngine(modelA, ["--child"]));
+  await host.engines.activate(modelA, never, quiet);
+  const pid = await endpointPid(host, modelA);
+  const child = (await host.launchers.process.processes((await host.handles.read())[0]!)).find((one) => one !== pid)!;
+  host.close();
+  kill(pid, "SIGKILL");
+  await until("the leader is gone", async () => !(await isAlive(pid)));
+  await open(faultEngine(modelA, ["--child"])).engines.readopt();
+  expect(await isAlive(child)).toBe(false);
+});
+
+test("an engine whose handle never reached the disk is stopped", async () => {
+  const pid = await pidAfter();
+  await rm(join(state.directory, "engines"), { recursive: true });
+  await open(faultEngine(modelA)).engines.readopt();
+  expect(await isAlive(pid)).toBe(false);
+});
+
+test("of two awake engines none is adopted", async () => {
+  const host = open(faultEngine(modelA), faultEngine(modelB));
+  const started = [];
+  for (const model of [modelA, modelB]) {
+    const handle = await host.launchers.process.start(faultEngine(model), "a" as never);
+    await host.handles.write(handle);
+    started.push(handle.pid!);
+  }
+  expect(await open(faultEngine(modelA), faultEngine(modelB)).engines.readopt()).toBeUndefined();
+  expect(await Promise.all(started.map(isAlive))).toEqual([false, false]);
+});
+
+test("files that are no handles are told of and left alone", async () => {
+  const directory = join(state.directory, "engines");
+  await mkdir(directory);
+  const group = { slot: "a", model: "model-a", launcher: "process", endpoint: { origin: "http://127.0.0.1:1" } };
+  await writeFile(join(directory, "a-model-a.json"), JSON.stringify({ ...group, pid: -1, asleep: false }));
+  await writeFile(join(directory, "notes.txt"), "remember the milk");
+  await writeFile(join(directory, "a-model-b.json.tmp"), "{");
+  const { engines, told } = open(faultEngine(modelA));
+  expect(await engines.readopt()).toBeUndefined();
+  expect(new Set(told.map(([event, file]) => `${event} ${String(file)}`))).toEqual(
+    new Set(["handleUnreadable a-model-a.json", "handleUnreadable notes.txt"]),
+  );
+  expect(await readdir(directory)).toHaveLength(3);
+});

@@ -1,0 +1,74 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { expect, test } from "vitest";
+import { procTable } from "../../src/engines/launchers/process-table.ts";
+import { faultEngine, isAlive, kill, modelA, modelB, slot, until } from "./engines-on-host.ts";
+import { never, quiet, statePerTest } from "./engines-per-test.ts";
+
+const state = statePerTest();
+const open = () => state.open({ engines: [faultEngine(modelA, ["--sessions"]), faultEngine(modelB)] });
+
+type Started = Awaited<ReturnType<typeof started>>;
+
+/** An engine with two processes in sessions of their own. */
+async function started() {
+  const { launchers } = open();
+  const handle = await launchers.process.start(faultEngine(modelA, ["--sessions"]), slot);
+  const pids = async () =>
+    (await launchers.process.lastLines(handle)).flatMap(
+      (line) => /^session (\d+)$/.exec(line)?.slice(1).map(Number) ?? [],
+    );
+  await until("both run", async () => (await pids()).length === 2);
+  return { launcher: launchers.process, handle, children: await pids() };
+}
+
+async function alive({ handle, children }: Started): Promise<boolean[]> {
+  return Promise.all([handle.pid!, ...children].map(isAlive));
+}
+
+test("what an engine put in sessions of its own goes with it", async () => {
+  const engine = await started();
+  expect(await engine.launcher.processes(engine.handle)).toEqual(
+    expect.arrayContaining([engine.handle.pid, ...engine.children]),
+  );
+  await engine.launcher.stop(engine.handle);
+  expect(await alive(engine)).toEqual([false, false, false]);
+});
+
+test("what an engine put in sessions of its own goes, too, when the engine has ended before", async () => {
+  const engine = await started();
+  kill(engine.handle.pid!, "SIGKILL");
+  await until("the leader is gone", async () => !(await isAlive(engine.handle.pid!)));
+  expect(await alive(engine)).toEqual([false, true, true]);
+  await engine.launcher.stop(engine.handle);
+  expect(await alive(engine)).toEqual([false, false, false]);
+});
+
+test("an engine that dies under a slot leaves nothing behind in sessions of its own", async () => {
+  const { engines, launchers, handles } = open();
+  await engines.activate(modelA, never, quiet);
+  const [handle] = await handles.read();
+  const groups = async () => (await procTable.groupsWith(`WEICHE_ENGINE=${state.directory}/`)).size;
+  await until("all three run", async () => (await groups()) === 3);
+  await expect(launchers.process.processes(handle!)).resolves.toContain(handle!.pid);
+  kill(handle!.pid!, "SIGKILL");
+  await until("all are gone", async () => (await groups()) === 0);
+});
+
+test("no process goes that only has the pid of an engine, or the mark of another start", async () => {
+  const engine = await started();
+  const other = await open().launchers.process.start(faultEngine(modelB), slot);
+  const { nonce: _, ...unmarked } = { ...engine.handle, startTicks: engine.handle.startTicks! - 1 };
+  await engine.launcher.stop({ ...unmarked, nonce: "of an earlier start" });
+  await engine.launcher.stop(unmarked);
+  expect(await alive(engine)).toEqual([true, true, true]);
+  // the engine is gone, and another process got its pid
+  const foreign = spawn("sleep", ["1000"], { detached: true, stdio: "ignore" });
+  await once(foreign, "spawn");
+  await engine.launcher.stop({ ...engine.handle, pid: foreign.pid!, startTicks: 1 });
+  expect(await alive(engine)).toEqual([false, false, false]);
+  expect(await isAlive(foreign.pid!)).toBe(true);
+  expect(await isAlive(other.pid!)).toBe(true);
+  foreign.kill("SIGKILL");
+  await engine.launcher.stop(other);
+});

@@ -1,0 +1,266 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { procTable } from "../../src/engines/launchers/process-table.ts";
+import { EngineStartError, type EngineSpec, type SwitchPhase } from "../../src/engines/engine.ts";
+import {
+  ask,
+  endpointPid,
+  faultEngine,
+  isAlive,
+  kill,
+  modelA,
+  modelB,
+  startsIn,
+  until,
+  type Host,
+} from "./engines-on-host.ts";
+import { never, quiet, statePerTest } from "./engines-per-test.ts";
+
+const state = statePerTest();
+let host: Host;
+
+const starts = () => join(state.directory, "starts");
+const sleeps = { sleepLevel: 1 } as const;
+
+function open(...engines: EngineSpec[]): Host {
+  host = state.open({ engines });
+  return host;
+}
+
+/** Everything that lives and was started for this test. */
+async function engineGroups(): Promise<number[]> {
+  return [...(await procTable.groupsWith(`WEICHE_ENGINE=${state.directory}/`)).keys()];
+}
+
+function toldOf(event: string): unknown[][] {
+  return host.told.filter(([name]) => name === event).map(([, ...details]) => details);
+}
+
+describe("activate", () => {
+  test("starts an engine, waits until it has made a token and remembers it on disk", async () => {
+    const { engines, handles } = open(faultEngine(modelA, ["--start-ms", "300"]));
+    const phases: SwitchPhase[] = [];
+    const endpoint = await engines.activate(modelA, never, (phase) => phases.push(phase));
+    expect(await ask(endpoint, "GET /health")).toEqual({});
+    expect(phases).toEqual(["start", "probe"]);
+    expect(await handles.read()).toMatchObject([{ model: modelA, endpoint, asleep: false }]);
+  });
+
+  test("fails at once, with the last lines, when the engine exits early", async () => {
+    const { engines, handles } = open(faultEngine(modelA, ["--exit", "1"]));
+    const error = await engines.activate(modelA, never, quiet).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(EngineStartError);
+    expect((error as EngineStartError).message).toBe("exit code 1");
+    expect((error as EngineStartError).lastLines).toHaveLength(50);
+    expect((error as EngineStartError).lastLines.at(-1)).toBe("line 60");
+    expect(await handles.read()).toEqual([]);
+  });
+
+  test("of an engine that never gets ready ends with the signal and leaves no process behind", async () => {
+    const { engines, handles } = open(faultEngine(modelA, ["--never-ready", "--child", "--terms", "0"]));
+    const patience = new AbortController();
+    const activation = engines.activate(modelA, patience.signal, quiet);
+    await until("engine and child run", async () => {
+      const groups = await engineGroups();
+      return groups.length === 1 && (await procTable.group(groups[0]!)).length === 2;
+    });
+    patience.abort(new Error("the time is over"));
+    await expect(activation).rejects.toThrow("the time is over; its last answer");
+    expect(await engineGroups()).toEqual([]);
+    expect(await handles.read()).toEqual([]);
+  });
+
+  test("with a signal that has aborted starts nothing", async () => {
+    const { engines } = open(faultEngine(modelA, ["--starts", starts()]));
+    await expect(engines.activate(modelA, AbortSignal.abort(new Error("no")), quiet)).rejects.toThrow("no");
+    expect(await startsIn(starts())).toEqual([]);
+  });
+
+  test("puts another model's engine away first, should one be awake", async () => {
+    const { engines } = open(faultEngine(modelA), faultEngine(modelB));
+    await engines.activate(modelA, never, quiet);
+    const pid = await endpointPid(host, modelA);
+    await engines.activate(modelB, never, quiet);
+    expect(await isAlive(pid)).toBe(false);
+    expect(await engineGroups()).toHaveLength(1);
+  });
+
+  test("of an awake engine proves it, and starts it anew when it does not answer", async () => {
+    const { engines } = open(faultEngine(modelA, ["--starts", starts()]));
+    const endpoint = await engines.activate(modelA, never, quiet);
+    expect(await engines.activate(modelA, never, quiet)).toEqual(endpoint);
+    expect(await startsIn(starts())).toHaveLength(1);
+    // Stopped by a signal it hangs: the connection is accepted, nothing is answered.
+    kill(await endpointPid(host, modelA), "SIGSTOP");
+    await engines.activate(modelA, never, quiet);
+    expect(await startsIn(starts())).toHaveLength(2);
+    expect(toldOf("engineSurprised")).toEqual([
+      ["a", modelA, "probe", expect.stringContaining("took longer than 2 s")],
+    ]);
+  });
+});
+
+describe("retire", () => {
+  test("stops an engine that cannot sleep", async () => {
+    const { engines, handles } = open(faultEngine(modelA));
+    await engines.activate(modelA, never, quiet);
+    await engines.retire(modelA, quiet);
+    expect(await engineGroups()).toEqual([]);
+    expect(await handles.read()).toEqual([]);
+    await engines.retire(modelA, quiet);
+  });
+
+  test("puts an engine to sleep, which activate wakes without a start", async () => {
+    const { engines, handles } = open(faultEngine(modelA, ["--starts", starts()], sleeps));
+    const endpoint = await engines.activate(modelA, never, quiet);
+    await engines.retire(modelA, quiet);
+    expect(await ask(endpoint, "GET /is_sleeping")).toEqual({ is_sleeping: true });
+    expect(engines.sleepers()).toEqual([{ model: modelA }]);
+    expect(await handles.read()).toMatchObject([{ asleep: true }]);
+    const phases: SwitchPhase[] = [];
+    expect(await engines.activate(modelA, never, (phase) => phases.push(phase))).toEqual(endpoint);
+    expect(phases).toEqual(["start", "probe"]);
+    expect(engines.sleepers()).toEqual([]);
+    expect(await handles.read()).toMatchObject([{ asleep: false }]);
+    expect(await startsIn(starts())).toHaveLength(1);
+  });
+
+  test("stops an engine that says it slept and does not", async () => {
+    const { engines } = open(faultEngine(modelA, ["--stay-awake"], sleeps));
+    await engines.activate(modelA, never, quiet);
+    await engines.retire(modelA, quiet);
+    expect(await engineGroups()).toEqual([]);
+    expect(engines.sleepers()).toEqual([]);
+    expect(toldOf("engineSurprised")).toEqual([["a", modelA, "sleep", "it says that it is awake"]]);
+  });
+
+  test("for good stops also an engine that could sleep, or sleeps", async () => {
+    const { engines } = open(faultEngine(modelA, [], sleeps));
+    await engines.activate(modelA, never, quiet);
+    await engines.retire(modelA, quiet, true);
+    expect(await engineGroups()).toEqual([]);
+    await engines.activate(modelA, never, quiet);
+    await engines.retire(modelA, quiet);
+    await engines.retire(modelA, quiet, true);
+    expect(await engineGroups()).toEqual([]);
+  });
+});
+
+test("an engine that fails to wake is killed and started cold", async () => {
+  const { engines } = open(faultEngine(modelA, ["--wake-fails", "--starts", starts()], sleeps));
+  await engines.activate(modelA, never, quiet);
+  await engines.retire(modelA, quiet);
+  await engines.activate(modelA, never, quiet);
+  expect(await startsIn(starts())).toHaveLength(2);
+  expect(await engineGroups()).toHaveLength(1);
+  expect(toldOf("engineSurprised")).toEqual([["a", modelA, "wake", "POST /wake_up answered 500"]]);
+});
+
+test("an awake engine that exits is reported at once, not with what it said, and what is left of its group goes", async () => {
+  const { engines, handles } = open(faultEngine(modelA, ["--child"]));
+  const endpoint = await engines.activate(modelA, never, quiet);
+  const exits: unknown[] = [];
+  engines.onExit((model, report) => exits.push([model, report]));
+  await ask(endpoint, "POST /exit").catch(() => {});
+  await until("the exit is reported", () => exits.length === 1);
+  const output = join(state.directory, "logs", "a-model-a.log");
+  const kept = await readFile(output, "utf8");
+  expect(kept).toContain("serving model-a");
+  expect(kept).not.toContain("asked to exit");
+  expect(exits).toEqual([[modelA, { reason: "exit code 3", output }]]);
+  await until("nothing is left", async () => (await engineGroups()).length === 0);
+  await until("it is forgotten", async () => (await handles.read()).length === 0);
+  await engines.activate(modelA, never, quiet);
+  expect(exits).toHaveLength(1);
+});
+
+test("a sleeping engine that exits is started cold when it is wanted, and nobody takes it for the awake one", async () => {
+  const { engines } = open(faultEngine(modelA, ["--starts", starts()], sleeps));
+  await engines.activate(modelA, never, quiet);
+  engines.onExit(() => expect.unreachable("it was asleep"));
+  await engines.retire(modelA, quiet);
+  kill(await endpointPid(host, modelA), "SIGKILL");
+  await until("it is no sleeper any more", () => engines.sleepers().length === 0);
+  await engines.activate(modelA, never, quiet);
+  expect(await startsIn(starts())).toHaveLength(2);
+  expect(toldOf("sleeperExited")).toMatchObject([["a", modelA, { reason: "signal SIGKILL" }]]);
+});
+
+test("an engine that is being woken is no sleeper on disk any more", async () => {
+  const { engines, handles } = open(faultEngine(modelA, ["--wake-hangs"], sleeps));
+  await engines.activate(modelA, never, quiet);
+  await engines.retire(modelA, quiet);
+  const patience = new AbortController();
+  const activation = engines.activate(modelA, patience.signal, quiet).catch((error: unknown) => error);
+  await until("its handle says so", async () => (await handles.read())[0]!.asleep === false);
+  expect(engines.sleepers()).toEqual([]);
+  patience.abort(new Error("enough"));
+  expect(await activation).toMatchObject({ message: "enough" });
+  expect(await engineGroups()).toEqual([]);
+});
+
+describe("while the slot is busy cleaning up after another engine", () => {
+  /** An awake engine A, and a sleeper B that just died and left a child which takes its time to go. */
+  async function busySlot(): Promise<void> {
+    open(faultEngine(modelA, ["--starts", starts()]), faultEngine(modelB, ["--child"], sleeps));
+    await host.engines.activate(modelB, never, quiet);
+    await host.engines.retire(modelB, quiet);
+    const sleeper = await endpointPid(host, modelB);
+    await until("its child is deaf", async () => (await procTable.group(sleeper)).length === 2);
+    await host.engines.activate(modelA, never, quiet);
+    kill(sleeper, "SIGKILL");
+    await until("the sleeper's exit is noticed", () => toldOf("sleeperExited").length === 1);
+  }
+
+  test("an engine that exits before its retirement is not reported", async () => {
+    await busySlot();
+    host.engines.onExit(() => expect.unreachable("it was to go anyway"));
+    const pid = await endpointPid(host, modelA);
+    const retired = host.engines.retire(modelA, quiet);
+    kill(pid, "SIGKILL");
+    await retired;
+    expect(await engineGroups()).toEqual([]);
+  });
+
+  test("an engine that exits before it is proven anew is started, and its clean-up spares the new one", async () => {
+    await busySlot();
+    const exits: unknown[] = [];
+    host.engines.onExit((model) => exits.push(model));
+    const pid = await endpointPid(host, modelA);
+    const activation = host.engines.activate(modelA, never, quiet);
+    kill(pid, "SIGKILL");
+    const endpoint = await activation;
+    await host.engines.retire(modelB, quiet);
+    expect(exits).toEqual([modelA]);
+    expect(await ask(endpoint, "GET /health")).toEqual({});
+    expect(await host.handles.read()).toMatchObject([{ model: modelA, endpoint }]);
+  });
+});
+
+test("stopAll ends a start in progress, sleeping engines and the awake one", async () => {
+  const { engines, handles } = open(faultEngine(modelA, [], sleeps), faultEngine(modelB, ["--never-ready"]));
+  await engines.activate(modelA, never, quiet);
+  await engines.retire(modelA, quiet);
+  const activation = engines.activate(modelB, never, quiet).catch((error: unknown) => error);
+  await until("both run", async () => (await engineGroups()).length === 2);
+  await engines.stopAll();
+  expect(await activation).toMatchObject({ message: expect.stringContaining("all engines") });
+  expect(await engineGroups()).toEqual([]);
+  expect(await handles.read()).toEqual([]);
+});
+
+test("an external engine is probed, slept and woken, and never stopped", async () => {
+  const starter = state.open({ engines: [] });
+  const handle = await starter.launchers.process.start(faultEngine(modelA), "other" as never);
+  const launcher = { kind: "external", url: `${handle.endpoint.origin}/` } as const;
+  const { engines } = open({ ...faultEngine(modelA, [], sleeps), launcher });
+  const endpoint = await engines.activate(modelA, never, quiet);
+  await engines.retire(modelA, quiet);
+  expect(await ask(endpoint, "GET /is_sleeping")).toEqual({ is_sleeping: true });
+  await engines.activate(modelA, never, quiet);
+  await engines.stopAll();
+  expect(await isAlive(handle.pid!)).toBe(true);
+  await starter.launchers.process.stop(handle);
+  await expect(engines.activate(modelA, never, quiet)).rejects.toThrow("the engine's answer took longer than 2 s");
+});

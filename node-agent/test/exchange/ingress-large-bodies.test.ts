@@ -1,0 +1,148 @@
+/** Large bodies: read in a thread, bytes and nothing else while they wait, and no more of them than there is room for. */
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { connect as connectHttp2, type ClientHttp2Stream } from "node:http2";
+import { createServer } from "node:http";
+import { connect, type AddressInfo } from "node:net";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { systemClock } from "@weiche/shared/time/clock.ts";
+import { uuidv7 } from "@weiche/shared/ids.ts";
+import { sessionMemoryMiB } from "@weiche/shared/node-protocol.ts";
+import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
+import { event, grant, model, respondEvents, Rig, until, type EngineScript } from "./ingress-rig.ts";
+
+const long = `${'Grüße, "Weiche"\n'.repeat(100_000)}`;
+const whole =
+  event({ choices: [{ index: 0, delta: { role: "assistant", content: "x" }, finish_reason: null }] }) +
+  event({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }) +
+  event({ choices: [], usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 } }) +
+  event("[DONE]");
+const answering: EngineScript = (socket) => respondEvents(socket, whole);
+const announced = (bytes: number) => ({ "content-length": String(bytes) });
+
+test.each(["vllm", "llama-server", "openai"] as const)(
+  "an engine is told the same of a large body as of a small one (%s)",
+  async (dialect) => {
+    await using rig = await Rig.open(answering, { dialect });
+    const ask = (content: string) =>
+      rig.chat({ messages: [{ role: "user", content }], tools: [], stop: ["\n"], seed: 7, n: 2, unknown: { a: 1 } })
+        .answer;
+    await ask("short");
+    await ask(long);
+    const [small, large] = rig.engine.saw.map(({ body }) => body);
+    const said = JSON.parse(JSON.stringify(small).replace('"short"', JSON.stringify(long))) as object;
+    expect(large).toEqual(said);
+  },
+);
+
+test("an answer to a large body is like any other", async () => {
+  await using rig = await Rig.open(answering);
+  const { status, text } = await rig.chat({ messages: [{ role: "user", content: long }], stream: true }).answer;
+  expect([status, text.includes("[DONE]")]).toEqual([200, true]);
+  expect(rig.outbox.records).toMatchObject([{ promptTokens: 3, completionTokens: 2, source: "engine" }]);
+});
+
+test.each([
+  ["a wrong parameter", { temperature: 9 }, "temperature"],
+  ["no messages", { messages: [] }, "messages"],
+])("a large body with %s is refused like a small one, and no engine is asked", async (_name, more, param) => {
+  await using rig = await Rig.open(answering);
+  const { status, text } = await rig.chat({ user: long, ...more }).answer;
+  expect([status, (JSON.parse(text) as { error: { param: string } }).error.param]).toEqual([400, param]);
+  expect([rig.engine.saw, rig.slot.requests]).toEqual([[], []]);
+});
+
+test("who leaves while its body comes, or is read, leaves nothing behind", async () => {
+  await using rig = await Rig.open(answering);
+  for (const turns of [0, 1, 5, 50]) {
+    const { stream } = rig.chat({ messages: [{ role: "user", content: long }] });
+    await until(() => rig.ingress.running > 0, "the request to come");
+    for (let turn = 0; turn < turns; turn++) await new Promise((resolve) => setImmediate(resolve));
+    stream.close(8);
+    await until(() => rig.ingress.running === 0, "the request to end", 30_000);
+  }
+  expect([rig.bugs, rig.slot.running]).toEqual([[], 0]);
+});
+
+test("large bodies beyond 320 MB wait for room, and after 30 s they are a 503 with retry-after", async () => {
+  const clock = new VirtualClock();
+  await using rig = await Rig.open(answering, { clock });
+  const body = { messages: [{ role: "user", content: long }] };
+  const bytes = Buffer.byteLength(JSON.stringify({ model, ...body }));
+  const begun = Array.from({ length: 16 }, () => rig.router.request(headersOf(20_000_000)));
+  for (const stream of begun) stream.on("error", () => {});
+  await until(() => rig.ingress.running === 16, "them to begin");
+  const late = rig.router.request(headersOf(20_000_000));
+  const refusal = collect(late);
+  await until(() => rig.ingress.running === 17, "another one");
+  expect((await rig.chat().answer).status, "a small one needs no room").toBe(200);
+  clock.advance(30_000);
+  expect(await refusal).toEqual([503, "2", expect.stringContaining('"overloaded"')]);
+  late.close(8);
+  begun[0]!.close(8);
+  await until(() => rig.ingress.running === 15, "both to leave");
+  expect((await rig.chat(body, announced(bytes)).answer).status).toBe(200);
+  for (const stream of begun) stream.close(8);
+  await rig.quiet();
+});
+
+/** What is said to a request that has not ended. */
+async function collect(stream: ClientHttp2Stream): Promise<[status: unknown, retryAfter: unknown, text: string]> {
+  const [head] = (await once(stream, "response")) as [Record<string, unknown>];
+  const [bytes] = (await once(stream, "data")) as [Buffer];
+  return [head[":status"], head["retry-after"], bytes.toString()];
+}
+
+function headersOf(bytes: number): Record<string, string> {
+  return {
+    ...{ ":method": "POST", ":path": "/v1/chat/completions", ...announced(bytes) },
+    ...{ "x-weiche-request-id": uuidv7(systemClock), "x-weiche-attempt": "1", "x-weiche-account": "a" },
+    ...{ "x-weiche-user": "u", "x-weiche-key": "k", "x-weiche-factor": "1500", "x-weiche-model": model },
+    ...{ "x-weiche-remaining-ms": "600000", "x-weiche-router": "router-1" },
+    ...{ "x-weiche-tokens-max": "1000000", "x-weiche-grant": grant },
+  };
+}
+
+const atOnce = process.env["WEICHE_NIGHTLY"] === undefined ? 3 : 64;
+test(`${atOnce} bodies of 20 MB at once: the event loop is never late by more than 250 ms`, async () => {
+  const engine = createServer((request, response) => {
+    request.resume().once("end", () => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.end(whole);
+    });
+  }).listen(0, "127.0.0.1");
+  await once(engine, "listening");
+  const origin = `http://127.0.0.1:${(engine.address() as AddressInfo).port}`;
+  const child = fork(join(import.meta.dirname, "ingress-process.ts"), [origin], { execArgv: [] });
+  try {
+    const [{ port }] = (await once(child, "message")) as [{ port: number }];
+    const session = connectHttp2("http://node", {
+      createConnection: () => connect(port, "127.0.0.1"),
+      maxSessionMemory: sessionMemoryMiB,
+    });
+    session.on("error", () => {});
+    // What is slowest to read: as many things as a body may have.
+    const messages = Array.from({ length: 10_000 }, () => ({ role: "user", content: "hi ".repeat(640) }));
+    const body = Buffer.from(JSON.stringify({ model, stream: true, messages }));
+    const statuses = await Promise.all(
+      Array.from({ length: atOnce }, async () => {
+        const stream = session.request(headersOf(body.length));
+        stream.end(body);
+        const [head] = (await once(stream, "response")) as [Record<string, unknown>];
+        await once(stream.resume(), "close");
+        return head[":status"];
+      }),
+    );
+    expect(new Set(statuses)).toEqual(new Set([200]));
+    child.send("measure");
+    const [measured] = (await once(child, "message")) as [{ lagMs: number; bugs: string[]; rssBytes: number }];
+    expect(measured).toMatchObject({ bugs: [] });
+    expect(measured.lagMs).toBeLessThan(250);
+    expect(measured.rssBytes).toBeLessThan(1.5e9);
+    session.destroy();
+  } finally {
+    child.kill("SIGKILL");
+    engine.close();
+  }
+}, 180_000);

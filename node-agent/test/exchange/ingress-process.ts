@@ -1,0 +1,57 @@
+/** The ingress in a process of its own, so that the lag of its event loop can be measured. */
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { performServerHandshake } from "node:http2";
+import { createServer, type AddressInfo } from "node:net";
+import { systemClock } from "@weiche/shared/time/clock.ts";
+import { agentWindowBytes, sessionMemoryMiB } from "@weiche/shared/node-protocol.ts";
+import { dialects } from "../../src/engines/dialects/all.ts";
+import { EngineLife } from "../../src/engines/engine-life.ts";
+import { Ingress } from "../../src/exchange/ingress.ts";
+import { chatRules, SimulatedOutbox, SimulatedSlot } from "./ingress-rig.ts";
+
+const slot = new SimulatedSlot({ origin: process.argv[2]! }, "vllm");
+const bugs: unknown[] = [];
+const ingress = new Ingress({
+  admissions: slot,
+  rules: () => ({ ...chatRules, images: { max: 4, formats: ["png"] } }),
+  outbox: new SimulatedOutbox(),
+  unsettled: { finished() {} },
+  dialects,
+  clock: systemClock,
+  life: new EngineLife(systemClock),
+  requestMsMax: 600_000,
+  events: {
+    requestEnded() {},
+    engineFault: (...fault) => bugs.push(fault),
+    engineShortfall() {},
+    requestBug: (error) => bugs.push(error),
+  },
+});
+
+const server = createServer((socket) => {
+  const settings = { initialWindowSize: agentWindowBytes };
+  const session = performServerHandshake(socket, { settings, maxSessionMemory: sessionMemoryMiB });
+  session.setLocalWindowSize(16 << 20);
+  session.on("error", () => {});
+  session.on("stream", (stream, headers) => ingress.handle(stream, headers, { routerLost: () => session.destroyed }));
+}).listen(0, "127.0.0.1");
+await once(server, "listening");
+
+/** Time in which this thread could have run and was not given a processor: other programs' fault, not lag of ours. */
+function waitedMs(): number {
+  return Number(readFileSync(`/proc/self/task/${process.pid}/schedstat`, "utf8").split(" ")[1]) / 1e6;
+}
+let lagMs = 0;
+let [lastMs, lastWaitedMs] = [performance.now(), waitedMs()];
+setInterval(() => {
+  const [nowMs, nowWaitedMs] = [performance.now(), waitedMs()];
+  lagMs = Math.max(lagMs, nowMs - lastMs - (nowWaitedMs - lastWaitedMs));
+  [lastMs, lastWaitedMs] = [nowMs, nowWaitedMs];
+}, 5);
+
+process.on("message", () => {
+  process.send!({ lagMs, bugs: bugs.map(String), rssBytes: process.resourceUsage().maxRSS * 1024 });
+});
+process.on("disconnect", () => process.exit());
+process.send!({ port: (server.address() as AddressInfo).port });

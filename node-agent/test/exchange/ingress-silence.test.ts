@@ -1,0 +1,238 @@
+/** When an engine that owes an answer is held to hang: not while it shows, anywhere, that it works. */
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createRequire } from "node:module";
+import type { Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Clock } from "@weiche/shared/time/clock.ts";
+import { LoopClock } from "@weiche/shared/time/loop-clock.ts";
+import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
+import { expect, test } from "vitest";
+import { BusyEngine } from "./busy-engine.ts";
+import { beginEvents, endEvents, event, httpHead, respond, Rig, until, writeChunk } from "./ingress-rig.ts";
+
+const word = event({ choices: [{ index: 0, delta: { content: "x" }, finish_reason: null }] });
+
+/** Several streams of which a word has come, and no more. `/tokenize` is answered, as a front does whose engine hangs. */
+async function openSilent(streams: number, clock = new VirtualClock(), lifeClock: Clock = clock) {
+  const sockets: Socket[] = [];
+  const rig = await Rig.open(
+    (socket, { path }) => {
+      if (path === "/tokenize") return respond(socket, 200, '{"count":3000}');
+      sockets.push(socket);
+      beginEvents(socket);
+      writeChunk(socket, word);
+    },
+    { clock, lifeClock, dialect: "vllm" },
+  );
+  const asked = Array.from({ length: streams }, () => rig.chat({ stream: true }));
+  await Promise.all(asked.map(({ stream }) => once(stream, "data")));
+  return { rig, clock, sockets, asked };
+}
+
+/** What a timer has begun has had its consequences. */
+async function settled(): Promise<void> {
+  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+test("a counter that moves keeps a request waiting that gets no byte, and one that stands still does not", async () => {
+  const { rig, clock, asked } = await openSilent(1);
+  await using _ = rig;
+  let work = 10;
+  for (let minute = 0; minute < 5; minute++) {
+    rig.life.measured(rig.slot.endpoint, work++);
+    clock.advance(50_000);
+  }
+  await settled();
+  expect(rig.slot.suspected).toEqual([]);
+  rig.life.measured(rig.slot.endpoint, work - 1);
+  clock.advance(10_000);
+  expect((await asked[0]!.answer).trailer).toBe("error");
+  expect(rig.slot.suspected).toEqual(["silent"]);
+});
+
+test("so does another stream's byte, but neither an answer of its front nor another engine's counter", async () => {
+  const { rig, clock, sockets, asked } = await openSilent(2);
+  await using _ = rig;
+  clock.advance(50_000);
+  const heard = asked.map(({ stream }) => once(stream, "data"));
+  writeChunk(sockets[0]!, word);
+  await Promise.race(heard);
+  clock.advance(50_000);
+  await settled();
+  expect(rig.slot.suspected).toEqual([]);
+  const other = { ...rig.slot.endpoint };
+  rig.life.measured(other, 1);
+  rig.life.measured(other, 2);
+  clock.advance(10_000);
+  for (const { answer } of asked) await answer;
+  expect(rig.slot.suspected).toEqual(["silent", "silent"]);
+});
+
+test("comments are no sign of life: llama-server's HTTP threads send them each second while the thread hangs that makes tokens", async () => {
+  const { rig, clock, sockets, asked } = await openSilent(2);
+  await using _ = rig;
+  for (let second = 0; second < 59; second++) {
+    for (const socket of sockets) writeChunk(socket, ":\n\n");
+    await settled();
+    clock.advance(1_000);
+  }
+  expect(rig.slot.suspected).toEqual([]);
+  clock.advance(1_000);
+  for (const { answer } of asked) expect((await answer).trailer).toBe("error");
+  expect(rig.slot.suspected).toEqual(["silent", "silent"]);
+});
+
+test("a prompt that is read for five minutes shows life by its progress", async () => {
+  const { promise: asked, resolve: onAsked } = Promise.withResolvers<Socket>();
+  const clock = new VirtualClock();
+  await using rig = await Rig.open(onAsked, { clock, dialect: "llama-server" });
+  const { answer } = rig.chat({ stream: true });
+  const socket = await asked;
+  beginEvents(socket);
+  const role = { choices: [{ index: 0, delta: { role: "assistant", content: null }, finish_reason: null }] };
+  for (let part = 1; part <= 6; part++) {
+    writeChunk(socket, event({ ...role, prompt_progress: { total: 600, cache: 0, processed: part * 100 } }));
+    await until(() => rig.life.lastMs(rig.slot.endpoint) === clock.monotonicMs(), "the progress to be read");
+    clock.advance(55_000);
+    await settled();
+  }
+  writeChunk(socket, word.replace("null", '"stop"') + event("[DONE]"));
+  endEvents(socket);
+  expect(await answer).toMatchObject({ status: 200, trailer: "complete" });
+  expect(rig.slot.suspected).toEqual([]);
+});
+
+test("each part of an answer that is no stream is a sign of life", async () => {
+  const { promise: asked, resolve: onAsked } = Promise.withResolvers<Socket>();
+  const clock = new VirtualClock();
+  await using rig = await Rig.open(onAsked, { clock });
+  const { answer } = rig.chat();
+  const socket = await asked;
+  const body = JSON.stringify({ error: { message: "no", type: "invalid_request_error", code: 400 } });
+  socket.write(httpHead(400, { "content-type": "application/json", "content-length": body.length }));
+  for (const letter of body.slice(0, 6)) {
+    socket.write(letter);
+    await settled();
+    clock.advance(50_000);
+  }
+  socket.write(body.slice(6));
+  expect((await answer).status).toBe(400);
+  expect(rig.slot.suspected).toEqual([]);
+});
+
+test("what the engine's front counts for a refusal is no sign of life", async () => {
+  const { rig, clock, asked } = await openSilent(1);
+  await using _ = rig;
+  const stall = rig.engine.script;
+  const error = {
+    message: "maximum context length is 1024 tokens",
+    ...{ type: "BadRequestError", param: "input_tokens", code: 400 },
+  };
+  rig.engine.script = (socket, request) =>
+    request.path === "/tokenize" ? stall(socket, request) : respond(socket, 400, JSON.stringify({ error }));
+  clock.advance(50_000);
+  expect((await rig.chat().answer).text).toContain("3000 input tokens");
+  clock.advance(10_000);
+  expect((await asked[0]!.answer).trailer).toBe("error");
+  expect(rig.slot.suspected).toEqual(["silent"]);
+});
+
+/** Moves the clock of the HTTP client, which has one of its own; timers of the last half second begin with the first call. */
+function advanceHttpClient(ms: number): void {
+  const timers = createRequire(import.meta.url)("undici/lib/util/timers.js") as { tick(ms: number): void };
+  for (const each of [1_000, ms]) timers.tick(each);
+}
+
+test("the HTTP client has no timeouts: an hour before the head of an answer and another within it change nothing", async () => {
+  const { promise: asked, resolve: onAsked } = Promise.withResolvers<Socket>();
+  await using rig = await Rig.open(onAsked, { clock: new VirtualClock() });
+  const { stream, answer } = rig.chat({ stream: true });
+  const socket = await asked;
+  advanceHttpClient(3_600_000);
+  await settled();
+  expect(socket.closed).toBe(false);
+  beginEvents(socket);
+  writeChunk(socket, word);
+  await once(stream, "data");
+  advanceHttpClient(3_600_000);
+  await settled();
+  writeChunk(socket, word.replace("null", '"stop"') + event("[DONE]"));
+  endEvents(socket);
+  const { text, trailer } = await answer;
+  expect([text.match(/"content":"x"/g)?.length, trailer]).toEqual([2, "complete"]);
+  expect(rig.engine.connections).toBe(1);
+});
+
+/** A request to an engine that accepts no connection. */
+async function openBusy(opened: AsyncDisposableStack, listens: string) {
+  const directory = await mkdtemp(join(tmpdir(), "weiche-busy-"));
+  opened.defer(() => rm(directory, { recursive: true }));
+  const socketPath = listens === "a port" ? undefined : join(directory, "engine.sock");
+  const last = word.replace("null", '"stop"') + event("[DONE]");
+  const engine = opened.use(await BusyEngine.open(last, socketPath));
+  const clock = new VirtualClock();
+  const rig = opened.use(await Rig.open(() => {}, { clock, endpoint: engine.endpoint }));
+  const { answer } = rig.chat();
+  await until(() => rig.slot.requests.length === 1, "the request to be admitted");
+  const pass = async (ms: number) => {
+    await settled();
+    clock.advance(ms);
+    advanceHttpClient(ms);
+    await settled();
+  };
+  return { engine, rig, clock, answer, pass };
+}
+
+test.each(["a port", "a Unix socket"])(
+  "an engine too busy to accept a connection on %s is waited for like one that owes a byte",
+  async (listens) => {
+    await using opened = new AsyncDisposableStack();
+    const { engine, rig, answer, pass } = await openBusy(opened, listens);
+    for (let second = 0; second < 59; second++) await pass(1_000);
+    expect([rig.slot.running, rig.slot.suspected]).toEqual([1, []]);
+    await engine.letGo();
+    await pass(20);
+    expect(await answer).toMatchObject({ status: 200, trailer: "complete" });
+    expect(rig.faults).toEqual([]);
+  },
+);
+
+test.each(["a port", "a Unix socket"])(
+  "an engine that has accepted no connection on %s for a minute is silent, and is asked no more",
+  async (listens) => {
+    await using opened = new AsyncDisposableStack();
+    const { rig, clock, answer, pass } = await openBusy(opened, listens);
+    for (let second = 0; second < 60; second++) await pass(1_000);
+    expect(await answer).toMatchObject({ status: 500 });
+    expect(rig.slot.suspected).toEqual(["silent"]);
+    await pass(20);
+    expect(clock.pending).toBe(0);
+  },
+);
+
+test("while the agent itself stands still no engine is silent", async () => {
+  let isStopped = false;
+  const late: (() => void)[] = [];
+  const clock = new VirtualClock();
+  const host: Clock = {
+    now: () => clock.now(),
+    monotonicMs: () => clock.monotonicMs(),
+    after: (delayMs, callback) => clock.after(delayMs, () => (isStopped ? late.push(callback) : callback())),
+  };
+  using loop = new LoopClock(host);
+  const { rig, asked } = await openSilent(1, clock, loop);
+  await using _ = rig;
+  clock.advance(10_000);
+  isStopped = true; // as SIGSTOP does it
+  clock.advance(90_000);
+  isStopped = false;
+  for (const callback of late.splice(0)) callback();
+  clock.advance(40_000);
+  await settled();
+  expect(rig.slot.suspected).toEqual([]);
+  clock.advance(20_000);
+  expect((await asked[0]!.answer).trailer).toBe("error");
+  expect(rig.slot.suspected).toEqual(["silent"]);
+});

@@ -1,0 +1,96 @@
+/** Links and data sessions to a router that is gone: when they dial again, on virtual time. */
+import { expect, test } from "vitest";
+import { asId, type NodeId } from "@weiche/shared/ids.ts";
+import { createRandom } from "@weiche/shared/testing/random.ts";
+import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
+import { DataLink } from "../../src/links/data-link.ts";
+import { RouterLinksRig } from "./router-links-rig.ts";
+
+/** Nobody listens there. */
+const gone = "127.0.0.1:1";
+const boundsMs = [500, 1_000, 2_000, 4_000, 4_000];
+
+/** Chance of one agent, which is asked for once a dial has failed: at these instants. */
+class Dials {
+  readonly atMs: number[] = [];
+  readonly chances: number[] = [];
+  readonly #clock: VirtualClock;
+  readonly #random;
+
+  constructor(clock: VirtualClock, seed: number) {
+    this.#clock = clock;
+    this.#random = createRandom(seed);
+  }
+
+  readonly random = (): number => {
+    this.atMs.push(this.#clock.monotonicMs());
+    this.chances.push(this.#random.next());
+    return this.chances.at(-1)!;
+  };
+
+  get delaysMs(): readonly number[] {
+    return this.atMs.slice(1).map((ms, dial) => ms - this.atMs[dial]!);
+  }
+}
+
+/** Resolves when so many dials have failed: dialling takes no virtual time. */
+async function failed(dials: Dials, count: number): Promise<void> {
+  await expect.poll(() => dials.atMs.length, { timeout: 20_000, interval: 2 }).toBe(count);
+}
+
+/** Jumps from dial to dial, each of which is not before its time. */
+async function follow(dials: Dials, clock: VirtualClock): Promise<void> {
+  await failed(dials, 1);
+  for (const [index, boundMs] of boundsMs.entries()) {
+    clock.advance(dials.chances.at(-1)! * boundMs - 0.001);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(dials.atMs.length, "dialled too early").toBe(index + 1);
+    clock.advance(0.002);
+    await failed(dials, index + 2);
+  }
+}
+
+function judge(agents: readonly Dials[]): void {
+  for (const { delaysMs } of agents) {
+    expect(delaysMs.length).toBe(boundsMs.length);
+    expect(delaysMs.filter((ms, dial) => ms > boundsMs[dial]! + 0.01)).toEqual([]);
+  }
+  const [one, other] = agents.map(({ delaysMs }) => delaysMs);
+  expect(one!.filter((ms, dial) => Math.abs(ms - other![dial]!) < 10)).toEqual([]);
+}
+
+test("data sessions of two agents are not dialled in step, and within the bounds", async () => {
+  const agents = [];
+  for (const seed of [1, 2]) {
+    const clock = new VirtualClock(0);
+    const dials = new Dials(clock, seed);
+    const events = { dataSessionUp: () => {}, dataSessionDown: () => {}, dataSessionFailed: () => {} };
+    const link = new DataLink({
+      ...{ routerId: "r", clock, random: dials.random, identity: { node: asId<NodeId>("n"), bootId: "b" }, events },
+      handle: (stream) => stream.destroy(),
+    });
+    link.dial(gone);
+    await follow(dials, clock);
+    await link.close(0);
+    expect(clock.pending).toBe(0);
+    agents.push(dials);
+  }
+  judge(agents);
+});
+
+test("links of two agents are not dialled in step, and within the bounds", async () => {
+  const agents = [];
+  for (const seed of [3, 4]) {
+    const rig = new RouterLinksRig();
+    const clock = new VirtualClock(0);
+    const dials = new Dials(clock, seed);
+    rig.clock = clock;
+    rig.random = dials.random;
+    rig.openLinks(gone);
+    await follow(dials, clock);
+    await rig.close();
+    expect(clock.pending).toBe(0);
+    agents.push(dials);
+  }
+  judge(agents);
+});

@@ -1,0 +1,122 @@
+/** The agent's ends of the links, with simulated routers that share no code with them, and all that they are told. */
+import type { ModelRules } from "@weiche/shared/catalogue.ts";
+import { systemClock, type Clock } from "@weiche/shared/time/clock.ts";
+import { asId, uuidv7, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
+import { createRandom } from "@weiche/shared/testing/random.ts";
+import type { DesiredState } from "../../src/links/desired-state.ts";
+import type { NodeLoad } from "../../src/links/load.ts";
+import { RouterLinks, type RouterLinkEvents } from "../../src/links/router-links.ts";
+import type { UsageChannel } from "../../src/outbox/usage-channel.ts";
+import { SimulatedLinkRouter, type Message } from "./simulated-link-router.ts";
+
+const model = asId<ModelId>("m");
+
+export class RouterLinksRig {
+  readonly bootId = uuidv7(systemClock);
+  readonly told: unknown[][] = [];
+  readonly usage: unknown[][] = [];
+  /** What was told of the routers' lives and of settled attempts. */
+  readonly answers: unknown[][] = [];
+  /** Every channel that ever came up. */
+  readonly channels: UsageChannel[] = [];
+  readonly seenRules: (readonly ModelRules[])[] = [];
+  readonly wishes: DesiredState[] = [];
+  /** What names resolve to. */
+  readonly names = new Map<string, readonly string[]>();
+  readonly load: NodeLoad = {
+    slots: [
+      {
+        name: asId<SlotName>("s"),
+        models: [model],
+        kind: "draining-open",
+        active: model,
+        next: asId<ModelId>("n"),
+        running: 3,
+        runningByRouter: new Map([["router-1", 2]]),
+        waiting: 1,
+        waitingByModel: new Map([[asId<ModelId>("n"), 1]]),
+        closesInMs: 800.4,
+        stateAgeMs: 9_199.6,
+        sleepers: [],
+      },
+    ],
+    engines: new Map(),
+    host: { memoryTotalBytes: 2 ** 40 },
+    gpus: [{ index: 1, uuid: "GPU-1", temperatureCelsius: 61 }],
+    maintenance: false,
+    admitting: true,
+  };
+  clock: Clock = systemClock;
+  random: () => number = seeded(1);
+  readonly #routers: SimulatedLinkRouter[] = [];
+  #links: RouterLinks | undefined;
+
+  async openRouter(more: Message = {}, host?: string, port?: number): Promise<SimulatedLinkRouter> {
+    const welcome = { router_id: "router-1", data_address: "127.0.0.1:1", ...more };
+    const router = await new SimulatedLinkRouter(welcome).listen(host, port);
+    this.#routers.push(router);
+    return router;
+  }
+
+  openLinks(...addresses: readonly string[]): RouterLinks {
+    this.#links = new RouterLinks({
+      routers: addresses,
+      clock: this.clock,
+      random: this.random,
+      hello: {
+        node: asId<NodeId>("gpu-1"),
+        bootId: this.bootId,
+        agentVersion: "0.1.0",
+        slots: [{ name: asId<SlotName>("s"), models: [model] }],
+      },
+      load: () => this.load,
+      resolve: async (name) => {
+        const found = this.names.get(name);
+        if (!found) throw Object.assign(new Error("not found"), { code: "ENOTFOUND" });
+        return found;
+      },
+      usage: {
+        linkUp: (channel) => {
+          this.channels.push(channel);
+          this.usage.push(["up", channel.routerId]);
+        },
+        acknowledged: (...args) => this.usage.push(["ack", ...args]),
+        linkDown: (routerId) => this.usage.push(["down", routerId]),
+      },
+      answers: {
+        linkUp: (routerId) => this.answers.push(["up", routerId]),
+        linkDown: (routerId, inOrder) => this.answers.push(["down", routerId, inOrder]),
+        replaced: (routerId) => this.answers.push(["replaced", routerId]),
+        settled: (routerId, attempts) => this.answers.push(["settled", routerId, ...attempts]),
+      },
+      handle: (stream) => stream.destroy(),
+      onRules: (news) => this.seenRules.push(news),
+      onDesiredState: (state) => this.wishes.push(state),
+      events: this.#events(),
+    });
+    return this.#links;
+  }
+
+  async close(): Promise<void> {
+    await this.#links?.close();
+    for (const router of this.#routers.splice(0)) router[Symbol.dispose]();
+  }
+
+  #events(): RouterLinkEvents {
+    return new Proxy({} as RouterLinkEvents, {
+      get:
+        (_target, name) =>
+        (...args: unknown[]) =>
+          void this.told.push([String(name), ...args]),
+    });
+  }
+}
+
+function seeded(seed: number): () => number {
+  const random = createRandom(seed);
+  return () => random.next();
+}
+
+export function at({ port }: SimulatedLinkRouter, host = "127.0.0.1"): string {
+  return `${host}:${port}`;
+}

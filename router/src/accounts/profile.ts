@@ -1,0 +1,60 @@
+/** What a person sees and sets of themselves. */
+import type { UserId } from "@weiche/shared/ids.ts";
+import { found } from "../rights/refused.ts";
+import type { Database } from "../db/database.ts";
+import type { Role, Language, Theme } from "../db/schema.ts";
+
+export interface ProfileView {
+  readonly email: string;
+  readonly role: Role;
+  readonly language: Language | null;
+  readonly theme: Theme | null;
+  readonly totp: boolean;
+  /** Of those that replace a lost authenticator. */
+  readonly recoveryCodesLeft: number;
+  readonly passwordSetAt: string | null;
+  readonly lastLoginAt: string | null;
+}
+
+export interface Profile {
+  show(userId: UserId): Promise<ProfileView>;
+  /** null: as browser and system say. */
+  update(userId: UserId, wish: { language?: Language | null; theme?: Theme | null }): Promise<ProfileView>;
+}
+
+export function createProfile({ kysely }: Pick<Database, "kysely">): Profile {
+  async function show(userId: UserId): Promise<ProfileView> {
+    const shown = await kysely
+      .selectFrom("users as u")
+      .leftJoin("credentials as c", "c.userId", "u.id")
+      .select(["u.email", "u.role", "u.language", "u.theme", "c.totpSince", "c.passwordSetAt", "c.lastLoginAt"])
+      .select((eb) =>
+        eb
+          .selectFrom("recoveryCodes as r")
+          .select((count) => count.fn.countAll<bigint>().as("left"))
+          .whereRef("r.userId", "=", "u.id")
+          .as("left"),
+      )
+      .where("u.id", "=", userId)
+      .executeTakeFirst();
+    const { email, role, language, theme, ...row } = found(shown, "user", userId);
+    return {
+      email,
+      role,
+      language,
+      theme,
+      totp: row.totpSince !== null,
+      recoveryCodesLeft: Number(row.left ?? 0),
+      passwordSetAt: row.passwordSetAt?.toString() ?? null,
+      lastLoginAt: row.lastLoginAt?.toString() ?? null,
+    };
+  }
+
+  return {
+    show,
+    async update(userId, wish) {
+      if (Object.keys(wish).length > 0) await kysely.updateTable("users").set(wish).where("id", "=", userId).execute();
+      return show(userId);
+    },
+  };
+}

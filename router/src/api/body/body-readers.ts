@@ -1,0 +1,34 @@
+/** Reads bodies: light ones at once, others one after the other in a thread, so that no other request waits for them. */
+import { ByteThread } from "@weiche/shared/http/byte-thread.ts";
+import { ApiError } from "@weiche/shared/errors.ts";
+import { scanLight } from "@weiche/shared/http/json-guard.ts";
+import type { NodePath } from "@weiche/shared/node-protocol.ts";
+import type { BodyJob, BodyReply } from "./body-worker.ts";
+import type { HeldBody } from "./held-body.ts";
+import { readRequest } from "../read-request.ts";
+import type { RequestFacts } from "../request-schema.ts";
+
+export class BodyReaders implements AsyncDisposable {
+  readonly #thread = new ByteThread<BodyJob, BodyReply>(new URL("./body-worker.ts", import.meta.url));
+
+  /** Rejects with an `ApiError` for anything that is wrong with the body itself, and with the signal's reason. */
+  async read(path: NodePath, body: HeldBody, signal: AbortSignal): Promise<RequestFacts> {
+    const scan = scanLight(body.bytes!);
+    if (scan) return readRequest(path, body.bytes!, scan);
+    let reply: BodyReply | undefined;
+    try {
+      reply = await this.#thread.run({ path, bytes: body.lend() }, signal);
+    } finally {
+      body.takeBack(reply?.bytes);
+    }
+    signal.throwIfAborted();
+    const { facts, refused } = reply;
+    if (!refused) return facts!;
+    const { kind, message, param } = refused;
+    throw new ApiError(kind, message, param === null ? {} : { param });
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#thread[Symbol.asyncDispose]();
+  }
+}

@@ -1,0 +1,60 @@
+/** What is open: connections and the exchanges on them. */
+import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import type { Clock } from "@weiche/shared/time/clock.ts";
+import type { Exchange } from "./exchange.ts";
+
+export class Connections {
+  readonly #sockets = new Set<Socket>();
+  readonly #live = new Set<Exchange>();
+  readonly #bySocket = new WeakMap<Duplex, Set<Exchange>>();
+
+  addSocket(socket: Socket): void {
+    this.#sockets.add(socket);
+    socket.on("close", () => this.#sockets.delete(socket));
+  }
+
+  /** Exchanges whose response is not closed. */
+  get exchanges(): number {
+    return this.#live.size;
+  }
+
+  /** Until its response is closed. */
+  addExchange(exchange: Exchange): void {
+    const { socket } = exchange.request;
+    const onSocket = this.#bySocket.get(socket) ?? new Set();
+    this.#bySocket.set(socket, onSocket.add(exchange));
+    this.#live.add(exchange);
+    exchange.onClosed(() => {
+      onSocket.delete(exchange);
+      this.#live.delete(exchange);
+    });
+  }
+
+  /** Whether an answer may be written to the connection itself: none is owed or begun on it, but for a torn request's. */
+  mayAnswerRaw(socket: Duplex): boolean {
+    const open = [...(this.#bySocket.get(socket) ?? [])];
+    return socket.writable && open.every(({ request, response }) => !request.complete && !response.headersSent);
+  }
+
+  /** Resolves with true when every exchange of now is closed, or with false after `graceMs`. */
+  quiet(graceMs: number, clock: Clock): Promise<boolean> {
+    return new Promise((resolve) => {
+      const timer = clock.after(graceMs, () => resolve(false));
+      const live = new Set(this.#live);
+      const done = (exchange?: Exchange) => {
+        if (exchange) live.delete(exchange);
+        if (live.size > 0) return;
+        timer.cancel();
+        resolve(true);
+      };
+      for (const exchange of live) exchange.onClosed(() => done(exchange));
+      done();
+    });
+  }
+
+  destroyAll(): void {
+    for (const exchange of this.#live) exchange.isCutByUs = true;
+    for (const socket of this.#sockets) socket.destroy();
+  }
+}

@@ -1,0 +1,99 @@
+/** The one exit for everything that is not answered: an error body or a page, and an answer that stays readable. */
+import type { Clock } from "@weiche/shared/time/clock.ts";
+import { ApiError, apiErrors, asApiError, errorBody, errorHeaders, type ErrorBody } from "@weiche/shared/errors.ts";
+import { ClientGone, type Exchange } from "./exchange.ts";
+import { NodeRefusal } from "./node-refusal.ts";
+import { refusalCodes, type RefusalCode } from "../usage/refusal-codes.ts";
+import { htmlPage, PageRefusal } from "../edge/html-pages.ts";
+
+/**
+ * Writes the refusal. Whatever was taken for the request is given back at once. What the client still sends is thrown
+ * away for up to `discardMs` before its connection closes, so that it gets to read the refusal.
+ */
+export function refuse(exchange: Exchange, error: unknown, clock: Clock, discardMs: number): void {
+  const { response, request } = exchange;
+  if (error instanceof ClientGone || exchange.settled) return exchange.settle();
+  if (response.headersSent) {
+    exchange.outcome = "broken";
+    request.socket.destroy();
+    return exchange.settle();
+  }
+  const { status, headers, body, code } = toRefusal(error);
+  exchange.outcome = "refused";
+  exchange.status = status;
+  exchange.errorCode = code;
+  exchange.bytesSent = Buffer.byteLength(body);
+  response.writeHead(status, { ...headers, "content-length": exchange.bytesSent, "x-request-id": exchange.id });
+  if (exchange.bodyPending) {
+    response.write(body);
+    discardBody(exchange, clock, discardMs);
+  } else response.end(body);
+  exchange.settle();
+}
+
+/** The answer is complete to the client; the connection stays until its body has come or time is up. */
+function discardBody({ request, response }: Exchange, clock: Clock, discardMs: number): void {
+  const { socket } = request;
+  const timer = clock.after(discardMs, () => {
+    response.end();
+    socket.destroySoon();
+  });
+  request.once("close", () => {
+    timer.cancel();
+    response.end();
+  });
+  request.resume();
+}
+
+/** undefined: nobody was told anything. */
+export function refusalCodeOf(error: unknown): RefusalCode | undefined {
+  if (error instanceof ClientGone) return undefined;
+  if (error instanceof PageRefusal) return error.status === 413 ? "too_large" : undefined;
+  if (error instanceof ApiError) return knownCode(error.reason ?? error.kind);
+  if (!(error instanceof NodeRefusal)) return "internal";
+  const { type, code } = error.body.error;
+  if (error.status === 400)
+    return type === apiErrors.context_window_exceeded.type ? "context_window_exceeded" : "invalid_request";
+  return knownCode(code);
+}
+
+function knownCode(word: string): RefusalCode {
+  return Object.hasOwn(refusalCodes, word) ? (word as RefusalCode) : "internal";
+}
+
+const codes: ReadonlySet<string> = new Set(Object.values(apiErrors).map(({ code }) => code));
+
+interface Refusal {
+  readonly status: number;
+  readonly headers: Record<string, string>;
+  readonly body: string;
+  /** For logs and metrics: one of the table, whatever a node says. */
+  readonly code?: string;
+}
+
+function toRefusal(error: unknown): Refusal {
+  if (error instanceof PageRefusal) {
+    const headers: Record<string, string> = { "content-type": "text/html; charset=utf-8" };
+    if (error.retryAfterSeconds !== undefined) headers["retry-after"] = String(error.retryAfterSeconds);
+    return { status: error.status, headers, body: htmlPage(error.status) };
+  }
+  if (error instanceof NodeRefusal) return json(error.status, error.body, error.headers);
+  const known = asApiError(error);
+  const headers = errorHeaders(known);
+  if (known.status === 401) headers["www-authenticate"] = "Bearer";
+  return json(known.status, errorBody(known), headers);
+}
+
+function json(status: number, body: ErrorBody, headers: Record<string, string>): Refusal {
+  return {
+    status,
+    headers: { "content-type": "application/json; charset=utf-8", ...headers },
+    body: JSON.stringify(body),
+    code: codes.has(body.error.code) ? body.error.code : "other",
+  };
+}
+
+/** Whether an error is one that may happen. Anything else is a bug. */
+export function isExpected(error: unknown): boolean {
+  return [ApiError, PageRefusal, NodeRefusal, ClientGone].some((kind) => error instanceof kind);
+}

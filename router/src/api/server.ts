@@ -1,0 +1,211 @@
+/** The public listener: every request that reaches it gets one answer, with our request id and only our headers. */
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import type { IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { fastify, type FastifyReply, type FastifyRequest } from "fastify";
+import { ApiError } from "@weiche/shared/errors.ts";
+import type { ListenAddress } from "@weiche/shared/http/listen.ts";
+import { nodePaths } from "@weiche/shared/node-protocol.ts";
+import { listenOn } from "@weiche/shared/program/ops-server.ts";
+import { BodyReaders } from "./body/body-readers.ts";
+import { EngineDeaths } from "./engine-deaths.ts";
+import { ByteBudget } from "@weiche/shared/http/byte-budget.ts";
+import type { Authenticated } from "./authenticate.ts";
+import { Exchange, type ApiEvents, type ClientResponse, type Endpoint } from "./exchange.ts";
+import { generate, generateAs, type GenerateDeps, type Place } from "./generate.ts";
+import { listModels } from "./models.ts";
+import type { RouterConfig } from "../config/config.ts";
+import { createClientAddress } from "../edge/client-address.ts";
+import { createConnectionLimit } from "../edge/connection-limit.ts";
+import { Connections } from "./connections.ts";
+import { PageRefusal } from "../edge/html-pages.ts";
+import { IpLimit } from "../edge/ip-limit.ts";
+import {
+  createListener,
+  defaultListenerTimes,
+  requireSoundHead,
+  type ListenerTimes,
+  type ServerCertificate,
+} from "../edge/listener.ts";
+import { answerRaw } from "../edge/raw-answer.ts";
+import type { Upstream } from "../nodes/upstream.ts";
+import { isExpected, refusalCodeOf, refuse } from "./refuse.ts";
+
+export interface ApiServerDeps extends Pick<
+  GenerateDeps,
+  "keys" | "limiter" | "catalogue" | "place" | "upstream" | "verdicts" | "clock"
+> {
+  readonly config: Pick<RouterConfig, "limits" | "requestMsMax"> & { readonly listen: { readonly api: ListenAddress } };
+  readonly events: ApiEvents;
+  /** Absent: plain HTTP behind a proxy. */
+  readonly tls?: ServerCertificate;
+  readonly times?: Partial<ApiTimes>;
+}
+
+export interface ApiServer {
+  /** Exchanges whose response is not closed. */
+  readonly open: number;
+  /** Throws `StartError` if it cannot listen. */
+  listen(): Promise<ListenAddress>;
+  /** A chat that did not come by this listener, the same way from there on. Resolves once the answer has begun. */
+  chat(chat: InsideChat): Promise<void>;
+  /**
+   * Takes no new requests; running ones may end within `graceMs`, then they are cut. `cutNodes` comes first: a node must
+   * not take a client that we cut for one that has left, who pays.
+   */
+  close(graceMs: number, cutNodes?: () => void): Promise<void>;
+}
+
+export interface InsideChat {
+  readonly request: IncomingMessage;
+  readonly response: ClientResponse;
+  /** As `POST /v1/chat/completions` takes it. */
+  readonly body: Buffer;
+  readonly authenticate: (exchange: Exchange) => Promise<Authenticated>;
+  /** Hears where the request goes. */
+  readonly place: (place: Place) => Place;
+  readonly upstream: (upstream: Upstream) => Upstream;
+}
+
+export type ApiTimes = GenerateDeps["times"] & ListenerTimes;
+
+const defaultTimes: ApiTimes = {
+  ...defaultListenerTimes,
+  bodyMsMax: 60_000,
+  bytesPerExtraSecond: 250_000,
+  graceMs: 5_000,
+};
+
+/** All that are on their way to a node, together. */
+const largeBodiesBytesMax = 1_000_000_000;
+
+/** Cut exchanges close within a turn or two of the event loop. */
+const cutMsMax = 1_000;
+
+type Handler = (exchange: Exchange) => Promise<void>;
+
+export function createApiServer(deps: ApiServerDeps): ApiServer {
+  const { clock, events, config } = deps;
+  const times = { ...defaultTimes, ...deps.times };
+  const readers = new BodyReaders();
+  const budget = new ByteBudget(largeBodiesBytesMax, clock);
+  const engineDeaths = new EngineDeaths(clock, randomBytes(32));
+  const generateDeps: GenerateDeps = {
+    ...deps,
+    readers,
+    budget,
+    engineDeaths,
+    times,
+    requestMsMax: config.requestMsMax,
+  };
+  const ipLimit = new IpLimit(config.limits, clock);
+  const addressOf = createClientAddress(config.limits.trustedProxies);
+  const connections = new Connections();
+  let draining = false;
+
+  const app = fastify({
+    serverFactory: (listener) =>
+      createListener(listener, {
+        times,
+        tls: deps.tls,
+        limit: createConnectionLimit(config.limits, clock),
+        onRefused: () => events.connectionRefused(),
+        clock,
+      }),
+    exposeHeadRoutes: false,
+    clientErrorHandler(error, socket) {
+      if (!connections.mayAnswerRaw(socket)) return socket.destroy();
+      answerRaw(socket, error.code === "ERR_HTTP_REQUEST_TIMEOUT" ? "timeout" : "malformed", clock);
+    },
+    frameworkErrors: (_error, request, reply) => serve("other", unsupported)(request, reply),
+  });
+  // Bodies are ours alone: Fastify looks at none of them, so that nothing is read or judged before the key is known.
+  for (const method of app.supportedMethods) app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
+  app.setNotFoundHandler(serve("other", unsupported));
+  for (const prefix of ["", "/v1"]) {
+    app.get(
+      `${prefix}/models`,
+      serve("models", (exchange) => listModels(exchange, deps)),
+    );
+    for (const endpoint of ["chat", "completions", "embeddings"] as const) {
+      const path = nodePaths[endpoint];
+      const handler = serve(endpoint, (exchange) => generate(exchange, path, generateDeps));
+      app.post(prefix + path.slice("/v1".length), handler);
+    }
+  }
+  const { server } = app;
+  server.on("connection", (socket: Socket) => connections.addSocket(socket));
+  server.on("connect", (request: IncomingMessage, socket: Duplex) => {
+    const isAdmitted = ipLimit.admit(addressOf(request));
+    // Behind another request, the page would be taken for the answer to that one.
+    if (!connections.mayAnswerRaw(socket)) return socket.destroy();
+    answerRaw(socket, isAdmitted ? "unsupported" : "limited", clock);
+  });
+
+  /** The one way in and out of every route. */
+  function serve(endpoint: Endpoint, handler: Handler) {
+    return (request: FastifyRequest, reply: FastifyReply): void => {
+      reply.hijack();
+      void run(endpoint, handler, request.raw, reply.raw);
+    };
+  }
+
+  async function run(
+    endpoint: Endpoint,
+    handler: Handler,
+    request: IncomingMessage,
+    response: ClientResponse,
+    isOutside = true,
+  ): Promise<void> {
+    const exchange = new Exchange(endpoint, request, response, clock);
+    connections.addExchange(exchange);
+    exchange.onSettled(() => events.requestFinished(exchange.finishedAt(clock.monotonicMs())));
+    if (draining) response.shouldKeepAlive = false;
+    try {
+      if (isOutside && !ipLimit.admit(addressOf(request))) {
+        response.shouldKeepAlive = false;
+        throw new PageRefusal(503, 1);
+      }
+      if (draining) throw new ApiError("maintenance", "This server is stopping.", { retryAfterSeconds: 1 });
+      requireSoundHead(request, response);
+      await handler(exchange);
+    } catch (error) {
+      if (!isExpected(error)) events.requestFailed(exchange.id, error);
+      const code = refusalCodeOf(error);
+      if (code && exchange.identity && !exchange.settled) events.requestRefused(exchange.identity, code);
+      refuse(exchange, error, clock, times.discardMs);
+    }
+  }
+
+  return {
+    get open() {
+      return connections.exchanges;
+    },
+    async listen() {
+      await app.ready();
+      return { host: config.listen.api.host, port: await listenOn(server, config.listen.api, "API") };
+    },
+    chat({ request, response, body, authenticate, place, upstream }) {
+      const inside = { ...generateDeps, place: place(deps.place), upstream: upstream(deps.upstream) };
+      const handler = async (exchange: Exchange) =>
+        generateAs(exchange, await authenticate(exchange), nodePaths.chat, inside, body);
+      return run("chat", handler, request, response, false);
+    },
+    async close(graceMs, cutNodes = () => {}) {
+      draining = true;
+      const closed = server.listening ? once(server, "close") : Promise.resolve();
+      server.close();
+      if (!(await connections.quiet(graceMs, clock))) cutNodes();
+      connections.destroyAll();
+      await connections.quiet(cutMsMax, clock); // what they cost is decided when they close
+      await Promise.all([closed, readers[Symbol.asyncDispose](), app.close()]);
+    },
+  };
+}
+
+/** Any path that is not served, and any other method on one that is. */
+function unsupported(): Promise<void> {
+  return Promise.reject(new PageRefusal(403));
+}

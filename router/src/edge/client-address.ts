@@ -1,0 +1,47 @@
+/** Which address a request comes from: the connection's, or what a trusted proxy says of it. */
+import type { IncomingMessage } from "node:http";
+import { BlockList, isIP } from "node:net";
+import { StartError } from "@weiche/shared/files/directory-lock.ts";
+import { plainAddress } from "./client-network.ts";
+
+export type ClientAddress = (request: IncomingMessage) => string;
+
+/** `trustedProxies`: addresses or networks such as `10.0.0.0/8`. Throws `StartError` if one is neither. */
+export function createClientAddress(trustedProxies: readonly string[]): ClientAddress {
+  if (trustedProxies.length === 0) return (request) => plainAddress(request.socket.remoteAddress ?? "");
+  const isTrusted = readTrusted(trustedProxies);
+  return (request) => {
+    let address = plainAddress(request.socket.remoteAddress ?? "");
+    if (isIP(address) === 0) return address;
+    // Every proxy appends whom it heard, so only the entries that trusted ones wrote can be believed: from the right.
+    const forwarded = String(request.headers["x-forwarded-for"] ?? "").split(",");
+    while (isTrusted(address)) {
+      const next = plainAddress(forwarded.pop()?.trim() ?? "");
+      if (isIP(next) === 0) break;
+      address = next;
+    }
+    return address;
+  };
+}
+
+/** Whether an address is in one of these networks. Throws `StartError` if one is none. */
+export function readTrusted(trustedProxies: readonly string[]): (address: string) => boolean {
+  if (trustedProxies.length === 0) return () => false;
+  const trusted = readNetworks(trustedProxies);
+  return (address) => isIP(address) !== 0 && trusted.check(address, isIP(address) === 6 ? "ipv6" : "ipv4");
+}
+
+function readNetworks(networks: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const network of networks) {
+    const [address = "", prefix] = network.split("/");
+    const family = isIP(address);
+    const bits = prefix === undefined ? (family === 6 ? 128 : 32) : Number(prefix);
+    if (family === 0 || !/^\d*$/.test(prefix ?? "") || bits > (family === 6 ? 128 : 32) || prefix === "")
+      throw new StartError(
+        `limits.trustedProxies: "${network}" is neither an address nor a network such as 10.0.0.0/8`,
+      );
+    list.addSubnet(address, bits, family === 6 ? "ipv6" : "ipv4");
+  }
+  return list;
+}

@@ -1,0 +1,115 @@
+/** The HTTP server under the public API: what Node decides before a request exists, and what it must not answer itself. */
+import { constants } from "node:crypto";
+import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
+import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
+import type { Socket } from "node:net";
+import type { Clock } from "@weiche/shared/time/clock.ts";
+import { ApiError } from "@weiche/shared/errors.ts";
+import { readOneAtATime, type TurnTimes } from "@weiche/shared/http/request-turns.ts";
+import type { TlsFiles } from "@weiche/shared/http/tls-files.ts";
+import type { ConnectionLimit } from "./connection-limit.ts";
+
+export interface ListenerTimes extends TurnTimes {
+  readonly keepAliveMs: number;
+  /** Until a connection speaks TLS. */
+  readonly handshakeMsMax: number;
+}
+
+export const defaultListenerTimes: ListenerTimes = {
+  /** Looked at once a second, so that a head is waited for 20 s at most. */
+  headersMsMax: 19_000,
+  handshakeMsMax: 10_000,
+  keepAliveMs: 75_000,
+  discardMs: 5_000,
+  stallMsMax: 60_000,
+};
+
+export type ServerCertificate = Pick<TlsFiles, "current" | "onChange">;
+
+const headerBytesMax = 16 << 10;
+
+export interface ListenerDeps {
+  readonly times: ListenerTimes;
+  /** Absent: plain HTTP. */
+  readonly tls: ServerCertificate | undefined;
+  readonly limit: ConnectionLimit;
+  /** A connection was not let in. */
+  readonly onRefused: () => void;
+  readonly clock: Clock;
+}
+
+export function createListener(
+  listener: RequestListener,
+  { times, tls, limit, onRefused, clock }: ListenerDeps,
+): Server | TlsServer {
+  const options = {
+    connectionsCheckingInterval: Math.min(1_000, times.headersMsMax),
+    headersTimeout: times.headersMsMax,
+    // The body has a deadline of its own, which grows with what has come.
+    requestTimeout: 0,
+    keepAliveTimeout: times.keepAliveMs,
+    maxHeaderSize: headerBytesMax,
+    // Checked by us, so that the answer is ours.
+    requireHostHeader: false,
+  };
+  const server = tls
+    ? createTlsServer({ ...options, ...secure(tls), handshakeTimeout: times.handshakeMsMax }, listener)
+    : createServer(options, listener);
+  tls?.onChange(() => (server as TlsServer).setSecureContext(secure(tls)));
+  // A client that asks before it sends its body is told to go on when the body is wanted, not before.
+  server.on("checkContinue", listener).on("checkExpectation", listener);
+  readOneAtATime(server, clock, times);
+  limitConnections(server, limit, onRefused);
+  return server;
+}
+
+/** Before anybody who listens for connections by now, TLS included. */
+function limitConnections(server: Server, limit: ConnectionLimit, onRefused: () => void): void {
+  const listeners = server.listeners("connection");
+  server.removeAllListeners("connection");
+  server.on("connection", (socket: Socket) => {
+    if (limit(socket)) for (const each of listeners) each.call(server, socket);
+    else {
+      socket.resetAndDestroy();
+      onRefused();
+    }
+  });
+}
+
+/**
+ * Clients of the public are older than our own agents, and none is so old that it could not agree on a key of its own for
+ * each connection and on a cipher that authenticates what it encrypts: no static RSA, no CBC.
+ */
+const ciphers = [
+  ...["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"],
+  ...["ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-RSA-AES128-GCM-SHA256"],
+  ...["ECDHE-ECDSA-AES256-GCM-SHA384", "ECDHE-RSA-AES256-GCM-SHA384"],
+  ...["ECDHE-ECDSA-CHACHA20-POLY1305", "ECDHE-RSA-CHACHA20-POLY1305"],
+].join(":");
+
+function secure({ current: { cert, key } }: ServerCertificate) {
+  return { cert, key, ciphers, minVersion: "TLSv1.2" as const, secureOptions: constants.SSL_OP_NO_RENEGOTIATION };
+}
+
+/**
+ * Throws for what Node lets pass and another program on the way may read in another way: two hosts, a version that is not
+ * spoken here, a transfer coding that nobody takes off again. The connection is closed after it.
+ */
+export function requireSoundHead(request: IncomingMessage, response: { shouldKeepAlive: boolean }): void {
+  const mistake = mistakeIn(request);
+  if (mistake === undefined) return;
+  response.shouldKeepAlive = false;
+  throw new ApiError("invalid_request", mistake);
+}
+
+function mistakeIn({ headers, rawHeaders, httpVersion }: IncomingMessage): string | undefined {
+  if (httpVersion !== "1.1" && httpVersion !== "1.0") return "The request must be one of HTTP/1.1.";
+  let hosts = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) if (rawHeaders[at]!.toLowerCase() === "host") hosts++;
+  if (hosts > 1 || (hosts === 0 && httpVersion !== "1.0")) return "The request must have one Host header.";
+  // What does not end in chunks Node refuses itself, right after this.
+  const coding = headers["transfer-encoding"]?.trim().toLowerCase();
+  if (coding?.endsWith("chunked") && (coding !== "chunked" || httpVersion === "1.0"))
+    return "The only Transfer-Encoding is chunked, in HTTP/1.1.";
+  return undefined;
+}

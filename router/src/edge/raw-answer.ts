@@ -1,0 +1,52 @@
+/** Answers on a connection on which there is no request that HTTP could be spoken about. */
+import type { Duplex } from "node:stream";
+import type { Clock } from "@weiche/shared/time/clock.ts";
+import { uuidv7 } from "@weiche/shared/ids.ts";
+import { htmlPage } from "./html-pages.ts";
+
+const answers = {
+  malformed: {
+    head: "400 Bad Request",
+    type: "application/json; charset=utf-8",
+    body: JSON.stringify({
+      error: { message: "The request is not valid HTTP.", type: "invalid_request_error", param: null, code: "400" },
+    }),
+  },
+  timeout: {
+    head: "408 Request Timeout",
+    type: "application/json; charset=utf-8",
+    body: JSON.stringify({
+      error: {
+        message: "The request did not arrive in time.",
+        type: "invalid_request_error",
+        param: null,
+        code: "408",
+      },
+    }),
+  },
+  limited: {
+    head: "503 Service Temporarily Unavailable\r\nretry-after: 1",
+    type: "text/html; charset=utf-8",
+    body: htmlPage(503),
+  },
+  unsupported: { head: "403 Forbidden", type: "text/html; charset=utf-8", body: htmlPage(403) },
+} as const;
+
+const readMsMax = 5_000;
+
+/** Writes the answer and closes the connection, also if nobody reads it. */
+export function answerRaw(socket: Duplex, what: keyof typeof answers, clock: Clock): void {
+  // Node gives a tunnel's socket away without a listener: a reset by the client would end the process.
+  socket.on("error", () => {});
+  const { head, type, body } = answers[what];
+  const headers = [
+    `HTTP/1.1 ${head}`,
+    `content-type: ${type}`,
+    `content-length: ${Buffer.byteLength(body)}`,
+    `x-request-id: ${uuidv7(clock)}`,
+    "connection: close",
+  ];
+  const timer = clock.after(readMsMax, () => socket.destroy());
+  socket.once("close", () => timer.cancel());
+  socket.end(`${headers.join("\r\n")}\r\n\r\n${body}`, () => socket.destroy());
+}

@@ -1,0 +1,196 @@
+/**
+ * Keys in memory. Loaded when first asked for; kept right by the numbered changes of the database, polled every 2 s on a
+ * connection of its own, and at once when a notification hints at one. While the database is away, known keys go on for a while.
+ */
+import type { Clock } from "@weiche/shared/time/clock.ts";
+import { ApiError } from "@weiche/shared/errors.ts";
+import { SingleFlight } from "@weiche/shared/time/single-flight.ts";
+import type { Database } from "../db/database.ts";
+import { listen } from "../db/listener.ts";
+import { OwnConnection } from "../db/own-connection.ts";
+import { hashApiKey, isApiKey } from "./api-key.ts";
+import { judge, lookUpKey, type CachedKey } from "./cached-key.ts";
+import type { Caller, KeyCache, KeyRefusal } from "./caller.ts";
+
+export interface KeyCacheEvents {
+  /** The changes could not be read; keys that are known go on until their time is over. */
+  keyChangesUnreadable(error: unknown): void;
+  keyLookupFailed(error: unknown): void;
+}
+
+export interface KeyCacheOptions {
+  readonly pollMs?: number;
+  /** How long known keys are trusted without news from the database. */
+  readonly trustMsMax?: number;
+  readonly keysMax?: number;
+  readonly unknownKeysMax?: number;
+  /** Off: by polling alone. */
+  readonly hints?: boolean;
+}
+
+export type OpenKeyCache = KeyCache & AsyncDisposable;
+
+const unknown: KeyRefusal = { refused: "invalid_api_key", why: "unknown" };
+const changesMax = 1_000;
+const lookupsMax = 3;
+/** Twice in a row and with the wait before it, a change is still known in time. */
+const pollMsMax = 1_500;
+
+/** Resolves once the cache follows the changes. */
+export async function createKeyCache(
+  database: Database,
+  clock: Clock,
+  events: KeyCacheEvents,
+  options: KeyCacheOptions = {},
+): Promise<OpenKeyCache> {
+  const cache = new DatabaseKeyCache(database, clock, events, options);
+  await cache.open();
+  return cache;
+}
+
+class DatabaseKeyCache implements OpenKeyCache {
+  readonly #database: Database;
+  readonly #clock: Clock;
+  readonly #events: KeyCacheEvents;
+  readonly #options: Required<KeyCacheOptions>;
+  readonly #open = new AsyncDisposableStack();
+  /** Revocations wait for no report and for no connection that was lost without a word. */
+  readonly #changes: OwnConnection;
+  /** By hash, oldest first. */
+  readonly #known = new Map<string, CachedKey>();
+  readonly #unknown = new Set<string>();
+  readonly #looking = new Map<string, Promise<CachedKey | undefined>>();
+  /** Every change up to this one is applied. */
+  #applied = -1n;
+  #newsMs: number;
+  readonly #polls: SingleFlight;
+
+  constructor(database: Database, clock: Clock, events: KeyCacheEvents, options: KeyCacheOptions) {
+    this.#database = database;
+    this.#clock = clock;
+    this.#events = events;
+    this.#options = {
+      pollMs: 2_000,
+      trustMsMax: 600_000,
+      keysMax: 200_000,
+      unknownKeysMax: 10_000,
+      hints: true,
+      ...options,
+    };
+    this.#newsMs = clock.monotonicMs();
+    this.#polls = new SingleFlight(
+      clock,
+      () => this.#poll(),
+      () => this.#options.pollMs,
+    );
+    this.#changes = this.#open.use(new OwnConnection(database.connection, pollMsMax, () => database.doubt()));
+  }
+
+  async open(): Promise<void> {
+    await this.#applyChanges();
+    const { connection } = this.#database;
+    const hint = () => this.#polls.wish();
+    if (this.#options.hints) this.#open.use(await listen(connection, "weiche_changes", this.#clock, hint));
+    this.#polls.wish(this.#options.pollMs);
+  }
+
+  find(key: string, atMs: number = this.#clock.now()): Caller | KeyRefusal | Promise<Caller | KeyRefusal> {
+    const hash = hashApiKey(key);
+    if (this.#clock.monotonicMs() - this.#newsMs <= this.#options.trustMsMax) {
+      const known = this.#known.get(hash);
+      if (known) return judge(known, atMs);
+      if (this.#unknown.has(hash)) return unknown;
+    }
+    return isApiKey(key) ? this.#find(hash, atMs) : unknown;
+  }
+
+  async #find(hash: string, atMs: number): Promise<Caller | KeyRefusal> {
+    let looking = this.#looking.get(hash);
+    if (!looking) {
+      looking = this.#lookUp(hash).finally(() => this.#looking.delete(hash));
+      this.#looking.set(hash, looking);
+    }
+    try {
+      const found = await looking;
+      return found ? judge(found, atMs) : unknown;
+    } catch (error) {
+      this.#events.keyLookupFailed(error);
+      throw new ApiError("overloaded", "The API key cannot be checked at the moment.", { retryAfterSeconds: 2 });
+    }
+  }
+
+  async #lookUp(hash: string): Promise<CachedKey | undefined> {
+    for (let attempt = 1; ; attempt++) {
+      const { number, key } = await lookUpKey(this.#database.prompt, hash);
+      // A change that was applied while this answer was on its way would never be applied to it.
+      if (number >= this.#applied) this.#keep(hash, key);
+      else if (attempt < lookupsMax) continue;
+      return key;
+    }
+  }
+
+  #keep(hash: string, key: CachedKey | undefined): void {
+    if (key) keepYoungest(this.#known.set(hash, key), this.#options.keysMax);
+    else keepYoungest(this.#unknown.add(hash), this.#options.unknownKeysMax);
+  }
+
+  /** Later polls again. Never rejects. */
+  async #poll(): Promise<void> {
+    try {
+      await this.#applyChanges();
+    } catch (error) {
+      this.#events.keyChangesUnreadable(error);
+    }
+    this.#polls.wish(this.#options.pollMs);
+  }
+
+  async #applyChanges(): Promise<void> {
+    const { rows } = await this.#changes.query<Change>({
+      name: "changes-since",
+      text: `select c.number as latest, n.number, n.kind, n.subject from change_counter c
+        left join changes n on n.number > $1 order by n.number limit ${changesMax + 1}`,
+      values: [this.#applied],
+    });
+    const latest = rows[0]!.latest;
+    const changes = rows.filter(({ number }) => number !== null);
+    // Changes are missing if the oldest were dropped, or if the database is an older one, come back from a copy.
+    const complete = changes.length <= changesMax && BigInt(changes.length) === latest - this.#applied;
+    if (complete) this.#forget(changes);
+    else this.#forgetAll();
+    this.#applied = latest;
+    this.#newsMs = this.#clock.monotonicMs();
+  }
+
+  #forget(changes: readonly Change[]): void {
+    if (changes.length === 0) return;
+    const subjects = new Set(changes.map(({ subject }) => subject));
+    for (const [hash, { keyId, userId, accountId }] of this.#known)
+      if (subjects.has(keyId) || subjects.has(userId) || subjects.has(accountId)) this.#known.delete(hash);
+    if (changes.some(({ kind }) => kind === "key")) this.#unknown.clear();
+  }
+
+  #forgetAll(): void {
+    this.#known.clear();
+    this.#unknown.clear();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const polled = this.#polls[Symbol.asyncDispose]();
+    await this.#open.disposeAsync();
+    await polled;
+  }
+}
+
+interface Change {
+  readonly latest: bigint;
+  readonly number: bigint | null;
+  readonly kind: "account" | "user" | "key" | null;
+  readonly subject: string;
+}
+
+function keepYoungest(entries: Map<string, unknown> | Set<string>, max: number): void {
+  for (const oldest of entries.keys()) {
+    if (entries.size <= max) return;
+    entries.delete(oldest);
+  }
+}

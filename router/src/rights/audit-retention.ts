@@ -1,0 +1,89 @@
+/**
+ * The audit log keeps its entries for `retention.auditDays`. What is older is taken from the beginning of a chain, and a
+ * checkpoint with the number and hash of the last one removed stays, so that the rest of the chain still proves itself.
+ */
+import { sql } from "kysely";
+import { every, type Clock } from "@weiche/shared/time/clock.ts";
+import type { AccountId } from "@weiche/shared/ids.ts";
+import { inTransaction, instantText, type Database } from "../db/database.ts";
+import { giveLeaseBack, takeLease } from "../db/lease.ts";
+
+export interface AuditRetentionEvents {
+  auditEntriesRemoved(entries: number): void;
+  auditRetentionFailed(error: unknown): void;
+}
+
+const dayMs = 86_400_000;
+const everyMs = 6 * 3_600_000;
+const entriesPerStep = 5_000;
+const leaseName = "audit-retention";
+
+/** Now and every few hours, on one of the routers. */
+export function keepAuditFor(
+  keepDays: number,
+  database: Database,
+  clock: Clock,
+  routerId: string,
+  events: AuditRetentionEvents,
+): AsyncDisposable {
+  let running = removeIfMine();
+  const timer = every(clock, everyMs, () => (running = removeIfMine()));
+
+  /** Never rejects. */
+  async function removeIfMine(): Promise<void> {
+    try {
+      if (!(await takeLease(database.pool, leaseName, routerId, everyMs * 1.5))) return;
+      const removed = await removeOldAudit(database, clock.now(), keepDays);
+      if (removed > 0) events.auditEntriesRemoved(removed);
+    } catch (error) {
+      events.auditRetentionFailed(error);
+    }
+  }
+
+  return {
+    async [Symbol.asyncDispose]() {
+      timer.cancel();
+      await running;
+      await giveLeaseBack(database.pool, leaseName, routerId).catch(() => {}); // it ends by itself
+    },
+  };
+}
+
+/** Returns how many entries went. */
+export async function removeOldAudit(database: Database, nowMs: number, keepDays: number): Promise<number> {
+  const oldest = instantText(nowMs - keepDays * dayMs);
+  const { rows } = await database.pool.query<{ id: AccountId }>(
+    "select distinct account_id as id from audit_log where at < $1 order by 1",
+    [oldest],
+  );
+  let removed = 0;
+  for (const { id } of rows)
+    for (let step = entriesPerStep; step === entriesPerStep; removed += step)
+      step = await removeFrom(database, id, oldest, nowMs);
+  return removed;
+}
+
+/** The oldest entries up to the first that is kept, with the chain's head locked. A clock that went back removes less. */
+function removeFrom(database: Database, accountId: AccountId, oldest: string, nowMs: number): Promise<number> {
+  return inTransaction(database, async (transaction) => {
+    await sql`select 1 from audit_heads where account_id = ${accountId} for update`.execute(transaction);
+    const { rows } = await sql<{ number: bigint; hash: string }>`
+      with old as (select number, hash, at < ${oldest} as is_old from audit_log
+        where account_id = ${accountId} order by number limit ${entriesPerStep})
+      select number, hash from old
+      where number < coalesce((select min(number) from old where not is_old), ${Number.MAX_SAFE_INTEGER})
+      order by number`.execute(transaction);
+    const last = rows.at(-1);
+    if (!last) return 0;
+    const checkpoint = { number: last.number, hash: last.hash, removedAt: instantText(nowMs) };
+    await transaction
+      .insertInto("auditCheckpoints")
+      .values({ accountId, ...checkpoint })
+      .onConflict((conflict) => conflict.column("accountId").doUpdateSet(checkpoint))
+      .execute();
+    await sql`select set_config('weiche.audit_retention', 'on', true)`.execute(transaction);
+    const deletion = transaction.deleteFrom("auditLog").where("accountId", "=", accountId);
+    await deletion.where("number", "<=", last.number).execute();
+    return rows.length;
+  });
+}

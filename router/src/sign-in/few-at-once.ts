@@ -1,0 +1,78 @@
+/**
+ * Work that takes much: few of it at once, the rest waits. Known people and strangers take turns, and among each of them
+ * the networks do: strangers without number take at most every second place, and one network as many as any other.
+ */
+import type { Clock } from "@weiche/shared/time/clock.ts";
+import { FairLine } from "./fair-line.ts";
+
+export interface Asker {
+  /** Whose turn it is goes by this. */
+  readonly network: string;
+  /** Has proven to be somebody before: from this network, in a session, or with a link that was sent to them. */
+  readonly isKnown: boolean;
+}
+
+export interface FewAtOnceLimits {
+  readonly atOnceMax: number;
+  /** Among the known, and among strangers. */
+  readonly waitingMax: number;
+  readonly waitMsMax: number;
+}
+
+export interface FewAtOnce {
+  /** Rejects with what `refusal` makes if too many wait, or after too long. */
+  run<T>(asker: Asker, work: () => Promise<T>): Promise<T>;
+}
+
+interface Waiting {
+  readonly start: () => void;
+  readonly refuse: () => void;
+}
+
+export function fewAtOnce(limits: FewAtOnceLimits, clock: Clock, refusal: () => Error): FewAtOnce {
+  const known = new FairLine<Waiting>();
+  const strangers = new FairLine<Waiting>();
+  let isStrangersTurn = false;
+  let running = 0;
+
+  function next(): Waiting | undefined {
+    const inTurn = isStrangersTurn ? [strangers, known] : [known, strangers];
+    const line = inTurn.find(({ size }) => size > 0);
+    isStrangersTurn = line === known;
+    return line?.take();
+  }
+
+  function wait({ network, isKnown }: Asker): Promise<void> {
+    const line = isKnown ? known : strangers;
+    if (line.size >= limits.waitingMax) {
+      const refused = line.takeExcess(network);
+      if (!refused) throw refusal();
+      refused.refuse();
+    }
+    return new Promise((resolve, reject) => {
+      const waiting: Waiting = {
+        start: () => (deadline.cancel(), resolve()),
+        refuse: () => (deadline.cancel(), reject(refusal())),
+      };
+      const deadline = clock.after(limits.waitMsMax, () => {
+        if (line.remove(network, waiting)) waiting.refuse();
+      });
+      line.add(network, waiting);
+    });
+  }
+
+  return {
+    async run(asker, work) {
+      if (running < limits.atOnceMax) running++;
+      else await wait(asker);
+      try {
+        return await work();
+      } finally {
+        // The place is handed on, so that nobody who comes just now takes it.
+        const following = next();
+        if (following) following.start();
+        else running--;
+      }
+    },
+  };
+}

@@ -1,0 +1,115 @@
+/** Attempts in the database, counted before they are judged, so that many at once are not more than one after another. */
+import { sql } from "kysely";
+import type { Clock } from "@weiche/shared/time/clock.ts";
+import { ApiError } from "@weiche/shared/errors.ts";
+import { inTransaction, instantText, retryConflicts, type Database } from "../db/database.ts";
+import { inTime, isUnavailable } from "../db/failures.ts";
+import { judgeAttempt, subjectsOf, type Attempt, type Purpose, type Subject } from "./attempt-rules.ts";
+import { networkOf } from "../edge/client-network.ts";
+import { fewAtOnce } from "./few-at-once.ts";
+
+export interface LoginThrottle {
+  take(purpose: Purpose, attempt: Attempt): Promise<Taken>;
+  /**
+   * The person proved to be who they are: nothing is held against them from this network. `code`: also with a code of
+   * their second factor.
+   */
+  recognise(source: string, email: string, purposes: readonly ("login" | "code")[]): Promise<void>;
+}
+
+export interface Taken {
+  /** 0: go on, and it is counted. Else how long to wait, and nothing is. */
+  readonly waitMs: number;
+  /** In an open session, or from a network where the person has proven themselves before. */
+  readonly isKnown: boolean;
+  /** It was no guess: nothing is held against anybody. */
+  giveBack(): Promise<void>;
+}
+
+const knownMs = 90 * 86_400_000;
+/** Attempts at one person wait for each other: together they leave most connections of the database to everything else. */
+const atOnceMax = 3;
+const waiting = { waitingMax: 256, waitMsMax: 10_000 };
+const countMsMax = 2_000;
+
+class Wait extends Error {
+  readonly ms: number;
+  constructor(ms: number) {
+    super("too many attempts");
+    this.ms = ms;
+  }
+}
+
+export function createLoginThrottle(database: Database, clock: Clock): LoginThrottle {
+  const { kysely } = database;
+  const few = fewAtOnce({ atOnceMax, ...waiting }, clock, () => {
+    const message = "Too many people are signing in at the same time.";
+    return new ApiError("overloaded", message, { retryAfterSeconds: 10 });
+  });
+
+  /** `keys`: of the buckets that count. Throws `Wait`, which undoes the rows that were made to be locked. */
+  async function count(subjects: readonly Subject[]): Promise<{ keys: readonly string[]; isKnown: boolean }> {
+    const nowMs = clock.now();
+    const values = subjects.map(({ key }) => ({ subject: key, level: 0, at: instantText(nowMs) }));
+    return inTransaction(database, async (transaction) => {
+      const rows = await transaction
+        .insertInto("attempts")
+        .values(values)
+        .onConflict((conflict) => conflict.column("subject").doUpdateSet((eb) => ({ level: eb.ref("attempts.level") })))
+        .returningAll()
+        .execute();
+      const rowOf = new Map(
+        rows.map(({ subject, level, at, knownUntil }) => [
+          subject,
+          { level, atMs: at.epochMilliseconds, knownUntilMs: knownUntil?.epochMilliseconds ?? null },
+        ]),
+      );
+      const { waitMs, isKnown, after } = judgeAttempt(subjects, (key) => rowOf.get(key)!, nowMs);
+      if (waitMs > 0) throw new Wait(waitMs);
+      await transaction
+        .insertInto("attempts")
+        .values(after.map(({ key, level, atMs }) => ({ subject: key, level, at: instantText(atMs) })))
+        .onConflict((conflict) =>
+          conflict
+            .column("subject")
+            .doUpdateSet((eb) => ({ level: eb.ref("excluded.level"), at: eb.ref("excluded.at") })),
+        )
+        .execute();
+      return { keys: after.map(({ key }) => key), isKnown };
+    });
+  }
+
+  async function uncount(keys: readonly string[]): Promise<void> {
+    const update = kysely.updateTable("attempts").set({ level: sql`greatest(0, level - 1)` });
+    await retryConflicts(() => update.where("subject", "in", keys).execute());
+  }
+
+  return {
+    async take(purpose, attempt) {
+      const asker = { network: networkOf(attempt.source), isKnown: attempt.sessionId !== undefined };
+      const counting = () => inTime(clock, countMsMax, () => count(subjectsOf(purpose, attempt)));
+      try {
+        const { keys, isKnown } = await few.run(asker, counting);
+        return { waitMs: 0, isKnown, giveBack: () => uncount(keys) };
+      } catch (error) {
+        if (error instanceof Wait) return { waitMs: error.ms, isKnown: false, giveBack: async () => {} };
+        if (isUnavailable(error)) database.doubt();
+        throw error;
+      }
+    },
+    async recognise(source, whom, purposes) {
+      const nowMs = clock.now();
+      const row = { level: 0, at: instantText(nowMs), knownUntil: instantText(nowMs + knownMs) };
+      const pairs = purposes.flatMap((purpose) => subjectsOf(purpose, { source, whom })).filter(isPair);
+      await kysely
+        .insertInto("attempts")
+        .values(pairs.map(({ key }) => ({ subject: key, ...row })).toSorted((a, b) => (a.subject < b.subject ? -1 : 1)))
+        .onConflict((conflict) => conflict.column("subject").doUpdateSet(row))
+        .execute();
+    },
+  };
+}
+
+function isPair({ kind }: Subject): boolean {
+  return kind === "pair";
+}

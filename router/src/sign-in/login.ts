@@ -1,0 +1,80 @@
+/** Signing in and out. */
+import type { UserId } from "@weiche/shared/ids.ts";
+import { audited } from "../rights/audit-log.ts";
+import { Refused } from "../rights/refused.ts";
+import { instantText } from "../db/database.ts";
+import { asThemselves, type IdentityContext } from "./identity-context.ts";
+import { normalPassword } from "./password-rules.ts";
+import { prove, type Claim, type Unproven } from "./proof.ts";
+import type { Session } from "./session.ts";
+import { endSessions, startSession, UserIsBlocked, type SignedInFrom } from "./sessions.ts";
+
+export interface SignedIn {
+  readonly kind: "signed-in";
+  /** For the cookie, and nowhere else. */
+  readonly token: string;
+  readonly session: Session;
+}
+
+export interface Login {
+  signIn(claim: Claim, from: SignedInFrom): Promise<SignedIn | Unproven>;
+  /** One session of this person; harmless when there is none. */
+  signOut(userId: UserId, sessionId: string): Promise<void>;
+  /** The same, refused when there is none. */
+  endDevice(userId: UserId, sessionId: string): Promise<void>;
+  signOutEverywhere(userId: UserId): Promise<void>;
+}
+
+class PasswordChanged extends Error {}
+
+export function createLogin(context: IdentityContext): Login {
+  const { clock, hashing, events } = context;
+  return {
+    async signIn(claim, from) {
+      const proof = await prove(context, claim, { source: from.source });
+      if (proof.kind !== "proven") return proof;
+      const { userId, stored, failedLogins } = proof;
+      const isOutdated = hashing.isOutdated(stored);
+      const password = isOutdated
+        ? await hashing.hash(normalPassword(claim.password), { source: from.source, isKnown: true })
+        : stored;
+      const on = { kind: "user", id: userId } as const;
+      const deed = { action: "session.start", on, details: { failedBefore: failedLogins } } as const;
+      try {
+        const started = await audited(asThemselves(context, userId, from.source), deed, async (transaction) => {
+          const row = transaction
+            .updateTable("credentials")
+            .set({ password, lastLoginAt: instantText(clock.now()), failedLogins: 0 })
+            .where("userId", "=", userId)
+            .where("password", "=", stored);
+          if ((await row.executeTakeFirst()).numUpdatedRows !== 1n) throw new PasswordChanged();
+          return startSession(transaction, clock, userId, from);
+        });
+        events.loginFinished("signed-in");
+        return { kind: "signed-in", ...started };
+      } catch (error) {
+        if (!(error instanceof PasswordChanged || error instanceof UserIsBlocked)) throw error;
+        const kind = error instanceof UserIsBlocked ? "blocked" : "wrong";
+        events.loginFinished(kind);
+        return { kind };
+      }
+    },
+
+    signOut: (userId, sessionId) =>
+      audited(context, { action: "session.end", on: { kind: "user", id: userId } }, async (transaction) => {
+        await transaction.deleteFrom("sessions").where("userId", "=", userId).where("id", "=", sessionId).execute();
+      }),
+
+    endDevice: (userId, id) =>
+      audited(context, { action: "session.end", on: { kind: "user", id: userId } }, async (transaction) => {
+        const own = transaction.deleteFrom("sessions").where("userId", "=", userId).where("id", "=", id);
+        if ((await own.executeTakeFirst()).numDeletedRows !== 1n)
+          throw new Refused("not_found", `there is no session ${id}`);
+      }),
+
+    signOutEverywhere: (userId) =>
+      audited(context, { action: "session.end-all", on: { kind: "user", id: userId } }, (transaction) =>
+        endSessions(transaction, userId),
+      ),
+  };
+}

@@ -1,0 +1,19 @@
+/** A user whose way in somebody else opens or closes: an operator, or an Admin or Owner of the account. */
+import type { Transaction } from "kysely";
+import type { UserId } from "@weiche/shared/ids.ts";
+import type { AccountsContext } from "../rights/accounts-context.ts";
+import { found, Refused } from "../rights/refused.ts";
+import { mayChangeUser, requireRight } from "../rights/rights.ts";
+import type { Schema } from "../db/schema.ts";
+import { readCredentials } from "./second-factor.ts";
+
+/** With the row locked. Refused for oneself: who is signed in changes the password with the one before. */
+export async function lockManagedUser(context: AccountsContext, transaction: Transaction<Schema>, id: UserId) {
+  const users = transaction.selectFrom("users").selectAll().where("id", "=", id).where("deletedAt", "is", null);
+  const user = found(await users.forUpdate().executeTakeFirst(), "user", id);
+  const object = { kind: "user", id, accountId: user.accountId } as const;
+  const actor = await requireRight(context, transaction, object, (candidate) => mayChangeUser(candidate, user));
+  if (actor?.id === id) throw new Refused("conflict", "you cannot do this to yourself");
+  const hasJoined = (await readCredentials(transaction, id)) !== undefined;
+  return { email: user.email, language: user.language, blocked: user.blocked, hasJoined };
+}

@@ -1,0 +1,91 @@
+/**
+ * Password hashes: argon2id of Node.js, stored as PHC strings. A hash takes 64 MiB and a thread for a fifth of a second,
+ * so few run at once, many wait in fair lines, and beyond that 503.
+ */
+import { randomBytes, timingSafeEqual } from "node:crypto";
+import type { Clock } from "@weiche/shared/time/clock.ts";
+import { ApiError } from "@weiche/shared/errors.ts";
+import { networkOf } from "../edge/client-network.ts";
+import { fewAtOnce } from "./few-at-once.ts";
+
+export interface HashCost {
+  readonly memoryKib: number;
+  readonly passes: number;
+}
+
+/** For whom a hash is made, which decides when it is their turn. */
+export interface HashedFor {
+  readonly source: string;
+  /** Has proven to be somebody before: from this network, in a session, or with a link that was sent to them. */
+  readonly isKnown: boolean;
+}
+
+export interface PasswordHashing {
+  hash(password: string, by: HashedFor): Promise<string>;
+  /**
+   * `stored` undefined: never right, and takes as long as a hash of today's cost. Hashes of before a change of cost take
+   * their own time, until their people sign in.
+   */
+  verify(stored: string | undefined, password: string, by: HashedFor): Promise<boolean>;
+  /** Made with another cost than today's. */
+  isOutdated(stored: string): boolean;
+}
+
+/** What computes a hash. */
+export interface Deriver {
+  readonly atOnceMax: number;
+  derive(job: Derivation): Promise<Uint8Array>;
+}
+
+export interface Derivation extends HashCost {
+  readonly password: string;
+  readonly salt: Uint8Array;
+  readonly tagLength: number;
+}
+
+const today: HashCost = { memoryKib: 64 << 10, passes: 3 };
+const waiting = { waitingMax: 256, waitMsMax: 30_000 };
+const saltBytes = 16;
+const tagBytes = 32;
+const pattern = /^\$argon2id\$v=19\$m=(\d{1,8}),t=(\d{1,3}),p=1\$([A-Za-z0-9+/]{22,86})\$([A-Za-z0-9+/]{43,86})$/;
+
+export function createPasswordHashing(clock: Clock, deriver: Deriver, cost: HashCost = today): PasswordHashing {
+  const few = fewAtOnce({ atOnceMax: deriver.atOnceMax, ...waiting }, clock, () => {
+    const message = "Too many people are signing in at the same time.";
+    return new ApiError("overloaded", message, { retryAfterSeconds: 10 });
+  });
+  const derive = ({ source, isKnown }: HashedFor, job: Derivation) =>
+    few.run({ network: networkOf(source), isKnown }, () => deriver.derive(job));
+  const prefix = `$argon2id$v=19$m=${cost.memoryKib},t=${cost.passes},p=1$`;
+  /** Of no password. */
+  const decoy = `${prefix}${unpadded(randomBytes(saltBytes))}$${unpadded(randomBytes(tagBytes))}`;
+
+  return {
+    async hash(password, by) {
+      const salt = randomBytes(saltBytes);
+      const tag = await derive(by, { password, salt, tagLength: tagBytes, ...cost });
+      return `${prefix}${unpadded(salt)}$${unpadded(tag)}`;
+    },
+    async verify(stored, password, by) {
+      const { tag, ...madeWith } = parse(stored ?? decoy);
+      const derived = await derive(by, { password, tagLength: tag.length, ...madeWith });
+      return timingSafeEqual(derived, tag) && stored !== undefined;
+    },
+    isOutdated: (stored) => !stored.startsWith(prefix),
+  };
+}
+
+function parse(stored: string): HashCost & { readonly salt: Buffer; readonly tag: Buffer } {
+  const [, memoryKib, passes, salt, tag] = pattern.exec(stored) ?? [];
+  if (!tag) throw new Error("a stored password hash is unreadable");
+  return {
+    memoryKib: Number(memoryKib),
+    passes: Number(passes),
+    salt: Buffer.from(salt!, "base64"),
+    tag: Buffer.from(tag, "base64"),
+  };
+}
+
+function unpadded(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString("base64").replace(/=+$/, "");
+}

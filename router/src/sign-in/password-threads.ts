@@ -1,0 +1,30 @@
+/** The threads that hash passwords. Not those of Node.js: there four hashes would hold up every file and every name look-up. */
+import { availableParallelism } from "node:os";
+import { ByteThread } from "@weiche/shared/http/byte-thread.ts";
+import type { Deriver } from "./password-hashing.ts";
+import type { HashJob } from "./password-worker.ts";
+
+const threadsMax = 2;
+const forever = new AbortController().signal;
+
+export function startPasswordThreads(): Deriver & AsyncDisposable {
+  // One core is left for everything else.
+  const atOnceMax = Math.max(1, Math.min(threadsMax, availableParallelism() - 1));
+  const program = new URL("./password-worker.ts", import.meta.url);
+  const threads = Array.from({ length: atOnceMax }, () => new ByteThread<HashJob, Uint8Array>(program));
+  const idle = [...threads];
+  return {
+    atOnceMax,
+    async derive({ password, ...job }) {
+      const thread = idle.pop()!;
+      try {
+        return await thread.run({ ...job, bytes: new Uint8Array(Buffer.from(password)) }, forever);
+      } finally {
+        idle.push(thread);
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all(threads.map((thread) => thread[Symbol.asyncDispose]()));
+    },
+  };
+}

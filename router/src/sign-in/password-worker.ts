@@ -1,0 +1,35 @@
+/**
+ * The thread in which passwords are hashed, with a lower priority than the threads that serve streams: a hash keeps a core
+ * and its caches busy for a fifth of a second.
+ */
+import { argon2Sync } from "node:crypto";
+import { setPriority } from "node:os";
+import { parentPort } from "node:worker_threads";
+import { asBuffer, type OwnBytes } from "@weiche/shared/http/byte-thread.ts";
+
+export interface HashJob {
+  /** The password. */
+  readonly bytes: OwnBytes;
+  readonly salt: Uint8Array;
+  readonly tagLength: number;
+  readonly memoryKib: number;
+  readonly passes: number;
+}
+
+/** A share of about a tenth of a core that others keep busy. */
+const niceness = 10;
+
+if (process.platform === "linux") {
+  try {
+    setPriority(0, niceness); // on Linux that is this thread alone
+  } catch {
+    // Not allowed here: hashes then have the priority of everything else.
+  }
+}
+
+parentPort?.on("message", ({ bytes, salt, tagLength, memoryKib, passes }: HashJob) => {
+  const parameters = { message: asBuffer(bytes), nonce: salt, parallelism: 1, tagLength, memory: memoryKib, passes };
+  const tag = argon2Sync("argon2id", parameters);
+  bytes.fill(0);
+  parentPort?.postMessage(new Uint8Array(tag));
+});

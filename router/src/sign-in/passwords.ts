@@ -1,0 +1,164 @@
+/** A person's password: changed by themselves, or set by whoever holds a one-time link that was sent to them. */
+import { sql, type Transaction } from "kysely";
+import type { UserId } from "@weiche/shared/ids.ts";
+import { audited } from "../rights/audit-log.ts";
+import { normalEmail } from "../mail/email-address.ts";
+import { linkMaker } from "../mail/link-makers.ts";
+import { Refused, TooManyAttempts } from "../rights/refused.ts";
+import { instantText } from "../db/database.ts";
+import type { Schema, Language } from "../db/schema.ts";
+import { resetLetter } from "../mail/letters.ts";
+import { asThemselves, type IdentityContext } from "./identity-context.ts";
+import type { LoginThrottle, Taken } from "./login-throttle.ts";
+import { lockManagedUser } from "./managed-user.ts";
+import { goodPassword } from "./password-rules.ts";
+import { prove, type Claim, type Unproven } from "./proof.ts";
+import { ProofIsOver, requireStillProven } from "./proven.ts";
+import { hashToken, linkTo, makeToken } from "./secret-token.ts";
+import { endSessions } from "./sessions.ts";
+
+export interface Passwords {
+  /** Ends all other sessions. `sessionId`: the one that stays. */
+  change(
+    claim: Claim,
+    next: string,
+    from: { readonly source: string; readonly sessionId: string },
+  ): Promise<{ readonly kind: "changed" } | Unproven>;
+  /** Mails a link if there is such a person; nobody learns whether. Returns how long to wait, 0 if it is done. */
+  requestReset(email: string, source: string): Promise<number>;
+  /** A link for somebody else to pass on, or to mail. It is shown only if it was not mailed. */
+  makeResetLink(userId: UserId): Promise<{ readonly resetUrl: string | null; readonly mailed: boolean }>;
+  /** Uses the link up, ends all sessions. The second factor stays as it is. */
+  reset(token: string, password: string, source: string): Promise<void>;
+}
+
+export const resetMsMax = 3_600_000;
+
+export function createPasswords(context: IdentityContext): Passwords {
+  const { database, clock, hashing, throttle, mail, portalUrl } = context;
+  const { kysely, pool } = database;
+
+  function makeReset() {
+    const token = makeToken();
+    const nowMs = clock.now();
+    const expiresAtMs = nowMs + resetMsMax;
+    const times = { createdAt: instantText(nowMs), expiresAt: instantText(expiresAtMs) };
+    return { row: { tokenHash: hashToken(token), ...times }, url: linkTo(portalUrl, "reset", token), expiresAtMs };
+  }
+
+  return {
+    async change(claim, next, { source, sessionId }) {
+      const password = goodPassword(next);
+      const proof = await prove(context, claim, { source, sessionId });
+      if (proof.kind !== "proven") return proof;
+      const { userId } = proof;
+      const hashed = await hashing.hash(password, { source, isKnown: true });
+      const deed = { action: "user.change-password", on: { kind: "user", id: userId } } as const;
+      try {
+        await audited(context, deed, async (transaction) => {
+          await requireStillProven(transaction, { proof, sessionId });
+          await setPassword(transaction, userId, hashed, clock.now(), sessionId);
+        });
+        return { kind: "changed" };
+      } catch (error) {
+        if (error instanceof ProofIsOver) return { kind: "wrong" };
+        throw error;
+      }
+    },
+
+    async requestReset(email, source) {
+      if (!mail) throw new Refused("conflict", "no mail is sent here: an Admin or Owner of your account makes a link");
+      const { waitMs } = await throttle.take("reset", { source, whom: email });
+      if (waitMs > 0) return waitMs;
+      const { row, url, expiresAtMs } = makeReset();
+      const values = [row.tokenHash, row.createdAt, row.expiresAt, normalEmail(email)];
+      const { rows } = await pool.query<{ email: string; language: Language | null }>({ text: requestSql, values });
+      // Not waited for: the answer takes as long where there is nobody to write to.
+      for (const user of rows) void mail.send(user.email, resetLetter(user.language, { url, expiresAtMs }));
+      return 0;
+    },
+
+    async makeResetLink(userId) {
+      const { row, url, expiresAtMs } = makeReset();
+      const deed = { action: "user.reset-link", on: { kind: "user", id: userId } } as const;
+      const user = await audited(context, deed, async (transaction) => {
+        const managed = await lockManagedUser(context, transaction, userId);
+        if (!managed.hasJoined) throw new Refused("conflict", "the user has no password yet: invite them");
+        if (managed.blocked) throw new Refused("conflict", "the user is blocked");
+        await transaction
+          .insertInto("passwordResets")
+          .values({ userId, ...row, createdBy: linkMaker(context) })
+          .execute();
+        return managed;
+      });
+      const mailed = (await mail?.send(user.email, resetLetter(user.language, { url, expiresAtMs }))) ?? false;
+      return { mailed, resetUrl: mailed ? null : url };
+    },
+
+    async reset(token, password, source) {
+      const normal = goodPassword(password);
+      const tokenHash = hashToken(token);
+      const taken = await takeLink(throttle, source);
+      const nowMs = clock.now();
+      const open = kysely
+        .selectFrom("passwordResets as r")
+        .innerJoin("users as u", "u.id", "r.userId")
+        .select(["u.id", "u.email"])
+        .where("r.tokenHash", "=", tokenHash)
+        .where("r.expiresAt", ">", sql<Temporal.Instant>`${instantText(nowMs)}::timestamptz`)
+        .where("u.blocked", "=", false);
+      const user = await open.executeTakeFirst();
+      if (!user) throw linkIsOver();
+      await taken.giveBack();
+      const hashed = await hashing.hash(normal, { source, isKnown: true });
+      const deed = { action: "user.reset-password", on: { kind: "user", id: user.id } } as const;
+      await audited(asThemselves(context, user.id, source), deed, async (transaction) => {
+        const used = transaction.deleteFrom("passwordResets").where("tokenHash", "=", tokenHash);
+        if ((await used.executeTakeFirst()).numDeletedRows !== 1n) throw linkIsOver();
+        await setPassword(transaction, user.id, hashed, clock.now());
+      });
+      // Not for codes: a link in a mailbox is no second factor.
+      await throttle.recognise(source, user.email, ["login"]);
+    },
+  };
+}
+
+/** Before somebody's token of a one-time link is looked up. To be given back if there is one. */
+export async function takeLink(throttle: LoginThrottle, source: string): Promise<Taken> {
+  const taken = await throttle.take("link", { source });
+  if (taken.waitMs > 0) throw new TooManyAttempts(taken.waitMs);
+  return taken;
+}
+
+/** Only who has joined: an invitation that was withdrawn is no way in. */
+const requestSql = `
+  with made as (
+    insert into password_resets (token_hash, user_id, created_at, expires_at)
+    select $1, u.id, $2::timestamptz, $3::timestamptz
+    from users u join credentials c on c.user_id = u.id
+    where u.email = $4 and not u.blocked
+    returning user_id
+  )
+  select u.email, u.language from users u join made on made.user_id = u.id`;
+
+/** What the old password opened is closed: sessions, and links by which it would have been replaced. */
+export async function setPassword(
+  transaction: Transaction<Schema>,
+  userId: UserId,
+  password: string,
+  nowMs: number,
+  keptSession?: string,
+): Promise<void> {
+  const row = { password, passwordSetAt: instantText(nowMs), failedLogins: 0 };
+  await transaction
+    .insertInto("credentials")
+    .values({ userId, ...row })
+    .onConflict((conflict) => conflict.column("userId").doUpdateSet(row))
+    .execute();
+  await transaction.deleteFrom("passwordResets").where("userId", "=", userId).execute();
+  await endSessions(transaction, userId, keptSession);
+}
+
+function linkIsOver(): Refused {
+  return new Refused("not_found", "this link is over or was used already: ask for a new one");
+}

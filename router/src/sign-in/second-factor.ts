@@ -1,0 +1,134 @@
+/**
+ * The second factor of a person.
+ *
+ *   off ──set up──▶ set up ──a right code──▶ on ──password and code──▶ off
+ *
+ * A code of the authenticator counts once: the row remembers its step. So does each recovery code.
+ */
+import type { Kysely, Selectable } from "kysely";
+import type { UserId } from "@weiche/shared/ids.ts";
+import { audited } from "../rights/audit-log.ts";
+import { found, Refused } from "../rights/refused.ts";
+import { inTransaction, instantText } from "../db/database.ts";
+import type { Schema } from "../db/schema.ts";
+import type { IdentityContext } from "./identity-context.ts";
+import { requireStillProven, type Evidence } from "./proven.ts";
+import { hashRecoveryCode, makeRecoveryCodes, makeTotpSecret, totpStep } from "./totp.ts";
+
+export interface SecondFactor {
+  /** Shown once, and good for nothing until it is confirmed. Refused where the factor is on, or the evidence is over. */
+  setUp(evidence: Evidence): Promise<{ readonly secret: string; readonly uri: string }>;
+  /** The recovery codes are shown once. */
+  confirm(by: ConfirmedBy, code: string): Promise<Confirmed>;
+  /** Whether the code is right; then it is used up. */
+  use(userId: UserId, code: string): Promise<boolean>;
+  /** Harmless where it is off. `evidence` absent: an operator does it. */
+  turnOff(userId: UserId, evidence?: Evidence): Promise<void>;
+}
+
+export interface ConfirmedBy {
+  readonly userId: UserId;
+  readonly email: string;
+  readonly source: string;
+  readonly sessionId: string;
+}
+
+export type Confirmed =
+  | { readonly kind: "on"; readonly recoveryCodes: readonly string[] }
+  | { readonly kind: "code-wrong" }
+  | { readonly kind: "throttled"; readonly waitMs: number };
+
+export type Credentials = Selectable<Schema["credentials"]>;
+
+export function createSecondFactor(context: IdentityContext): SecondFactor {
+  const { database, clock, throttle } = context;
+  const { kysely } = database;
+
+  async function useTotp(on: Kysely<Schema>, row: Credentials | undefined, code: string): Promise<boolean> {
+    if (row?.totpSecret == null) return false;
+    const step = totpStep(row.totpSecret, code, clock.now(), row.totpStep);
+    if (step === undefined) return false;
+    // Of many who send the same code one gets here first.
+    const taken = await on
+      .updateTable("credentials")
+      .set({ totpStep: step })
+      .where("userId", "=", row.userId)
+      .where("totpSecret", "=", row.totpSecret)
+      .where((eb) => eb.or([eb("totpStep", "is", null), eb("totpStep", "<", step)]))
+      .executeTakeFirst();
+    return taken.numUpdatedRows === 1n;
+  }
+
+  async function useRecoveryCode(userId: UserId, code: string): Promise<boolean> {
+    const used = kysely
+      .deleteFrom("recoveryCodes")
+      .where("userId", "=", userId)
+      .where("codeHash", "=", hashRecoveryCode(code));
+    return (await used.executeTakeFirst()).numDeletedRows === 1n;
+  }
+
+  return {
+    async setUp(evidence) {
+      const { userId } = evidence.proof;
+      const user = kysely.selectFrom("users").select("email").where("id", "=", userId);
+      const { email } = found(await user.executeTakeFirst(), "user", userId);
+      const { secret, uri } = makeTotpSecret(email);
+      await inTransaction(database, async (transaction) => {
+        await requireStillProven(transaction, evidence);
+        const set = await transaction
+          .updateTable("credentials")
+          .set({ totpSecret: secret, totpStep: null })
+          .where("userId", "=", userId)
+          .where("totpSince", "is", null)
+          .executeTakeFirst();
+        if (set.numUpdatedRows !== 1n) throw new Refused("conflict", "the second factor is on already");
+      });
+      return { secret, uri };
+    },
+
+    async confirm({ userId, email, source, sessionId }, code) {
+      const before = await readCredentials(kysely, userId);
+      if (before?.totpSince) throw new Refused("conflict", "the second factor is on already");
+      const taken = await throttle.take("code", { source, whom: email, sessionId });
+      if (taken.waitMs > 0) return { kind: "throttled", waitMs: taken.waitMs };
+      if (!(await useTotp(kysely, before, code))) return { kind: "code-wrong" };
+      await taken.giveBack();
+      const codes = makeRecoveryCodes();
+      await audited(context, { action: "user.totp-on", on: { kind: "user", id: userId } }, async (transaction) => {
+        const turnedOn = await transaction
+          .updateTable("credentials")
+          .set({ totpSince: instantText(clock.now()) })
+          .where("userId", "=", userId)
+          .where("totpSecret", "=", before!.totpSecret)
+          .where("totpSince", "is", null)
+          .executeTakeFirst();
+        if (turnedOn.numUpdatedRows !== 1n)
+          throw new Refused("conflict", "the second factor was set up anew meanwhile");
+        await transaction
+          .insertInto("recoveryCodes")
+          .values(codes.map((each) => ({ userId, codeHash: hashRecoveryCode(each) })))
+          .execute();
+      });
+      await throttle.recognise(source, email, ["code"]);
+      return { kind: "on", recoveryCodes: codes };
+    },
+
+    async use(userId, code) {
+      return (
+        (await useTotp(kysely, await readCredentials(kysely, userId), code)) || (await useRecoveryCode(userId, code))
+      );
+    },
+
+    turnOff: (userId, evidence) =>
+      audited(context, { action: "user.totp-off", on: { kind: "user", id: userId } }, async (transaction) => {
+        if (evidence) await requireStillProven(transaction, evidence);
+        const off = { totpSecret: null, totpSince: null, totpStep: null };
+        await transaction.updateTable("credentials").set(off).where("userId", "=", userId).execute();
+        await transaction.deleteFrom("recoveryCodes").where("userId", "=", userId).execute();
+      }),
+  };
+}
+
+export async function readCredentials(kysely: Kysely<Schema>, userId: UserId): Promise<Credentials | undefined> {
+  return kysely.selectFrom("credentials").selectAll().where("userId", "=", userId).executeTakeFirst();
+}

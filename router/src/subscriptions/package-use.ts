@@ -1,0 +1,48 @@
+/** What an account has used of its package in the current billing period. */
+import { sql } from "kysely";
+import { millicredits, type Millicredits } from "@weiche/shared/credits.ts";
+import type { AccountId } from "@weiche/shared/ids.ts";
+import { instantText, type Database } from "../db/database.ts";
+import { packageChoices, type PackageChoices } from "./package-choices.ts";
+import { packages } from "./packages.ts";
+import { found } from "../rights/refused.ts";
+import { periodOf, toTerm, viewSubscription, type SubscriptionView } from "./subscription.ts";
+
+export interface PackageUse {
+  readonly subscription: SubscriptionView;
+  /** As the database takes it; without a package no period begins then. */
+  readonly periodStart: string;
+  /** null: no package. */
+  readonly quota: Millicredits | null;
+  readonly used: Millicredits;
+  /** Requests are refused until the period ends. */
+  readonly isExhausted: boolean;
+  readonly choices: PackageChoices;
+}
+
+export async function packageUse({ kysely }: Database, accountId: AccountId, clockMs: number): Promise<PackageUse> {
+  const accounts = kysely
+    .selectFrom("accounts")
+    .select(["exhaustedUntil", "packageChangedAt"])
+    .where("id", "=", accountId);
+  const account = found(await accounts.executeTakeFirst(), "account", accountId);
+  const nowMs = Math.max(clockMs, account.packageChangedAt?.epochMilliseconds ?? -Infinity);
+  const rows = kysely.selectFrom("subscriptions").selectAll().where("accountId", "=", accountId).orderBy("startedAt");
+  const terms = (await rows.execute()).map(toTerm);
+  const period = periodOf(terms, nowMs);
+  const periodStart = period ? instantText(period.startMs) : "infinity";
+  const totals = kysely
+    .selectFrom("usageTotals")
+    .select("credits")
+    .where("accountId", "=", accountId)
+    .where("periodStart", "=", sql<Temporal.Instant>`${periodStart}::timestamptz`)
+    .where("scope", "=", "account");
+  return {
+    subscription: viewSubscription(terms, nowMs),
+    periodStart,
+    quota: period ? millicredits(packages[period.term.package].creditsPerMonth * 1000n) : null,
+    used: millicredits((await totals.executeTakeFirst())?.credits ?? 0n),
+    isExhausted: (account.exhaustedUntil?.epochMilliseconds ?? 0) > nowMs,
+    choices: packageChoices(terms, nowMs),
+  };
+}

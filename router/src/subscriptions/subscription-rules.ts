@@ -1,0 +1,174 @@
+/**
+ * Packages over time, as pure functions: an account's history is a list of terms without gaps inside a subscription, and
+ * what is to come (a downgrade, a cancellation, the end of a trial) is in it already. So nothing has to happen at the end
+ * of a period for it to be over, and everything that was or will be charged follows from the terms.
+ *
+ *   no package ──trial──▶ trial ──30 days──▶ active Starter          active ──upgrade──▶ active, larger, at once
+ *   no package ──order──▶ active              trial ──upgrade──▶ active, in a period of its own
+ *   active ──downgrade──▶ active, smaller, at the end of the period   trial, active ──cancel──▶ no package, at the end
+ */
+import type { PackageName } from "../db/schema.ts";
+import { billingPeriodAt, germanDaysBetween, trialEndMs, type BillingPeriod } from "./billing-period.ts";
+import { packages } from "./packages.ts";
+import { Refused } from "../rights/refused.ts";
+
+/** One package from its beginning to its end. */
+export interface Term {
+  readonly package: PackageName;
+  readonly state: "trial" | "active";
+  readonly startMs: number;
+  /** Exclusive; Infinity if no end is in sight. */
+  readonly endMs: number;
+  /** The order whose rhythm the periods keep. An upgrade or downgrade begins a term, but not another rhythm. */
+  readonly rhythmMs: number;
+}
+
+export const subscriptionActions = ["trial", "order", "upgrade", "downgrade", "cancel", "withdraw"] as const;
+
+export type SubscriptionAction =
+  | { readonly kind: "trial" | "cancel" | "withdraw" }
+  | { readonly kind: "order" | "upgrade" | "downgrade"; readonly package: PackageName };
+
+/** What happens at the end of the current period, and can be withdrawn until then. */
+export interface Pending {
+  readonly change: "cancellation" | "downgrade";
+  /** null: none. */
+  readonly package: PackageName | null;
+  readonly atMs: number;
+}
+
+/** Net. Written once, when the time that it pays for begins. */
+export interface Charge {
+  /** `package`: a whole period. `upgrade`: the difference for the days that were left, today's included. */
+  readonly reason: "package" | "upgrade";
+  readonly package: PackageName;
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly days: number;
+  readonly periodDays: number;
+  readonly cents: number;
+}
+
+/** The terms after the action. `nowMs` never goes back for an account. Throws a `Refused` that says why not. */
+export function changeTerms(terms: readonly Term[], action: SubscriptionAction, nowMs: number): readonly Term[] {
+  const current = termAt(terms, nowMs);
+  if (!current) return [...terms, ...firstTerms(terms, action, nowMs)];
+  const before = terms.slice(0, terms.indexOf(current));
+  const pending = pendingOf(terms, nowMs);
+  const { startMs, endMs } = periodIn(current, nowMs);
+  // Strictly inside the period, so that no term is empty and each period's beginning belongs to one term.
+  const changeMs = Math.max(nowMs, startMs + 1);
+  switch (action.kind) {
+    case "trial":
+      throw new Refused("conflict", "the account has a package already");
+    case "order":
+      if (current.state === "active")
+        throw new Refused("conflict", `the account has ${current.package} already: upgrade or downgrade it`);
+      return [...before, ...upgraded(current, action.package, changeMs)];
+    case "upgrade":
+      return [...before, ...upgraded(current, action.package, changeMs)];
+    case "downgrade":
+      if (current.state === "trial") throw new Refused("conflict", "a trial cannot be downgraded; it can be cancelled");
+      if (pending?.change === "cancellation")
+        throw new Refused("conflict", "the package is cancelled: withdraw the cancellation first");
+      requireStepUp(action.package, current.package, "downgrade");
+      return [
+        ...before,
+        { ...current, endMs },
+        { ...current, package: action.package, startMs: endMs, endMs: Infinity },
+      ];
+    case "cancel":
+      if (pending?.change === "cancellation") throw new Refused("conflict", "the package is cancelled already");
+      return [...before, { ...current, endMs }];
+    case "withdraw":
+      if (!pending) throw new Refused("conflict", "there is nothing to withdraw");
+      return [...before, ...(current.state === "trial" ? trial(current.startMs) : [{ ...current, endMs: Infinity }])];
+  }
+}
+
+/** The term that the account is in; undefined: no package. */
+export function termAt(terms: readonly Term[], nowMs: number): Term | undefined {
+  return terms.find(({ startMs, endMs }) => startMs <= nowMs && nowMs < endMs);
+}
+
+/** The billing period of a term; the trial is one, however long its month. */
+export function periodIn(term: Pick<Term, "state" | "startMs" | "rhythmMs">, atMs: number): BillingPeriod {
+  if (term.state === "trial") return { startMs: term.startMs, endMs: trialEndMs(term.startMs) };
+  return billingPeriodAt(term.rhythmMs, atMs);
+}
+
+export function pendingOf(terms: readonly Term[], nowMs: number): Pending | undefined {
+  const current = termAt(terms, nowMs);
+  if (!current || current.endMs === Infinity) return undefined;
+  const next = terms[terms.indexOf(current) + 1];
+  if (!next) return { change: "cancellation", package: null, atMs: current.endMs };
+  if (current.state === "trial") return undefined;
+  return { change: "downgrade", package: next.package, atMs: current.endMs };
+}
+
+/** Everything that had to be paid until then, that instant included. */
+export function chargesOf(terms: readonly Term[], untilMs: number): readonly Charge[] {
+  return terms.flatMap((term, index) => {
+    if (term.state === "trial") return [];
+    const charges: Charge[] = [];
+    for (let atMs = term.startMs; atMs < term.endMs && atMs <= untilMs;) {
+      const period = periodIn(term, atMs);
+      charges.push(chargeFor(term, atMs === period.startMs ? undefined : terms[index - 1]!, atMs, period));
+      atMs = period.endMs;
+    }
+    return charges;
+  });
+}
+
+/** When the next charge falls due, if nobody changes anything. */
+export function nextChargeMs(terms: readonly Term[], nowMs: number): number | undefined {
+  const current = termAt(terms, nowMs);
+  if (!current) return undefined;
+  const { endMs } = periodIn(current, nowMs);
+  return terms.some((term) => term.startMs <= endMs && endMs < term.endMs) ? endMs : undefined;
+}
+
+function firstTerms(terms: readonly Term[], action: SubscriptionAction, nowMs: number): readonly Term[] {
+  if (action.kind === "order") return [active(action.package, nowMs)];
+  if (action.kind !== "trial") throw new Refused("conflict", "the account has no package");
+  if (terms.some(({ state }) => state === "trial")) throw new Refused("conflict", "the account had its trial already");
+  return trial(nowMs);
+}
+
+/** A trial ends with an upgrade and the period with it; in an active package the period goes on, and what was used stays used. */
+function upgraded(current: Term, name: PackageName, atMs: number): readonly Term[] {
+  requireStepUp(current.package, name, "upgrade");
+  const ended = { ...current, endMs: atMs };
+  if (current.state === "trial") return [ended, active(name, atMs)];
+  return [ended, { ...current, package: name, startMs: atMs, endMs: Infinity }];
+}
+
+function trial(startMs: number): readonly Term[] {
+  const endMs = trialEndMs(startMs);
+  return [{ package: "Starter", state: "trial", startMs, endMs, rhythmMs: startMs }, active("Starter", endMs)];
+}
+
+function active(name: PackageName, startMs: number): Term {
+  return { package: name, state: "active", startMs, endMs: Infinity, rhythmMs: startMs };
+}
+
+function requireStepUp(smaller: PackageName, larger: PackageName, change: "upgrade" | "downgrade"): void {
+  if (packages[smaller].priceCents < packages[larger].priceCents) return;
+  const [from, to] = change === "upgrade" ? [smaller, larger] : [larger, smaller];
+  throw new Refused("conflict", `from ${from} to ${to} is no ${change}`);
+}
+
+function chargeFor(term: Term, replaced: Term | undefined, startMs: number, period: BillingPeriod): Charge {
+  const periodDays = germanDaysBetween(period.startMs, period.endMs);
+  const days = germanDaysBetween(startMs, period.endMs);
+  const price = packages[term.package].priceCents - (replaced ? packages[replaced.package].priceCents : 0);
+  return {
+    reason: replaced ? "upgrade" : "package",
+    package: term.package,
+    startMs,
+    endMs: period.endMs,
+    days,
+    periodDays,
+    cents: replaced ? Math.floor((2 * price * days + periodDays) / (2 * periodDays)) : price,
+  };
+}

@@ -1,0 +1,65 @@
+/** The package that an account has booked, as its rows tell it and as people see it. */
+import type { Selectable } from "kysely";
+import { instantText } from "../db/database.ts";
+import type { Schema, PackageName } from "../db/schema.ts";
+import type { BillingPeriod } from "./billing-period.ts";
+import { findPackage, packages } from "./packages.ts";
+import { Refused } from "../rights/refused.ts";
+import { pendingOf, periodIn, termAt, type Pending, type Term } from "./subscription-rules.ts";
+
+export interface SubscriptionView {
+  readonly package: PackageName | null;
+  readonly state: "no package" | "trial" | "active";
+  readonly periodStart: string | null;
+  /** Exclusive: German midnight. */
+  readonly periodEnd: string | null;
+  /** What happens at the end of the period unless it is withdrawn. */
+  readonly pending: {
+    readonly change: "cancellation" | "downgrade";
+    readonly package: PackageName | null;
+    readonly at: string;
+  } | null;
+}
+
+export type TermRow = Pick<
+  Selectable<Schema["subscriptions"]>,
+  "package" | "state" | "startedAt" | "endedAt" | "rhythmFrom"
+>;
+
+export function toTerm(row: TermRow): Term {
+  return {
+    package: row.package,
+    state: row.state,
+    startMs: row.startedAt.epochMilliseconds,
+    endMs: row.endedAt?.epochMilliseconds ?? Infinity,
+    rhythmMs: (row.rhythmFrom ?? row.startedAt).epochMilliseconds,
+  };
+}
+
+export function packageNamed(name: string): PackageName {
+  const known = findPackage(name);
+  if (known) return known.name;
+  throw new Refused("invalid", `there is no package "${name}"; there are ${Object.keys(packages).join(", ")}`);
+}
+
+/** The billing period that `atMs` is in; undefined without a package. */
+export function periodOf(terms: readonly Term[], atMs: number): (BillingPeriod & { readonly term: Term }) | undefined {
+  const term = termAt(terms, atMs);
+  return term && { ...periodIn(term, atMs), term };
+}
+
+export function viewSubscription(terms: readonly Term[], nowMs: number): SubscriptionView {
+  const period = periodOf(terms, nowMs);
+  if (!period) return { package: null, state: "no package", periodStart: null, periodEnd: null, pending: null };
+  return {
+    package: period.term.package,
+    state: period.term.state,
+    periodStart: instantText(period.startMs),
+    periodEnd: instantText(period.endMs),
+    pending: viewPending(pendingOf(terms, nowMs)),
+  };
+}
+
+export function viewPending(pending: Pending | undefined): SubscriptionView["pending"] {
+  return pending ? { change: pending.change, package: pending.package, at: instantText(pending.atMs) } : null;
+}

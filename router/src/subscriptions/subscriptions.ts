@@ -1,0 +1,231 @@
+/**
+ * What an Owner does with the package of the account. A preview says what a change costs now, under a quote id; a change
+ * that names the quote charges exactly that, once however often it is sent, or is refused because the price has changed.
+ */
+import { hash, randomBytes } from "node:crypto";
+import type { Selectable, Transaction } from "kysely";
+import type { AccountId } from "@weiche/shared/ids.ts";
+import { inTransaction, instantText } from "../db/database.ts";
+import type { Schema, PackageName } from "../db/schema.ts";
+import type { AccountsContext } from "../rights/accounts-context.ts";
+import { audited } from "../rights/audit-log.ts";
+import { packages } from "./packages.ts";
+import { found, Refused } from "../rights/refused.ts";
+import { requireRight } from "../rights/rights.ts";
+import { lockSubscription, writeChange, writeCharges } from "./subscription-change.ts";
+import {
+  changeTerms,
+  chargesOf,
+  pendingOf,
+  type Charge,
+  type SubscriptionAction,
+  type Term,
+} from "./subscription-rules.ts";
+import { packageNamed, toTerm, viewPending, viewSubscription, type SubscriptionView } from "./subscription.ts";
+
+export interface SubscriptionWish {
+  readonly action: SubscriptionAction["kind"];
+  /** By its name in any case. For an order, an upgrade or a downgrade. */
+  readonly package?: string;
+}
+
+/** Net amounts, in cents. */
+export interface Quote {
+  readonly quoteId: string;
+  readonly action: SubscriptionAction["kind"];
+  readonly dueCents: number;
+  readonly charges: readonly InvoiceLine[];
+  /** Per month, from the next period on; null: nothing. */
+  readonly thenCents: number | null;
+  /** What the change takes back. */
+  readonly withdraws: SubscriptionView["pending"];
+  /** The package as it would be. */
+  readonly after: SubscriptionView;
+}
+
+export interface InvoiceLine {
+  readonly reason: "package" | "upgrade";
+  readonly package: PackageName;
+  readonly periodStart: string;
+  readonly periodEnd: string;
+  readonly days: number;
+  readonly periodDays: number;
+  readonly amountCents: number;
+}
+
+export interface Subscriptions {
+  show(accountId: AccountId): Promise<SubscriptionView>;
+  preview(accountId: AccountId, wish: SubscriptionWish): Promise<Quote>;
+  /** Charges the price of the day, or that of the quote if there is one. */
+  change(accountId: AccountId, wish: SubscriptionWish, quoteId?: string): Promise<SubscriptionView>;
+  /** Oldest first. */
+  invoice(accountId: AccountId): Promise<InvoiceLine[]>;
+  /**
+   * Writes the invoice lines of periods that have begun. Returns for how many accounts; throws, after all of them, if one
+   * failed. Any router may, at any time.
+   */
+  chargeWhatIsDue(): Promise<number>;
+}
+
+export function createSubscriptions(context: AccountsContext): Subscriptions {
+  const { database, clock } = context;
+  const { kysely } = database;
+
+  /** As of now, which is never before the last change or charge. */
+  async function read(accountId: AccountId): Promise<{ readonly terms: readonly Term[]; readonly nowMs: number }> {
+    const accounts = kysely.selectFrom("accounts").select("packageChangedAt").where("id", "=", accountId);
+    const { packageChangedAt } = found(await accounts.executeTakeFirst(), "account", accountId);
+    const rows = kysely.selectFrom("subscriptions").selectAll().where("accountId", "=", accountId);
+    const nowMs = Math.max(clock.now(), packageChangedAt?.epochMilliseconds ?? -Infinity);
+    return { terms: (await rows.orderBy("startedAt").execute()).map(toTerm), nowMs };
+  }
+
+  return {
+    async show(accountId) {
+      const { terms, nowMs } = await read(accountId);
+      return viewSubscription(terms, nowMs);
+    },
+
+    async preview(accountId, wish) {
+      const { terms, nowMs } = await read(accountId);
+      return quote(accountId, terms, wish, nowMs);
+    },
+
+    change: (accountId, wish, quoteId) =>
+      audited(
+        context,
+        {
+          action: `subscription.${wish.action}`,
+          on: { kind: "account", id: accountId },
+          details: { package: wish.package, quoteId },
+        },
+        async (transaction) => {
+          const object = { kind: "account", id: accountId, accountId } as const;
+          // The account first, then its users, as whoever evaluates usage locks them.
+          await lockSubscription(transaction, accountId, clock.now());
+          await requireRight(context, transaction, object, ({ role }) => role === "owner");
+          return changePackage(transaction, accountId, wish, clock.now(), quoteId);
+        },
+      ),
+
+    async invoice(accountId) {
+      await read(accountId);
+      const lines = kysely.selectFrom("invoiceLines").selectAll().where("accountId", "=", accountId);
+      return (await lines.orderBy("periodStart").execute()).map(viewLine);
+    },
+
+    async chargeWhatIsDue() {
+      const { rows } = await database.pool.query<{ id: AccountId }>(
+        "select id from accounts where next_charge_at <= $1 order by next_charge_at",
+        [instantText(clock.now())],
+      );
+      const failures: unknown[] = [];
+      for (const { id } of rows)
+        await inTransaction(database, async (transaction) => {
+          const { terms, nowMs } = await lockSubscription(transaction, id, clock.now());
+          await writeCharges(transaction, id, terms, nowMs);
+        }).catch((error: unknown) => failures.push(error)); // the others are not to wait for it
+      if (failures.length > 0) throw failures[0];
+      return rows.length;
+    },
+  };
+}
+
+/** In the caller's transaction; the account's row stays locked until it ends. */
+export async function changePackage(
+  transaction: Transaction<Schema>,
+  accountId: AccountId,
+  wish: SubscriptionWish,
+  clockMs: number,
+  quoteId?: string,
+): Promise<SubscriptionView> {
+  const locked = await lockSubscription(transaction, accountId, clockMs);
+  if (quoteId !== undefined && (await wasOrdered(transaction, accountId, quoteId, wish, locked.nowMs)))
+    return viewSubscription(locked.terms, locked.nowMs);
+  if (quoteId !== undefined) {
+    const now = quote(accountId, locked.terms, wish, locked.nowMs, quoteId.slice(0, nonceLength));
+    if (now.quoteId !== quoteId)
+      throw new Refused("price_changed", `the price has changed: now ${euros(now.dueCents)} net are due`);
+  }
+  const after = changeTerms(locked.terms, actionOf(wish), locked.nowMs);
+  const changedMs = await writeChange(transaction, accountId, locked, after);
+  return viewSubscription(after, changedMs);
+}
+
+/** Writes down that it is, if it was not. */
+async function wasOrdered(
+  transaction: Transaction<Schema>,
+  accountId: AccountId,
+  quoteId: string,
+  wish: SubscriptionWish,
+  nowMs: number,
+): Promise<boolean> {
+  const ordered = { accountId, quoteId, wish: JSON.stringify(actionOf(wish)), orderedAt: instantText(nowMs) };
+  const { numInsertedOrUpdatedRows } = await transaction
+    .insertInto("orderedQuotes")
+    .values(ordered)
+    .onConflict((conflict) => conflict.doNothing())
+    .executeTakeFirst();
+  if (numInsertedOrUpdatedRows === 1n) return false;
+  const before = transaction.selectFrom("orderedQuotes").select("wish").where("accountId", "=", accountId);
+  const { wish: wished } = await before.where("quoteId", "=", quoteId).executeTakeFirstOrThrow();
+  if (wished !== ordered.wish) throw new Refused("price_changed", "the quote was for something else");
+  return true;
+}
+
+const nonceLength = 16;
+
+/** Its id is a nonce, so that each is ordered once, and a hash of everything that it promises. */
+function quote(
+  accountId: AccountId,
+  terms: readonly Term[],
+  wish: SubscriptionWish,
+  nowMs: number,
+  nonce = randomBytes(nonceLength / 2).toString("hex"),
+): Quote {
+  const action = actionOf(wish);
+  const after = changeTerms(terms, action, nowMs);
+  const changedMs = nowMs + 1;
+  const before = new Set(chargesOf(terms, changedMs).map(({ startMs }) => startMs));
+  const charges = chargesOf(after, changedMs).filter(({ startMs }) => !before.has(startMs));
+  const dueCents = charges.reduce((sum, { cents }) => sum + cents, 0);
+  const last = after.at(-1)!;
+  const thenCents = last.endMs === Infinity ? packages[last.package].priceCents : null;
+  const view = viewSubscription(after, changedMs);
+  const from = terms.map(({ package: name, startMs, endMs }) => [name, startMs, String(endMs)]);
+  const promised = [nonce, accountId, from, action, dueCents, thenCents, view.periodEnd, view.pending];
+  return {
+    quoteId: nonce + hash("sha256", JSON.stringify(promised)).slice(0, 32),
+    action: wish.action,
+    dueCents,
+    charges: charges.map(viewCharge),
+    thenCents,
+    withdraws: action.kind === "downgrade" || action.kind === "cancel" ? null : viewPending(pendingOf(terms, nowMs)),
+    after: view,
+  };
+}
+
+function actionOf({ action, package: name }: SubscriptionWish): SubscriptionAction {
+  if (action === "trial" || action === "cancel" || action === "withdraw") {
+    if (name !== undefined) throw new Refused("invalid", `${action} names no package`);
+    return { kind: action };
+  }
+  if (name === undefined)
+    throw new Refused("invalid", `${action} which package? there are ${Object.keys(packages).join(", ")}`);
+  return { kind: action, package: packageNamed(name) };
+}
+
+function viewCharge({ reason, package: name, startMs, endMs, days, periodDays, cents }: Charge): InvoiceLine {
+  const period = { periodStart: instantText(startMs), periodEnd: instantText(endMs) };
+  return { reason, package: name, ...period, days, periodDays, amountCents: cents };
+}
+
+function viewLine(row: Selectable<Schema["invoiceLines"]>): InvoiceLine {
+  const { reason, package: name, periodStart, periodEnd, days, periodDays, amountCents } = row;
+  const period = { periodStart: periodStart.toString(), periodEnd: periodEnd.toString() };
+  return { reason, package: name, ...period, days, periodDays, amountCents };
+}
+
+function euros(cents: number): string {
+  return `${Math.floor(cents / 100)}.${String(cents % 100).padStart(2, "0")} EUR`;
+}

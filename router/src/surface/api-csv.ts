@@ -1,0 +1,72 @@
+/** An answer as a CSV file, row by row: however long it is, little of it is in memory. */
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
+import type { Call } from "./api-routes.ts";
+import type { ExportPlaces } from "./export-places.ts";
+import type { Session } from "../sign-in/session.ts";
+import type { Route } from "./contract/route.ts";
+
+/** Whoever reads nothing for so long keeps others from an export. */
+export const unreadMsMax = 30_000;
+
+/** However steadily it is read. */
+export const exportMsMax = 600_000;
+
+export interface CsvFile {
+  readonly fileName: string;
+  /** Whoever left wants no more of them. */
+  readonly lines: (left: AbortSignal) => AsyncGenerator<string, void, undefined>;
+}
+
+/** For who may not read yet: waits for a place, which the client loses by leaving. */
+export async function exportCsv(
+  call: Pick<Call<Route>, "takeOver" | "left"> & { readonly session: Session },
+  clock: Clock,
+  places: ExportPlaces,
+  file: CsvFile,
+): Promise<void> {
+  const { left } = call;
+  try {
+    using _place = await places.enter(call.session.user.accountId, left);
+    await sendCsv(call, clock, file.fileName, file.lines(left));
+  } catch (error) {
+    if (!left.aborted) throw error;
+  }
+}
+
+/** What goes wrong before the first piece is still an error body; after it the connection is cut, as when nobody reads. */
+export async function sendCsv(
+  { takeOver }: Pick<Call<Route>, "takeOver">,
+  clock: Clock,
+  fileName: string,
+  lines: AsyncGenerator<string, void, undefined>,
+): Promise<void> {
+  const first = await lines.next();
+  const { response } = takeOver();
+  const end = clock.after(exportMsMax, () => response.destroy());
+  response.writeHead(200, {
+    "content-type": "text/csv; charset=utf-8",
+    "content-disposition": `attachment; filename="${fileName}"`,
+  });
+  let unread: Timer | undefined;
+  // Runs while a piece waits to be taken, and not while the next one is made.
+  const wait = () => (unread = clock.after(unreadMsMax, () => response.destroy()));
+  async function* pieces() {
+    for (let piece = first; !piece.done; piece = await lines.next()) {
+      wait();
+      yield piece.value;
+      unread?.cancel();
+    }
+    wait();
+  }
+  try {
+    await pipeline(Readable.from(pieces()), response);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ERR_STREAM_PREMATURE_CLOSE") throw error;
+  } finally {
+    end.cancel();
+    unread?.cancel();
+    await lines.return();
+  }
+}

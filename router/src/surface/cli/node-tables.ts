@@ -1,0 +1,39 @@
+/** Nodes and models as tables for people. Apart from the views, whose imports would slow down every command. */
+import { formatTable } from "@weiche/shared/program/table.ts";
+import type { ModelForOperators, NodeForOperators } from "../operator/node-views.ts";
+
+/** A line for each slot. */
+export function nodesText(nodes: readonly NodeForOperators[]): string {
+  if (nodes.length === 0) return "no node has linked yet";
+  const rows = nodes.flatMap(({ name, state, slots }) =>
+    slots.map((slot) => [
+      ...[name, state, slot.name, slot.state, slot.active, slot.next, slot.running, slot.waiting],
+      failure(slot),
+    ]),
+  );
+  return formatTable(["NODE", "STATE", "SLOT", "SLOT STATE", "ACTIVE", "NEXT", "RUNNING", "WAITING", "NOTE"], rows);
+}
+
+function failure({ state, failed, retryInSeconds }: NodeForOperators["slots"][number]): string | undefined {
+  if (state !== "failed") return undefined;
+  const what = failed === undefined ? "an engine could not be stopped" : `${failed} failed`;
+  return retryInSeconds === undefined ? what : `${what}, tried again in ${retryInSeconds.toFixed(1)} s`;
+}
+
+export function modelsText(models: readonly ModelForOperators[]): string {
+  const where = (nodes: ModelForOperators["nodes"]) =>
+    nodes.map(
+      ({ name, state, active }) => `${name} (${state === "live" ? (active ? "active" : "wakes on request") : state})`,
+    );
+  return formatTable(
+    ["MODEL", "STATUS", "CATEGORY", "CONTEXT", "FACTOR", "NODES"],
+    models.map((model) => [
+      model.id,
+      model.status,
+      model.category,
+      model.contextTokens,
+      model.factor,
+      where(model.nodes).join(", "),
+    ]),
+  );
+}

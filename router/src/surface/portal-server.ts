@@ -1,0 +1,171 @@
+/** The portal's listener: its JSON API below `/api`, a front page, and the OpenAPI documents of both APIs. */
+import { fastify, type FastifyReply } from "fastify";
+import type { Clock } from "@weiche/shared/time/clock.ts";
+import { uuidv7 } from "@weiche/shared/ids.ts";
+import { formatListen, type ListenAddress } from "@weiche/shared/http/listen.ts";
+import { closeServer, listenOn } from "@weiche/shared/program/ops-server.ts";
+import { openApiDocument } from "../api/openapi.ts";
+import type { Sessions } from "../sign-in/session.ts";
+import { createClientAddress } from "../edge/client-address.ts";
+import { createConnectionLimit } from "../edge/connection-limit.ts";
+import { htmlPage } from "../edge/html-pages.ts";
+import { IpLimit, timesAsMany, type IpLimitSettings } from "../edge/ip-limit.ts";
+import {
+  createListener,
+  defaultListenerTimes,
+  requireSoundHead,
+  type ListenerTimes,
+  type ServerCertificate,
+} from "../edge/listener.ts";
+import { answerRaw } from "../edge/raw-answer.ts";
+import { portalOpenApi } from "./api-openapi.ts";
+import { addRoutes, type Handlers, type PortalEvents, type RouteDeps } from "./api-routes.ts";
+import { contract, type Contract } from "./contract.ts";
+
+export interface PortalDeps {
+  readonly listen: ListenAddress;
+  /** Where people reach the portal, if the operator said so. */
+  readonly publicUrl?: string;
+  /** Where the public API is reached. */
+  readonly apiUrl: string;
+  /** Absent: plain HTTP behind a proxy. */
+  readonly tls?: ServerCertificate;
+  readonly limits: IpLimitSettings & { readonly trustedProxies: readonly string[] };
+  readonly sessions: Pick<Sessions, "find">;
+  /** Made once it is known where the portal is reached. */
+  readonly handlers: (portalUrl: string) => Handlers<Contract>;
+  readonly clock: Clock;
+  readonly events: PortalEvents;
+  /** Within which a request has arrived, head and body; looked at once a second. */
+  readonly requestMsMax?: number;
+  readonly times?: Partial<ListenerTimes>;
+}
+
+export interface PortalServer extends AsyncDisposable {
+  readonly address: ListenAddress;
+  /** For links. */
+  readonly url: string;
+}
+
+const bodyBytesMax = 64 << 10;
+/** A page is a text in memory, and a browser asks for several at once. */
+const pagesPerRequest = 5;
+
+const securityHeaders = {
+  "content-security-policy":
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
+    "base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+  "x-frame-options": "DENY",
+};
+
+export async function openPortal(deps: PortalDeps): Promise<PortalServer> {
+  const { clock, tls, listen, publicUrl, apiUrl } = deps;
+  const times = { ...defaultListenerTimes, ...deps.times };
+  // Links name the port, so it is open before the routes are made; who comes meanwhile waits for them.
+  const complete = Promise.withResolvers<void>();
+  const app = fastify({
+    serverFactory: (listener) =>
+      createListener((request, response) => void complete.promise.then(() => listener(request, response)), {
+        times,
+        tls,
+        limit: createConnectionLimit(deps.limits, clock),
+        onRefused: () => deps.events.connectionRefused(),
+        clock,
+      }),
+    genReqId: () => uuidv7(clock),
+    bodyLimit: bodyBytesMax,
+    exposeHeadRoutes: false,
+    routerOptions: { maxParamLength: 200 },
+    ajv: { customOptions: { allErrors: true, coerceTypes: false, removeAdditional: false, useDefaults: false } },
+    clientErrorHandler(error, socket) {
+      // After an earlier answer, or in the midst of one, nobody could tell this one from it.
+      if (!socket.writable || socket.bytesWritten > 0) return void socket.destroy();
+      answerRaw(socket, error.code === "ERR_HTTP_REQUEST_TIMEOUT" ? "timeout" : "malformed", clock);
+    },
+    // Such as a path that cannot be decoded. No hook has counted it, so it costs its connection.
+    frameworkErrors(_error, _request, reply: FastifyReply) {
+      reply.raw.shouldKeepAlive = false;
+      sendNotFound(reply);
+    },
+  });
+  app.server.requestTimeout = deps.requestMsMax ?? 30_000;
+  await using opened = new AsyncDisposableStack();
+  opened.defer(() => app.close());
+  const port = await listenOn(app.server, listen, "portal");
+  opened.defer(() => closeServer(app.server));
+  const address = { host: listen.host, port };
+  const url = (publicUrl ?? `http${tls ? "s" : ""}://${formatListen(address)}`).replace(/\/$/, "");
+
+  const ipLimit = new IpLimit(deps.limits, clock);
+  const addressOf = createClientAddress(deps.limits.trustedProxies);
+  const pageLimit = new IpLimit(timesAsMany(deps.limits, pagesPerRequest), clock);
+  app.addHook("onRequest", async (request, reply) => {
+    void reply.headers({ ...securityHeaders, "x-request-id": request.id });
+    if (tls) void reply.header("strict-transport-security", "max-age=31536000");
+    requireSoundHead(request.raw, reply.raw);
+    // The routes of the API have a limit and an answer of their own.
+    if (isBelowApi(request.url) || pageLimit.admit(addressOf(request.raw))) return;
+    reply.raw.shouldKeepAlive = false;
+    return reply
+      .status(503)
+      .headers({ "content-type": "text/html; charset=utf-8", "retry-after": "1" })
+      .send(htmlPage(503));
+  });
+  app.setNotFoundHandler((_request, reply) => sendNotFound(reply));
+  const front = frontPage(apiUrl);
+  app.get("/", (_request, reply) => reply.headers(pageHeaders).send(front));
+  for (const [path, document] of [
+    ["/openapi.json", JSON.stringify(openApiDocument(apiUrl))],
+    ["/api/openapi.json", JSON.stringify(portalOpenApi(contract, url))],
+  ] as const)
+    app.get(path, (_request, reply) => reply.type("application/json").send(document));
+  const routeDeps: RouteDeps = {
+    sessions: deps.sessions,
+    admit: (request) => ipLimit.admit(addressOf(request)),
+    addressOf,
+    ownOrigin: publicUrl && new URL(publicUrl).origin,
+    isTls: tls !== undefined,
+    events: deps.events,
+  };
+  await app.register(async (api) => addRoutes(api, contract, deps.handlers(url), routeDeps), { prefix: "/api" });
+  await app.ready();
+  complete.resolve();
+  const closing = opened.move();
+  return { address, url, [Symbol.asyncDispose]: () => closing.disposeAsync() };
+}
+
+function isBelowApi(url: string): boolean {
+  return url.startsWith("/api/") && !url.startsWith("/api/openapi.json");
+}
+
+const pageHeaders = {
+  "content-type": "text/html; charset=utf-8",
+  "content-security-policy":
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+};
+
+function sendNotFound(reply: FastifyReply): void {
+  void reply.status(404).headers(pageHeaders).send("<!doctype html><title>Not found</title><h1>Not found</h1>");
+}
+
+function frontPage(apiUrl: string): string {
+  return `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>Weiche</title>
+<style>:root { color-scheme: light dark } body { font: 1rem/1.5 system-ui, sans-serif; max-width: 40rem; margin: 4rem auto; padding: 0 1rem }</style>
+<h1>Weiche</h1>
+<p>The API answers at <code>${escapeHtml(apiUrl)}</code>; every request carries <code>Authorization: Bearer</code> and a key. <a href="/openapi.json">Its description for tools</a> (OpenAPI 3.1).</p>
+<p>Accounts, keys and usage are managed through the portal's own API (<a href="/api/openapi.json">its description</a>) and with the command <code>weiche</code> on the router's host: <code>npx weiche --help</code>.</p>
+</html>
+`;
+}
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+}

@@ -1,0 +1,67 @@
+/** The audit log of the session's account. */
+import type { Clock } from "@weiche/shared/time/clock.ts";
+import type { AccountId } from "@weiche/shared/ids.ts";
+import { germanDay } from "../../subscriptions/billing-period.ts";
+import { auditEntries, auditPage, type AuditFilter, type NamedEntry } from "../../rights/audit-page.ts";
+import { csvLine } from "../../usage/csv.ts";
+import type { Database } from "../../db/database.ts";
+import { exportCsv } from "../api-csv.ts";
+import { readInstant } from "../api-request.ts";
+import type { Handlers } from "../api-routes.ts";
+import type { ExportPlaces } from "../export-places.ts";
+import type { auditContract } from "../contract/audit.ts";
+import { pageWindow } from "../contract/route.ts";
+
+export interface AuditRouteDeps {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly exports: ExportPlaces;
+}
+
+const exportPage = 500;
+
+export function auditHandlers({ database, clock, exports }: AuditRouteDeps): Handlers<typeof auditContract> {
+  return {
+    async listAudit({ session, query }) {
+      const { page: _page, pageSize: _size, sort = "at", order = sort === "at" ? "desc" : "asc", ...filter } = query;
+      const { page, pageSize, ...window } = pageWindow(query);
+      const wanted = { ...window, sort, order };
+      return { ...(await auditPage(database, session.user.accountId, checked(filter), wanted)), page, pageSize };
+    },
+    exportAudit: (call) => {
+      const filter = checked(call.query);
+      const lines = () => auditLines(database, call.session.user.accountId, filter);
+      return exportCsv(call, clock, exports, { fileName: `audit-${germanDay(clock.now())}.csv`, lines });
+    },
+  };
+}
+
+function checked(filter: AuditFilter): AuditFilter {
+  for (const name of ["from", "to"] as const) if (filter[name] !== undefined) readInstant(filter[name], name);
+  return filter;
+}
+
+const columns: Readonly<Record<string, (entry: NamedEntry) => string | number | null>> = {
+  number: ({ number }) => number,
+  at: ({ at }) => at,
+  actor: ({ actor }) => actor,
+  actorName: ({ actorName }) => actorName,
+  source: ({ source }) => source,
+  action: ({ action }) => action,
+  objectKind: ({ object }) => object.kind,
+  objectId: ({ object }) => object.id,
+  objectName: ({ object }) => object.name,
+  result: ({ result }) => result,
+  details: ({ details }) => JSON.stringify(details),
+};
+
+async function* auditLines(database: Database, accountId: AccountId, filter: AuditFilter) {
+  yield csvLine(Object.keys(columns));
+  let before: number | undefined;
+  for (;;) {
+    const items = await auditEntries(database, accountId, filter, { limit: exportPage, ...(before && { before }) });
+    yield items.map((entry) => csvLine(Object.values(columns).map((cell) => cell(entry)))).join("");
+    if (items.length < exportPage) return;
+    before = items.at(-1)!.number;
+  }
+}

@@ -1,0 +1,86 @@
+/** The test chat: a request of the session's user, by the same way as one with a key. */
+import type { Clock } from "@weiche/shared/time/clock.ts";
+import { ApiError } from "@weiche/shared/errors.ts";
+import type { UserId } from "@weiche/shared/ids.ts";
+import { judge, lookUpTestChat } from "../../keys/cached-key.ts";
+import { accept, type Authenticated } from "../../api/authenticate.ts";
+import type { Exchange } from "../../api/exchange.ts";
+import type { Place } from "../../api/generate.ts";
+import type { Database } from "../../db/database.ts";
+import { serves } from "../../nodes/model-state.ts";
+import type { NodeView } from "../../nodes/node-view.ts";
+import type { ApiServer } from "../../api/server.ts";
+import type { Handlers } from "../api-routes.ts";
+import { ChatAnswer } from "../chat-answer.ts";
+import type { chatContract } from "../contract/chat.ts";
+import type { Part } from "../contract/route.ts";
+
+export interface ChatRouteDeps {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly nodes: () => readonly NodeView[];
+  readonly chat: ApiServer["chat"];
+}
+
+export function chatHandlers({ database, clock, nodes, chat }: ChatRouteDeps): Handlers<typeof chatContract> {
+  return {
+    async chat(call) {
+      const { request, response } = call.takeOver();
+      const answer = new ChatAnswer(response, clock);
+      await chat({
+        request,
+        response: answer,
+        body: toApi(call.body),
+        authenticate: (exchange) => authenticate(exchange, call.session.user.id),
+        place: (place) => announced(place, answer, nodes),
+        upstream: (upstream) => ({
+          send(node, sent, signal) {
+            answer.factor = sent.billing.factor;
+            return upstream.send(node, sent, signal);
+          },
+        }),
+      });
+    },
+  };
+
+  /** As for a key of this user without settings of its own. A limit that is reached is no question of who one is. */
+  async function authenticate(exchange: Exchange, userId: UserId): Promise<Authenticated> {
+    const key = await lookUpTestChat(database.prompt, userId);
+    const found = key ? judge(key, exchange.acceptedAtMs) : ({ refused: "invalid_api_key", why: "unknown" } as const);
+    if (!("why" in found) || found.why !== "blocked-by-limit") return accept(exchange, found);
+    exchange.identity = found.of;
+    const reason = "key_blocked_by_limit";
+    throw new ApiError("insufficient_quota", "Your credit limit of this billing period is reached.", { reason });
+  }
+}
+
+function toApi({
+  model,
+  messages,
+  reasoningEffort,
+  maxTokens,
+  temperature,
+}: Part<(typeof chatContract)["chat"], "body">) {
+  const body = {
+    model,
+    messages,
+    stream: true,
+    stream_options: { include_usage: true },
+    reasoning_effort: reasoningEffort,
+    max_tokens: maxTokens,
+    temperature,
+  };
+  return Buffer.from(JSON.stringify(body));
+}
+
+/** The page hears at once whether it will have to wait. */
+function announced(place: Place, answer: ChatAnswer, nodes: () => readonly NodeView[]): Place {
+  return (request, exclude) => {
+    const placed = place(request, exclude);
+    if ("refused" in placed) return placed;
+    const slots = nodes().find(({ node }) => node === placed.node)?.slots;
+    const slot = slots?.find(({ name }) => name === placed.slot);
+    answer.tellState(slot && serves(slot, request.model) ? "active" : "activating");
+    return placed;
+  };
+}

@@ -1,0 +1,196 @@
+/** Signing in and out, one's own profile and password, the second factor, invitations. */
+import type { Clock } from "@weiche/shared/time/clock.ts";
+import { asId, type UserId } from "@weiche/shared/ids.ts";
+import type { Identity } from "../../accounts/identity.ts";
+import type { Unproven } from "../../sign-in/proof.ts";
+import { ProofIsOver, type Evidence } from "../../sign-in/proven.ts";
+import type { Session } from "../../sign-in/session.ts";
+import { listInvitations } from "../../accounts/invitation-list.ts";
+import type { Database } from "../../db/database.ts";
+import { PortalError, tooMany } from "../api-error.ts";
+import type { Call, Handlers } from "../api-routes.ts";
+import type { identityContract } from "../contract/identity.ts";
+import { pageWindow, type Route } from "../contract/route.ts";
+
+export interface IdentityRouteDeps {
+  readonly identity: Identity;
+  readonly database: Database;
+  readonly clock: Clock;
+}
+
+type Identified = Handlers<typeof identityContract>;
+
+export function identityHandlers(deps: IdentityRouteDeps): Identified {
+  return { ...signingIn(deps), ...oneself(deps), ...secondFactor(deps), ...ofOthers(deps) };
+}
+
+type SigningIn =
+  | "signInOffers"
+  | "signIn"
+  | "signOut"
+  | "signOutEverywhere"
+  | "register"
+  | "requestPasswordReset"
+  | "resetPassword"
+  | "previewInvitation"
+  | "acceptInvitation";
+
+function signingIn({ identity, clock }: IdentityRouteDeps): Pick<Identified, SigningIn> {
+  const { login, passwords, invitations } = identity;
+  type Begun = { readonly token: string; readonly session: Session };
+  async function setSession(call: Pick<Call<Route>, "session" | "setSession">, { token, session }: Begun) {
+    // The session of before is given up: a cookie that somebody planted is worth nothing afterwards.
+    if (call.session) await identity.sessions.end(call.session.id);
+    call.setSession(token, (session.expiresAtMs - clock.now()) / 1000);
+  }
+  return {
+    signInOffers: () => identity.offers,
+
+    async signIn(call) {
+      const outcome = await login.signIn(call.body, signedInFrom(call));
+      if (outcome.kind !== "signed-in") throw unproven(outcome);
+      await setSession(call, outcome);
+    },
+
+    async signOut(call) {
+      await identity.as(call.origin).login.signOut(call.session.user.id, call.session.id);
+      call.clearSession();
+    },
+
+    async signOutEverywhere(call) {
+      await identity.as(call.origin).login.signOutEverywhere(call.session.user.id);
+      call.clearSession();
+    },
+
+    async register(call) {
+      if (!identity.offers.registration)
+        throw new PortalError("forbidden", "Accounts are opened by the operator here.");
+      const outcome = await identity.register(call.body, signedInFrom(call));
+      if (outcome.kind === "throttled") throw tooMany(outcome.waitMs);
+      await setSession(call, outcome);
+    },
+
+    async requestPasswordReset({ body, address }) {
+      const waitMs = await passwords.requestReset(body.email, address);
+      if (waitMs > 0) throw tooMany(waitMs);
+    },
+
+    resetPassword: ({ body, address }) => passwords.reset(body.token, body.password, address),
+
+    previewInvitation: ({ body, address }) => invitations.preview(body.token, address),
+
+    async acceptInvitation(call) {
+      await setSession(call, await invitations.accept(call.body, signedInFrom(call)));
+    },
+  };
+}
+
+function oneself({
+  identity,
+}: IdentityRouteDeps): Pick<Identified, "profile" | "updateProfile" | "changePassword" | "devices" | "endDevice"> {
+  return {
+    profile: ({ session }) => identity.profile.show(session.user.id),
+    updateProfile: ({ session, body }) => identity.profile.update(session.user.id, body),
+
+    async changePassword({ session, body: { newPassword, ...proof }, origin, address }) {
+      const claim = { email: session.user.email, ...proof };
+      const from = { source: address, sessionId: session.id };
+      const outcome = await identity.as(origin).passwords.change(claim, newPassword, from);
+      if (outcome.kind !== "changed") throw unproven(outcome);
+    },
+
+    async devices({ session }) {
+      const views = await identity.sessions.list(session.user.id);
+      return { items: views.map((view) => ({ ...view, current: view.id === session.id })) };
+    },
+
+    endDevice: ({ session, params, origin }) => identity.as(origin).login.endDevice(session.user.id, params.id),
+  };
+}
+
+function secondFactor({ identity }: IdentityRouteDeps): Pick<Identified, "setUpTotp" | "confirmTotp" | "turnTotpOff"> {
+  /** `write` holds the evidence against what is stored once more: it may be over by then. */
+  async function withProof<T>(
+    { session, body, address }: Pick<Call<typeof identityContract.turnTotpOff>, "session" | "body" | "address">,
+    write: (evidence: Evidence) => Promise<T>,
+  ): Promise<T> {
+    const proof = await identity.prove(
+      { email: session.user.email, ...body },
+      { source: address, sessionId: session.id },
+    );
+    if (proof.kind !== "proven") throw unproven(proof);
+    return write({ proof, sessionId: session.id }).catch((error: unknown) => {
+      throw error instanceof ProofIsOver ? unproven({ kind: "wrong" }) : error;
+    });
+  }
+  return {
+    setUpTotp: (call) => withProof(call, (evidence) => identity.secondFactor.setUp(evidence)),
+
+    async confirmTotp({ session, body, origin, address }) {
+      const { id: userId, email } = session.user;
+      const by = { userId, email, source: address, sessionId: session.id };
+      const outcome = await identity.as(origin).secondFactor.confirm(by, body.code);
+      if (outcome.kind !== "on") throw unproven(outcome);
+      return { recoveryCodes: outcome.recoveryCodes };
+    },
+
+    turnTotpOff: (call) =>
+      withProof(call, (evidence) => identity.as(call.origin).secondFactor.turnOff(call.session.user.id, evidence)),
+  };
+}
+
+/** Users who are added, and links of both kinds, which are mailed, too. Throws when there were too many. */
+export async function countLink(
+  { invitations }: Pick<Identity, "invitations">,
+  { session, address }: Pick<Call<typeof identityContract.makeResetLink>, "session" | "address">,
+): Promise<void> {
+  const waitMs = await invitations.count(session.user.accountId, address);
+  if (waitMs > 0) throw tooMany(waitMs);
+}
+
+function ofOthers({
+  identity,
+  database,
+  clock,
+}: IdentityRouteDeps): Pick<Identified, "invitations" | "renewInvitation" | "withdrawInvitation" | "makeResetLink"> {
+  return {
+    async invitations({ session, query }) {
+      const { page, pageSize, ...window } = pageWindow(query);
+      const { sort = "created", order = sort === "created" ? "desc" : "asc", role, state, search } = query;
+      const filter = { ...(role && { role }), ...(state && { state }), ...(search && { search }) };
+      const wanted = { ...window, sort, order };
+      const list = await listInvitations(database, session.user.accountId, filter, wanted, clock.now());
+      return { ...list, page, pageSize };
+    },
+    async renewInvitation(call) {
+      await countLink(identity, call);
+      return identity.as(call.origin).invitations.renew(asId<UserId>(call.params.id));
+    },
+    withdrawInvitation: ({ params, origin }) => identity.as(origin).invitations.withdraw(asId<UserId>(params.id)),
+    async makeResetLink(call) {
+      await countLink(identity, call);
+      return identity.as(call.origin).passwords.makeResetLink(asId<UserId>(call.params.id));
+    },
+  };
+}
+
+function signedInFrom({ address, userAgent }: Pick<Call<Route>, "address" | "userAgent">) {
+  return { source: address, agent: userAgent ?? "" };
+}
+
+function unproven(outcome: Unproven): PortalError {
+  switch (outcome.kind) {
+    case "throttled":
+      return tooMany(outcome.waitMs);
+    case "wrong":
+      return new PortalError("login_failed", "E-mail address or password is wrong.");
+    case "code-required":
+      return new PortalError("totp_required", "A code of your authenticator is needed.");
+    case "code-wrong":
+      return new PortalError("login_failed", "The code is wrong, or it was used already.", {
+        details: [{ param: "code", code: "wrong" }],
+      });
+    case "blocked":
+      return new PortalError("forbidden", "This user is blocked. An Admin or Owner of the account can change that.");
+  }
+}

@@ -1,0 +1,72 @@
+/** The models as the session's user may use them, with their state of now. */
+import { isCallable, type Catalogue, type CatalogueEntry } from "@weiche/shared/catalogue.ts";
+import type { Clock } from "@weiche/shared/time/clock.ts";
+import type { Session } from "../../sign-in/session.ts";
+import { scheduleOf } from "../../accounts/notices-catalogue.ts";
+import { periodOf, toTerm } from "../../subscriptions/subscription.ts";
+import type { Database } from "../../db/database.ts";
+import { modelState, type ModelLiveness } from "../../nodes/model-state.ts";
+import type { NodeView } from "../../nodes/node-view.ts";
+import type { Handlers } from "../api-routes.ts";
+import type { modelsContract } from "../contract/models.ts";
+import type { Reply } from "../contract/route.ts";
+
+export interface ModelRouteDeps {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly catalogue: () => Catalogue;
+  readonly nodes: () => readonly NodeView[];
+}
+
+export function modelsHandlers(deps: ModelRouteDeps): Handlers<typeof modelsContract> {
+  const { database, clock, catalogue, nodes } = deps;
+  return {
+    async listModels({ session: { user } }) {
+      const nowMs = clock.now();
+      const subscriptions = database.kysely.selectFrom("subscriptions").selectAll();
+      const terms = (await subscriptions.where("accountId", "=", user.accountId).execute()).map(toTerm);
+      const hasPackage = periodOf(terms, nowMs) !== undefined;
+      const views = nodes();
+      const items = Array.from(catalogue().values(), (entry) => {
+        const live = modelState(entry.id, views);
+        return { ...viewModel(entry, nowMs), state: live.state, unusable: whyNot(entry, user, hasPackage, live) };
+      });
+      return { items };
+    },
+  };
+}
+
+type Model = Reply<(typeof modelsContract)["listModels"]>["items"][number];
+
+/** What stands in the way first, in the order of the API's refusals. */
+function whyNot(
+  entry: CatalogueEntry,
+  user: Session["user"],
+  hasPackage: boolean,
+  live: ModelLiveness,
+): Model["unusable"] {
+  if (!hasPackage) return "no-package";
+  if (!isCallable(entry)) return "announced";
+  if (user.allowedModels && !user.allowedModels.includes(entry.id)) return "not-allowed";
+  return live.why ?? null;
+}
+
+function viewModel(entry: CatalogueEntry, nowMs: number): Omit<Model, "state" | "unusable"> {
+  const { id, category, status, contextTokens, reasoning, images, embeddings, toolsEnforced } = entry;
+  const { factor, coming } = scheduleOf(entry, nowMs);
+  const { min, max, default: usual } = embeddings?.dimensions ?? {};
+  return {
+    id,
+    category,
+    status,
+    contextTokens,
+    factor,
+    comingFactors: coming,
+    tools: category === "embeddings" ? null : toolsEnforced ? "enforced" : "auto",
+    images: images ?? null,
+    embeddings: embeddings
+      ? { minDimensions: min!, maxDimensions: max!, defaultDimensions: usual!, inputTokens: embeddings.inputTokens }
+      : null,
+    reasoning: { mode: reasoning.mode, efforts: reasoning.efforts, default: reasoning.default ?? null },
+  };
+}

@@ -1,0 +1,40 @@
+/** Notices of the session's user, with their marks of what they have read. */
+import type { Clock } from "@weiche/shared/time/clock.ts";
+import type { Session } from "../../sign-in/session.ts";
+import { createNotices } from "../../accounts/notices.ts";
+import type { Database } from "../../db/database.ts";
+import type { Handlers } from "../api-routes.ts";
+import type { noticesContract } from "../contract/notices.ts";
+import { pageWindow, type Reply } from "../contract/route.ts";
+
+export interface NoticeRouteDeps {
+  readonly database: Database;
+  readonly clock: Clock;
+}
+
+type Items = Reply<(typeof noticesContract)["listNotices"]>["items"];
+
+export function noticesHandlers({ database, clock }: NoticeRouteDeps): Handlers<typeof noticesContract> {
+  const notices = createNotices(database, clock);
+  return {
+    async listNotices({ session, query }) {
+      const { page, pageSize, ...window } = pageWindow(query);
+      const { items, ...counts } = await notices.list(viewerOf(session), {
+        ...window,
+        ...(query.unread === undefined ? {} : { unread: query.unread }),
+      });
+      // Each kind is written with its own facts.
+      return { items: items as unknown as Items, ...counts, page, pageSize };
+    },
+    async readNotices({ session, body }) {
+      const viewer = viewerOf(session);
+      await notices.markRead(viewer, body.ids);
+      const { unread } = await notices.list(viewer, { limit: 0 });
+      return { unread };
+    },
+  };
+}
+
+function viewerOf({ user }: Session) {
+  return { accountId: user.accountId, userId: user.id, seesAll: user.role !== "member" };
+}

@@ -1,0 +1,94 @@
+/** The people of an account: the account is always that of the session. */
+import { parseFactor } from "@weiche/shared/credits.ts";
+import type { Clock } from "@weiche/shared/time/clock.ts";
+import { asId, type AccountId, type UserId } from "@weiche/shared/ids.ts";
+import type { Identity } from "../../accounts/identity.ts";
+import type { Accounts } from "../../accounts/accounts.ts";
+import { found } from "../../rights/refused.ts";
+import { listUsers } from "../../accounts/user-list.ts";
+import type { Restrictions } from "../../accounts/users.ts";
+import type { Database } from "../../db/database.ts";
+import { PortalError } from "../api-error.ts";
+import type { Call, Handlers } from "../api-routes.ts";
+import { pageWindow } from "../contract/route.ts";
+import type { usersContract } from "../contract/users.ts";
+import { countLink } from "./identity.ts";
+
+export interface UserRouteDeps {
+  readonly accounts: Accounts;
+  readonly identity: Pick<Identity, "invitations">;
+  readonly database: Database;
+  readonly clock: Clock;
+  /** Models that there are. */
+  readonly models: () => Iterable<string>;
+}
+
+export function usersHandlers({
+  accounts,
+  identity,
+  database,
+  clock,
+  models,
+}: UserRouteDeps): Handlers<typeof usersContract> {
+  const one = async (accountId: AccountId, id: string) => {
+    const page = { limit: 1, offset: 0, sort: "email", order: "asc" } as const;
+    const { items } = await listUsers(database, accountId, { id: asId<UserId>(id) }, page, clock.now());
+    return found(items[0], "user", id);
+  };
+  const setBlocked =
+    (blocked: boolean) =>
+    async ({
+      session,
+      params,
+      origin,
+    }: Pick<Call<typeof usersContract.blockUser>, "session" | "params" | "origin">) => {
+      await accounts.as(origin).users.setBlocked(asId<UserId>(params.id), blocked);
+      return one(session.user.accountId, params.id);
+    };
+  return {
+    async listUsers({ session, query }) {
+      const { page, pageSize, ...window } = pageWindow(query);
+      const { sort = "email", order = "asc", role, state, search } = query;
+      const filter = { ...(role && { role }), ...(state && { state }), ...(search && { search }) };
+      const list = await listUsers(database, session.user.accountId, filter, { ...window, sort, order }, clock.now());
+      return { ...list, page, pageSize };
+    },
+    showUser: ({ session, params }) => one(session.user.accountId, params.id),
+    async createUser({ session, body, origin, address }) {
+      const { accountId } = session.user;
+      const wish = { accountId, email: body.email, role: body.role, ...readRestrictions(body, models()) };
+      // The answer tells whether somebody has this address.
+      await countLink(identity, { session, address });
+      const { id, invitationUrl } = await accounts.as(origin).users.create(wish);
+      const mailed = await identity.invitations.send(id, invitationUrl);
+      return { user: await one(accountId, id), invitationUrl, mailed };
+    },
+    async updateUser({ session, params, body, origin }) {
+      const wish = { ...(body.role && { role: body.role }), ...readRestrictions(body, models()) };
+      await accounts.as(origin).users.update(asId<UserId>(params.id), wish);
+      return one(session.user.accountId, params.id);
+    },
+    blockUser: setBlocked(true),
+    unblockUser: setBlocked(false),
+    async deleteUser({ params, origin }) {
+      await accounts.as(origin).users.delete(asId<UserId>(params.id));
+    },
+  };
+}
+
+/** Credits from text, and only models that there are: a restriction to none of them would be a trap. */
+export function readRestrictions(
+  wish: { readonly allowedModels?: readonly string[] | null; readonly creditLimit?: string | null },
+  models: Iterable<string>,
+): Restrictions {
+  const { allowedModels, creditLimit } = wish;
+  const known = new Set(models);
+  const details = (allowedModels ?? []).flatMap((model, index) =>
+    known.has(model) ? [] : [{ param: `allowedModels.${index}`, code: "not_allowed" }],
+  );
+  if (details.length > 0) throw new PortalError("invalid", "There is no such model.", { details });
+  return {
+    ...(allowedModels === undefined ? {} : { allowedModels }),
+    ...(creditLimit === undefined ? {} : { creditLimit: creditLimit === null ? null : parseFactor(creditLimit)! }),
+  };
+}

@@ -1,0 +1,159 @@
+/** One account: what it used in its billing period against its quota and the limits of its users and keys. */
+import { sql, type RawBuilder, type Transaction } from "kysely";
+import type { Pool } from "pg";
+import { formatCredits, millicredits, type Millicredits } from "@weiche/shared/credits.ts";
+import type { AccountId } from "@weiche/shared/ids.ts";
+import { addNotices } from "../accounts/notices.ts";
+import { packages } from "../subscriptions/packages.ts";
+import { periodOf } from "../subscriptions/subscription.ts";
+import { lockSubscription } from "../subscriptions/subscription-change.ts";
+import { instantText } from "../db/database.ts";
+import type { Schema, PackageName } from "../db/schema.ts";
+
+/** In percent of the quota; each is noticed once per period, and at the last the quota is exhausted. */
+const levels = [75, 90, 100] as const;
+
+/** Those near or beyond some limit, or refused at present; a few more than that, never fewer. */
+export async function accountsToEvaluate(pool: Pool, nowMs: number): Promise<readonly AccountId[]> {
+  const names = Object.values(packages).map(({ name }) => name);
+  const { rows } = await pool.query<{ id: AccountId }>({
+    name: "accounts-to-evaluate",
+    text: candidatesSql,
+    values: [instantText(nowMs), names, names.map(quotaOf)],
+  });
+  return rows.map(({ id }) => id);
+}
+
+// A billing period has at most 31 days and an hour.
+const used = (scope: string, subject: string) => `
+  (select max(t.credits) from usage_totals t where t.account_id = x.account_id and t.scope = '${scope}'
+     and t.subject = ${subject} and t.period_start > $1::timestamptz - interval '32 days')`;
+const limited = (table: string, scope: string) => `
+  select x.account_id from ${table} x
+  where x.limit_reached_until > $1 or x.credit_limit <= coalesce(${used(scope, "x.id::text")}, 0)`;
+const candidatesSql = `
+  select id from accounts where exhausted_until > $1
+  union select x.account_id from subscriptions x
+    join unnest($2::text[], $3::bigint[]) as p (name, quota) on p.name = x.package
+    where x.started_at <= $1 and (x.ended_at is null or x.ended_at > $1)
+      and ${used("account", "''")} >= p.quota * ${Math.min(...levels)} / 100
+  union ${limited("users", "user")}
+  union ${limited("api_keys", "key")} and x.revoked_at is null
+  order by 1`;
+
+/** With the account's row locked, so that a change of its package comes before it or after it. */
+export async function evaluateAccount(
+  transaction: Transaction<Schema>,
+  accountId: AccountId,
+  clockMs: number,
+): Promise<{ readonly changed: number; readonly notices: number }> {
+  const { terms, nowMs } = await lockSubscription(transaction, accountId, clockMs);
+  const period = periodOf(terms, nowMs);
+  if (!period) return { changed: 0, notices: 0 };
+  const start = instantText(period.startMs);
+  const times = { end: instantText(period.endMs), now: instantText(nowMs) };
+  const credits = await transaction
+    .selectFrom("usageTotals")
+    .select("credits")
+    .where("accountId", "=", accountId)
+    .where("periodStart", "=", sql<Temporal.Instant>`${start}::timestamptz`)
+    .where("scope", "=", "account")
+    .executeTakeFirst();
+  const reached = levels.filter(
+    (level) => (credits?.credits ?? 0n) * 100n >= quotaOf(period.term.package) * BigInt(level),
+  );
+  const facts = {
+    package: period.term.package,
+    quota: formatCredits(quotaOf(period.term.package)),
+    periodEnd: times.end,
+  };
+  const exhausted = sql<boolean>`${reached.includes(100)}::boolean`;
+  const ofAccount = sql`x.account_id = ${accountId}`;
+  const limit = "limit_reached_until";
+  const changed = [
+    await refuseUntil(transaction, ["accounts", "exhausted_until"], sql`x.id = ${accountId}`, exhausted, times),
+    await refuseUntil(transaction, ["users", limit], ofAccount, beyondLimit("user", start), times),
+    await refuseUntil(
+      transaction,
+      ["api_keys", limit],
+      sql`${ofAccount} and x.revoked_at is null`,
+      beyondLimit("key", start),
+      times,
+    ),
+  ];
+  return {
+    changed: changed.reduce((sum, rows) => sum + rows, 0),
+    notices:
+      (await noticeQuota(transaction, accountId, period.startMs, reached, facts, nowMs)) +
+      (await noticeLimits(transaction, accountId, period.startMs, times)),
+  };
+}
+
+/**
+ * Refuses the rows that are beyond, and no others; returns how many changed. One statement, so that a limit raised
+ * meanwhile is the one that counts.
+ */
+async function refuseUntil(
+  transaction: Transaction<Schema>,
+  [table, column]: readonly [table: string, column: string],
+  which: RawBuilder<unknown>,
+  beyond: RawBuilder<boolean>,
+  { end, now }: { readonly end: string; readonly now: string },
+): Promise<number> {
+  const until = sql`(case when ${beyond} then ${end}::timestamptz end)`;
+  const held = sql.ref(`x.${column}`);
+  const { numAffectedRows } = await sql`
+    update ${sql.table(table)} x set ${sql.raw(column)} = ${until}
+    where ${which} and ${until} is distinct from (case when ${held} > ${now}::timestamptz then ${held} end)
+  `.execute(transaction);
+  return Number(numAffectedRows);
+}
+
+/** What may be consumed is consumed: also a limit of nothing. */
+function beyondLimit(scope: "user" | "key", start: string): RawBuilder<boolean> {
+  return sql`coalesce(x.credit_limit <= coalesce((select t.credits from usage_totals t
+    where t.account_id = x.account_id and t.period_start = ${start}::timestamptz
+      and t.scope = ${scope} and t.subject = x.id::text), 0), false)`;
+}
+
+/** Each level once per billing period. */
+function noticeQuota(
+  transaction: Transaction<Schema>,
+  accountId: AccountId,
+  periodStartMs: number,
+  reached: readonly (typeof levels)[number][],
+  facts: object,
+  nowMs: number,
+): Promise<number> {
+  const notices = reached.map(
+    (level) => ({ accountId, kind: `quota-${level}`, event: String(periodStartMs), facts }) as const,
+  );
+  return addNotices(transaction, notices, nowMs);
+}
+
+/** Of users and keys that are refused now, once per billing period and limit: one that was raised can be reached again. */
+async function noticeLimits(
+  transaction: Transaction<Schema>,
+  accountId: AccountId,
+  periodStartMs: number,
+  { end, now }: { readonly end: string; readonly now: string },
+): Promise<number> {
+  const columns = { "user-limit": ["users", "x.id", "null::uuid"], "key-limit": ["api_keys", "x.user_id", "x.id"] };
+  let added = 0;
+  for (const [kind, [table, userId, keyId]] of Object.entries(columns)) {
+    const { numAffectedRows } = await sql`
+      insert into notices (account_id, kind, event, user_id, key_id, facts, created_at)
+      select x.account_id, ${kind}, concat_ws(' ', x.id, ${String(periodStartMs)}::text, x.credit_limit),
+        ${sql.raw(userId!)}, ${sql.raw(keyId!)},
+        jsonb_build_object('limit', (x.credit_limit / 1000.0)::numeric(20, 3)::text, 'periodEnd', ${end}::text), ${now}::timestamptz
+      from ${sql.table(table!)} x
+      where x.account_id = ${accountId} and x.limit_reached_until > ${now}::timestamptz and x.credit_limit is not null
+      on conflict do nothing`.execute(transaction);
+    added += Number(numAffectedRows ?? 0n);
+  }
+  return added;
+}
+
+function quotaOf(name: PackageName): Millicredits {
+  return millicredits(packages[name].creditsPerMonth * 1000n);
+}

@@ -1,0 +1,39 @@
+/** How long the quota lasts at the pace of the last days: a pure function of what was used and what is left. */
+import { millicredits, type Millicredits } from "@weiche/shared/credits.ts";
+import { germanDay, timeZone } from "../subscriptions/billing-period.ts";
+
+export interface Pace {
+  /** Used from `sinceMs` to `nowMs`. */
+  readonly used: Millicredits;
+  readonly sinceMs: number;
+  readonly nowMs: number;
+}
+
+export interface Forecast {
+  readonly perDay: Millicredits;
+  /** When the quota will be used up; null: not before the billing period ends. */
+  readonly untilMs: number | null;
+}
+
+const dayMs = 86_400_000;
+const daysLookedAt = 7;
+/** Of less time there is no pace. */
+const shortestMs = 3_600_000;
+
+/** Where the last days begin: seven whole German days before today, or with the account's first package. */
+export function paceBeginsMs(nowMs: number, firstPackageMs: number): number {
+  const day = Temporal.PlainDate.from(germanDay(nowMs)).subtract({ days: daysLookedAt });
+  return Math.max(firstPackageMs, day.toZonedDateTime(timeZone).epochMilliseconds);
+}
+
+/** undefined: nobody can tell yet. `remaining` may be below zero, since single requests pass beyond a quota. */
+export function forecast(pace: Pace, remaining: Millicredits, periodEndMs: number): Forecast | undefined {
+  const { used, sinceMs, nowMs } = pace;
+  const lookedAtMs = nowMs - sinceMs;
+  if (lookedAtMs < shortestMs) return undefined;
+  const perDay = millicredits((used * BigInt(dayMs)) / BigInt(lookedAtMs));
+  if (remaining <= 0n) return { perDay, untilMs: nowMs };
+  if (used === 0n) return { perDay, untilMs: null };
+  const lastsMs = Number((remaining * BigInt(lookedAtMs)) / used);
+  return { perDay, untilMs: nowMs + lastsMs < periodEndMs ? nowMs + lastsMs : null };
+}

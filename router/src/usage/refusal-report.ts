@@ -1,0 +1,65 @@
+/** Refused requests of an account for people: by code, with what helps; of the last 24 hours or of German days. */
+import type { Pool } from "pg";
+import type { Clock } from "@weiche/shared/time/clock.ts";
+import type { AccountId, KeyId, UserId } from "@weiche/shared/ids.ts";
+import { timeZone } from "../subscriptions/billing-period.ts";
+import { instantText } from "../db/database.ts";
+import { refusalCodes, type RefusalAdvice, type RefusalCode } from "./refusal-codes.ts";
+import { hourMs } from "./refusals.ts";
+
+/** `from` and `to`: German days, both included; absent: the last 24 hours. */
+export interface RefusalWish {
+  readonly from?: string;
+  readonly to?: string;
+  /** Of this user alone. */
+  readonly userId?: UserId;
+}
+
+export interface RefusalReport {
+  readonly since: string;
+  readonly asOf: string;
+  readonly total: number;
+  /** The most frequent first. */
+  readonly codes: readonly {
+    readonly code: RefusalCode;
+    readonly status: number;
+    readonly advice: RefusalAdvice;
+    readonly count: number;
+    readonly keys: readonly { readonly keyId: KeyId; readonly count: number }[];
+  }[];
+}
+
+export async function reportRefusals(
+  pool: Pool,
+  clock: Clock,
+  accountId: AccountId,
+  { from, to, userId }: RefusalWish = {},
+): Promise<RefusalReport> {
+  const nowMs = clock.now();
+  // Whole hours: the one that began 24 hours ago or less, and all since then.
+  const sinceMs = from === undefined ? (Math.floor(nowMs / hourMs) - 23) * hourMs : startOfGermanDay(from);
+  const untilMs = to === undefined ? Infinity : startOfGermanDay(to, 1);
+  const { rows } = await pool.query<{ code: RefusalCode; keyId: KeyId; count: bigint }>({
+    name: "refusals-of-account",
+    text: `select code, key_id as "keyId", sum(count)::bigint as count from refusals
+      where account_id = $1 and hour >= $2 and hour < $3 and ($4::uuid is null or user_id = $4)
+      group by code, key_id order by count desc, code, key_id`,
+    values: [accountId, instantText(sinceMs), untilMs === Infinity ? "infinity" : instantText(untilMs), userId ?? null],
+  });
+  const codes = [...Map.groupBy(rows, ({ code }) => code)].map(([code, keys]) => ({
+    code,
+    ...refusalCodes[code],
+    count: keys.reduce((sum, { count }) => sum + Number(count), 0),
+    keys: keys.map(({ keyId, count }) => ({ keyId, count: Number(count) })),
+  }));
+  return {
+    since: instantText(sinceMs),
+    asOf: instantText(nowMs),
+    total: codes.reduce((sum, { count }) => sum + count, 0),
+    codes: codes.toSorted((a, b) => b.count - a.count),
+  };
+}
+
+function startOfGermanDay(day: string, more = 0): number {
+  return Temporal.PlainDate.from(day).add({ days: more }).toZonedDateTime(timeZone).epochMilliseconds;
+}

@@ -1,0 +1,123 @@
+/**
+ * How often whose requests were refused, and why. Counted in memory, where a refusal is a look-up in two maps, and added
+ * to the database every few seconds and at the end. Nobody pays by these numbers: a router that is killed takes the last
+ * seconds of them along.
+ */
+import type { Pool } from "pg";
+import { every, type Clock } from "@weiche/shared/time/clock.ts";
+import type { AccountId, KeyId, UserId } from "@weiche/shared/ids.ts";
+import { instantText, retryConflicts } from "../db/database.ts";
+import type { RefusalCode } from "./refusal-codes.ts";
+
+export interface Refusals {
+  count(of: Refused, code: RefusalCode): void;
+  /** Adds what was counted to the database. Never rejects. */
+  flush(): Promise<void>;
+}
+
+/** Whose request it was. */
+export interface Refused {
+  readonly accountId: AccountId;
+  readonly userId: UserId;
+  readonly keyId: KeyId;
+}
+
+export interface RefusalsEvents {
+  refusalsNotStored(error: unknown): void;
+}
+
+export interface RefusalsOptions {
+  readonly flushMs?: number;
+  /** Different keys between two flushes; those beyond it are not counted. */
+  readonly keysMax?: number;
+  readonly keepDays?: number;
+}
+
+export const hourMs = 3_600_000;
+const dayMs = 86_400_000;
+
+export function openRefusals(
+  pool: Pool,
+  clock: Clock,
+  events: RefusalsEvents,
+  { flushMs = 5_000, keysMax = 20_000, keepDays = 400 }: RefusalsOptions = {},
+): Refusals & AsyncDisposable {
+  let counted: Counted = new Map();
+  let flushing: Promise<void> = Promise.resolve();
+  let clearedAtMs = -Infinity;
+  const timer = every(clock, flushMs, async () => {
+    await flush();
+    await clearOld();
+  });
+
+  function count(of: Refused, code: RefusalCode, times = 1): void {
+    let entry = counted.get(of.keyId);
+    if (!entry) {
+      if (counted.size >= keysMax) return;
+      counted.set(of.keyId, (entry = { of, codes: new Map() }));
+    }
+    entry.codes.set(code, (entry.codes.get(code) ?? 0) + times);
+  }
+
+  function flush(): Promise<void> {
+    flushing = flushing.then(store);
+    return flushing;
+  }
+
+  async function store(): Promise<void> {
+    const taken = counted;
+    if (taken.size === 0) return;
+    counted = new Map();
+    try {
+      await retryConflicts(() => add(pool, taken, clock.now()));
+    } catch (error) {
+      events.refusalsNotStored(error);
+      for (const { of, codes } of taken.values()) for (const [code, times] of codes) count(of, code, times);
+    }
+  }
+
+  async function clearOld(): Promise<void> {
+    const nowMs = clock.now();
+    if (nowMs - clearedAtMs < hourMs) return;
+    clearedAtMs = nowMs;
+    const oldest = instantText(nowMs - keepDays * dayMs);
+    await pool
+      .query("delete from refusals where hour < $1", [oldest])
+      .catch((error: unknown) => events.refusalsNotStored(error));
+  }
+
+  return {
+    count,
+    flush,
+    async [Symbol.asyncDispose]() {
+      timer.cancel();
+      await flush();
+    },
+  };
+}
+
+type Counted = Map<KeyId, { readonly of: Refused; readonly codes: Map<RefusalCode, number> }>;
+
+/** In the hour of now: what was counted just before it began is a few seconds late. In the order of the primary key. */
+async function add(pool: Pool, counted: Counted, nowMs: number): Promise<void> {
+  const rows = [...counted.values()].flatMap(({ of, codes }) =>
+    Array.from(codes, ([code, times]) => ({ of, code, times })),
+  );
+  await pool.query({
+    name: "add-refusals",
+    text: `
+      insert into refusals as t (account_id, key_id, user_id, hour, code, count)
+      select account_id, key_id, user_id, $1, code, times
+      from unnest($2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::bigint[]) r (account_id, key_id, user_id, code, times)
+      order by account_id, key_id, code
+      on conflict (account_id, hour, key_id, code) do update set count = t.count + excluded.count`,
+    values: [
+      instantText(Math.floor(nowMs / hourMs) * hourMs),
+      rows.map(({ of }) => of.accountId),
+      rows.map(({ of }) => of.keyId),
+      rows.map(({ of }) => of.userId),
+      rows.map(({ code }) => code),
+      rows.map(({ times }) => times),
+    ],
+  });
+}

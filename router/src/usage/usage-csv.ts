@@ -1,0 +1,102 @@
+/** The usage table as CSV, row by row from the database to the client: however long it is, little of it is in memory. */
+import type { PoolClient } from "pg";
+import type { Clock } from "@weiche/shared/time/clock.ts";
+import type { AccountId } from "@weiche/shared/ids.ts";
+import type { Database } from "../db/database.ts";
+import {
+  usageQuery,
+  viewRow,
+  type TableRow,
+  type UsageQuery,
+  type UsageRow,
+  type UsageTableWish,
+} from "./usage-table.ts";
+import { csvLine } from "./csv.ts";
+import type { UsagePart } from "./usage-parts.ts";
+
+export interface UsageCsv {
+  readonly fileName: string;
+  /** Of one snapshot. It holds a connection to the database until it ends or is returned, or `signal` aborts. */
+  readonly lines: (signal: AbortSignal) => AsyncGenerator<string, void, undefined>;
+}
+
+const rowsPerStep = 500;
+
+export async function openUsageCsv(
+  database: Database,
+  clock: Clock,
+  accountId: AccountId,
+  wish: UsageTableWish,
+): Promise<UsageCsv> {
+  const query = await usageQuery(database, clock, accountId, wish);
+  const { by } = wish;
+  return {
+    fileName: `usage-${query.span.from}-${query.span.to}.csv`,
+    async *lines(signal) {
+      yield csvLine(headOf(by));
+      for await (const rows of steps(database, query, signal))
+        yield rows.map((row) => csvLine(cellsOf(by, viewRow(by, row)))).join("");
+    },
+  };
+}
+
+/** Whoever does not ask for the next step holds the transaction up, which the database ends after half a minute. */
+async function* steps(
+  { pool, prompt }: Pick<Database, "pool" | "prompt">,
+  { text, order, values }: UsageQuery,
+  signal: AbortSignal,
+): AsyncGenerator<TableRow[], void, undefined> {
+  const client: PoolClient = await pool.connect();
+  let broken = false;
+  const onError = () => void (broken = true);
+  client.on("error", onError);
+  let cancelled: Promise<unknown> | undefined;
+  let pid: number | undefined;
+  const cancel = () => {
+    const text = "select pg_cancel_backend($1)";
+    cancelled = pid === undefined ? undefined : prompt.query({ text, values: [pid] }).catch(() => {});
+  };
+  try {
+    await client.query("begin read only");
+    pid = (await client.query<{ pid: number }>("select pg_backend_pid() as pid")).rows[0]!.pid;
+    signal.throwIfAborted();
+    signal.addEventListener("abort", cancel);
+    await client.query(`declare usage_rows no scroll cursor for ${text} select * from named order by ${order}`, [
+      ...values,
+    ]);
+    for (;;) {
+      const { rows } = await client.query<TableRow>(`fetch ${rowsPerStep} from usage_rows`);
+      if (rows.length > 0) yield rows;
+      if (rows.length < rowsPerStep) return;
+    }
+  } finally {
+    signal.removeEventListener("abort", cancel);
+    // A cancel that is on its way must not meet the statement of whoever has the connection next.
+    await cancelled;
+    await client.query("rollback").catch(onError);
+    client.off("error", onError);
+    client.release(broken || cancelled !== undefined);
+  }
+}
+
+const partCells: Readonly<Record<UsagePart, Readonly<Record<string, (row: UsageRow) => string | null>>>> = {
+  day: { day: (row) => row.day! },
+  model: { model: (row) => row.model! },
+  key: {
+    keyId: ({ key }) => key!.id,
+    keyKind: ({ key }) => key!.kind,
+    keyName: ({ key }) => key!.name,
+    keyUser: ({ key }) => key!.userEmail,
+  },
+  user: { userId: ({ user }) => user!.id, user: ({ user }) => user!.email },
+};
+const sums = ["requests", "promptTokens", "completionTokens", "totalTokens", "credits"] as const;
+
+function headOf(by: readonly UsagePart[]): string[] {
+  return [...by.flatMap((part) => Object.keys(partCells[part])), ...sums];
+}
+
+function cellsOf(by: readonly UsagePart[], row: UsageRow): (string | number | null)[] {
+  const parts = by.flatMap((part) => Object.values(partCells[part]));
+  return [...parts.map((cell) => cell(row)), ...sums.map((sum) => row[sum])];
+}

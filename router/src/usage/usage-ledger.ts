@@ -1,0 +1,116 @@
+/** Where usage records become money: each is checked, waits in a queue, and is acknowledged only after its commit. */
+import type { Pool } from "pg";
+import { every, type Clock } from "@weiche/shared/time/clock.ts";
+import { uuidv7TimeMs, type ModelId, type NodeId } from "@weiche/shared/ids.ts";
+import type { Attempt, BillingIdentity, UsageRecord } from "@weiche/shared/usage-record.ts";
+import { retryConflicts, type Database } from "../db/database.ts";
+import type { Grants } from "./grants.ts";
+import { refusalOf } from "./usage-check.ts";
+import { commitUsage, type Committed } from "./usage-commit.ts";
+import { free } from "./usage-voids.ts";
+import { makeUsageDays, oldestKeptMs, rollUsageDays } from "./usage-days.ts";
+import { UsageQueue, type QueuedRecord, type UsageQueueEvents } from "./usage-queue.ts";
+import {
+  forgetRefused,
+  storeRefused,
+  unreadableRecord,
+  type RefusedRecord,
+  type UnreadableRecord,
+} from "./usage-refused.ts";
+
+export interface UsageLedger {
+  /**
+   * Resolves once the records are committed, each at most once by (request id, attempt), with the running totals moved
+   * in the same transaction, however long that takes. Rejects if there is no room for them or the ledger is closed: then
+   * nothing is acknowledged, and the agent sends them again. What is refused, and what was `unreadable`, is set aside
+   * instead: sent again, it would be no better.
+   */
+  record(node: NodeId, records: readonly UsageRecord[], unreadable?: readonly UnreadableRecord[]): Promise<void>;
+  /** Resolves once it is committed that these attempts cost nothing, whatever their nodes have recorded or will record. */
+  declareVoid(attempts: readonly VoidAttempt[]): Promise<void>;
+}
+
+export interface VoidAttempt extends Attempt, BillingIdentity {
+  readonly node: NodeId;
+  readonly model: ModelId;
+}
+
+export interface UsageLedgerEvents extends UsageQueueEvents {
+  usageDaysFailed(error: unknown): void;
+}
+
+export interface UsageLedgerOptions {
+  /** Tells which records are of requests that routers of this database sent to that node. */
+  readonly grants: Pick<Grants, "refusalOf">;
+  /** How many days of records are kept; totals are kept for ever. */
+  readonly keepDays?: number;
+  /** Of such a model only the input is counted, whatever a node reports of its output. */
+  readonly makesEmbeddings?: (model: ModelId) => boolean;
+}
+
+const rollDaysMs = 3_600_000;
+
+/** Resolves once there is a place for today's records. */
+export async function createUsageLedger(
+  database: Database,
+  clock: Clock,
+  events: UsageLedgerEvents,
+  { grants, keepDays = 400, makesEmbeddings = () => false }: UsageLedgerOptions,
+): Promise<UsageLedger & AsyncDisposable> {
+  const { pool } = database;
+  await rollUsageDays(pool, clock.now(), keepDays);
+  const rolling = every(clock, rollDaysMs, async () => {
+    try {
+      await rollUsageDays(pool, clock.now(), keepDays);
+      await forgetRefused(pool, oldestKeptMs(clock.now(), keepDays));
+    } catch (error) {
+      events.usageDaysFailed(error);
+    }
+  });
+  const queue = new UsageQueue(
+    (batch) => retryConflicts(() => insert(database.usagePool, batch, clock.now())),
+    clock,
+    events,
+  );
+  return {
+    record(node, records, unreadable = []) {
+      const nowMs = clock.now();
+      const oldestMs = oldestKeptMs(nowMs, keepDays);
+      const checked = records.map((record): QueuedRecord => {
+        const reason = refusalOf(record, oldestMs, nowMs) ?? grants.refusalOf(node, record);
+        if (reason !== undefined) return { node, record, refusal: { reason } };
+        return { node, record: makesEmbeddings(record.model) ? { ...record, completionTokens: 0 } : record };
+      });
+      return queue.add([...checked, ...unreadable.map((one) => unreadableRecord(node, one))]);
+    },
+    declareVoid: (attempts) =>
+      queue.add(attempts.map(({ node, ...attempt }) => ({ node, record: { ...attempt, ...free } }))),
+    async [Symbol.asyncDispose]() {
+      rolling.cancel();
+      await queue[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Sets aside what is refused. Makes the days that records need and that are not there yet. */
+async function insert(pool: Pool, batch: readonly QueuedRecord[], nowMs: number): Promise<Committed> {
+  const refused = batch.filter((one): one is RefusedRecord => one.refusal !== undefined);
+  if (refused.length > 0) await storeRefused(pool, refused, nowMs);
+  const records = refused.length > 0 ? batch.filter(({ refusal }) => !refusal) : batch;
+  try {
+    return await commitUsage(pool, records);
+  } catch (error) {
+    if (!isMissingDay(error)) throw error;
+    await makeUsageDays(
+      pool,
+      records.map(({ record }) => uuidv7TimeMs(record.requestId)),
+    );
+    return commitUsage(pool, records);
+  }
+}
+
+/** The row fits no partition: the database names no constraint then, as it does for every check that fails. */
+function isMissingDay(error: unknown): boolean {
+  const { code, constraint } = error as { code?: string; constraint?: string };
+  return code === "23514" && constraint === undefined;
+}

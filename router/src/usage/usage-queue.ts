@@ -1,0 +1,196 @@
+/**
+ * Usage records on their way into the database, in batches of up to 500, or of what came within 20 ms, one commit at a
+ * time. A record stays here until it is committed, however long the database is away; whoever sends it again meanwhile
+ * waits for the same commit, so that a queue that is behind does not grow by repetition. Records that are refused go the
+ * same way, to be set aside; so does one that the database itself refuses.
+ */
+import type { Clock } from "@weiche/shared/time/clock.ts";
+import type { NodeId } from "@weiche/shared/ids.ts";
+import { SingleFlight } from "@weiche/shared/time/single-flight.ts";
+import { isRefusedData } from "../db/failures.ts";
+import type { Committed } from "./usage-commit.ts";
+import type { Refusal, UsageRefusal } from "./usage-check.ts";
+import type { NodeRecord } from "./usage-rows.ts";
+
+/** `repeated` of the records were there already; `voided` attempts had cost something and are void now. */
+export interface CommittedBatch {
+  readonly records: number;
+  readonly repeated: number;
+  readonly voided: number;
+  readonly durationMs: number;
+}
+
+export interface UsageQueueEvents {
+  usageCommitted(batch: CommittedBatch): void;
+  /** So many records are set aside: acknowledged, and billed to nobody. */
+  usageRefused(node: NodeId, reason: UsageRefusal, records: number): void;
+  /** Tried again soon. `isNews`: the attempt before this one did not fail. */
+  usageCommitFailed(error: unknown, isNews: boolean): void;
+}
+
+/** Measured: twice as many are no faster, and hold the event loop twice as long at a time. */
+const batchRecordsMax = 500;
+const gatherMs = 20;
+const retryMs = 250;
+/** Some 50 MB. Nodes keep what is not taken, and send it again. */
+const waitingMax = 50_000;
+
+/** Who waits for records, and for how many still. */
+interface Sender {
+  open: number;
+  readonly committed: () => void;
+  readonly failed: (error: unknown) => void;
+}
+
+export interface QueuedRecord extends NodeRecord {
+  /** Present: it is set aside. */
+  readonly refusal?: Refusal;
+}
+
+interface Waiting extends QueuedRecord {
+  readonly senders: Sender[];
+}
+
+export class UsageQueue implements AsyncDisposable {
+  readonly #commit: (batch: readonly QueuedRecord[]) => Promise<Committed>;
+  readonly #clock: Clock;
+  readonly #events: UsageQueueEvents;
+  readonly #commits: SingleFlight;
+  /** In the order of arrival. */
+  readonly #waiting = new Map<string, Waiting>();
+  #batchMax = batchRecordsMax;
+  #isFailing = false;
+  #isClosed = false;
+
+  /** `commit` commits all of a batch or nothing. */
+  constructor(commit: (batch: readonly QueuedRecord[]) => Promise<Committed>, clock: Clock, events: UsageQueueEvents) {
+    this.#commit = commit;
+    this.#clock = clock;
+    this.#events = events;
+    this.#commits = new SingleFlight(
+      clock,
+      () => this.#commitNext(),
+      () => retryMs,
+    );
+  }
+
+  /** Resolves once all of them are committed. Rejects if the queue is full, or closes without a database. */
+  add(records: readonly QueuedRecord[]): Promise<void> {
+    const { promise, resolve: committed, reject: failed } = Promise.withResolvers<void>();
+    if (records.length === 0) committed();
+    else if (this.#isClosed) failed(new Error("the ledger is closed"));
+    else if (this.#waiting.size + records.length > waitingMax && !this.#mustTake(records))
+      failed(new Error(`${this.#waiting.size} usage records wait for the database already`));
+    else this.#addAll(records, { open: records.length, committed, failed });
+    return promise;
+  }
+
+  /** Tries once more to commit what waits; the senders of the rest are told that it is not. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    await this.#commits[Symbol.asyncDispose]();
+    try {
+      while (this.#waiting.size > 0) await this.#commitNext();
+    } catch (error) {
+      for (const { senders } of this.#waiting.values()) for (const { failed } of senders) failed(error);
+      this.#waiting.clear();
+    }
+  }
+
+  #addAll(records: readonly QueuedRecord[], sender: Sender): void {
+    for (const one of records) {
+      const key = keyOf(one);
+      const there = this.#waiting.get(key);
+      if (there) there.senders.push(sender);
+      else this.#waiting.set(key, { ...one, senders: [sender] });
+    }
+    this.#commitSoon();
+  }
+
+  /** What waits already takes no room, and nobody would say again that an attempt is void. */
+  #mustTake(records: readonly QueuedRecord[]): boolean {
+    return records.every((one) => isVoid(one) || this.#waiting.has(keyOf(one)));
+  }
+
+  #commitSoon(): void {
+    this.#commits.wish(this.#waiting.size >= this.#batchMax ? 0 : gatherMs);
+  }
+
+  /** Rejects if the batch is not committed: it stays, and the next attempt is for half as many. */
+  async #commitNext(): Promise<void> {
+    const batch = [...this.#waiting.values().take(this.#batchMax)];
+    if (batch.length === 0) return;
+    try {
+      await this.#commitAll(batch);
+    } catch (error) {
+      // It may be that the batch alone is more than the database manages before the deadline.
+      this.#batchMax = Math.max(1, Math.floor(this.#batchMax / 2));
+      this.#events.usageCommitFailed(error, !this.#isFailing);
+      this.#isFailing = true;
+      throw error;
+    }
+    this.#batchMax = Math.min(batchRecordsMax, this.#batchMax * 2);
+    this.#isFailing = false;
+    if (this.#waiting.size > 0) this.#commitSoon();
+  }
+
+  /** Halves a batch that the database refuses for what is in it, until the record that it refuses stands alone. */
+  async #commitAll(batch: readonly Waiting[]): Promise<void> {
+    const startMs = this.#clock.monotonicMs();
+    let committed: Committed;
+    try {
+      committed = await this.#commit(batch);
+    } catch (error) {
+      if (!isRefusedData(error)) throw error;
+      if (batch.length === 1) return this.#refuse(batch[0]!, error);
+      const half = batch.length >> 1;
+      await this.#commitAll(batch.slice(0, half));
+      return this.#commitAll(batch.slice(half));
+    }
+    const durationMs = this.#clock.monotonicMs() - startMs;
+    const records = sendersOf(batch.filter(({ record, refusal }) => !refusal && record.outcome !== "void"));
+    const { inserted, voided } = committed;
+    this.#events.usageCommitted({ records, repeated: records - inserted, voided, durationMs });
+    this.#tellRefused(batch);
+    for (const one of batch) this.#settle(one);
+  }
+
+  /** The next commit sets it aside. */
+  #refuse(one: Waiting, error: unknown): void {
+    this.#events.usageCommitFailed(error, true);
+    if (one.refusal) return this.#settle(one); // not even that is possible
+    this.#waiting.delete(keyOf(one));
+    const refused: Waiting = { ...one, refusal: { reason: "database", detail: (error as Error).message } };
+    const key = keyOf(refused);
+    const there = this.#waiting.get(key);
+    if (there) there.senders.push(...one.senders);
+    else this.#waiting.set(key, refused);
+  }
+
+  #settle(one: Waiting): void {
+    this.#waiting.delete(keyOf(one));
+    for (const sender of one.senders) if (--sender.open === 0) sender.committed();
+  }
+
+  #tellRefused(batch: readonly Waiting[]): void {
+    const byNode = Map.groupBy(
+      batch.filter(({ refusal }) => refusal),
+      ({ node, refusal }) => `${refusal!.reason} ${node}`,
+    );
+    for (const refused of byNode.values())
+      this.#events.usageRefused(refused[0]!.node, refused[0]!.refusal!.reason, refused.length);
+  }
+}
+
+function sendersOf(batch: readonly Waiting[]): number {
+  return batch.reduce((sum, { senders }) => sum + senders.length, 0);
+}
+
+/** That an attempt is void is another thing to commit than its record, and setting one aside another than billing it. */
+function keyOf({ node, record, refusal }: QueuedRecord): string {
+  return `${record.requestId} ${record.attempt} ${isVoid({ node, record }) ? "void" : node} ${refusal?.reason ?? ""}`;
+}
+
+function isVoid({ record }: NodeRecord): boolean {
+  return record.outcome === "void";
+}

@@ -1,0 +1,204 @@
+/**
+ * Usage of an account as a table: any of day, model, key and user beside each other, filtered, searched, sorted and in
+ * pages. Totals are those of all rows that the filters let through, from the same snapshot as the rows.
+ */
+import type { Clock } from "@weiche/shared/time/clock.ts";
+import type { AccountId, KeyId, UserId } from "@weiche/shared/ids.ts";
+import { instantText, type Database } from "../db/database.ts";
+import { spanOf, viewSums, type Sums, type UsageSums } from "./usage-report.ts";
+import type { UsagePart } from "./usage-parts.ts";
+
+export const usageSorts = [
+  "credits",
+  "requests",
+  "promptTokens",
+  "completionTokens",
+  "totalTokens",
+  "day",
+  "model",
+  "key",
+  "user",
+] as const;
+export type UsageSort = (typeof usageSorts)[number];
+
+export interface UsageTableWish {
+  /** At least one. */
+  readonly by: readonly UsagePart[];
+  /** German days, both included; absent: the current billing period, without a package this month. */
+  readonly from?: string;
+  readonly to?: string;
+  readonly model?: string;
+  readonly keyId?: KeyId;
+  /** Of these alone. */
+  readonly userIds?: readonly UserId[];
+  /** Part of a model's, key's or user's name. */
+  readonly search?: string;
+  /** By default days in their order, anything else by credits, the most first. */
+  readonly sort?: UsageSort;
+  readonly order?: "asc" | "desc";
+}
+
+export interface UsageRow extends UsageSums {
+  readonly day?: string;
+  readonly model?: string;
+  readonly key?: UsageKey;
+  readonly user?: { readonly id: UserId; readonly email: string | null };
+}
+
+export interface UsageKey {
+  readonly id: KeyId;
+  readonly kind: "api" | "test-chat";
+  /** null: the test chat, or a key that is not there. */
+  readonly name: string | null;
+  readonly lastFour: string | null;
+  readonly userEmail: string | null;
+}
+
+export interface UsageTable {
+  readonly by: readonly UsagePart[];
+  readonly from: string;
+  readonly to: string;
+  /** Of the billing period, if that was asked for. */
+  readonly periodStart: string | null;
+  readonly periodEnd: string | null;
+  readonly asOf: string;
+  readonly totals: UsageSums;
+  /** How many rows there are on all pages. */
+  readonly total: number;
+  readonly rows: readonly UsageRow[];
+}
+
+export async function readUsageTable(
+  database: Database,
+  clock: Clock,
+  accountId: AccountId,
+  wish: UsageTableWish,
+  { limit, offset }: { readonly limit: number; readonly offset: number },
+): Promise<UsageTable> {
+  const query = await usageQuery(database, clock, accountId, wish);
+  const { rows } = await database.pool.query<Totals & (TableRow | { readonly requests: null })>(
+    `${query.text}
+     select t.*, p.* from (
+       select count(*) as "rowCount", coalesce(sum(requests), 0)::bigint as "allRequests",
+         coalesce(sum(prompt), 0)::bigint as "allPrompt", coalesce(sum(completion), 0)::bigint as "allCompletion",
+         coalesce(sum(credits), 0)::bigint as "allCredits" from named) t
+     left join lateral (select * from named order by ${query.order} limit $9 offset $10) p on true`,
+    [...query.values, limit, offset],
+  );
+  const { rowCount, allRequests, allPrompt, allCompletion, allCredits } = rows[0]!;
+  return {
+    by: wish.by,
+    ...query.span,
+    totals: viewSums({ requests: allRequests, prompt: allPrompt, completion: allCompletion, credits: allCredits }),
+    total: Number(rowCount),
+    rows: rows.flatMap((row) => (row.requests === null ? [] : [viewRow(wish.by, row)])),
+  };
+}
+
+export interface UsageQuery {
+  /** Ends with the table `named`. */
+  readonly text: string;
+  readonly order: string;
+  readonly values: readonly unknown[];
+  readonly span: Pick<UsageTable, "from" | "to" | "periodStart" | "periodEnd" | "asOf">;
+}
+
+export async function usageQuery(
+  database: Database,
+  clock: Clock,
+  accountId: AccountId,
+  wish: UsageTableWish,
+): Promise<UsageQuery> {
+  const nowMs = clock.now();
+  const { from, to, period } = await spanOf(database, accountId, wish, nowMs);
+  const { model = null, keyId = null, userIds = null, search = null } = wish;
+  const periodStart = period ? instantText(period.startMs) : null;
+  return {
+    text: namedSql(wish.by),
+    order: orderOf(wish),
+    values: [accountId, from, to, periodStart, model, keyId, userIds, search],
+    span: { from, to, periodStart, periodEnd: period ? instantText(period.endMs) : null, asOf: instantText(nowMs) },
+  };
+}
+
+/** Keys tell their user, too, who is the same for all of a key's usage. The test chat's key has its user's id. */
+const columnsOf: Readonly<Record<UsagePart, readonly string[]>> = {
+  day: ["day"],
+  model: ["model"],
+  key: ["key_id", "user_id"],
+  user: ["user_id"],
+};
+
+function namedSql(by: readonly UsagePart[]): string {
+  const columns = [...new Set(by.flatMap((part) => columnsOf[part]))];
+  const all = ["day", "model", "key_id", "user_id"];
+  const selected = all.map((column) => (columns.includes(column) ? column : `null as ${column}`));
+  return `
+    with sums as (
+      select ${selected.join(", ")}, sum(requests)::bigint as requests, sum(prompt_tokens)::bigint as prompt,
+        sum(completion_tokens)::bigint as completion, sum(credits)::bigint as credits
+      from usage_days
+      where account_id = $1 and requests > 0 and day between $2 and $3 and ($4::timestamptz is null or period_start = $4)
+        and ($5::text is null or model = $5) and ($6::uuid is null or key_id = $6) and ($7::uuid[] is null or user_id = any($7))
+      group by ${columns.join(", ")}
+    ), named as (
+      select s.day::text as day, s.model, s.key_id::text as "keyId", s.user_id::text as "userId", k.name as "keyName",
+        k.last_four as "lastFour", case when u.deleted_at is null then u.email end as email,
+        s.requests, s.prompt, s.completion, s.credits
+      from sums s
+      left join api_keys k on k.id = s.key_id::uuid
+      left join users u on u.id = s.user_id::uuid
+      where $8::text is null or strpos(lower(concat_ws(' ', s.model, k.name, u.email)), lower($8)) > 0
+    )`;
+}
+
+const sortColumns: Readonly<Record<UsageSort, string>> = {
+  credits: "credits",
+  requests: "requests",
+  promptTokens: "prompt",
+  completionTokens: "completion",
+  totalTokens: "prompt + completion",
+  day: "day",
+  model: "model",
+  key: 'lower("keyName")',
+  user: "lower(email)",
+};
+
+/** Every row has its place, so that pages neither overlap nor leave one out. */
+function orderOf({ by, sort, order }: UsageTableWish): string {
+  const isByDay = sort === undefined && by[0] === "day";
+  const column = sortColumns[sort ?? (isByDay ? "day" : "credits")];
+  const direction = order ?? (isByDay || (sort && ["day", "model", "key", "user"].includes(sort)) ? "asc" : "desc");
+  return `${column} ${direction} nulls last, day, credits desc, model, "keyId", "userId"`;
+}
+
+interface Totals {
+  readonly rowCount: bigint;
+  readonly allRequests: bigint;
+  readonly allPrompt: bigint;
+  readonly allCompletion: bigint;
+  readonly allCredits: bigint;
+}
+
+/** Of parts that were not asked for: null. */
+export interface TableRow extends Sums {
+  readonly day: string | null;
+  readonly model: string | null;
+  readonly keyId: KeyId | null;
+  readonly userId: UserId | null;
+  readonly keyName: string | null;
+  readonly lastFour: string | null;
+  readonly email: string | null;
+}
+
+export function viewRow(by: readonly UsagePart[], row: TableRow): UsageRow {
+  const { day, model, keyId, userId, keyName, lastFour, email } = row;
+  const kind = (keyId as string) === userId ? "test-chat" : "api";
+  return {
+    ...(by.includes("day") ? { day: day! } : {}),
+    ...(by.includes("model") ? { model: model! } : {}),
+    ...(by.includes("key") ? { key: { id: keyId!, kind, name: keyName, lastFour, userEmail: email } } : {}),
+    ...(by.includes("user") ? { user: { id: userId!, email } } : {}),
+    ...viewSums(row),
+  };
+}

@@ -1,0 +1,316 @@
+import { hash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { millicredits } from "@weiche/shared/credits.ts";
+import { asId, type KeyId, type UserId } from "@weiche/shared/ids.ts";
+import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
+import { createAccounts, type Accounts } from "../../src/accounts/accounts.ts";
+import { activeKeysMax } from "../../src/accounts/keys.ts";
+import { Refused } from "../../src/rights/refused.ts";
+import type { Database } from "../../src/db/database.ts";
+import { startDatabaseServer, type DatabaseServer } from "../db/database-fixture.ts";
+
+const nowMs = Date.parse("2026-01-31T14:00:00+01:00");
+const hourMs = 3_600_000;
+const nobody = "00000000-0000-7000-8000-000000000000";
+let server: DatabaseServer;
+let database: Database;
+let clock: VirtualClock;
+let accounts: Accounts;
+let userId: UserId;
+let count = 0;
+beforeAll(async () => {
+  server = await startDatabaseServer();
+  database = await server.newDatabase();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+beforeEach(async () => {
+  clock = new VirtualClock(nowMs);
+  accounts = createAccounts({ database, clock, portalUrl: "https://portal.example/" });
+  userId = asId((await accounts.create({ name: "ACME", ownerEmail: `owner${++count}@example.com` })).ownerUserId);
+});
+
+async function refusal(work: Promise<unknown>): Promise<string> {
+  const error = await work.then(
+    () => new Error("it was not refused"),
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof Refused)) throw error;
+  return `${error.kind}: ${error.message}`;
+}
+
+async function stateOf(id: KeyId): Promise<string> {
+  return (await accounts.keys.list(userId)).find((key) => key.id === id)!.state;
+}
+
+function set(table: string, id: string, column: string, value: unknown) {
+  return database.pool.query(`update ${table} set ${column} = $2 where id = $1`, [id, value]);
+}
+
+describe("an account", () => {
+  test("is created with its Owner, an invitation and a package whose period begins now", async () => {
+    const created = await accounts.create({
+      name: " Müller & Söhne ",
+      ownerEmail: " Ada@Example.COM ",
+      package: "business plus",
+    });
+    expect(created).toMatchObject({
+      name: "Müller & Söhne",
+      package: "Business Plus",
+      state: "active",
+      periodStart: "2026-01-31T13:00:00Z",
+      periodEnd: "2026-02-27T23:00:00Z",
+    });
+    const { users, ...shown } = await accounts.show(created.id);
+    const { invitationUrl, ...account } = created;
+    expect(shown).toEqual(account);
+    expect(users).toMatchObject([{ id: created.ownerUserId, email: "ada@example.com", role: "owner", blocked: false }]);
+    expect(await accounts.list()).toContainEqual(account);
+
+    const token = /^https:\/\/portal\.example\/invitation#([\w-]{43})$/.exec(invitationUrl)![1]!;
+    const { rows } = await database.pool.query("select user_id, expires_at from invitations where token_hash = $1", [
+      hash("sha256", token),
+    ]);
+    expect(rows).toEqual([{ user_id: created.ownerUserId, expires_at: Temporal.Instant.from("2026-02-07T13:00:00Z") }]);
+  });
+
+  test("moves on to its next period by the clock, in its own rhythm", async () => {
+    const { id } = await accounts.create({ name: "A", ownerEmail: "rhythm@example.com", package: "Pro" });
+    clock.advance(Date.parse("2026-03-01T00:00:00+01:00") - nowMs);
+    expect(await accounts.show(id)).toMatchObject({
+      periodStart: "2026-02-27T23:00:00Z",
+      periodEnd: "2026-03-30T22:00:00Z",
+    });
+  });
+
+  test("without a package says so", async () => {
+    const { id } = await accounts.create({ name: "A", ownerEmail: "none@example.com" });
+    expect(await accounts.show(id)).toMatchObject({
+      package: null,
+      state: "no package",
+      periodStart: null,
+      periodEnd: null,
+    });
+  });
+
+  test("is refused with a package that does not exist or an e-mail address that is taken, and leaves nothing", async () => {
+    const before = await accounts.list();
+    expect(await refusal(accounts.create({ name: "A", ownerEmail: "x@example.com", package: "Gold" }))).toBe(
+      'invalid: there is no package "Gold"; there are Starter, Pro, Business, Business Plus',
+    );
+    expect(await refusal(accounts.create({ name: "A", ownerEmail: `OWNER${count}@example.com` }))).toMatch(
+      /^conflict: .*e-mail/,
+    );
+    expect(await accounts.list()).toEqual(before);
+  });
+
+  test("that does not exist is refused", async () => {
+    expect(await refusal(accounts.show(asId(nobody)))).toBe(`not_found: there is no account ${nobody}`);
+    expect(await refusal(accounts.users.create({ accountId: asId(nobody), email: "a@b.c", role: "admin" }))).toMatch(
+      /^not_found/,
+    );
+    expect(await refusal(accounts.users.setBlocked(asId(nobody), true))).toMatch(/^not_found/);
+    expect(await refusal(accounts.keys.create(asId(nobody), { name: "k" }))).toMatch(/^not_found/);
+    expect(await refusal(accounts.keys.list(asId(nobody)))).toMatch(/^not_found/);
+    expect(await refusal(accounts.keys.revoke(asId(nobody)))).toMatch(/^not_found/);
+  });
+});
+
+test("an address that takes the place of a deleted one is nobody's: everybody can be deleted", async () => {
+  const account = await accounts.create({ name: "A", ownerEmail: "gone@example.com" });
+  const ben = { accountId: account.id, email: "ben.deleted@example.com", role: "member" } as const;
+  const { id } = await accounts.users.create(ben);
+  for (const email of [`${id}@deleted.invalid`, ` ${id.toUpperCase()}@Deleted.Invalid `]) {
+    expect(await refusal(accounts.users.create({ ...ben, email }))).toMatch(/^invalid/);
+    expect(await refusal(accounts.create({ name: "B", ownerEmail: email }))).toMatch(/^invalid/);
+  }
+  expect((await accounts.users.delete(id)).email).toBe(`${id}@deleted.invalid`);
+  expect((await accounts.users.create(ben)).email).toBe(ben.email);
+});
+
+test("an address of an earlier version that a deleted user's place would need does not prevent the deletion", async () => {
+  const account = await accounts.create({ name: "A", ownerEmail: "squatter@example.com" });
+  const person = (email: string) => accounts.users.create({ accountId: account.id, email, role: "member" });
+  const [squatter, ben] = [await person("was.there@example.com"), await person("ben.squatted@example.com")];
+  const rename = (id: string, email: string) =>
+    database.pool.query("update users set email = $2 where id = $1", [id, email]);
+  await rename(squatter.id, `${ben.id}@deleted.invalid`);
+  const { email } = await accounts.users.delete(ben.id);
+  expect(email).toMatch(new RegExp(`^${ben.id}\\..+@deleted\\.invalid$`));
+  await expect(person("ben.squatted@example.com")).resolves.toMatchObject({ email: "ben.squatted@example.com" });
+  expect((await accounts.users.delete(squatter.id)).email).toBe(`${squatter.id}@deleted.invalid`);
+});
+
+test("a user's restrictions are set, kept and taken away", async () => {
+  const accountId = (await accounts.create({ name: "A", ownerEmail: "restrict@example.com" })).id;
+  const wish = {
+    accountId,
+    email: "ben@example.com",
+    role: "member",
+    allowedModels: ["a"],
+    creditLimit: millicredits(1_500n),
+  } as const;
+  const { id } = await accounts.users.create(wish);
+  expect(await accounts.users.update(id, { allowedModels: ["a", "b"] })).toMatchObject({
+    allowedModels: ["a", "b"],
+    creditLimit: "1.500",
+  });
+  expect(await accounts.users.update(id, { allowedModels: null, creditLimit: null })).toMatchObject({
+    allowedModels: null,
+    creditLimit: null,
+  });
+});
+
+describe("an API key", () => {
+  test("is shown once; its hash and its last four characters are kept", async () => {
+    const { key, ...view } = await accounts.keys.create(userId, { name: " ci " });
+    expect(await accounts.keys.list(userId)).toEqual([view]);
+    expect(view).toMatchObject({ name: "ci", state: "active", lastFour: key.slice(-4), expiresAt: null });
+    const { rows } = await database.pool.query("select row_to_json(k)::text as row from api_keys k where id = $1", [
+      view.id,
+    ]);
+    expect(rows[0]).toMatchObject({ row: expect.stringContaining(hash("sha256", key)) as string });
+    expect(rows[0]).not.toMatchObject({ row: expect.stringContaining(key.slice(0, 20)) as string });
+  });
+
+  /** Each row of the service's table: from a state, by a trigger, to a state. */
+  const transitions: [string, (id: KeyId) => Promise<unknown>, string][] = [
+    ["active", () => Promise.resolve(), "active"],
+    ["its expiry comes", () => Promise.resolve(clock.advance(2 * hourMs)), "expired"],
+    ["it is revoked", (id) => accounts.keys.revoke(id), "revoked"],
+    ["it is revoked twice", (id) => accounts.keys.revoke(id).then(() => accounts.keys.revoke(id)), "revoked"],
+    ["it is regenerated", (id) => accounts.keys.regenerate(id), "revoked"],
+    ["its limit is reached", (id) => reach("api_keys", id), "blocked-by-limit"],
+    ["its user's limit is reached", () => reach("users", userId), "blocked-by-limit"],
+    [
+      "its limit is raised",
+      (id) => reach("api_keys", id).then(() => accounts.keys.update(id, { creditLimit: millicredits(9n) })),
+      "active",
+    ],
+    [
+      "its user's limit is raised",
+      () => reach("users", userId).then(() => accounts.users.update(userId, { creditLimit: null })),
+      "active",
+    ],
+    ["a new billing period begins", (id) => reach("api_keys", id).then(() => clock.advance(hourMs)), "active"],
+    ["its user is blocked", () => accounts.users.setBlocked(userId, true), "user-blocked"],
+    [
+      "its user is unblocked",
+      () => accounts.users.setBlocked(userId, true).then(() => accounts.users.setBlocked(userId, false)),
+      "active",
+    ],
+  ];
+  const reach = (table: string, id: string) =>
+    set(table, id, "limit_reached_until", new Date(nowMs + hourMs).toISOString());
+  test.each(transitions)("when %s", async (_trigger, change, state) => {
+    const { id } = await accounts.keys.create(userId, { name: "ci", expiresMs: nowMs + 2 * hourMs });
+    await change(id);
+    expect(await stateOf(id)).toBe(state);
+  });
+
+  test("that is regenerated goes on under a new value with the same settings, free of its limit", async () => {
+    const wish = { name: "ci", allowedModels: ["a"], creditLimit: millicredits(5n), expiresMs: nowMs + hourMs };
+    const old = await accounts.keys.create(userId, wish);
+    await reach("api_keys", old.id);
+    const { key, ...fresh } = await accounts.keys.regenerate(old.id);
+    const { key: oldKey, ...oldView } = old;
+    expect(key).not.toBe(oldKey);
+    expect({ ...fresh, id: old.id, lastFour: old.lastFour }).toEqual(oldView);
+    expect(fresh.id).not.toBe(old.id);
+  });
+
+  test.each([
+    ["revoked", (id: KeyId) => accounts.keys.revoke(id)],
+    ["expired", () => Promise.resolve(clock.advance(hourMs))],
+  ])("that is %s is neither changed nor regenerated", async (state, end) => {
+    const { id } = await accounts.keys.create(userId, { name: "ci", expiresMs: nowMs + hourMs });
+    await end(id);
+    expect(await refusal(accounts.keys.update(id, { expiresMs: null }))).toBe(`conflict: the key is ${state}`);
+    expect(await refusal(accounts.keys.regenerate(id))).toBe(`conflict: the key is ${state}`);
+  });
+
+  test("does not expire before it is made", async () => {
+    expect(await refusal(accounts.keys.create(userId, { name: "ci", expiresMs: nowMs }))).toMatch(/^invalid: .*past/);
+  });
+
+  test("changes what is named and keeps the rest", async () => {
+    const { id } = await accounts.keys.create(userId, { name: "ci", allowedModels: ["a"], expiresMs: nowMs + hourMs });
+    expect(await accounts.keys.update(id, { name: "cd" })).toMatchObject({
+      name: "cd",
+      allowedModels: ["a"],
+      expiresAt: "2026-01-31T14:00:00Z",
+    });
+    expect(await accounts.keys.update(id, { expiresMs: null })).toMatchObject({
+      name: "cd",
+      allowedModels: ["a"],
+      expiresAt: null,
+    });
+  });
+});
+
+describe("at most 25 active keys per user", () => {
+  const make = () => accounts.keys.create(userId, { name: "ci", expiresMs: nowMs + hourMs });
+
+  test("also when 200 are wanted at once", async () => {
+    const results = await Promise.allSettled(Array.from({ length: 200 }, make));
+    expect(results.filter(({ status }) => status === "fulfilled").length).toBe(activeKeysMax);
+    const reasons = results.flatMap((result) =>
+      result.status === "rejected" ? [(result.reason as Error).message] : [],
+    );
+    expect(new Set(reasons)).toEqual(new Set(["the user has 25 active keys already"]));
+    expect((await accounts.keys.list(userId)).filter(({ state }) => state === "active").length).toBe(activeKeysMax);
+  });
+
+  test("revoked and expired ones do not count, blocked ones do; regenerating always works", async () => {
+    const keys = await Promise.all(Array.from({ length: activeKeysMax }, make));
+    await accounts.users.setBlocked(userId, true);
+    expect(await refusal(make())).toMatch(/^conflict/);
+    await accounts.keys.regenerate(keys[0]!.id);
+    expect(await refusal(make())).toMatch(/^conflict/);
+    await accounts.keys.revoke(keys[1]!.id);
+    await make();
+    expect(await refusal(make())).toMatch(/^conflict/);
+    clock.advance(hourMs);
+    expect((await accounts.keys.create(userId, { name: "ci" })).state).toBe("user-blocked");
+  });
+});
+
+test("keys and invitations leave no trace of their secrets in any table or in the server's log", async () => {
+  const { invitationUrl } = await accounts.create({ name: "A", ownerEmail: `canary${count}@example.com` });
+  const { id, key } = await accounts.keys.create(userId, { name: "ci" });
+  const secrets = [key, (await accounts.keys.regenerate(id)).key, invitationUrl.split("#")[1]!];
+  await expect(database.pool.query("insert into users values ($1)", [secrets[0]])).rejects.toThrow("uuid");
+  await expect(set("api_keys", id, "hash", secrets[0])).rejects.toThrow("api_keys_hash_check");
+  const { rows } = await database.pool.query<{ name: string }>(
+    "select tablename as name from pg_tables where schemaname = 'public'",
+  );
+  const sinks = [readFileSync(join(server.embedded.connection.host!, "postgres.log"), "utf8")];
+  for (const { name } of rows)
+    sinks.push(JSON.stringify((await database.pool.query(`select t::text as row from ${name} t`)).rows));
+  expect(sinks.join("")).toContain(hash("sha256", secrets[0]!));
+  for (const secret of secrets) for (const sink of sinks) expect(sink).not.toContain(secret.slice(0, 24));
+});
+
+test("the database itself refuses what the rules forbid", async () => {
+  const { id } = await accounts.keys.create(userId, { name: "ci" });
+  const newAccount = (name: string, more: { package?: string } = {}) =>
+    accounts.create({ name: "A", ownerEmail: `${name}${count}@example.com`, ...more });
+  const { id: accountId } = await newAccount("rules", { package: "Pro" });
+  // Without a package, so that nothing but the check is in its way.
+  const { id: withoutPackage } = await newAccount("checks");
+  const order = (account: string, startedAt: string) =>
+    database.pool.query("insert into subscriptions values ($1, 'Pro', 'active', $2)", [account, startedAt]);
+  for (const [wrong, constraint] of [
+    [() => set("users", userId, "role", "king"), "users_role_check"],
+    [() => set("users", userId, "email", "Ada@example.com"), "users_email_check"],
+    [() => set("users", userId, "credit_limit", -1), "users_credit_limit_check"],
+    [() => set("accounts", accountId, "name", "two\nlines"), "accounts_name_check"],
+    [() => set("api_keys", id, "account_id", accountId), "api_keys_user_id_account_id_fkey"],
+    [() => set("api_keys", id, "hash", "sk-weiche-plain"), "api_keys_hash_check"],
+    [() => order(accountId, "2027-01-01T00:00:00Z"), "one_open_subscription"],
+    [() => order(withoutPackage, "2027-01-01T00:00:00.0001Z"), "subscriptions_check1"], // of milliseconds
+  ] as const)
+    await expect(wrong()).rejects.toMatchObject({ constraint });
+  await order(withoutPackage, "2027-01-01T00:00:00Z");
+});

@@ -1,0 +1,126 @@
+/** Signing in on a database of its own, on virtual time, with cheap hashes and a mailbox in place of the SMTP server. */
+import type { PoolClient, QueryConfig } from "pg";
+import { afterAll, beforeAll, beforeEach } from "vitest";
+import { type AccountId, type UserId } from "@weiche/shared/ids.ts";
+import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
+import { createIdentity, type Identity } from "../../src/accounts/identity.ts";
+import type { IdentityContext, LoginOutcome } from "../../src/sign-in/identity-context.ts";
+import { createLoginThrottle } from "../../src/sign-in/login-throttle.ts";
+import type { HashCost } from "../../src/sign-in/password-hashing.ts";
+import { createAccounts, type Accounts } from "../../src/accounts/accounts.ts";
+import type { Database } from "../../src/db/database.ts";
+import type { Letter } from "../../src/mail/letters.ts";
+import { cheapHashing } from "./cheap-hashing.ts";
+import { startDatabaseServer, type DatabaseServer } from "../db/database-fixture.ts";
+
+export const startMs = Date.parse("2026-11-14T10:30:00Z");
+export const password = "correct horse battery";
+export const here = { source: "192.0.2.7", agent: "a browser" };
+export const elsewhere = { source: "198.51.100.9", agent: "another browser" };
+
+export interface IdentityRig {
+  readonly clock: VirtualClock;
+  readonly database: Database;
+  readonly accounts: Accounts;
+  readonly context: IdentityContext;
+  readonly identity: Identity;
+  readonly logins: LoginOutcome[];
+  readonly letters: ({ readonly to: string } & Letter)[];
+  /** Hashes and statements since they were last looked at. */
+  spent(): { readonly hashes: number; readonly statements: number };
+  /** An account whose Owner has joined. */
+  newAccount(email: string): Promise<{ readonly accountId: AccountId; readonly userId: UserId }>;
+  /** A member of it who has joined. */
+  newUser(accountId: AccountId, email: string, role?: "admin" | "member"): Promise<UserId>;
+}
+
+export interface RigOptions {
+  readonly cost?: HashCost;
+  readonly mail?: boolean;
+  readonly registration?: "open" | "closed";
+}
+
+export function openIdentityRig(database: Database, options: RigOptions = {}): IdentityRig {
+  const clock = new VirtualClock(startMs);
+  const count = { hashes: 0, statements: 0 };
+  const connection = (client: PoolClient) => {
+    const query = client.query.bind(client) as (...args: unknown[]) => unknown;
+    Object.assign(client, { query: (...args: unknown[]) => (count.statements++, query(...args)) });
+  };
+  database.pool.on("connect", connection);
+  const { query: promptly } = database.prompt;
+  Object.assign(database.prompt, { query: (query: QueryConfig) => (count.statements++, promptly(query)) });
+  const real = cheapHashing(options.cost);
+  const logins: LoginOutcome[] = [];
+  const letters: ({ to: string } & Letter)[] = [];
+  const context: IdentityContext = {
+    database,
+    clock,
+    portalUrl: "https://portal.example",
+    registration: options.registration ?? "closed",
+    hashing: {
+      hash: (...all) => (count.hashes++, real.hash(...all)),
+      verify: (...all) => (count.hashes++, real.verify(...all)),
+      isOutdated: (stored) => real.isOutdated(stored),
+    },
+    throttle: createLoginThrottle(database, clock),
+    events: { loginFinished: (outcome) => void logins.push(outcome) },
+    ...(options.mail ? { mail: { send: (to, letter) => Promise.resolve(letters.push({ to, ...letter }) > 0) } } : {}),
+  };
+  const accounts = createAccounts(context);
+  const identity = createIdentity(context);
+  const join = async (url: string) =>
+    (await identity.invitations.accept({ token: tokenOf(url), password }, here)).session.user;
+  return {
+    clock,
+    database,
+    accounts,
+    context,
+    identity,
+    logins,
+    letters,
+    spent() {
+      const spent = { ...count };
+      Object.assign(count, { hashes: 0, statements: 0 });
+      return spent;
+    },
+    async newAccount(email) {
+      const { id, invitationUrl } = await accounts.create({ name: "ACME", ownerEmail: email });
+      return { accountId: id, userId: (await join(invitationUrl)).id };
+    },
+    async newUser(accountId, email, role = "member") {
+      return (await join((await accounts.users.create({ accountId, email, role })).invitationUrl)).id;
+    },
+  };
+}
+
+export interface RigOfFile {
+  /** Empty until the tests run. */
+  readonly rig: IdentityRig;
+  /** The same for the same name within a test, and nobody's of another test. */
+  readonly address: (name: string) => string;
+  /** The same database, as another router has it. */
+  readonly anotherRouter: () => Promise<IdentityRig>;
+}
+
+/** To be called once in a file: one database for all its tests, which goes with the last of them. */
+export function identityRigOfFile(options: RigOptions = {}): RigOfFile {
+  const rig = {} as IdentityRig;
+  let server: DatabaseServer;
+  let count = 0;
+  beforeAll(async () => {
+    server = await startDatabaseServer();
+    Object.assign(rig, openIdentityRig(await server.newDatabase(), options));
+  });
+  afterAll(() => server[Symbol.asyncDispose]());
+  beforeEach(() => void count++);
+  return {
+    rig,
+    address: (name) => `${name}${count}@example.com`,
+    anotherRouter: async () => openIdentityRig(await server.openAgain(rig.database), options),
+  };
+}
+
+export function tokenOf(url: string | null): string {
+  return new URL(url!).hash.slice(1);
+}

@@ -1,0 +1,424 @@
+import { generateSync } from "otplib";
+import { beforeEach, describe, expect, test } from "vitest";
+import type { AccountId, UserId } from "@weiche/shared/ids.ts";
+import { forgottenMs } from "../../src/sign-in/attempt-rules.ts";
+import { createIdentity } from "../../src/accounts/identity.ts";
+import { sweepOnce } from "../../src/accounts/identity-sweep.ts";
+import type { HashedFor } from "../../src/sign-in/password-hashing.ts";
+import { idleMsMax, sessionMsMax, sessionsPerUserMax } from "../../src/sign-in/sessions.ts";
+import { instantText } from "../../src/db/database.ts";
+import { cheapHashing } from "./cheap-hashing.ts";
+import { elsewhere, here, identityRigOfFile, password } from "./identity-rig.ts";
+
+const minuteMs = 60_000;
+const { rig, address, anotherRouter } = identityRigOfFile();
+let accountId: AccountId;
+let userId: UserId;
+let email: string;
+
+beforeEach(async () => {
+  for (const table of ["attempts", "sessions", "password_resets"])
+    await rig.database.pool.query(`delete from ${table}`);
+  rig.logins.length = 0;
+  email = address("ada");
+  ({ accountId, userId } = await rig.newAccount(email));
+});
+
+const signIn = (wish: { email?: string; password?: string; code?: string } = {}, from = here) =>
+  rig.identity.login.signIn({ email, password, ...wish }, from);
+
+async function signedIn(from = here) {
+  const outcome = await signIn({}, from);
+  if (outcome.kind !== "signed-in") throw new Error(outcome.kind);
+  return outcome;
+}
+
+/** As another router does it, which this one hears nothing of. */
+async function setUser(id: UserId, change: { blocked?: boolean; role?: "admin" }): Promise<void> {
+  await rig.database.kysely.updateTable("users").set(change).where("id", "=", id).execute();
+}
+
+describe("a session", () => {
+  test("is found by its token, knows its person, and is stored only as a hash", async () => {
+    const { token, session } = await signedIn();
+    expect(session).toEqual({
+      id: session.id,
+      user: {
+        id: userId,
+        accountId,
+        email,
+        role: "owner",
+        blocked: false,
+        language: null,
+        theme: null,
+        allowedModels: null,
+      },
+      expiresAtMs: rig.clock.now() + sessionMsMax,
+    });
+    expect(await rig.identity.sessions.find(token)).toEqual(session);
+    expect(await rig.identity.sessions.find(`${token.slice(0, -1)}x`)).toBeUndefined();
+    expect(Buffer.from(token, "base64url").length).toBe(32);
+    const { rows } = await rig.database.pool.query<{ all: string }>("select json_agg(s)::text as all from sessions s");
+    expect(rows[0]!.all).not.toContain(token);
+  });
+
+  test("costs one statement per request, also when it is marked as seen", async () => {
+    const { token, session } = await signedIn();
+    const startMs = rig.clock.now();
+    const seenAfter = async () => {
+      const { seenAt } = (await rig.identity.sessions.list(userId)).find(({ id }) => id === session.id)!;
+      return Date.parse(seenAt) - startMs;
+    };
+    rig.spent();
+    rig.clock.advance(59_000);
+    await rig.identity.sessions.find(token);
+    expect(rig.spent().statements).toBe(1);
+    expect(await seenAfter()).toBe(0);
+    rig.clock.advance(1_000);
+    rig.spent();
+    await rig.identity.sessions.find(token);
+    expect(rig.spent().statements).toBe(1);
+    expect(await seenAfter()).toBe(60_000);
+  });
+
+  test("ends when nothing was asked for long, and after a week whatever happens", async () => {
+    const idle = await signedIn();
+    rig.clock.advance(idleMsMax - 1);
+    expect(await rig.identity.sessions.find(idle.token)).toBeDefined();
+    rig.clock.advance(idleMsMax);
+    expect(await rig.identity.sessions.find(idle.token)).toBeUndefined();
+    expect(await rig.identity.sessions.list(userId)).toEqual([]);
+
+    const busy = await signedIn();
+    let lived = 0;
+    for (; await rig.identity.sessions.find(busy.token); lived += idleMsMax / 2) rig.clock.advance(idleMsMax / 2);
+    expect(lived).toBe(sessionMsMax);
+  });
+
+  test.each([
+    ["is blocked", (id: UserId) => setUser(id, { blocked: true })],
+    ["has another role", (id: UserId) => setUser(id, { role: "admin" })],
+    ["signed out everywhere", (id: UserId) => rig.identity.sessions.endAll(id)],
+  ])("is over at once for who %s", async (_name, deed) => {
+    const ben = await rig.newUser(accountId, address("ben"));
+    const { token } = await rig.identity.sessions.start(ben, here);
+    expect(await rig.identity.sessions.find(token)).toBeDefined();
+    await deed(ben);
+    expect(await rig.identity.sessions.find(token)).toBeUndefined();
+  });
+
+  test("one of too many replaces the one that was quiet longest", async () => {
+    await rig.identity.sessions.endAll(userId);
+    const tokens: string[] = [];
+    for (let n = 0; n < sessionsPerUserMax + 2; n++) {
+      tokens.push((await rig.identity.sessions.start(userId, here)).token);
+      rig.clock.advance(1);
+    }
+    const alive = await Promise.all(tokens.map((token) => rig.identity.sessions.find(token)));
+    expect(alive.map((session) => session !== undefined)).toEqual([
+      false,
+      false,
+      ...Array<boolean>(sessionsPerUserMax).fill(true),
+    ]);
+  });
+
+  test("is listed with where it was made, without what a browser could do to a screen", async () => {
+    await rig.identity.sessions.endAll(userId);
+    const { session } = await rig.identity.sessions.start(userId, {
+      source: "192.0.2.7",
+      agent: `a\u001b[2Jb\nc${"x".repeat(500)}`,
+    });
+    expect(await rig.identity.sessions.list(userId)).toEqual([
+      {
+        id: session.id,
+        createdAt: instantText(rig.clock.now()),
+        seenAt: instantText(rig.clock.now()),
+        expiresAt: instantText(rig.clock.now() + sessionMsMax),
+        source: "192.0.2.7",
+        agent: `a [2Jb c${"x".repeat(192)}`,
+      },
+    ]);
+  });
+});
+
+describe("signing in", () => {
+  test("needs address and password, in whatever case and composition they are typed", async () => {
+    expect((await signIn({ email: ` ${email.toUpperCase()} ` })).kind).toBe("signed-in");
+    await rig.identity.passwords.change({ email, password }, "u\u0308ber alle Berge", {
+      source: here.source,
+      sessionId: (await signedIn()).session.id,
+    });
+    expect((await signIn({ password: "\u00fcber alle Berge" })).kind).toBe("signed-in");
+    expect((await signIn({ password })).kind).toBe("wrong");
+    expect((await signIn({ email: address("eve") })).kind).toBe("wrong");
+  });
+
+  test("costs the same hashes and statements for unknown people, wrong passwords and people who never joined", async () => {
+    await rig.accounts.users.create({ accountId, email: address("invited"), role: "member" });
+    const blocked = await rig.newUser(accountId, address("blocked"));
+    await rig.accounts.users.setBlocked(blocked, true);
+    const spent = [];
+    for (const who of [email, address("nobody"), address("invited"), address("blocked")]) {
+      rig.spent();
+      expect((await signIn({ email: who, password: "wrong wrong wrong" })).kind).toBe("wrong");
+      spent.push(rig.spent());
+    }
+    expect(spent[0]).toEqual({ hashes: 1, statements: 6 });
+    expect(new Set(spent.map((each) => JSON.stringify(each))).size).toBe(1);
+  });
+
+  test("tells who is blocked so only after the right password", async () => {
+    const ben = await rig.newUser(accountId, address("ben"));
+    await rig.accounts.users.setBlocked(ben, true);
+    expect((await signIn({ email: address("ben") })).kind).toBe("blocked");
+    expect((await signIn({ email: address("ben"), password: "wrong wrong wrong" })).kind).toBe("wrong");
+  });
+
+  test("leaves no session behind for who is blocked while the password is compared", async () => {
+    const ben = await rig.newUser(accountId, address("ben"));
+    const { hashing } = rig.context;
+    const verify = async (stored: string | undefined, text: string, by: HashedFor) => {
+      const isRight = await hashing.verify(stored, text, by);
+      await rig.accounts.users.setBlocked(ben, true);
+      return isRight;
+    };
+    const slow = createIdentity({ ...rig.context, hashing: { ...hashing, verify } });
+    expect((await slow.login.signIn({ email: address("ben"), password }, here)).kind).toBe("blocked");
+    expect(rig.logins).toEqual(["blocked"]);
+    expect(await rig.identity.sessions.list(ben)).toEqual([]);
+  });
+
+  test("brings an old hash up to date, once", async () => {
+    const stored = async () =>
+      (
+        await rig.database.pool.query<{ password: string }>("select password from credentials where user_id = $1", [
+          userId,
+        ])
+      ).rows[0]!.password;
+    const before = await stored();
+    const cost = { memoryKib: 16, passes: 2 };
+    const dearer = createIdentity({ ...rig.context, hashing: cheapHashing(cost) });
+    expect((await dearer.login.signIn({ email, password }, here)).kind).toBe("signed-in");
+    const after = await stored();
+    expect([before, after].map((hash) => hash.split("$")[3])).toEqual(["m=8,t=1,p=1", "m=16,t=2,p=1"]);
+    expect((await dearer.login.signIn({ email, password }, here)).kind).toBe("signed-in");
+    expect(await stored()).toBe(after);
+  });
+
+  test("is written down with how many tries failed before it, which are not", async () => {
+    for (let n = 0; n < 3; n++) await signIn({ password: "wrong wrong wrong" });
+    await signIn();
+    const [entry, before] = await rig.accounts.audit.list(accountId);
+    expect(entry).toMatchObject({
+      action: "session.start",
+      actor: userId,
+      source: here.source,
+      details: { failedBefore: 3 },
+    });
+    expect(before).toMatchObject({ action: "user.join" });
+    await signIn();
+    expect((await rig.accounts.audit.list(accountId))[0]).toMatchObject({ details: { failedBefore: 0 } });
+    expect(rig.logins).toEqual(["wrong", "wrong", "wrong", "signed-in", "signed-in"]);
+  });
+
+  test("with a password that is changed in the same moment opens nothing", async () => {
+    const hashing = {
+      ...rig.context.hashing,
+      async verify(stored: string | undefined, text: string, by: HashedFor) {
+        const isRight = await rig.context.hashing.verify(stored, text, by);
+        const url = (await rig.identity.passwords.makeResetLink(userId)).resetUrl!;
+        await rig.identity.passwords.reset(url.split("#")[1]!, "another good password", elsewhere.source);
+        return isRight;
+      },
+    };
+    const slow = createIdentity({ ...rig.context, hashing });
+    expect((await slow.login.signIn({ email, password }, here)).kind).toBe("wrong");
+    expect(await rig.identity.sessions.list(userId)).toEqual([]);
+  });
+});
+
+describe("too many tries", () => {
+  const wrong = (from = here, who = email) => signIn({ email: who, password: "wrong wrong wrong" }, from);
+  async function fail(times: number, from = here) {
+    for (let n = 0; n < times; n++) expect((await wrong(from)).kind).toBe("wrong");
+  }
+
+  test("are refused before anything is hashed, also the right password, until time has passed", async () => {
+    await fail(8);
+    rig.spent();
+    expect(await signIn()).toEqual({ kind: "throttled", waitMs: 2 * minuteMs });
+    expect(rig.spent().hashes).toBe(0);
+    rig.clock.advance(2 * minuteMs);
+    expect((await signIn()).kind).toBe("signed-in");
+    await fail(8);
+  });
+
+  test("are remembered by another router on the same database", async () => {
+    await fail(8);
+    const again = await anotherRouter();
+    again.clock.advance(rig.clock.now() - again.clock.now());
+    expect((await again.identity.login.signIn({ email, password }, here)).kind).toBe("throttled");
+  });
+
+  test("at once are not more than one after another", async () => {
+    const outcomes = await Promise.all(Array.from({ length: 20 }, () => wrong()));
+    expect(outcomes.filter(({ kind }) => kind === "wrong").length).toBe(8);
+    expect(outcomes.filter(({ kind }) => kind === "throttled").length).toBe(12);
+  });
+
+  test("are counted for a whole network, and for an address that nobody has just the same", async () => {
+    for (let n = 0; n < 8; n++) await wrong({ ...here, source: `192.0.2.${n}` }, address("nobody"));
+    expect((await wrong({ ...here, source: "192.0.2.200" }, address("nobody"))).kind).toBe("throttled");
+    expect((await wrong({ ...here, source: "192.0.3.1" }, address("nobody"))).kind).toBe("wrong");
+  });
+
+  test("of many names from one network are refused, too", async () => {
+    const outcomes = [];
+    for (let n = 0; n < 61; n++) outcomes.push((await wrong(elsewhere, `n${n}@example.com`)).kind);
+    expect(outcomes.indexOf("throttled")).toBe(60);
+    expect((await signIn()).kind).toBe("signed-in");
+  });
+
+  test("from one network do not lock the person out of another", async () => {
+    await fail(8, elsewhere);
+    expect((await wrong(elsewhere)).kind).toBe("throttled");
+    expect((await signIn()).kind).toBe("signed-in");
+  });
+
+  test("from a thousand networks do not lock the person out of where they have signed in, nor out after a reset", async () => {
+    await signedIn();
+    let refused = 0;
+    for (let n = 0; n < 110; n++) if ((await wrong({ ...here, source: `10.0.${n}.1` })).kind === "throttled") refused++;
+    expect(refused).toBe(10);
+    expect((await signIn({}, elsewhere)).kind).toBe("throttled");
+    expect((await signIn()).kind).toBe("signed-in");
+    const { resetUrl } = await rig.identity.passwords.makeResetLink(userId);
+    await rig.identity.passwords.reset(resetUrl!.split("#")[1]!, password, elsewhere.source);
+    expect((await signIn({}, elsewhere)).kind).toBe("signed-in");
+  });
+
+  test("from a thousand networks do not lock out who has just accepted an invitation", async () => {
+    for (let n = 0; n < 110; n++) await wrong({ ...here, source: `10.0.${n}.1` });
+    expect((await signIn({}, elsewhere)).kind).toBe("throttled");
+    expect((await signIn()).kind).toBe("signed-in");
+  });
+
+  test("leave nothing behind that a refused one could pile up", async () => {
+    // But for where the invitation was accepted, which stays known.
+    const sql = "select 1 from attempts where known_until is null";
+    const rows = async () => Number((await rig.database.pool.query(sql)).rowCount);
+    for (let n = 0; n < 60; n++) await wrong(elsewhere, `n${n}@example.com`);
+    const before = await rows();
+    for (let n = 60; n < 70; n++) expect((await wrong(elsewhere, `n${n}@example.com`)).kind).toBe("throttled");
+    expect(await rows()).toBe(before);
+    rig.clock.advance(forgottenMs);
+    await sweepOnce(rig.database, rig.clock.now());
+    expect(await rows()).toBe(0);
+  });
+});
+
+describe("a second factor", () => {
+  const codeNow = (secret: string) => generateSync({ secret, epoch: Math.floor(rig.clock.now() / 1000) });
+  async function setUp(code?: string) {
+    const proof = await rig.identity.prove({ email, password, code }, here);
+    if (proof.kind !== "proven") throw new Error(proof.kind);
+    const { session } = await rig.identity.sessions.start(userId, here);
+    sessionId = session.id;
+    return rig.identity.secondFactor.setUp({ proof, sessionId });
+  }
+  let sessionId: string;
+  const confirm = (code: string) =>
+    rig.identity.secondFactor.confirm({ userId, email, source: here.source, sessionId }, code);
+  async function turnOn() {
+    const { secret } = await setUp();
+    const confirmed = await confirm(codeNow(secret));
+    if (confirmed.kind !== "on") throw new Error(confirmed.kind);
+    rig.clock.advance(30_000);
+    return { secret, codes: confirmed.recoveryCodes };
+  }
+
+  test("is off until a code of it was right", async () => {
+    const { secret } = await setUp();
+    expect((await signIn()).kind).toBe("signed-in");
+    expect(await confirm("000000")).toEqual({ kind: "code-wrong" });
+    expect((await signIn()).kind).toBe("signed-in");
+    expect(await confirm(codeNow(secret))).toMatchObject({ kind: "on", recoveryCodes: { length: 10 } });
+    expect((await signIn()).kind).toBe("code-required");
+    rig.clock.advance(30_000);
+    await expect(setUp(codeNow(secret))).rejects.toThrow("on already");
+    await expect(confirm(codeNow(secret))).rejects.toThrow("on already");
+  });
+
+  test("is asked for after the right password only, and a wrong code counts as a try", async () => {
+    const { secret } = await turnOn();
+    expect((await signIn({ password: "wrong wrong wrong" })).kind).toBe("wrong");
+    for (let n = 0; n < 20; n++) expect((await signIn()).kind).toBe("code-required");
+    for (let n = 0; n < 7; n++) expect((await signIn({ code: "000000" })).kind).toBe("code-wrong");
+    expect((await signIn({ code: codeNow(secret) })).kind).toBe("throttled");
+    rig.clock.advance(2 * minuteMs);
+    expect((await signIn({ code: codeNow(secret) })).kind).toBe("signed-in");
+  });
+
+  test("is not guessed from many networks by who knows the password, and is free for its owner elsewhere later", async () => {
+    const { secret } = await turnOn();
+    const outcomes = [];
+    for (let n = 0; n < 12; n++)
+      outcomes.push((await signIn({ code: "000000" }, { ...here, source: `10.0.${n}.1` })).kind);
+    expect(outcomes).toEqual([...Array<string>(10).fill("code-wrong"), "throttled", "throttled"]);
+    expect((await signIn({ code: codeNow(secret) }, elsewhere)).kind).toBe("throttled");
+    expect((await signIn({ code: codeNow(secret) })).kind).toBe("signed-in");
+    rig.clock.advance(4 * 60 * minuteMs);
+    expect((await signIn({ code: codeNow(secret) }, elsewhere)).kind).toBe("signed-in");
+  });
+
+  test("takes each code once, also when twenty send it at the same time", async () => {
+    const { secret } = await turnOn();
+    const code = codeNow(secret);
+    const uses = await Promise.all(Array.from({ length: 20 }, () => rig.identity.secondFactor.use(userId, code)));
+    expect(uses.filter(Boolean).length).toBe(1);
+    expect((await signIn({ code })).kind).toBe("code-wrong");
+    rig.clock.advance(30_000);
+    expect((await signIn({ code: codeNow(secret) })).kind).toBe("signed-in");
+  });
+
+  test("that is lost is replaced by a recovery code, each once", async () => {
+    const { codes } = await turnOn();
+    const uses = await Promise.all(Array.from({ length: 20 }, () => rig.identity.secondFactor.use(userId, codes[0]!)));
+    expect(uses.filter(Boolean).length).toBe(1);
+    expect((await signIn({ code: codes[0]! })).kind).toBe("code-wrong");
+    expect((await signIn({ code: codes[1]!.toUpperCase() })).kind).toBe("signed-in");
+    expect(await rig.identity.profile.show(userId)).toMatchObject({ totp: true, recoveryCodesLeft: 8 });
+  });
+
+  test("that is turned off leaves nothing: no secret, no recovery code", async () => {
+    const { codes } = await turnOn();
+    await rig.identity.secondFactor.turnOff(userId);
+    expect((await signIn()).kind).toBe("signed-in");
+    expect(await rig.identity.secondFactor.use(userId, codes[0]!)).toBe(false);
+    const { rows } = await rig.database.pool.query("select totp_secret from credentials where user_id = $1", [userId]);
+    expect(rows).toEqual([{ totp_secret: null }]);
+    expect((await rig.accounts.audit.list(accountId)).map(({ action }) => action)).toEqual(
+      expect.arrayContaining(["user.totp-on", "user.totp-off"]),
+    );
+  });
+
+  test("is not taken off by a new password", async () => {
+    await turnOn();
+    const { resetUrl } = await rig.identity.passwords.makeResetLink(userId);
+    await rig.identity.passwords.reset(resetUrl!.split("#")[1]!, "another good password", here.source);
+    expect((await signIn({ password: "another good password" })).kind).toBe("code-required");
+  });
+});
+
+test("what is over is deleted, and nothing else", async () => {
+  const quiet = await signedIn();
+  await rig.identity.passwords.makeResetLink(userId);
+  rig.clock.advance(idleMsMax);
+  const { token } = await signedIn();
+  await rig.identity.passwords.makeResetLink(userId);
+  await sweepOnce(rig.database, rig.clock.now());
+  const rows = async (table: string) => (await rig.database.pool.query(`select 1 from ${table}`)).rowCount;
+  expect([await rows("sessions"), await rows("password_resets")]).toEqual([1, 1]);
+  expect(await rig.identity.sessions.find(token)).toBeDefined();
+  expect(await rig.identity.sessions.find(quiet.token)).toBeUndefined();
+});

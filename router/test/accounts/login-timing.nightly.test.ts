@@ -1,0 +1,32 @@
+/** Promise E5 by the clock: quiet hours only, since it compares times. That both do the same work is asserted every day. */
+import { expect, test } from "vitest";
+import { systemClock } from "@weiche/shared/time/clock.ts";
+import { createIdentity } from "../../src/accounts/identity.ts";
+import { createPasswordHashing } from "../../src/sign-in/password-hashing.ts";
+import { startPasswordThreads } from "../../src/sign-in/password-threads.ts";
+import { startDatabaseServer } from "../db/database-fixture.ts";
+import { here, openIdentityRig, password } from "./identity-rig.ts";
+
+const email = "ada@example.com";
+
+test("a known and an unknown person wait for the same time, with hashes as they are in production", async () => {
+  await using server = await startDatabaseServer();
+  const rig = openIdentityRig(await server.newDatabase());
+  const person = await rig.newAccount(email);
+  await using threads = startPasswordThreads();
+  const hashing = createPasswordHashing(systemClock, threads);
+  const real = createIdentity({ ...rig.context, hashing });
+  const timesOf: Record<"known" | "unknown", number[]> = { known: [], unknown: [] };
+  const hash = await hashing.hash(password, { source: here.source, isKnown: true });
+  await rig.database.pool.query("update credentials set password = $1 where user_id = $2", [hash, person.userId]);
+  for (let n = 0; n < 60; n++) {
+    const who = n % 2 === 0 ? "known" : "unknown";
+    const claim = { email: who === "known" ? email : "nobody@example.com", password: "wrong wrong wrong" };
+    const begunMs = performance.now();
+    expect((await real.login.signIn(claim, { ...here, source: `10.1.${n}.1` })).kind).toBe("wrong");
+    timesOf[who].push(performance.now() - begunMs);
+  }
+  const median = (times: number[]) => times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)]!;
+  const [known, unknown] = [median(timesOf.known), median(timesOf.unknown)];
+  expect(Math.abs(known - unknown)).toBeLessThan(0.15 * Math.max(known, unknown));
+}, 120_000);

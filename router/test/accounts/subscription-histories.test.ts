@@ -1,0 +1,103 @@
+import fc from "fast-check";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { millicredits } from "@weiche/shared/credits.ts";
+import { asId, uuidv7, type AccountId, type KeyId, type UserId } from "@weiche/shared/ids.ts";
+import { createRandom } from "@weiche/shared/testing/random.ts";
+import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
+import { createAccounts } from "../../src/accounts/accounts.ts";
+import { timeZone } from "../../src/subscriptions/billing-period.ts";
+import { packages } from "../../src/subscriptions/packages.ts";
+import { Refused } from "../../src/rights/refused.ts";
+import { createEvaluator } from "../../src/usage/evaluator.ts";
+import { commitUsage } from "../../src/usage/usage-commit.ts";
+import { makeUsageDays } from "../../src/usage/usage-days.ts";
+import { reportUsage } from "../../src/usage/usage-report.ts";
+import type { Database } from "../../src/db/database.ts";
+import { startDatabaseServer, type DatabaseServer } from "../db/database-fixture.ts";
+import { histories, historiesMsMax, lengths, Model, moved, step, stepsMax } from "./subscription-model.ts";
+import { makeRecord } from "../usage/usage-records.ts";
+
+let server: DatabaseServer;
+let database: Database;
+let count = 0;
+beforeAll(async () => {
+  server = await startDatabaseServer();
+  database = await server.newDatabase();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+interface Holder {
+  readonly accountId: AccountId;
+  readonly userId: UserId;
+  readonly keyId: KeyId;
+}
+
+async function spend(by: Holder, clock: VirtualClock, credits: number): Promise<void> {
+  await makeUsageDays(database.pool, [clock.now()]);
+  const record = makeRecord(createRandom(1), clock.now(), {
+    ...by,
+    requestId: asId(uuidv7(clock)),
+    promptTokens: credits,
+    completionTokens: 0,
+    factor: millicredits(1_000n),
+  });
+  await commitUsage(database.pool, [{ node: asId("node-1"), record }]);
+}
+
+async function isExhausted({ accountId }: Holder, nowMs: number): Promise<boolean> {
+  const account = database.kysely.selectFrom("accounts").select("exhaustedUntil").where("id", "=", accountId);
+  const { exhaustedUntil } = await account.executeTakeFirstOrThrow();
+  return (exhaustedUntil?.epochMilliseconds ?? 0) > nowMs;
+}
+
+test(
+  "any history of changes and usage in the database ends in the state, money, credits and quota of the model",
+  { timeout: historiesMsMax },
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, lengths(15, stepsMax / 4)), async (steps) => {
+        const clock = new VirtualClock(Date.parse("2026-01-31T11:00:00Z"));
+        const accounts = createAccounts({ database, clock, portalUrl: "" });
+        const events = { creditsEvaluated() {}, creditsNotEvaluated() {} };
+        await using evaluator = createEvaluator(database, clock, accounts.subscriptions, uuidv7(clock), events, {
+          everyMs: 1e12,
+        });
+        const { id: accountId, ownerUserId } = await accounts.create({
+          name: "A",
+          ownerEmail: `o${++count}@example.com`,
+        });
+        const userId = asId<UserId>(ownerUserId);
+        const { id: keyId } = await accounts.keys.create(userId, { name: "ci" });
+        const holder = { accountId, userId, keyId };
+        const model = new Model();
+        for (const { waitMs, toMidnight, kind, package: name, credits } of steps) {
+          clock.advance(moved(clock.now(), waitMs, toMidnight) - clock.now());
+          model.liveUntil(clock.now());
+          const today = Temporal.Instant.fromEpochMilliseconds(clock.now()).toZonedDateTimeISO(timeZone).toPlainDate();
+          const accepted = model.act(kind, name, today, clock.now());
+          const named = ["order", "upgrade", "downgrade"].includes(kind) ? { package: name } : {};
+          const done = await accounts.subscriptions.change(accountId, { action: kind, ...named }).then(
+            () => true,
+            (error: unknown) => !(error instanceof Refused),
+          );
+          expect(done).toBe(accepted);
+          clock.advance(1);
+          model.liveUntil(clock.now()); // that millisecond may be the last of a period
+          // Enough that quotas run out now and then, at most 100 million.
+          await spend(holder, clock, credits * 100);
+          model.used += model.name ? credits * 100 : 0;
+          await evaluator.evaluate();
+          expect((await accounts.subscriptions.show(accountId)).package).toBe(model.name ?? null);
+          const lines = await accounts.subscriptions.invoice(accountId);
+          expect(lines.reduce((sum, { amountCents }) => sum + amountCents, 0)).toBe(model.cents);
+          if (!model.name) continue;
+          const { totals } = await reportUsage(database, clock, accountId, {});
+          expect(Number(totals.credits)).toBe(model.used);
+          const quota = Number(packages[model.name].creditsPerMonth);
+          expect(await isExhausted(holder, clock.now())).toBe(model.used >= quota);
+        }
+      }),
+      { numRuns: Math.max(4, histories / 100) },
+    );
+  },
+);

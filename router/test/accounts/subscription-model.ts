@@ -1,0 +1,79 @@
+/** What the service says of packages as a small account that lives through its days, and random histories for it. */
+import type { PackageName } from "../../src/db/schema.ts";
+import fc from "fast-check";
+import { timeZone } from "../../src/subscriptions/billing-period.ts";
+import { packages } from "../../src/subscriptions/packages.ts";
+import type { SubscriptionAction } from "../../src/subscriptions/subscription-rules.ts";
+
+/** How many histories are lived through: few in a check, many by night, or as many as `WEICHE_HISTORIES` says. */
+export const histories = Number(process.env["WEICHE_HISTORIES"] ?? (process.env["WEICHE_NIGHTLY"] ? 3_000 : 300));
+/** Steps of a history, of six days on average: up to two years of them, or six where there are many histories. */
+export const stepsMax = histories > 300 ? 360 : 120;
+export const historiesMsMax = histories > 300 ? 3_600_000 : 180_000;
+
+export class Model {
+  name: PackageName | undefined;
+  trial = false;
+  hadTrial = false;
+  start = 0;
+  end = Temporal.PlainDate.from("2000-01-01");
+  day = 0;
+  next: PackageName | undefined;
+  cents = 0;
+  used = 0;
+
+  begin(name: PackageName, date: Temporal.PlainDate, startMs: number, cents: number): void {
+    Object.assign(this, { name, next: name, trial: false, start: startMs, used: 0 });
+    const month = date.toPlainYearMonth().add({ months: 1 });
+    this.end = month.toPlainDate({ day: Math.min(this.day, month.daysInMonth) });
+    this.cents += cents;
+  }
+  liveUntil(nowMs: number): void {
+    while (this.name && this.end.toZonedDateTime(timeZone).epochMilliseconds <= nowMs) {
+      if (this.trial) this.day = this.end.day;
+      if (!this.next) Object.assign(this, { name: undefined, used: 0 });
+      else this.begin(this.next, this.end, this.end.toZonedDateTime(timeZone).epochMilliseconds, price(this.next));
+    }
+  }
+  /** False: refused. */
+  act(kind: SubscriptionAction["kind"], wish: PackageName, today: Temporal.PlainDate, nowMs: number): boolean {
+    const larger = this.name !== undefined && price(wish) > price(this.name);
+    if (kind === "trial" && !this.name && !this.hadTrial) {
+      this.day = today.day;
+      this.begin("Starter", today, nowMs, 0);
+      Object.assign(this, { trial: true, hadTrial: true, end: today.add({ days: 30 }) });
+    } else if ((kind === "order" && !this.name) || (["order", "upgrade"].includes(kind) && this.trial && larger)) {
+      this.day = today.day;
+      this.begin(wish, today, nowMs, price(wish));
+    } else if (kind === "upgrade" && larger) {
+      const first = Temporal.Instant.fromEpochMilliseconds(this.start).toZonedDateTimeISO(timeZone).toPlainDate();
+      const difference = price(wish) - price(this.name!);
+      this.cents += Math.round((difference * today.until(this.end).days) / first.until(this.end).days);
+      Object.assign(this, { name: wish, next: wish });
+    } else if (kind === "downgrade" && this.name && !this.trial && this.next && price(wish) < price(this.name))
+      this.next = wish;
+    else if (kind === "cancel" && this.name && this.next) this.next = undefined;
+    else if (kind === "withdraw" && this.name && this.next !== this.name) this.next = this.name;
+    else return false;
+    return true;
+  }
+}
+
+const price = (name: PackageName) => packages[name].priceCents;
+
+/** Of every length up to `stepsMax`: left to itself, fast-check makes short ones only. */
+export const lengths = (minLength: number, maxLength: number) => ({ minLength, maxLength, size: "max" }) as const;
+
+export const step = fc.record({
+  // Days often enough that periods end between, and now and then to the very instant of a midnight.
+  waitMs: fc.oneof(fc.integer({ min: 1, max: 20 * 86_400_000 }), fc.integer({ min: 1, max: 3 * 86_400_000 })),
+  toMidnight: fc.boolean(),
+  kind: fc.constantFrom<SubscriptionAction["kind"]>("trial", "order", "upgrade", "downgrade", "cancel", "withdraw"),
+  package: fc.constantFrom(...(Object.keys(packages) as PackageName[])),
+  credits: fc.nat(1_000_000),
+});
+
+export function moved(nowMs: number, waitMs: number, toMidnight: boolean): number {
+  const later = Temporal.Instant.fromEpochMilliseconds(nowMs + waitMs).toZonedDateTimeISO(timeZone);
+  return toMidnight ? Math.max(nowMs + 2, later.startOfDay().epochMilliseconds) : later.epochMilliseconds;
+}

@@ -1,0 +1,360 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { asId, uuidv7, type AccountId, type UserId } from "@weiche/shared/ids.ts";
+import { createRandom } from "@weiche/shared/testing/random.ts";
+import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
+import { createKeyCache } from "../../src/keys/key-cache.ts";
+import { createAccounts, type Accounts } from "../../src/accounts/accounts.ts";
+import { Refused } from "../../src/rights/refused.ts";
+import { timeZone } from "../../src/subscriptions/billing-period.ts";
+import { commitUsage } from "../../src/usage/usage-commit.ts";
+import { makeUsageDays } from "../../src/usage/usage-days.ts";
+import type { Database } from "../../src/db/database.ts";
+import { startDatabaseServer, until as eventually, type DatabaseServer } from "../db/database-fixture.ts";
+import { makeRecord } from "../usage/usage-records.ts";
+
+const berlin = (text: string) => Temporal.PlainDateTime.from(text).toZonedDateTime(timeZone).epochMilliseconds;
+let server: DatabaseServer;
+let database: Database;
+let clock: VirtualClock;
+let accounts: Accounts;
+let accountId: AccountId;
+let userId: UserId;
+let count = 0;
+beforeAll(async () => {
+  server = await startDatabaseServer();
+  database = await server.newDatabase();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+beforeEach(() => begin(berlin("2026-11-14T10:30")));
+
+async function begin(nowMs: number): Promise<void> {
+  clock = new VirtualClock(nowMs);
+  accounts = createAccounts({ database, clock, portalUrl: "https://portal.example" });
+  const account = await accounts.create({ name: "ACME", ownerEmail: `owner${++count}@example.com` });
+  accountId = account.id;
+  userId = asId(account.ownerUserId);
+}
+
+const until = (text: string) => clock.advance(berlin(text) - clock.now());
+
+async function refusal(work: Promise<unknown>): Promise<string> {
+  const error = await work.then(
+    () => new Error("it was not refused"),
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof Refused)) throw error;
+  return error.kind;
+}
+
+async function charged(): Promise<string[]> {
+  const lines = await accounts.subscriptions.invoice(accountId);
+  return lines.map((line) => `${line.reason} ${line.package} ${line.days}/${line.periodDays} ${line.amountCents}`);
+}
+
+/** The key's user spends credits now. */
+async function spend(keyId: string, tokens: number): Promise<void> {
+  await makeUsageDays(database.pool, [clock.now()]);
+  const identity = { accountId, userId, keyId: asId<ReturnType<typeof makeRecord>["keyId"]>(keyId), model: asId("m") };
+  const record = makeRecord(createRandom(1), clock.now(), {
+    ...identity,
+    requestId: asId(uuidv7(clock)),
+    promptTokens: tokens,
+    completionTokens: 0,
+    factor: 1000n as never,
+  } as never);
+  await commitUsage(database.pool, [{ node: asId("n"), record }]);
+}
+
+async function spentByPeriod(): Promise<Record<string, bigint>> {
+  const { rows } = await database.pool.query<{ start: string; credits: bigint }>(
+    `select to_char(period_start at time zone 'Europe/Berlin', 'YYYY-MM-DD HH24:MI') as start, credits
+     from usage_totals where account_id = $1 and scope = 'account' order by 1`,
+    [accountId],
+  );
+  return Object.fromEntries(rows.map(({ start, credits }) => [start, credits / 1000n]));
+}
+
+describe("a package", () => {
+  test("is tried, upgraded, downgraded, withdrawn, cancelled, and each charge is on the invoice once", async () => {
+    const { subscriptions } = accounts;
+    expect(await subscriptions.change(accountId, { action: "trial" })).toEqual({
+      package: "Starter",
+      state: "trial",
+      periodStart: "2026-11-14T09:30:00Z",
+      periodEnd: "2026-12-13T23:00:00Z",
+      pending: null,
+    });
+    until("2026-11-20T12:00");
+    expect(await subscriptions.change(accountId, { action: "upgrade", package: "pro" })).toMatchObject({
+      package: "Pro",
+      state: "active",
+      periodStart: "2026-11-20T11:00:00Z",
+      periodEnd: "2026-12-19T23:00:00Z",
+    });
+    until("2026-12-01T12:00");
+    await subscriptions.change(accountId, { action: "upgrade", package: "Business" });
+    expect(await subscriptions.change(accountId, { action: "downgrade", package: "Starter" })).toMatchObject({
+      package: "Business",
+      pending: { change: "downgrade", package: "Starter", at: "2026-12-19T23:00:00Z" },
+    });
+    expect(await subscriptions.change(accountId, { action: "withdraw" })).toMatchObject({ pending: null });
+    await subscriptions.change(accountId, { action: "downgrade", package: "Starter" });
+    until("2026-12-20T00:00");
+    expect(await subscriptions.show(accountId)).toMatchObject({
+      package: "Starter",
+      periodEnd: "2027-01-19T23:00:00Z",
+    });
+    await subscriptions.change(accountId, { action: "cancel" });
+    until("2027-01-20T00:00");
+    expect(await subscriptions.show(accountId)).toMatchObject({ package: null, state: "no package" });
+    expect(await refusal(subscriptions.change(accountId, { action: "trial" }))).toBe("conflict");
+    await subscriptions.chargeWhatIsDue();
+    expect(await charged()).toEqual([
+      "package Pro 30/30 3500",
+      "upgrade Business 19/30 5953",
+      "package Starter 31/31 700",
+    ]);
+  });
+
+  test("is named rightly and where it belongs", async () => {
+    const change = (wish: object) => refusal(accounts.subscriptions.change(accountId, wish as never));
+    expect(await change({ action: "order" })).toBe("invalid");
+    expect(await change({ action: "order", package: "Gold" })).toBe("invalid");
+    expect(await change({ action: "trial", package: "Pro" })).toBe("invalid");
+    expect(await refusal(accounts.subscriptions.show(asId("00000000-0000-7000-8000-000000000000")))).toBe("not_found");
+  });
+
+  test("limits requests at once by what was upgraded to", async () => {
+    await using cache = await createKeyCache(
+      database,
+      clock,
+      { keyChangesUnreadable() {}, keyLookupFailed() {} },
+      { hints: false },
+    );
+    await accounts.subscriptions.change(accountId, { action: "order", package: "Starter" });
+    const { key } = await accounts.keys.create(userId, { name: "ci" });
+    expect(await cache.find(key)).toMatchObject({ requestsPerMinute: 30 });
+    clock.advance(1_000);
+    await accounts.subscriptions.change(accountId, { action: "upgrade", package: "Business" });
+    await clock.advanceAsync(2_000);
+    expect.soft(await until150(() => cache.find(key))).toBe(true);
+  });
+});
+
+/** Polling runs on real sockets under a virtual clock: looked at until it shows. */
+async function until150(find: () => unknown): Promise<boolean> {
+  for (let n = 0; n < 200; n++) {
+    const caller = (await find()) as { requestsPerMinute?: number };
+    if (caller.requestsPerMinute === 150) return true;
+    await clock.advanceAsync(2_000);
+    await database.pool.query("select pg_sleep(0.01)");
+  }
+  return false;
+}
+
+describe("usage", () => {
+  test("goes on in the period of an upgraded package, and begins anew after a trial", async () => {
+    const { id } = await accounts.keys.create(userId, { name: "ci" });
+    await accounts.subscriptions.change(accountId, { action: "trial" });
+    await spend(id, 100);
+    until("2026-11-20T12:00");
+    await accounts.subscriptions.change(accountId, { action: "order", package: "Pro" });
+    await spend(id, 20);
+    until("2026-12-19T12:00");
+    await accounts.subscriptions.change(accountId, { action: "upgrade", package: "Business" });
+    await spend(id, 3);
+    until("2026-12-20T00:00");
+    await spend(id, 4);
+    expect(await spentByPeriod()).toEqual({
+      "2026-11-14 10:30": 100n,
+      "2026-11-20 12:00": 23n,
+      "2026-12-20 00:00": 4n,
+    });
+  });
+
+  test("of a trial is one period, also where a month is shorter", async () => {
+    await begin(berlin("2026-02-10T12:00"));
+    const { id } = await accounts.keys.create(userId, { name: "ci" });
+    await accounts.subscriptions.change(accountId, { action: "trial" });
+    await spend(id, 1);
+    until("2026-03-11T12:00");
+    await spend(id, 2);
+    until("2026-03-12T00:00");
+    await spend(id, 4);
+    expect(await spentByPeriod()).toEqual({ "2026-02-10 12:00": 3n, "2026-03-12 00:00": 4n });
+  });
+
+  test("beyond the old quota is free at once after an upgrade; limits of keys and users last as long as the period", async () => {
+    const { id } = await accounts.keys.create(userId, { name: "ci" });
+    const stop = async () => {
+      await database.pool.query("update accounts set exhausted_until = 'epoch' where id = $1", [accountId]);
+      await database.pool.query("update users set limit_reached_until = 'epoch' where id = $1", [userId]);
+      await database.pool.query("update api_keys set limit_reached_until = 'epoch' where id = $1", [id]);
+    };
+    const stopped = async () =>
+      (
+        await database.pool.query(
+          `select exhausted_until is not null as account, u.limit_reached_until is not null as user,
+             k.limit_reached_until is not null as key
+           from accounts a join users u on u.account_id = a.id join api_keys k on k.account_id = a.id where a.id = $1`,
+          [accountId],
+        )
+      ).rows[0] as unknown;
+    await accounts.subscriptions.change(accountId, { action: "trial" });
+    await stop();
+    await accounts.subscriptions.change(accountId, { action: "upgrade", package: "Pro" });
+    expect(await stopped()).toEqual({ account: false, user: false, key: false });
+    await stop();
+    await accounts.subscriptions.change(accountId, { action: "downgrade", package: "Starter" });
+    expect(await stopped()).toEqual({ account: true, user: true, key: true });
+    await accounts.subscriptions.change(accountId, { action: "upgrade", package: "Business" });
+    expect(await stopped()).toEqual({ account: false, user: true, key: true });
+  });
+});
+
+describe("a quote", () => {
+  const wish = { action: "upgrade", package: "Business" } as const;
+  beforeEach(() => accounts.subscriptions.change(accountId, { action: "order", package: "Pro" }).then(() => {}));
+
+  test("says what the change costs and takes back, and changes nothing", async () => {
+    await accounts.subscriptions.change(accountId, { action: "downgrade", package: "Starter" });
+    until("2026-11-25T14:03");
+    expect(await accounts.subscriptions.preview(accountId, wish)).toMatchObject({
+      dueCents: 5953,
+      charges: [{ reason: "upgrade", days: 19, periodDays: 30, amountCents: 5953 }],
+      thenCents: 12_900,
+      withdraws: { change: "downgrade", package: "Starter" },
+      after: { package: "Business", periodEnd: "2026-12-13T23:00:00Z", pending: null },
+    });
+    expect(await accounts.subscriptions.show(accountId)).toMatchObject({ package: "Pro" });
+    expect(await accounts.subscriptions.preview(accountId, { action: "cancel" })).toMatchObject({
+      dueCents: 0,
+      thenCents: null,
+      withdraws: null,
+    });
+  });
+
+  test("is charged exactly, once however often it is ordered", async () => {
+    const { quoteId, charges } = await accounts.subscriptions.preview(accountId, wish);
+    const order = () => accounts.subscriptions.change(accountId, wish, quoteId);
+    const views = await Promise.all(Array.from({ length: 10 }, order));
+    expect(new Set(views.map((view) => view.package))).toEqual(new Set(["Business"]));
+    until("2026-11-16T00:00");
+    await order();
+    expect((await accounts.subscriptions.invoice(accountId)).slice(1)).toMatchObject([
+      { amountCents: charges[0]!.amountCents },
+    ]);
+  });
+
+  test("is refused over midnight, and nothing is charged", async () => {
+    const { quoteId } = await accounts.subscriptions.preview(accountId, wish);
+    until("2026-11-15T00:00");
+    expect(await refusal(accounts.subscriptions.change(accountId, wish, quoteId))).toBe("price_changed");
+    expect(await charged()).toEqual(["package Pro 30/30 3500"]);
+    const { quoteId: renewed } = await accounts.subscriptions.preview(accountId, wish);
+    expect(await accounts.subscriptions.change(accountId, wish, renewed)).toMatchObject({ package: "Business" });
+  });
+
+  test("without a price is ordered once, too, and the same wish can be ordered again later", async () => {
+    const cancel = { action: "cancel" } as const;
+    const order = async () => {
+      const { quoteId } = await accounts.subscriptions.preview(accountId, cancel);
+      await accounts.subscriptions.change(accountId, cancel, quoteId);
+      expect(await accounts.subscriptions.change(accountId, cancel, quoteId)).toMatchObject({
+        pending: { change: "cancellation" },
+      });
+      return quoteId;
+    };
+    const first = await order();
+    await accounts.subscriptions.change(accountId, { action: "withdraw" });
+    expect(await accounts.subscriptions.change(accountId, cancel, first)).toMatchObject({ pending: null });
+    expect(await order()).not.toBe(first);
+    expect(await refusal(accounts.subscriptions.change(accountId, { action: "withdraw" }, first))).toBe(
+      "price_changed",
+    );
+  });
+
+  test("of a change at the end of the period does not hold in the next one", async () => {
+    const cancel = { action: "cancel" } as const;
+    const { quoteId } = await accounts.subscriptions.preview(accountId, cancel);
+    until("2026-12-14T00:00");
+    expect(await refusal(accounts.subscriptions.change(accountId, cancel, quoteId))).toBe("price_changed");
+  });
+
+  test("does not hold for another package or account, or after another change", async () => {
+    const { quoteId } = await accounts.subscriptions.preview(accountId, wish);
+    const other = { action: "upgrade", package: "Business Plus" } as const;
+    expect(await refusal(accounts.subscriptions.change(accountId, other, quoteId))).toBe("price_changed");
+    await accounts.subscriptions.change(accountId, { action: "cancel" });
+    expect(await refusal(accounts.subscriptions.change(accountId, wish, quoteId))).toBe("price_changed");
+    const stranger = await accounts.create({ name: "B", ownerEmail: `b${count}@example.com`, package: "Pro" });
+    expect(await refusal(accounts.subscriptions.change(stranger.id, wish, quoteId))).toBe("price_changed");
+  });
+});
+
+describe("periods that begin", () => {
+  test("are charged once, whoever looks how often, also those that were missed", async () => {
+    await accounts.subscriptions.change(accountId, { action: "order", package: "Pro" });
+    until("2027-02-14T00:00");
+    const other = createAccounts({ database: await server.openAgain(database), clock, portalUrl: "" });
+    const looks = [accounts, other, accounts, other].map(({ subscriptions }) => subscriptions.chargeWhatIsDue());
+    await Promise.all(looks);
+    expect(await charged()).toEqual([30, 31, 31, 28].map((days) => `package Pro ${days}/${days} 3500`));
+    expect(await accounts.subscriptions.chargeWhatIsDue()).toBe(0);
+  });
+
+  test("and are charged cannot be cancelled away by a router whose clock is behind", async () => {
+    await accounts.subscriptions.change(accountId, { action: "order", package: "Pro" });
+    until("2026-12-14T00:00");
+    await accounts.subscriptions.chargeWhatIsDue();
+    const late = createAccounts({ database, clock: new VirtualClock(clock.now() - 2_000), portalUrl: "" });
+    expect(await late.subscriptions.change(accountId, { action: "cancel" })).toMatchObject({
+      package: "Pro",
+      pending: { change: "cancellation", at: "2027-01-13T23:00:00Z" },
+    });
+    expect(await charged()).toEqual(["package Pro 30/30 3500", "package Pro 31/31 3500"]);
+  });
+
+  test("were charged before the package changes", async () => {
+    await accounts.subscriptions.change(accountId, { action: "order", package: "Pro" });
+    until("2026-12-20T00:00");
+    await accounts.subscriptions.change(accountId, { action: "cancel" });
+    expect(await charged()).toEqual(["package Pro 30/30 3500", "package Pro 31/31 3500"]);
+  });
+});
+
+test("an Owner who waits for the account's row holds nothing that its holder may want next", async () => {
+  const evaluation = await database.pool.connect();
+  await evaluation.query("begin");
+  await evaluation.query("select from accounts where id = $1 for no key update", [accountId]);
+  const asOwner = accounts.as({ actor: userId, source: "::1" });
+  const change = asOwner.subscriptions.change(accountId, { action: "trial" });
+  await eventually("a change that waits", 30_000, async () => {
+    const waiting = "select from pg_locks where not granted";
+    return (await database.pool.query(waiting)).rowCount! > 0;
+  });
+  await evaluation.query("select from users where id = $1 for update nowait", [userId]);
+  await evaluation.query("commit");
+  evaluation.release();
+  expect((await change).state).toBe("trial");
+});
+
+test("changes at once happen one after the other: of twenty orders one is taken", async () => {
+  const orders = Array.from({ length: 20 }, () =>
+    accounts.subscriptions.change(accountId, { action: "order", package: "Pro" }),
+  );
+  const results = await Promise.allSettled(orders);
+  const refusals = results.filter((result) => result.status === "rejected" && result.reason instanceof Refused);
+  expect(refusals.length).toBe(19);
+  expect(await charged()).toEqual(["package Pro 30/30 3500"]);
+});
+
+test("a clock that is put back changes nothing that was decided", async () => {
+  await accounts.subscriptions.change(accountId, { action: "trial" });
+  const early = createAccounts({ database, clock: new VirtualClock(clock.now() - 60_000), portalUrl: "" });
+  expect(await refusal(early.subscriptions.change(accountId, { action: "trial" }))).toBe("conflict");
+  expect(await early.subscriptions.change(accountId, { action: "upgrade", package: "Pro" })).toMatchObject({
+    package: "Pro",
+  });
+  expect(await charged()).toEqual(["package Pro 30/30 3500"]);
+});

@@ -1,0 +1,284 @@
+/** What of a node's answer reaches a client, and what of a request never does. */
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { systemClock } from "@weiche/shared/time/clock.ts";
+import { millicredits } from "@weiche/shared/credits.ts";
+import { asId, isUuidv7, type AccountId, type ModelId } from "@weiche/shared/ids.ts";
+import {
+  caller,
+  catalogue,
+  chat,
+  json,
+  RawClient,
+  rawPost,
+  sse,
+  startApi,
+  until,
+  type Harness,
+} from "./api-harness.ts";
+
+let api: Harness;
+beforeAll(async () => {
+  api = await startApi();
+});
+afterAll(() => api[Symbol.asyncDispose]());
+beforeEach(() => {
+  api.nodes.script = () => ({ chunks: ['{"ok":true}'] });
+  api.nodes.sent.length = 0;
+  api.placement.names = ["n1", "n2"];
+  api.placement.refused = undefined;
+});
+
+const chatPath = "/v1/chat/completions";
+
+test("a request id of the client is ignored", async () => {
+  const answer = await api.post(chatPath, chat(), { "x-request-id": "mine" });
+  expect(isUuidv7(answer.headers.get("x-request-id")!)).toBe(true);
+  expect(api.nodes.sent.at(-1)!.request.requestId).toBe(answer.headers.get("x-request-id"));
+});
+
+test("only our own headers reach a client, of an answer, a stream and an error", async () => {
+  const foreign = {
+    server: "engine",
+    "x-powered-by": "engine",
+    "set-cookie": "a=b",
+    via: "x",
+    "x-request-id": "theirs",
+  };
+  const error = '{"error":{"message":"m","type":"t","param":null,"code":"c","stack":"secret"},"more":1}';
+  for (const head of [
+    { status: 200, headers: { ...json, ...foreign }, chunks: ["{}"] },
+    { status: 200, headers: { ...sse, ...foreign }, chunks: ["data: 1\n\n"] },
+    { status: 500, headers: { ...json, ...foreign }, chunks: [error] },
+  ]) {
+    api.nodes.script = () => head;
+    const answer = await api.post(chatPath, chat());
+    const ours = [
+      "cache-control",
+      "connection",
+      "content-length",
+      "content-type",
+      "date",
+      "keep-alive",
+      "transfer-encoding",
+      "x-accel-buffering",
+      "x-request-id",
+    ];
+    expect([...answer.headers.keys()].filter((name) => !ours.includes(name))).toEqual([]);
+    expect(answer.headers.get("x-request-id")).not.toBe("theirs");
+    expect(answer.text).not.toContain("secret");
+  }
+});
+
+test("no page and no error repeats anything of the request", async () => {
+  const canary = "kanarienvogel";
+  const headers = {
+    authorization: `Bearer ${canary}`,
+    "x-forwarded-for": canary,
+    cookie: canary,
+    "user-agent": canary,
+  };
+  const answers = await Promise.all([
+    api.fetch(`/${canary}?${canary}=${canary}`, { headers }),
+    api.fetch(chatPath, { method: "POST", headers, body: canary }),
+    ...[
+      canary,
+      `"${canary}`,
+      { [canary]: canary },
+      chat({ model: canary }),
+      chat({ tool_choice: canary }),
+      chat({ messages: [{ role: canary }] }),
+      chat({ [canary]: 1, n: canary }),
+    ].map((body) => api.post(chatPath, body)),
+  ]);
+  expect(answers.filter(({ text }) => text.includes(canary))).toEqual([]);
+  expect(answers.every(({ status }) => status >= 400)).toBe(true);
+});
+
+const nodeError = (status: number, code: string, retryAfter?: string) => ({
+  status,
+  headers: { ...json, ...(retryAfter ? { "retry-after": retryAfter } : {}) },
+  chunks: [JSON.stringify({ error: { message: `says ${code}`, type: "t", param: null, code } })],
+});
+const ask = () => api.post(chatPath, chat());
+test.each<[path: string, body: object, tokensMax: number]>([
+  ["chat/completions", { messages: [{ role: "user", content: "x" }] }, 32_768],
+  ["chat/completions", { messages: [{ role: "user", content: "x" }], n: 3 }, 3 * 32_768],
+  ["completions", { prompt: "x", n: 128 }, 128 * 32_768],
+  ["embeddings", { input: "x" }, 8_192],
+  ["embeddings", { input: ["x", "y"] }, 2 * 8_192],
+])("a node may bill of %s %j at most %i tokens", async (path, body, tokensMax) => {
+  const model = path === "embeddings" ? "vl-embedding-2b" : "coder-next";
+  expect((await api.post(`/v1/${path}`, { model, ...body })).status).toBe(200);
+  expect(api.nodes.sent.map(({ request }) => request.tokensMax)).toEqual([tokensMax]);
+});
+
+const nodesAsked = () => api.nodes.sent.map(({ node, request }) => `${node}/${request.attempt}`);
+
+test("a stream's bytes pass untouched, under our headers", async () => {
+  const events = ['data: {"choices":[]}\n\n', ": comment\n\n", "data: [DONE]\n\n"];
+  api.nodes.script = () => ({ headers: sse, chunks: events });
+  const answer = await api.post(chatPath, chat({ stream: true }));
+  expect(answer.text).toBe(events.join(""));
+  expect(answer.headers.get("content-type")).toBe("text/event-stream; charset=utf-8");
+  expect(answer.headers.get("cache-control")).toBe("no-cache");
+  expect(answer.headers.get("x-accel-buffering")).toBe("no");
+});
+
+test("a node is told who pays, what is left of the time, and the client's bytes as they came", async () => {
+  const body = '{ "model":"general-4-31b" , "messages":[{"role":"user","content":"\\u00e9"}],"unknown":1e2 }';
+  const answer = await api.post(chatPath, body);
+  const { node, request } = api.nodes.sent[0]!;
+  expect(node).toBe("n1");
+  expect(request).toMatchObject({
+    path: chatPath,
+    requestId: answer.headers.get("x-request-id"),
+    attempt: 1,
+    model: "general-4-31b",
+    slot: "a",
+    billing: { accountId: "account-1", userId: "user-1", keyId: "key-1", factor: 1500n },
+  });
+  expect(request.remainingMs).toBeGreaterThan(590_000);
+  expect(request.remainingMs).toBeLessThanOrEqual(600_000);
+  expect(request.body.toString()).toBe(body);
+});
+
+test("the factor is that of the request's acceptance, however long its body takes", async () => {
+  const startMs = Date.parse("2026-11-30T23:59:59Z");
+  let nowMs = startMs;
+  const id = asId<ModelId>("general-4-31b");
+  const factors = [
+    { validFromMs: 0, factor: millicredits(1_000n) },
+    { validFromMs: startMs + 500, factor: millicredits(9_000n) },
+  ];
+  await using slow = await startApi({
+    clock: {
+      now: () => nowMs,
+      monotonicMs: () => systemClock.monotonicMs(),
+      after: (ms, run) => systemClock.after(ms, run),
+    },
+    catalogue: () => new Map([[id, { ...catalogue.get(id)!, factors }]]),
+  });
+  const request = rawPost(chatPath, JSON.stringify(chat()));
+  const client = new RawClient(slow.port).send(request.slice(0, -10));
+  await until(() => slow.limiter.use(asId("account-1")).parallel === 1);
+  nowMs += 1_000;
+  client.send(request.slice(-10));
+  await until(() => slow.nodes.sent.length === 1);
+  expect(slow.nodes.sent[0]!.request.billing.factor).toBe(1_000n);
+  client.socket.destroy();
+});
+
+test("conversations with the same beginning share an affinity, within one account and model", async () => {
+  const key = async (more: object, account = "account-1") => {
+    api.keys.set("sk-other", caller({ accountId: asId<AccountId>(account) }));
+    await api.post(chatPath, chat(more as never), { authorization: "Bearer sk-other" });
+    return api.placement.asked.at(-1)!.affinityKey;
+  };
+  const [system, user, more] = [
+    { role: "system", content: "s" },
+    { role: "user", content: "u" },
+    { role: "user", content: "x" },
+  ];
+  const first = await key({ messages: [system, user] });
+  expect(await key({ messages: [system, user, { role: "assistant", content: "a" }, more], temperature: 1 })).toBe(
+    first,
+  );
+  const others = [
+    await key({ messages: [system, more] }),
+    await key({ messages: [system, user] }, "account-2"),
+    await key({ messages: [system, user], model: "coder-next" }),
+  ];
+  expect(new Set([first, ...others]).size).toBe(4);
+  await api.post("/v1/embeddings", { model: "vl-embedding-2b", input: "x" });
+  expect(api.placement.asked.at(-1)!.affinityKey).toBeUndefined();
+});
+
+test("a node that is lost before the head of its answer is replaced, and nobody notices", async () => {
+  api.nodes.script = (_request, node) => (node === "n1" ? { lost: true } : { chunks: ["{}"] });
+  expect((await ask()).status).toBe(200);
+  expect(nodesAsked()).toEqual(["n1/1", "n2/2"]);
+});
+
+test("so is one that is lost after the head, before the first byte", async () => {
+  for (const broken of [{ ending: "broken" } as const, { failing: true } as const]) {
+    api.nodes.sent.length = 0;
+    api.nodes.script = (_request, node) =>
+      node === "n1" ? { headers: sse, ...broken } : { headers: sse, chunks: ["data: 1\n\n"] };
+    expect((await ask()).text).toBe("data: 1\n\n");
+    expect(nodesAsked()).toEqual(["n1/1", "n2/2"]);
+  }
+});
+
+test("two lost nodes are enough", async () => {
+  api.placement.names = ["n1", "n2", "n3"];
+  api.nodes.script = () => ({ lost: true });
+  const { status, json: body, headers } = await ask();
+  expect([status, body.error.code, headers.get("retry-after")]).toEqual([503, "no_node_available", "1"]);
+  expect(nodesAsked()).toEqual(["n1/1", "n2/2"]);
+});
+
+test("a 503 of a node is tried once on another one", async () => {
+  api.nodes.script = (_request, node) => (node === "n1" ? nodeError(503, "model_switching", "4") : { chunks: ["{}"] });
+  expect((await ask()).status).toBe(200);
+  expect(nodesAsked()).toEqual(["n1/1", "n2/2"]);
+});
+
+test.each([[["n1"]], [["n1", "n2"]], [["n1", "n2", "n3"]]])(
+  "a 503 everywhere reaches the client with its retry-after (%s)",
+  async (names) => {
+    api.placement.names = names;
+    api.nodes.script = () => nodeError(503, "model_switching", "4");
+    const { status, json: body, headers } = await ask();
+    expect([status, body.error.code, body.error.message, headers.get("retry-after")]).toEqual([
+      503,
+      "model_switching",
+      "says model_switching",
+      "4",
+    ]);
+    expect(nodesAsked().length).toBe(Math.min(2, names.length));
+  },
+);
+
+test("a 503 of the first node is told if the second one is lost", async () => {
+  api.nodes.script = (_request, node) => (node === "n1" ? nodeError(503, "overloaded", "7") : { lost: true });
+  const { json: body, headers } = await ask();
+  expect([body.error.code, headers.get("retry-after")]).toEqual(["overloaded", "7"]);
+});
+
+test.each([
+  [400, "400"],
+  [500, "500"],
+  [504, "timeout"],
+])("a %i of a node is not tried again", async (status, code) => {
+  api.nodes.script = () => nodeError(status, code);
+  const answer = await ask();
+  expect([answer.status, answer.json.error.code, nodesAsked()]).toEqual([status, code, ["n1/1"]]);
+});
+
+test.each([
+  ["no error in it", { status: 500, chunks: ["<html>engine</html>"] }],
+  ["a status that is none of ours", { status: 302, chunks: ["{}"] }],
+  ["an error without end", { status: 500, chunks: [Buffer.alloc(1 << 20, 65)] }],
+])("an answer of a node with %s is as good as none", async (_name, answer) => {
+  api.nodes.script = () => answer;
+  const { status, text } = await ask();
+  expect(status).toBe(503);
+  expect(text).not.toMatch(/engine|AAAA/);
+  await until(() => api.nodes.open === 0);
+});
+
+test.each([
+  ["no_node_available", "1"],
+  ["maintenance", "5"],
+] as const)("without a node: 503 %s with retry-after", async (refused, retryAfter) => {
+  api.placement.refused = refused;
+  const { status, json: body, headers } = await ask();
+  expect([status, body.error.code, headers.get("retry-after")]).toEqual([503, refused, retryAfter]);
+  expect(api.nodes.sent).toEqual([]);
+});
+
+test("a JSON answer that is broken off before anything was passed on is a 500, not tried again", async () => {
+  api.nodes.script = () => ({ chunks: ['{"choices":[]}'], ending: "broken" });
+  const { status, json: body } = await ask();
+  expect([status, body.error.code, nodesAsked()]).toEqual([500, "500", ["n1/1"]]);
+});

@@ -1,0 +1,338 @@
+/** The real API server with simulated keys and nodes behind it, and clients that speak to it over real sockets. */
+import { readFileSync } from "node:fs";
+import { connect, type Socket } from "node:net";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { parseCatalogue, type Catalogue } from "@weiche/shared/catalogue.ts";
+import { systemClock, type Clock } from "@weiche/shared/time/clock.ts";
+import {
+  asId,
+  type AccountId,
+  type KeyId,
+  type ModelId,
+  type NodeId,
+  type RequestId,
+  type UserId,
+} from "@weiche/shared/ids.ts";
+import type { EngineDeath } from "@weiche/shared/node-protocol.ts";
+import type { Caller, KeyCache, KeyRefusal } from "../../src/keys/caller.ts";
+import type { FinishedRequest } from "../../src/api/exchange.ts";
+import type { SentAttempt } from "../../src/api/sent-attempts.ts";
+import type { RefusalCode } from "../../src/usage/refusal-codes.ts";
+import type { Limiter } from "../../src/limits/limiter.ts";
+import { MemoryLimiter } from "../../src/limits/memory.ts";
+import type { Placement, PlacementRequest } from "../../src/nodes/placement.ts";
+import { NodeLost, type AnswerBody, type AnswerEnding, type AnswerSink } from "../../src/nodes/upstream.ts";
+import type { Upstream, UpstreamRequest } from "../../src/nodes/upstream.ts";
+import { createApiServer, type ApiServer, type ApiServerDeps, type ApiTimes } from "../../src/api/server.ts";
+
+export const catalogue: Catalogue = readCatalogue("../../../deploy/catalogue.yaml");
+
+function readCatalogue(path: string): Catalogue {
+  const result = parseCatalogue(readFileSync(join(import.meta.dirname, path), "utf8"));
+  if (!result.catalogue) throw new Error(JSON.stringify(result.mistakes));
+  return result.catalogue;
+}
+
+export function caller(more: Partial<Caller> = {}): Caller {
+  return {
+    accountId: asId<AccountId>("account-1"),
+    userId: asId<UserId>("user-1"),
+    keyId: asId<KeyId>("key-1"),
+    allowedModels: undefined,
+    requestsPerMinute: 1_000_000,
+    parallelRequests: 10_000,
+    ...more,
+  };
+}
+
+export function allow(...models: string[]): Caller {
+  return caller({ allowedModels: new Set(models.map((model) => asId<ModelId>(model))) });
+}
+
+/** Keys by their value; `sk-good` is there from the beginning. */
+export class SimKeys extends Map<string, Caller | KeyRefusal> implements KeyCache {
+  find(key: string): Caller | KeyRefusal {
+    return this.get(key) ?? { refused: "invalid_api_key", why: "unknown" };
+  }
+}
+
+/** What a simulated node does with one request. */
+export interface SimAnswer {
+  readonly status?: number;
+  readonly headers?: Record<string, string>;
+  /** Pieces of the body, in order. A promise among them is waited for. */
+  readonly chunks?: Iterable<string | Buffer | Promise<unknown>>;
+  readonly ending?: AnswerEnding;
+  readonly engineDeath?: EngineDeath;
+  /** The node goes before the head of its answer. */
+  readonly lost?: true;
+  /** The head waits for it. */
+  readonly held?: Promise<unknown>;
+  /** Its stream ends in an error. */
+  readonly failing?: true;
+}
+
+export const json = { "content-type": "application/json" };
+export const sse = { "content-type": "text/event-stream" };
+
+/** Nodes that answer as a script says. `open` are the requests that a node still works on. */
+export class SimNodes implements Upstream {
+  readonly sent: { readonly node: NodeId; readonly request: UpstreamRequest }[] = [];
+  script: (request: UpstreamRequest, node: NodeId) => SimAnswer = () => ({ chunks: ['{"ok":true}'] });
+  open = 0;
+
+  async send(node: NodeId, request: UpstreamRequest, signal: AbortSignal) {
+    this.sent.push({ node, request });
+    const answer = this.script(request, node);
+    if (answer.lost) throw new NodeLost("simulated");
+    this.open++;
+    const body = new SimBody(answer);
+    body.stream.once("close", () => this.open--).on("error", () => {});
+    try {
+      if (answer.held) await Promise.race([answer.held, aborted(signal)]);
+      signal.throwIfAborted();
+    } catch (error) {
+      body.cancel();
+      throw error;
+    }
+    return { status: answer.status ?? 200, headers: answer.headers ?? json, body };
+  }
+}
+
+class SimBody implements AnswerBody {
+  readonly stream: Readable;
+  readonly ending: AnswerEnding;
+  readonly engineDeath: EngineDeath | undefined;
+
+  constructor({ chunks = [], failing, ending, engineDeath }: SimAnswer) {
+    this.engineDeath = engineDeath;
+    this.ending = ending ?? (failing ? "broken" : "complete");
+    const pieces = chunks[Symbol.iterator]();
+    this.stream = new Readable({
+      highWaterMark: 16_384,
+      read() {
+        const { value, done } = pieces.next();
+        if (value instanceof Promise) void value.then(() => this.destroyed || this._read(0));
+        else if (!done) this.push(Buffer.from(value));
+        else if (failing) this.destroy(new Error("simulated stream error"));
+        else this.push(null);
+      },
+    });
+  }
+
+  readInto(sink: AnswerSink): void {
+    this.stream.on("data", (piece: Buffer) => sink.take(piece)).once("close", () => sink.end());
+  }
+
+  pause(): void {
+    this.stream.pause();
+  }
+
+  resume(): void {
+    this.stream.resume();
+  }
+
+  cancel(): void {
+    this.stream.destroy();
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error)));
+}
+
+export interface Harness extends AsyncDisposable {
+  readonly port: number;
+  readonly server: ApiServer;
+  readonly keys: SimKeys;
+  readonly nodes: SimNodes;
+  readonly limiter: MemoryLimiter;
+  /** Requests that were given their place back, once for each time. */
+  readonly left: RequestId[];
+  /** Which nodes there are, a refusal instead, and what was asked. */
+  readonly placement: {
+    names: string[];
+    refused?: "no_node_available" | "maintenance" | undefined;
+    readonly asked: PlacementRequest[];
+  };
+  readonly finished: FinishedRequest[];
+  /** Errors that are bugs. */
+  readonly failures: unknown[];
+  /** As they are counted, of known keys. */
+  readonly refused: RefusalCode[];
+  /** What was decided of attempts, such as `void n1 1`. */
+  readonly verdicts: string[];
+  post(path: string, body: unknown, headers?: Record<string, string>): Promise<Answer>;
+  get(path: string, headers?: Record<string, string>): Promise<Answer>;
+  fetch(path: string, init?: RequestInit): Promise<Answer>;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** Undefined if it is not JSON. */
+  readonly json: any;
+}
+
+export interface HarnessOptions {
+  readonly clock?: Clock;
+  readonly times?: Partial<ApiTimes>;
+  readonly limits?: Partial<ApiServerDeps["config"]["limits"]>;
+  readonly requestMsMax?: number;
+  readonly tls?: ApiServerDeps["tls"];
+  readonly catalogue?: () => Catalogue;
+  /** Instead of the simulated nodes. */
+  readonly upstream?: Upstream;
+  readonly place?: ApiServerDeps["place"];
+  /** Instead of the lists of the harness. */
+  readonly events?: ApiServerDeps["events"];
+  /** Another limiter, around the one of the harness. */
+  readonly limiter?: (memory: Limiter) => Limiter;
+}
+
+export async function startApi(options: HarnessOptions = {}): Promise<Harness> {
+  const clock = options.clock ?? systemClock;
+  const keys = new SimKeys([["sk-good", caller()]]);
+  const nodes = new SimNodes();
+  const limiter = new MemoryLimiter(clock);
+  const left: RequestId[] = [];
+  const leave = limiter.leave.bind(limiter);
+  limiter.leave = (account, request) => {
+    left.push(request);
+    leave(account, request);
+  };
+  const placement: Harness["placement"] = { names: ["n1", "n2"], asked: [] };
+  const finished: FinishedRequest[] = [];
+  const failures: unknown[] = [];
+  const refused: RefusalCode[] = [];
+  const verdicts: string[] = [];
+  const decided = (word: string) => (sent: SentAttempt) => void verdicts.push(`${word} ${sent.node} ${sent.attempt}`);
+  const place = (request: PlacementRequest, exclude: ReadonlySet<NodeId>): Placement => {
+    placement.asked.push(request);
+    if (placement.refused) return { refused: placement.refused };
+    const node = placement.names.map((name) => asId<NodeId>(name)).find((name) => !exclude.has(name));
+    return node ? { node, slot: asId("a") } : { refused: "no_node_available" };
+  };
+  const server = createApiServer({
+    keys,
+    limiter: options.limiter?.(limiter) ?? limiter,
+    catalogue: options.catalogue ?? (() => catalogue),
+    place: options.place ?? place,
+    upstream: options.upstream ?? nodes,
+    verdicts: { settled: decided("settled"), declareVoid: decided("void") },
+    clock,
+    events: options.events ?? {
+      requestFinished: (facts) => finished.push(facts),
+      requestFailed: (_id, error) => failures.push(error),
+      connectionRefused() {},
+      requestRefused: (_of, code) => refused.push(code),
+    },
+    config: {
+      listen: { api: { host: "127.0.0.1", port: 0 } },
+      limits: { perIpPerSecond: 0, perIpBurst: 20, trustedProxies: [], ...options.limits },
+      requestMsMax: options.requestMsMax ?? 600_000,
+    },
+    ...(options.times ? { times: options.times } : {}),
+    ...(options.tls ? { tls: options.tls } : {}),
+  });
+  const { port } = await server.listen();
+  const request = async (path: string, init: RequestInit = {}): Promise<Answer> => {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, init);
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, text, json: tryParse(text) };
+  };
+  const authorization = "Bearer sk-good";
+  return {
+    port,
+    server,
+    keys,
+    nodes,
+    limiter,
+    left,
+    placement,
+    finished,
+    failures,
+    refused,
+    verdicts,
+    fetch: request,
+    get: (path, headers = {}) => request(path, { headers: { authorization, ...headers } }),
+    post: (path, body, headers = {}) =>
+      request(path, {
+        method: "POST",
+        headers: { authorization, "content-type": "application/json", ...headers },
+        body: typeof body === "string" || Buffer.isBuffer(body) ? body : JSON.stringify(body),
+      }),
+    [Symbol.asyncDispose]: () => server.close(0),
+  };
+}
+
+function tryParse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A client that writes bytes as they are and keeps what comes back. */
+export class RawClient {
+  readonly socket: Socket;
+  received = "";
+  ended = false;
+  readonly closed: Promise<void>;
+
+  constructor(port: number) {
+    this.socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
+    this.socket.on("data", (chunk: Buffer) => (this.received += chunk.toString("latin1")));
+    this.socket.on("end", () => (this.ended = true));
+    this.socket.on("error", () => {});
+    this.closed = new Promise((resolve) => this.socket.once("close", () => resolve()));
+  }
+
+  send(...parts: (string | Buffer)[]): this {
+    for (const part of parts) this.socket.write(part);
+    return this;
+  }
+
+  /** Everything until the server ends the connection. */
+  async all(boundMs = 10_000): Promise<string> {
+    await until(() => this.ended || this.socket.destroyed, boundMs);
+    this.socket.destroy();
+    return this.received;
+  }
+}
+
+export function rawPost(path: string, body: string, headers: readonly string[] = []): string {
+  const head = [
+    `POST ${path} HTTP/1.1`,
+    "host: x",
+    "authorization: Bearer sk-good",
+    "content-type: application/json",
+    `content-length: ${Buffer.byteLength(body)}`,
+    ...headers,
+  ];
+  return `${head.join("\r\n")}\r\n\r\n${body}`;
+}
+
+export const chat = (more: Record<string, unknown> = {}) => ({
+  model: "general-4-31b",
+  messages: [{ role: "user", content: "Hello" }],
+  ...more,
+});
+
+/** Waits for a condition, with a bound. */
+export async function until(condition: () => boolean, boundMs = 5_000): Promise<void> {
+  const endsAt = performance.now() + boundMs;
+  while (!condition()) {
+    if (performance.now() > endsAt) throw new Error(`not within ${boundMs} ms: ${condition.toString()}`);
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+}
+
+/** Waits until a count has not grown for a while, and returns it. */
+export async function settledCount(count: () => number): Promise<number> {
+  for (let before = -1; before !== count(); await new Promise((resolve) => setTimeout(resolve, 100))) before = count();
+  return count();
+}

@@ -1,0 +1,162 @@
+/** Large bodies: read in threads, kept once, and nobody else waits for them. */
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { lightValuesMax, valuesMax } from "@weiche/shared/http/json-guard.ts";
+import { bodyBytesMax } from "../../src/api/body/read-body.ts";
+import { caller, chat, startApi } from "./api-harness.ts";
+
+const png = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB";
+const path = "/v1/chat/completions";
+
+function image(url: string): object {
+  return chat({ messages: [{ role: "user", content: [{ type: "image_url", image_url: { url } }] }] });
+}
+/** A body of exactly so many bytes. */
+function padded(body: object, bytes: number): Buffer {
+  const text = JSON.stringify(body);
+  return Buffer.from(text.replace("AAAB", "A".repeat(bytes - text.length + 3) + "B"));
+}
+
+test("a body of exactly 20 MB is taken, and reaches the node as it came", async () => {
+  await using api = await startApi();
+  const body = padded(image(png), bodyBytesMax);
+  expect((await api.post(path, body)).status).toBe(200);
+  expect(api.nodes.sent[0]!.request.body.equals(body)).toBe(true);
+});
+
+test("one byte more is a page with 413, announced or not", async () => {
+  await using api = await startApi();
+  const body = padded(image(png), bodyBytesMax + 1);
+  expect((await api.post(path, body)).status).toBe(413);
+  const stream = new ReadableStream({
+    start(controller) {
+      controller.enqueue(body);
+      controller.close();
+    },
+  });
+  const headers = { authorization: "Bearer sk-good", "content-type": "application/json" };
+  const init = { method: "POST", headers, body: stream, duplex: "half" } as RequestInit;
+  expect((await api.fetch(path, init)).status).toBe(413);
+});
+
+test("bodies that do not tell their length take no room before they are large", async () => {
+  await using api = await startApi();
+  const small = JSON.stringify(chat());
+  const trickling = Array.from({ length: 64 }, () => connect(api.port, "127.0.0.1"));
+  for (const socket of trickling) {
+    socket.write(head("transfer-encoding: chunked"));
+    socket.write(`${small.length.toString(16)}\r\n${small.slice(0, 10)}`);
+  }
+  await expect.poll(() => api.limiter.use(caller().accountId).parallel).toBe(64);
+  expect((await api.post(path, padded(image(png), bodyBytesMax))).status).toBe(200);
+  for (const socket of trickling) socket.write(`${small.slice(10)}\r\n0\r\n\r\n`);
+  await expect.poll(() => api.finished.length).toBe(65);
+  for (const socket of trickling) socket.destroy();
+});
+
+const large = "x".repeat(2 << 20);
+test.each([
+  ["an unknown model", { model: large, messages: [] }, "messages"],
+  ["a mistake", chat({ temperature: 5, user: large }), "temperature"],
+  ["a link", image(`https://x.example/${large}`), "messages[0].content[0].image_url.url"],
+  ["an image that is none", image(`data:image/png;base64,${large}`), "messages[0].content[0].image_url.url"],
+  ["too large an answer", chat({ max_tokens: 99_999, user: large }), "max_tokens"],
+])("a large body with %s is refused like a small one", async (_name, body, param) => {
+  await using api = await startApi();
+  const { status, json } = await api.post(path, body);
+  expect([status, json.error.param]).toEqual([400, param]);
+});
+
+test.each([
+  "{",
+  `{"a":"${large}","a":1}`,
+  `{"__proto__":"${large}"}`,
+  `["${large}\\ud800"]`,
+  Buffer.alloc(2 << 20, 0xff),
+])("a large body that is not sound JSON is refused (%#)", async (body) => {
+  await using api = await startApi();
+  const { status, json } = await api.post(path, body);
+  expect([status, json.error.param]).toEqual([400, null]);
+});
+
+test("large and small bodies with the same beginning share an affinity", async () => {
+  await using api = await startApi();
+  for (const more of [{}, { user: large }]) await api.post(path, chat(more));
+  const long = { messages: [{ role: "user", content: `${"é\\n".repeat(9_000)}${large}` }] };
+  for (const more of [long, { ...long, user: large }]) await api.post(path, chat(more));
+  const [a, b, c, d] = api.placement.asked.map(({ affinityKey }) => affinityKey);
+  expect([a, c]).toEqual([b, d]);
+});
+
+/** In a process of its own: what it used and how late its event loop was, once all of these were answered. */
+async function measured(
+  bodies: readonly Buffer[],
+  { heldUntil = 0, isAnnounced = (_n: number): boolean => true } = {},
+) {
+  const child = fork(join(import.meta.dirname, "api-process.ts"), [String(heldUntil)], { execArgv: [] });
+  try {
+    const [{ port }] = (await once(child, "message")) as [{ port: number }];
+    const statuses = await Promise.all(bodies.map((body, n) => send(port, body, isAnnounced(n))));
+    child.send("measure");
+    const [facts] = (await once(child, "message")) as [{ rssBytes: number; lagMs: number; failures: string[] }];
+    expect(facts.failures).toEqual([]);
+    return { ...facts, statuses: new Set(statuses) };
+  } finally {
+    child.kill("SIGKILL");
+  }
+}
+
+test("64 bodies of 20 MB at once leave room for the rest in 1.5 GB, and the event loop is never late by more than 250 ms", async () => {
+  const atOnce = 64;
+  const body = padded(image(png), 20_000_000);
+  const half = { heldUntil: atOnce / 2, isAnnounced: (n: number) => n % 2 === 0 };
+  const { statuses, rssBytes, lagMs } = await measured(Array<Buffer>(atOnce).fill(body), half);
+  expect(statuses).toEqual(new Set([200]));
+  expect(rssBytes).toBeLessThan(1.35e9);
+  expect(lagMs).toBeLessThan(250);
+}, 120_000);
+
+const ones = (count: number) => Array<number>(count).fill(1);
+const mistakes: readonly ((count: number) => Record<string, unknown>)[] = [
+  (count) => ({ messages: ones(count) }),
+  (count) => ({ messages: [{ role: "user", content: ones(count) }] }),
+  (count) => ({ messages: [{ role: "assistant", tool_calls: ones(count) }] }),
+  (count) => ({ tools: ones(count) }),
+  (count) => ({ stop: ones(count) }),
+];
+test("of a body that is full of mistakes only the first one costs time", async () => {
+  const bodies = [lightValuesMax - 100, valuesMax - 100, 3_000_000].flatMap((count) =>
+    mistakes.map((body) => Buffer.from(JSON.stringify(chat(body(count))))),
+  );
+  const { statuses, rssBytes, lagMs } = await measured(bodies);
+  expect(statuses).toEqual(new Set([400]));
+  expect(rssBytes).toBeLessThan(1e9);
+  expect(lagMs).toBeLessThan(500);
+}, 120_000);
+
+/** Over a socket of our own, so that the client does not copy the body either. */
+async function send(port: number, body: Buffer, isAnnounced: boolean): Promise<number> {
+  const socket = connect(port, "127.0.0.1");
+  socket.write(head(isAnnounced ? `content-length: ${body.length}` : "transfer-encoding: chunked"));
+  if (!isAnnounced) socket.write(`${body.length.toString(16)}\r\n`);
+  socket.write(body);
+  if (!isAnnounced) socket.write("\r\n0\r\n\r\n");
+  let received = "";
+  for await (const chunk of socket) received += String(chunk);
+  return Number(received.slice(9, 12));
+}
+
+function head(length: string): string {
+  const lines = [
+    `POST ${path} HTTP/1.1`,
+    "host: x",
+    "authorization: Bearer sk-good",
+    "content-type: application/json",
+    "connection: close",
+    length,
+  ];
+  return `${lines.join("\r\n")}\r\n\r\n`;
+}

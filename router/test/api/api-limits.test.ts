@@ -1,0 +1,133 @@
+/** The limits as a client meets them, in virtual time: what it is told to wait, what holds unless an operator says otherwise. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { asId, type AccountId } from "@weiche/shared/ids.ts";
+import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
+import { loadRouterConfig } from "../../src/config/config.ts";
+import type { LimitDecision, Limiter } from "../../src/limits/limiter.ts";
+import { caller, chat, rawPost, RawClient, startApi, until } from "./api-harness.ts";
+
+const path = "/v1/chat/completions";
+
+/** What a file says that says nothing. */
+function defaults() {
+  const folder = mkdtempSync(join(tmpdir(), "weiche-config-"));
+  try {
+    const file = join(folder, "router.yaml");
+    writeFileSync(file, "catalogue: catalogue.yaml\n");
+    return loadRouterConfig(file, {});
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+test.each([
+  [0, "60"],
+  [1, "60"],
+  [999, "60"],
+  [1_000, "59"],
+  [10_001, "50"],
+  [58_999, "2"],
+  [59_000, "1"],
+  [59_999, "1"],
+])("%i ms into the minute it is told to wait %s s, and after them there is a place", async (ms, retryAfter) => {
+  const clock = new VirtualClock();
+  await using api = await startApi({ clock });
+  api.keys.set("sk-good", caller({ requestsPerMinute: 1 }));
+  expect((await api.post(path, chat())).status).toBe(200);
+  clock.advance(ms);
+  const refused = await api.post(path, chat());
+  expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, retryAfter]);
+  clock.advance(Number(retryAfter) * 1_000);
+  expect((await api.post(path, chat())).status).toBe(200);
+});
+
+test("unless told otherwise an address has a burst of 20 and then ten a second, through no proxy", async () => {
+  const clock = new VirtualClock();
+  const { limits } = defaults();
+  expect(limits.trustedProxies).toEqual([]);
+  await using api = await startApi({ clock, limits });
+  const served = async (times: number) => {
+    const answers = await Promise.all(Array.from({ length: times }, () => api.get("/v1/models")));
+    return answers.filter(({ status }) => status === 200).length;
+  };
+  expect(await served(30)).toBe(20);
+  for (let second = 1; second <= 3; second++) {
+    clock.advance(1_000);
+    expect(await served(15)).toBe(10);
+  }
+});
+
+test("unless told otherwise a request may take 600 s at its node, and is cut here 5 s later", async () => {
+  const clock = new VirtualClock();
+  const { requestMsMax } = defaults();
+  await using api = await startApi({ clock, requestMsMax });
+  const ask = async (afterMs: number) => {
+    const { promise: held, resolve } = Promise.withResolvers<void>();
+    api.nodes.script = () => ({ held, chunks: ["{}"] });
+    const answer = api.post(path, chat());
+    await until(() => api.nodes.open === 1);
+    clock.advance(afterMs);
+    resolve();
+    return await answer;
+  };
+  expect(await ask(604_999)).toMatchObject({ status: 200 });
+  expect(await ask(605_000)).toMatchObject({
+    status: 504,
+    json: { error: { message: expect.stringMatching("600 s") } },
+  });
+  expect(api.nodes.sent.map(({ request }) => request.remainingMs)).toEqual([600_000, 600_000]);
+});
+
+/** A limiter elsewhere: it decides when it is asked, and its answer comes when it is let through. */
+class DistantLimiter implements Limiter {
+  readonly #near: Limiter;
+  readonly answers: (() => void)[] = [];
+
+  constructor(near: Limiter) {
+    this.#near = near;
+  }
+
+  async enter(...asked: Parameters<Limiter["enter"]>): Promise<LimitDecision> {
+    const decision = await this.#near.enter(...asked);
+    await new Promise<void>((resolve) => this.answers.push(resolve));
+    return decision;
+  }
+
+  leave(...asked: Parameters<Limiter["leave"]>): void {
+    this.#near.leave(...asked);
+  }
+
+  use(account: AccountId): ReturnType<Limiter["use"]> {
+    return this.#near.use(account);
+  }
+}
+
+test("a limiter may answer later: nothing goes on before, and who has left meanwhile keeps no place", async () => {
+  let distant!: DistantLimiter;
+  await using api = await startApi({ limiter: (memory) => (distant = new DistantLimiter(memory)) });
+  const account = asId<AccountId>("one");
+  api.keys.set("sk-good", caller({ accountId: account, parallelRequests: 1 }));
+  const leaving = new RawClient(api.port).send(rawPost(path, JSON.stringify(chat())));
+  await until(() => distant.answers.length === 1);
+  leaving.socket.resetAndDestroy();
+  await until(() => api.finished.length === 1);
+  expect(api.limiter.use(account).parallel).toBe(1);
+  distant.answers[0]!();
+  await until(() => api.limiter.use(account).parallel === 0);
+
+  const staying = api.post(path, chat());
+  await until(() => distant.answers.length === 2);
+  const second = api.post(path, chat());
+  await until(() => distant.answers.length === 3);
+  expect(api.nodes.sent).toEqual([]);
+  distant.answers[2]!();
+  expect((await second).json.error.code).toBe("rate_limit_exceeded");
+  expect(api.nodes.sent).toEqual([]);
+  distant.answers[1]!();
+  expect((await staying).status).toBe(200);
+  expect(api.left.length).toBe(2);
+  expect(api.failures).toEqual([]);
+});

@@ -1,0 +1,286 @@
+/** Who may ask, what is refused in which order, and what a refusal looks like: a row per sentence of the service. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { valuesMax } from "@weiche/shared/http/json-guard.ts";
+import { parseCatalogue } from "@weiche/shared/catalogue.ts";
+import { asId, isUuidv7, uuidv7TimeMs } from "@weiche/shared/ids.ts";
+import { allow, caller, catalogue, chat, startApi, type Answer, type Harness } from "./api-harness.ts";
+
+const announced = parseCatalogue(
+  `- { id: soon, category: language, status: Demnächst, contextTokens: 100, factors: [{ validFrom: "2026-01-01T00:00:00Z", factor: 1 }] }`,
+).catalogue!;
+
+let api: Harness;
+beforeAll(async () => {
+  api = await startApi({ catalogue: () => new Map([...catalogue, ...announced]), limits: { perIpPerSecond: 0 } });
+  api.keys
+    .set("sk-revoked", { refused: "invalid_api_key", why: "revoked" })
+    .set("sk-expired", { refused: "invalid_api_key", why: "expired" })
+    .set("sk-over-limit", { refused: "invalid_api_key", why: "blocked-by-limit" })
+    .set("sk-blocked-user", { refused: "invalid_api_key", why: "user-blocked" })
+    .set("sk-no-package", { refused: "no_package" })
+    .set("sk-no-quota", { refused: "insufficient_quota", caller: allow("small-24b") })
+    .set("sk-no-quota-no-minute", {
+      refused: "insufficient_quota",
+      caller: caller({ accountId: "q" as never, requestsPerMinute: 0, parallelRequests: 0 }),
+    })
+    .set("sk-small-only", allow("small-24b", "coder-next"))
+    .set("sk-nothing", allow())
+    .set("sk-no-minute", caller({ accountId: "m" as never, requestsPerMinute: 0 }))
+    .set("sk-no-parallel", caller({ accountId: "p" as never, parallelRequests: 0 }));
+});
+afterAll(() => api[Symbol.asyncDispose]());
+
+interface Expected {
+  readonly status: number;
+  readonly type?: string;
+  readonly code?: string;
+  readonly param?: string | null;
+  readonly message?: RegExp;
+  readonly page?: true;
+  readonly headers?: Record<string, string | null>;
+}
+type Row = [sentence: string, ask: () => Promise<Answer>, expected: Expected];
+
+const chatPath = "/v1/chat/completions";
+const as = (key: string, body: unknown = chat(), headers = {}) =>
+  api.post(chatPath, body, { authorization: `Bearer ${key}`, ...headers });
+const without = (path: string, method = "POST") =>
+  api.fetch(path, { method, ...(method === "POST" ? { body: "{}" } : {}) });
+
+const invalidKey = { status: 401, type: "authentication_error", code: "401", param: null } as const;
+const page403 = { status: 403, page: true } as const;
+const bad = { status: 400, type: "invalid_request_error", code: "400" } as const;
+const denied = { status: 403, type: "key_model_access_denied", code: "403", param: "model" } as const;
+const rate = { status: 429, type: "rate_limit_error", code: "rate_limit_exceeded", param: null } as const;
+const embed = { model: "vl-embedding-2b", input: "x" };
+const prompt = { model: "coder-next", prompt: "x" };
+const twice = (first: string, second: string) =>
+  api.fetch(chatPath, {
+    method: "POST",
+    body: "{}",
+    headers: [
+      ["authorization", first],
+      ["authorization", second],
+    ],
+  });
+const deep = `{"model":"general-4-31b","messages":${"[".repeat(70)}${"]".repeat(70)}}`;
+
+const rows: Row[] = [
+  ["chat completions answer", () => api.post(chatPath, chat()), { status: 200 }],
+  ["chat completions answer without /v1", () => api.post("/chat/completions", chat()), { status: 200 }],
+  ["completions answer", () => api.post("/v1/completions", prompt), { status: 200 }],
+  ["completions answer without /v1", () => api.post("/completions", prompt), { status: 200 }],
+  ["embeddings answer", () => api.post("/v1/embeddings", embed), { status: 200 }],
+  ["embeddings answer without /v1", () => api.post("/embeddings", embed), { status: 200 }],
+  ["models are listed", () => api.get("/v1/models"), { status: 200 }],
+  ["models are listed without /v1", () => api.get("/models"), { status: 200 }],
+  ["a query does not change the path", () => api.post(`${chatPath}?api-version=1`, chat()), { status: 200 }],
+
+  ...["responses", "assistants", "threads", "files", "batches", "fine_tuning/jobs", "moderations"].map((name): Row => [
+    `/v1/${name} is not supported`,
+    () => without(`/v1/${name}`),
+    page403,
+  ]),
+  ...["images/generations", "audio/speech", "audio/transcriptions", "audio/translations"].map((name): Row => [
+    `/v1/${name} is not supported`,
+    () => without(`/v1/${name}`),
+    page403,
+  ]),
+  ["any other path is not supported", () => without("/"), page403],
+  ["a model alone is no path", () => api.get("/v1/models/small-24b"), page403],
+  ["a path with a slash at its end is another path", () => api.get("/v1/models/"), page403],
+  ["a path in capitals is another path", () => api.get("/V1/MODELS"), page403],
+  ["/v1/v1 is no prefix", () => api.get("/v1/v1/models"), page403],
+  ["a path that cannot be decoded", () => without("/v1/%zz"), page403],
+  ["GET on chat completions", () => api.get(chatPath), page403],
+  ["POST on models", () => api.post("/v1/models", {}), page403],
+  ["DELETE on models", () => api.fetch("/v1/models", { method: "DELETE" }), page403],
+  ["OPTIONS", () => api.fetch(chatPath, { method: "OPTIONS" }), page403],
+  ["a method of WebDAV", () => api.fetch("/v1/models", { method: "PROPFIND" }), page403],
+
+  ["chat needs a key", () => without(chatPath), invalidKey],
+  ["completions need a key", () => without("/v1/completions"), invalidKey],
+  ["embeddings need a key", () => without("/v1/embeddings"), invalidKey],
+  ["models need a key", () => without("/v1/models", "GET"), invalidKey],
+  ["a wrong key", () => as("sk-wrong"), { ...invalidKey, message: /valid API key/ }],
+  ["a revoked key", () => as("sk-revoked"), { ...invalidKey, message: /revoked/ }],
+  ["an expired key", () => as("sk-expired"), { ...invalidKey, message: /expired/ }],
+  ["a key that is blocked by a limit", () => as("sk-over-limit"), { ...invalidKey, message: /limit/ }],
+  ["a key of a blocked user", () => as("sk-blocked-user"), { ...invalidKey, message: /blocked/ }],
+  ["another scheme than Bearer", () => api.post(chatPath, chat(), { authorization: "Basic sk-good" }), invalidKey],
+  ["Bearer without a key", () => api.post(chatPath, chat(), { authorization: "Bearer " }), invalidKey],
+  ["two keys in one header", () => api.post(chatPath, chat(), { authorization: "Bearer sk-good sk-good" }), invalidKey],
+  [
+    "a key elsewhere than in Authorization",
+    () => api.fetch("/v1/models", { headers: { "x-api-key": "sk-good" } }),
+    invalidKey,
+  ],
+  ["the scheme in any case", () => api.post(chatPath, chat(), { authorization: "bEARER sk-good" }), { status: 200 }],
+  ["two different credentials", () => twice("Bearer sk-good", "Bearer sk-other"), bad],
+  ["two different credentials, the first one wrong", () => twice("Bearer sk-wrong", "Bearer sk-good"), bad],
+
+  ["no active package", () => as("sk-no-package"), { status: 403, code: "no_package", param: null }],
+  [
+    "models need a package",
+    () => api.get("/v1/models", { authorization: "Bearer sk-no-package" }),
+    { status: 403, code: "no_package" },
+  ],
+  [
+    "the quota is used up",
+    () => as("sk-no-quota"),
+    {
+      status: 429,
+      type: "insufficient_quota",
+      code: "insufficient_quota",
+      param: null,
+      headers: { "x-should-retry": "false", "retry-after": null },
+    },
+  ],
+  [
+    "models are listed without quota",
+    () => api.get("/v1/models", { authorization: "Bearer sk-no-quota" }),
+    { status: 200 },
+  ],
+  [
+    "requests per minute",
+    () => as("sk-no-minute"),
+    { ...rate, message: /per minute/, headers: { "retry-after": "60", "x-should-retry": null } },
+  ],
+  [
+    "parallel requests",
+    () => as("sk-no-parallel"),
+    { ...rate, message: /parallel requests/, headers: { "retry-after": "1" } },
+  ],
+  [
+    "models count for no minute",
+    () => api.get("/v1/models", { authorization: "Bearer sk-no-minute" }),
+    { status: 200 },
+  ],
+  [
+    "models count for no parallel limit",
+    () => api.get("/v1/models", { authorization: "Bearer sk-no-parallel" }),
+    { status: 200 },
+  ],
+
+  ["a body over 20 MB", () => api.post(chatPath, Buffer.alloc((20 << 20) + 1, 32)), { status: 413, page: true }],
+  [
+    "a body without Content-Type application/json",
+    () => api.post(chatPath, chat(), { "content-type": "text/plain" }),
+    bad,
+  ],
+  [
+    "a Content-Type with a parameter",
+    () => api.post(chatPath, chat(), { "content-type": "Application/JSON ; charset=utf-8" }),
+    { status: 200 },
+  ],
+  ["a compressed body", () => api.post(chatPath, chat(), { "content-encoding": "gzip" }), bad],
+  ["an empty body", () => api.post(chatPath, ""), bad],
+  ["a body that is no JSON", () => api.post(chatPath, "{"), { ...bad, message: /JSON/, param: null }],
+  ["invalid UTF-8", () => api.post(chatPath, Buffer.from([0x22, 0xff, 0x22])), { ...bad, message: /UTF-8/ }],
+  ["JSON deeper than 64", () => api.post(chatPath, deep), { ...bad, message: /64/ }],
+  [
+    "a body of more than 32,768 values",
+    () => api.post(chatPath, chat({ x: Array(valuesMax).fill(0) })),
+    { ...bad, message: /more than 32768 values/, param: null },
+  ],
+  ["a member twice", () => api.post(chatPath, '{"model":"a","model":"b"}'), { ...bad, message: /twice/ }],
+  ["__proto__", () => api.post(chatPath, '{"__proto__":{}}'), { ...bad, message: /__proto__/ }],
+  ["half a surrogate pair", () => api.post(chatPath, '{"model":"\\ud800"}'), { ...bad, message: /surrogate/ }],
+  ["NUL", () => api.post(chatPath, '{"model":"\\u0000"}'), { ...bad, message: /NUL/ }],
+  ["a body that is no object", () => api.post(chatPath, "[]"), { ...bad, message: /object/ }],
+
+  ["an unknown model", () => as("sk-good", chat({ model: "nope" })), { ...bad, param: "model" }],
+  ["an announced model", () => as("sk-good", chat({ model: "soon" })), { ...bad, param: "model" }],
+  ["a model that the key may not use", () => as("sk-small-only"), { ...denied, message: /small-24b, coder-next\./ }],
+  ["a key that may use nothing", () => as("sk-nothing"), { ...denied, message: /none/ }],
+  ["a model that the key may use", () => as("sk-small-only", chat({ model: "small-24b" })), { status: 200 }],
+
+  ["a path is refused before the key", () => api.post("/v1/files", {}, { authorization: "Bearer sk-wrong" }), page403],
+  ["a key is refused before the size", () => as("sk-wrong", Buffer.alloc((20 << 20) + 1)), invalidKey],
+  ["a key is refused before the body is looked at", () => as("sk-wrong", "{", { "content-type": "!" }), invalidKey],
+  ["a package is asked for before the body", () => as("sk-no-package", "{"), { status: 403, code: "no_package" }],
+  ["the quota is looked at before the body", () => as("sk-no-quota", "{"), { status: 429, code: "insufficient_quota" }],
+  [
+    "the quota is looked at before the rate",
+    () => as("sk-no-quota-no-minute"),
+    { status: 429, code: "insufficient_quota", headers: { "x-should-retry": "false", "retry-after": null } },
+  ],
+  ["limits are looked at before the body", () => as("sk-no-minute", "{"), rate],
+  ["limits are looked at before the size", () => as("sk-no-minute", Buffer.alloc((20 << 20) + 1)), rate],
+  [
+    "the size is judged before the JSON",
+    () => as("sk-good", Buffer.alloc((20 << 20) + 1, 0)),
+    { status: 413, page: true },
+  ],
+  ["JSON is judged before the schema", () => as("sk-good", '{"model":5,"model":6}'), { ...bad, param: null }],
+  ["the schema is judged before the model", () => as("sk-good", chat({ model: "nope", n: 0 })), { ...bad, param: "n" }],
+  [
+    "whether a model exists is judged before whether it may be used",
+    () => as("sk-nothing", chat({ model: "nope" })),
+    bad,
+  ],
+  [
+    "whether a model may be used is judged before its rules",
+    () => as("sk-nothing", chat({ max_tokens: 99_999 })),
+    denied,
+  ],
+];
+
+test.each(rows)("%s", async (_sentence, ask, expected) => {
+  const answer = await ask();
+  expect(answer.status).toBe(expected.status);
+  expect(isUuidv7(answer.headers.get("x-request-id") ?? "")).toBe(true);
+  const isPage = expected.page === true;
+  expect(answer.headers.get("content-type")).toBe(`${isPage ? "text/html" : "application/json"}; charset=utf-8`);
+  expect(isPage).toBe(answer.text.includes("<!doctype html>"));
+  for (const [name, value] of Object.entries(expected.headers ?? {})) expect(answer.headers.get(name)).toBe(value);
+  if (expected.status === 200 || isPage) return;
+  expect(Object.keys(answer.json)).toEqual(["error"]);
+  expect(Object.keys(answer.json.error).sort()).toEqual(["code", "message", "param", "type"]);
+  const { message = /./, type, code, param } = expected;
+  const known = Object.entries({ type, code, param }).filter(([, value]) => value !== undefined);
+  expect(answer.json.error).toMatchObject(Object.fromEntries(known));
+  expect(answer.json.error.message).toMatch(message);
+});
+
+test("missing, wrong, revoked, expired and blocked differ in nothing but the message, and only for a key that exists", async () => {
+  const keys = ["sk-wrong", "sk-revoked", "sk-expired", "sk-over-limit", "sk-blocked-user"];
+  const answers = await Promise.all([without(chatPath), ...keys.map((key) => as(key))]);
+  const rest = answers.map(({ status, headers, json: { error } }) => {
+    const own = new Set(["date", "x-request-id", "content-length"]);
+    const same = [...headers].map(([name, value]) => (own.has(name) ? name : `${name}: ${value}`));
+    return JSON.stringify([status, same, error.type, error.code, error.param]);
+  });
+  expect(new Set(rest).size).toBe(1);
+  expect(answers[0]!.json).toEqual(answers[1]!.json);
+  expect(new Set(answers.map((answer) => answer.json.error.message)).size).toBe(5);
+});
+
+test("the list of models has their id and the constant fields, only those that the key may use, none that is announced", async () => {
+  const all = await api.get("/v1/models");
+  expect(all.json).toEqual({
+    object: "list",
+    data: [...catalogue.keys()].map((id) => ({
+      id,
+      object: "model",
+      created: expect.any(Number),
+      owned_by: expect.any(String),
+    })),
+  });
+  const few = await api.get("/v1/models", { authorization: "Bearer sk-small-only" });
+  expect(few.json.data.map(({ id }: { id: string }) => id)).toEqual(["small-24b", "coder-next"]);
+  const none = await api.get("/v1/models", { authorization: "Bearer sk-nothing" });
+  expect(none.json).toEqual({ object: "list", data: [] });
+});
+
+test("a key is judged by the instant of its request's id, which decides on the billing period", async () => {
+  await using api = await startApi();
+  const asked: unknown[] = [];
+  const find = api.keys.find.bind(api.keys);
+  api.keys.find = (...given: [string, number?]) => {
+    asked.push(given[1]);
+    return find(given[0]);
+  };
+  const answer = await api.get("/v1/models");
+  expect(asked).toEqual([uuidv7TimeMs(asId(answer.headers.get("x-request-id")!))]);
+});

@@ -1,0 +1,100 @@
+/** Which attempts of a request cost something: the one whose answer the client got or ended, and no other. */
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import type { NodeId } from "@weiche/shared/ids.ts";
+import type { UpstreamRequest } from "../../src/nodes/upstream.ts";
+import {
+  chat,
+  rawPost,
+  RawClient,
+  settledCount,
+  sse,
+  startApi,
+  until,
+  type Harness,
+  type SimAnswer,
+} from "./api-harness.ts";
+
+const path = "/v1/chat/completions";
+let api: Harness;
+beforeAll(async () => {
+  api = await startApi({ requestMsMax: 300, times: { stallMsMax: 200, graceMs: 100 } });
+});
+afterAll(() => api[Symbol.asyncDispose]());
+beforeEach(() => void (api.verdicts.length = 0));
+
+const event = `data: ${"x".repeat(100)}\n\n`;
+const never = new Promise<never>(() => {});
+const busy = JSON.stringify({ error: { message: "m", type: "t", param: null, code: "overloaded" } });
+const refuse = (status: number): SimAnswer => ({ status, chunks: [busy] });
+function* flood(): Generator<string> {
+  for (;;) yield event.repeat(100);
+}
+
+type Act = (client: RawClient) => unknown;
+const toItsEnd: Act = (client) => client.all();
+const leave: Act = async (client) => {
+  await until(() => api.nodes.open === 1);
+  client.socket.destroy();
+};
+const leaveInStream: Act = async (client) => {
+  await until(() => client.received.includes("data: x"));
+  client.socket.destroy();
+};
+const readNothing: Act = async (client) => {
+  client.socket.pause();
+  await until(() => api.verdicts.length > 0);
+  client.socket.destroy();
+};
+
+const cases: readonly [name: string, first: SimAnswer, second: SimAnswer, act: Act, verdicts: readonly string[]][] = [
+  ["a whole JSON answer", { chunks: ['{"ok":true}'] }, {}, toItsEnd, ["settled n1 1"]],
+  ["a whole stream", { headers: sse, chunks: [event] }, {}, toItsEnd, ["settled n1 1"]],
+  ["a node lost before the head, then an answer", { lost: true }, {}, toItsEnd, ["void n1 1", "settled n2 2"]],
+  [
+    "a node lost after the head of a JSON answer, then an answer",
+    { ending: "broken" },
+    {},
+    toItsEnd,
+    ["void n1 1", "settled n2 2"],
+  ],
+  ["both nodes lost", { lost: true }, { lost: true }, toItsEnd, ["void n1 1", "void n2 2"]],
+  ["a node lost, the other one refuses", { lost: true }, refuse(503), toItsEnd, ["void n1 1"]],
+  ["a JSON answer cut after some bytes", { chunks: ['{"ok"'], ending: "broken" }, {}, toItsEnd, ["void n1 1"]],
+  ["a stream cut after some events", { headers: sse, chunks: [event], failing: true }, {}, toItsEnd, ["void n1 1"]],
+  [
+    "a stream that the node itself ended with an error event, and recorded so",
+    { headers: sse, chunks: [event], ending: "error" },
+    {},
+    toItsEnd,
+    ["settled n1 1"],
+  ],
+  ["both nodes refuse with a status, and record nothing", refuse(503), refuse(503), toItsEnd, []],
+  ["a request that the node refuses", refuse(400), {}, toItsEnd, []],
+  ["a client that leaves before the answer", { held: never }, {}, leave, ["settled n1 1"]],
+  ["a client that leaves in the stream", { headers: sse, chunks: flood() }, {}, leaveInStream, ["settled n1 1"]],
+  ["a client that does not read", { headers: sse, chunks: flood() }, {}, readNothing, ["settled n1 1"]],
+  ["the time is over before the first byte", { held: never }, {}, toItsEnd, ["settled n1 1"]],
+  ["the time is over in the stream", { headers: sse, chunks: [event, never] }, {}, toItsEnd, ["settled n1 1"]],
+];
+
+test.each(cases)("%s", async (_name, first, second, act, verdicts) => {
+  api.nodes.script = (_request: UpstreamRequest, node: NodeId) => (node === "n1" ? first : second);
+  const client = new RawClient(api.port).send(
+    rawPost(path, JSON.stringify(chat({ stream: true })), ["connection: close"]),
+  );
+  await act(client);
+  await until(() => api.verdicts.length >= verdicts.length);
+  await settledCount(() => api.verdicts.length);
+  expect(api.verdicts).toEqual(verdicts);
+});
+
+test("what a stopping router cuts off costs nothing, though its clients seem to leave", async () => {
+  const stopping = await startApi();
+  stopping.nodes.script = () => ({ headers: sse, chunks: [event, never] });
+  const streams = [1, 2].map(() =>
+    new RawClient(stopping.port).send(rawPost(path, JSON.stringify(chat({ stream: true })))),
+  );
+  await until(() => streams.every(({ received }) => received.includes("data: x")));
+  await stopping.server.close(0);
+  expect(stopping.verdicts).toEqual(["void n1 1", "void n1 1"]);
+});

@@ -1,0 +1,103 @@
+/** Settings of `router.yaml` whose effect takes time, in a whole router on virtual time. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { millicredits } from "@weiche/shared/credits.ts";
+import { asId, uuidv7 } from "@weiche/shared/ids.ts";
+import { createRandom } from "@weiche/shared/testing/random.ts";
+import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
+import { createAccounts } from "../../src/accounts/accounts.ts";
+import { loadRouterConfig } from "../../src/config/config.ts";
+import { createRouter } from "../../src/context.ts";
+import { commitUsage } from "../../src/usage/usage-commit.ts";
+import { makeUsageDays } from "../../src/usage/usage-days.ts";
+import type { Database } from "../../src/db/database.ts";
+import { startDatabaseServer, temporaryFolder, until, type DatabaseServer } from "../db/database-fixture.ts";
+import { makeRecord } from "../usage/usage-records.ts";
+
+const dayMs = 86_400_000;
+const folder = temporaryFolder();
+let server: DatabaseServer;
+beforeAll(async () => {
+  server = await startDatabaseServer();
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+  folder[Symbol.dispose]();
+});
+
+/** The router of a YAML file with these lines, on its database. */
+async function startRouter({ connection }: Database, clock: VirtualClock, settings: string): Promise<AsyncDisposable> {
+  const file = join(folder.path, "router.yaml");
+  const listeners = ["api", "portal", "nodes", "data", "ops"].map((name) => `${name}: "127.0.0.1:0"`).join(", ");
+  writeFileSync(
+    file,
+    `catalogue: ${join(import.meta.dirname, "../../../deploy/catalogue.yaml")}
+dataDir: data
+database: { url: "${connection.connectionString!}" }
+listen: { ${listeners} }
+logLevel: fatal
+${settings}
+`,
+    { mode: 0o600 },
+  );
+  const router = await createRouter(loadRouterConfig(file, {}), clock);
+  return { [Symbol.asyncDispose]: () => router.close() };
+}
+
+test("credits.evaluateSeconds: a used-up quota is noticed so long after the start, and not before", async () => {
+  const database = await server.newDatabase();
+  const clock = new VirtualClock(Date.parse("2026-11-14T10:30:00Z"));
+  const accounts = createAccounts({ database, clock, portalUrl: "" });
+  const { id, ownerUserId } = await accounts.create({ name: "A", ownerEmail: "a@example.com", package: "Starter" });
+  clock.advance(1_000);
+  await makeUsageDays(database.pool, [clock.now()]);
+  const record = makeRecord(createRandom(1), clock.now(), {
+    requestId: asId(uuidv7(clock)),
+    accountId: id,
+    userId: asId(ownerUserId),
+    promptTokens: 5_000_000,
+    factor: millicredits(1_000n),
+  });
+  await commitUsage(database.pool, [{ node: asId("node-1"), record }]);
+  /** A router that ends after this time; an evaluation that has begun is finished first. */
+  async function exhaustedAfter(ms: number): Promise<boolean> {
+    {
+      await using _router = await startRouter(database, clock, "credits: { evaluateSeconds: 7 }");
+      clock.advance(ms);
+    }
+    return (await database.pool.query("select from accounts where exhausted_until is not null")).rowCount === 1;
+  }
+  expect(await exhaustedAfter(6_999)).toBe(false);
+  expect(await exhaustedAfter(7_000)).toBe(true);
+});
+
+test("retention: usage records and entries of the audit log go when they are older than their days", async () => {
+  const database = await server.newDatabase();
+  const startMs = Date.parse("2026-11-14T10:30:00Z");
+  const accounts = (agoDays: number) =>
+    createAccounts({ database, clock: new VirtualClock(startMs - agoDays * dayMs), portalUrl: "" });
+  const { id, ownerUserId } = await accounts(9).create({ name: "A", ownerEmail: "a@example.com" });
+  await accounts(7).keys.create(asId(ownerUserId), { name: "ci" });
+  await accounts(5).keys.create(asId(ownerUserId), { name: "cd" });
+  await makeUsageDays(
+    database.pool,
+    [4, 3, 2].map((agoDays) => startMs - agoDays * dayMs),
+  );
+
+  const clock = new VirtualClock(startMs);
+  await using _router = await startRouter(database, clock, "retention: { usageDays: 3, auditDays: 8 }");
+  const oldestDay = async () => {
+    const { rows } = await database.pool.query<{ day: string }>(
+      "select min(right(inhrelid::regclass::text, 8)) as day from pg_inherits where inhparent = 'usage_records'::regclass",
+    );
+    return rows[0]!.day;
+  };
+  const numbers = async () => (await accounts(0).audit.list(id)).map(({ number }) => number);
+  expect(await oldestDay()).toBe("20261111");
+  await until("the first entry is gone", 20_000, async () => (await numbers()).length === 2);
+  await until("the next day and the next entry are gone, a day later", 20_000, async () => {
+    clock.advance(3_600_000);
+    return (await oldestDay()) > "20261111" && (await numbers()).length < 2;
+  });
+});

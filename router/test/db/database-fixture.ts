@@ -1,0 +1,71 @@
+/** One real, embedded server per test file, in a temporary folder, and as many databases on it as the tests want. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Client } from "pg";
+import { systemClock } from "@weiche/shared/time/clock.ts";
+import { openDatabase, type Database, type DatabaseEvents } from "../../src/db/database.ts";
+import { startEmbeddedServer, type EmbeddedServer } from "../../src/db/embedded-server.ts";
+
+export const silent: DatabaseEvents = {
+  databaseRestarted() {},
+  databaseRestartFailed() {},
+  databaseConnectionLost() {},
+};
+
+export interface DatabaseServer extends AsyncDisposable {
+  readonly embedded: EmbeddedServer;
+  /** An empty database with today's schema. */
+  newDatabase(): Promise<Database>;
+  /** The same database again, as another router has it. */
+  openAgain(database: Database): Promise<Database>;
+}
+
+export async function startDatabaseServer(): Promise<DatabaseServer> {
+  const stateDir = temporaryFolder();
+  const embedded = await startEmbeddedServer(stateDir.path, systemClock, silent);
+  const open = (databaseUrl: string) => openDatabase({ stateDir: stateDir.path, databaseUrl }, systemClock, silent);
+  const opened: Database[] = [];
+  let count = 0;
+  return {
+    embedded,
+    async newDatabase() {
+      const name = `test_${++count}`;
+      const client = new Client({ ...embedded.connection });
+      await client.connect();
+      await client.query(`create database ${name}`);
+      await client.end();
+      return track(await open(urlOf(embedded, name)));
+    },
+    openAgain: async (database) => track(await open(database.connection.connectionString!)),
+    async [Symbol.asyncDispose]() {
+      await Promise.all(opened.map((database) => database[Symbol.asyncDispose]()));
+      process.kill(embedded.pid(), "SIGQUIT"); // at once: nobody will read these files again
+      await embedded[Symbol.asyncDispose]();
+      stateDir[Symbol.dispose]();
+    },
+  };
+  function track(database: Database): Database {
+    opened.push(database);
+    return database;
+  }
+}
+
+export function urlOf({ connection }: Pick<EmbeddedServer, "connection">, name: string): string {
+  const { host, port, user, password } = connection;
+  return `postgres://${user}:${password as string}@localhost:${port}/${name}?host=${encodeURIComponent(host!)}`;
+}
+
+export function temporaryFolder(): Disposable & { readonly path: string } {
+  const path = mkdtempSync(join(tmpdir(), "weiche-db-"));
+  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
+}
+
+/** Resolves once the condition holds; fails when it does not within its time. */
+export async function until(what: string, msMax: number, condition: () => boolean | Promise<boolean>): Promise<void> {
+  const startMs = performance.now();
+  while (!(await condition())) {
+    if (performance.now() - startMs > msMax) throw new Error(`not within ${msMax} ms: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}

@@ -1,0 +1,12 @@
+/** A router as far as its database goes, as a process of its own: says where the server is, then waits to be killed. */
+import { systemClock } from "@weiche/shared/time/clock.ts";
+import { openDatabase } from "../../src/db/database.ts";
+import { silent } from "./database-fixture.ts";
+
+const database = await openDatabase({ stateDir: process.argv[2]! }, systemClock, silent);
+const { rows } = await database.pool.query<{ pid: number; fsync: string }>(
+  "select pg_backend_pid() as pid, current_setting('fsync') as fsync",
+);
+console.log(JSON.stringify({ uid: process.getuid?.(), fsync: rows[0]!.fsync }));
+process.stdin.resume();
+process.stdin.once("end", () => void database[Symbol.asyncDispose]());

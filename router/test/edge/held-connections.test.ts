@@ -1,0 +1,97 @@
+/** Every way that we know to hold a connection without a key, on both listeners: each has an end, however bytes drip. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { until } from "../api/api-harness.ts";
+import { certificate } from "../nodes/certificate.ts";
+import { BytesClient, startListener, type ListenerKind } from "./listener-rig.ts";
+
+const ms = 300;
+const times = { headersMsMax: ms, keepAliveMs: ms, discardMs: ms, stallMsMax: ms, handshakeMsMax: ms };
+const boundMs = 20_000;
+const dripMs = 40;
+
+const folder = mkdtempSync(join(tmpdir(), "weiche-held-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+interface Way {
+  readonly name: string;
+  readonly start: string;
+  /** Sent once there is an answer. */
+  readonly afterAnswer?: true;
+  /** Again and again. */
+  readonly drip?: string;
+}
+
+const head = (path: string, ...lines: string[]) =>
+  ["GET", path, "HTTP/1.1\r\nhost: x\r\n"].join(" ") + lines.map((line) => `${line}\r\n`).join("");
+const waysOf = (path: string): Way[] => {
+  const whole = `${head(path)}\r\n`;
+  const long = head(path, "content-length: 100000");
+  const chunks = `${head(path, "transfer-encoding: chunked")}\r\n`;
+  return [
+    { name: "silence", start: "" },
+    { name: "half a head", start: head(path) },
+    { name: "a head that drips", start: head(path), drip: "x: y\r\n" },
+    { name: "empty lines", start: "\r\n", drip: "\r\n" },
+    { name: "a lone line end", start: "\n" },
+    { name: "silence after an answer", start: whole },
+    { name: "empty lines after an answer", start: whole, afterAnswer: true, drip: "\r\n" },
+    { name: "half empty lines after an answer", start: whole, afterAnswer: true, drip: "\r" },
+    { name: "half a head after an answer", start: whole, afterAnswer: true, drip: "G" },
+    { name: "a body that nobody wants", start: `${long}\r\n`, drip: "x" },
+    { name: "a body that nobody wants and that does not come", start: `${long}\r\n` },
+    { name: "a body of a request that is served", start: `${long}authorization: Bearer sk-good\r\n\r\n`, drip: "x" },
+    { name: "chunks that nobody wants", start: chunks, drip: "1\r\nx\r\n" },
+    { name: "a chunk's size without an end", start: chunks, drip: "0" },
+    { name: "a chunk's extension without an end", start: `${chunks}1;`, drip: "x" },
+    { name: "trailers without an end", start: `${chunks}0\r\n`, drip: "x: y\r\n" },
+    { name: "a body that waits to be asked for", start: `${long}expect: 100-continue\r\n\r\n` },
+    { name: "another expectation", start: `${long}expect: wonders\r\n\r\n`, drip: "x" },
+    { name: "an upgrade", start: `${head(path, "connection: upgrade", "upgrade: websocket")}\r\n`, drip: "x" },
+    { name: "an upgrade to HTTP/2", start: `${head(path, "connection: upgrade", "upgrade: h2c")}\r\n` },
+    { name: "the preface of HTTP/2", start: "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", drip: "x" },
+    { name: "a tunnel", start: "CONNECT x:1 HTTP/1.1\r\nhost: x\r\n\r\n", drip: "x" },
+    { name: "HTTP/1.0 that is kept", start: `GET ${path} HTTP/1.0\r\nconnection: keep-alive\r\n\r\n` },
+    { name: "a wrong key with a body", start: `${long}authorization: Bearer x\r\n\r\n`, drip: "x" },
+    { name: "a change without a session", start: `POST${long.slice(3)}\r\n`, drip: "x" },
+  ];
+};
+
+const handshakes: readonly Way[] = [
+  { name: "a TLS greeting that does not come", start: "" },
+  { name: "a TLS greeting without an end", start: "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", drip: "\0" },
+  { name: "plain HTTP instead of TLS", start: `${head("/")}\r\n`, drip: "x" },
+];
+
+/** Whether the server closes the connection in time on both sides, so that what is still sent is reset. */
+async function closes(port: number, isTls: boolean, { start, drip, afterAnswer }: Way): Promise<boolean> {
+  const client = new BytesClient(port, isTls);
+  client.socket.write(start, "latin1");
+  if (afterAnswer) await until(() => client.received !== "", boundMs);
+  const timer = setInterval(() => client.socket.write(client.isEnded ? "x" : (drip ?? ""), "latin1"), dripMs);
+  await until(() => client.isClosed, boundMs).catch(() => {});
+  clearInterval(timer);
+  client.socket.destroy();
+  return client.isClosed;
+}
+
+const paths: Record<ListenerKind, string[]> = { api: ["/v1/models", "/nowhere"], portal: ["/api/account", "/"] };
+
+test.each([
+  ["api", false],
+  ["api", true],
+  ["portal", false],
+  ["portal", true],
+] as const)("no way keeps a connection to the %s open for ever (TLS: %s)", async (kind, isTls) => {
+  const tls = { current: certificate(folder, kind), onChange: () => () => {} };
+  await using listener = await startListener(kind, { times, requestMsMax: ms, ...(isTls ? { tls } : {}) });
+  const ways = paths[kind].flatMap((path) => waysOf(path).map((way) => ({ ...way, name: `${way.name} (${path})` })));
+  const tried = [
+    ...ways.map(async (way) => ({ ...way, isClosed: await closes(listener.port, isTls, way) })),
+    ...(isTls ? handshakes : []).map(async (way) => ({ ...way, isClosed: await closes(listener.port, false, way) })),
+  ];
+  const stillOpen = (await Promise.all(tried)).filter(({ isClosed }) => !isClosed).map(({ name }) => name);
+  expect(stillOpen).toEqual([]);
+});

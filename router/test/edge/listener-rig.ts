@@ -1,0 +1,61 @@
+/** Either public listener of a router, without anything behind it, and clients that write bytes to it as they are. */
+import { connect as connectTcp, type Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
+import { systemClock } from "@weiche/shared/time/clock.ts";
+import type { ListenerTimes, ServerCertificate } from "../../src/edge/listener.ts";
+import type { Handlers } from "../../src/surface/api-routes.ts";
+import { contract, type Contract } from "../../src/surface/contract.ts";
+import { openPortal } from "../../src/surface/portal-server.ts";
+import { startApi } from "../api/api-harness.ts";
+
+export type ListenerKind = "api" | "portal";
+
+export interface ListenerWish {
+  readonly times?: Partial<ListenerTimes>;
+  readonly tls?: ServerCertificate;
+  readonly limits?: { readonly perIpPerSecond: number; readonly perIpBurst: number };
+  /** Of the portal: within which a request has arrived. */
+  readonly requestMsMax?: number;
+}
+
+export interface Listener extends AsyncDisposable {
+  readonly port: number;
+}
+
+export async function startListener(kind: ListenerKind, { limits, ...wish }: ListenerWish = {}): Promise<Listener> {
+  if (kind === "api") return await startApi({ ...wish, ...(limits ? { limits } : {}) });
+  const nothing = () => Promise.reject(new Error("nothing behind this portal"));
+  const handlers = Object.fromEntries(Object.keys(contract).map((name) => [name, nothing]));
+  const portal = await openPortal({
+    listen: { host: "127.0.0.1", port: 0 },
+    apiUrl: "https://api.example",
+    limits: { perIpPerSecond: 0, perIpBurst: 20, ...limits, trustedProxies: [] },
+    sessions: { find: () => Promise.resolve(undefined) },
+    handlers: () => handlers as unknown as Handlers<Contract>,
+    clock: systemClock,
+    events: { requestFailed() {}, databaseUnavailable() {}, connectionRefused() {} },
+    ...wish,
+  });
+  return { port: portal.address.port, [Symbol.asyncDispose]: () => portal[Symbol.asyncDispose]() };
+}
+
+export class BytesClient {
+  readonly socket: Socket;
+  received = "";
+  /** The server sends nothing any more. */
+  isEnded = false;
+  isClosed = false;
+
+  constructor(port: number, isTls = false) {
+    const to = { port, host: "127.0.0.1", allowHalfOpen: true };
+    this.socket = isTls ? connectTls({ ...to, rejectUnauthorized: false }) : connectTcp(to);
+    this.socket.setNoDelay();
+    this.socket.on("data", (bytes: Buffer) => (this.received += bytes.toString("latin1")));
+    this.socket.on("end", () => (this.isEnded = true)).on("close", () => (this.isClosed = true));
+    this.socket.on("error", () => {});
+  }
+
+  get statuses(): string[] {
+    return this.received.match(/(?<=HTTP\/1\.1 )\d+/g) ?? [];
+  }
+}

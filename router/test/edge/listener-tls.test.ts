@@ -1,0 +1,96 @@
+/** Which TLS the public listeners speak: keys of each connection's own and authenticated ciphers, and nothing older. */
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { connect, createSecureContext, type ConnectionOptions } from "node:tls";
+import { afterAll, describe, expect, test } from "vitest";
+import { until } from "../api/api-harness.ts";
+import { certificate } from "../nodes/certificate.ts";
+import { startListener, type ListenerKind } from "./listener-rig.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "weiche-listener-tls-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+const certificates = { ecdsa: certificate(folder, "ecdsa"), rsa: certificate(folder, "rsa", ["-newkey", "rsa:2048"]) };
+
+/** Name of the suite that was agreed on, or the word of the refusal. */
+async function handshake(port: number, options: ConnectionOptions): Promise<string> {
+  const socket = connect({ port, host: "127.0.0.1", rejectUnauthorized: false, ...options });
+  try {
+    await once(socket, "secureConnect");
+    return `${socket.getProtocol()} ${socket.getCipher().name}`;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code ?? "refused";
+  } finally {
+    socket.destroy();
+  }
+}
+
+const v12 = (ciphers: string): ConnectionOptions => ({
+  ciphers: `${ciphers}@SECLEVEL=0`,
+  minVersion: "TLSv1.2",
+  maxVersion: "TLSv1.2",
+});
+const accepted = ["AES128-GCM-SHA256", "AES256-GCM-SHA384", "CHACHA20-POLY1305"];
+const refused = ["AES128-SHA", "AES128-SHA256", "AES256-SHA", "AES256-SHA384", "AES128-CCM", "ARIA128-GCM-SHA256"];
+const refusedOfRsa = [
+  "AES128-GCM-SHA256",
+  "AES256-GCM-SHA384",
+  "AES128-SHA",
+  "AES256-SHA256",
+  "DHE-RSA-AES128-GCM-SHA256",
+];
+
+/** Of the server: it has nothing in common with the client. */
+const noCipher = "ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE";
+
+/** Whether the client of this test can offer it at all. */
+function isKnown(suite: string): boolean {
+  try {
+    createSecureContext(v12(suite));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+describe.each(["api", "portal"] as const)("%s", (kind: ListenerKind) => {
+  test.each(["ecdsa", "rsa"] as const)(
+    "modern suites are accepted and all others refused, with a key for %s",
+    async (type) => {
+      await using listener = await startListener(kind, {
+        tls: { current: certificates[type], onChange: () => () => {} },
+      });
+      const exchange = `ECDHE-${type.toUpperCase()}`;
+      expect(await handshake(listener.port, {})).toMatch(/^TLSv1\.3 /);
+      for (const suite of accepted)
+        expect(await handshake(listener.port, v12(`${exchange}-${suite}`))).toBe(`TLSv1.2 ${exchange}-${suite}`);
+      const others = [...refused.map((suite) => `${exchange}-${suite}`), ...(type === "rsa" ? refusedOfRsa : [])];
+      const known = others.filter((suite) => isKnown(suite));
+      expect(known.length).toBeGreaterThanOrEqual(4);
+      for (const suite of known) expect([suite, await handshake(listener.port, v12(suite))]).toEqual([suite, noCipher]);
+      const old = { ciphers: "ALL@SECLEVEL=0", minVersion: "TLSv1", maxVersion: "TLSv1.1" } as const;
+      expect(await handshake(listener.port, old)).not.toMatch(/^TLS/);
+    },
+  );
+
+  test("a client cannot have the keys of its connection made anew, and the try does not hold it open", async () => {
+    const tls = { current: certificates.rsa, onChange: () => () => {} };
+    await using listener = await startListener(kind, { tls, times: { headersMsMax: 300 } });
+    const options = {
+      port: listener.port,
+      host: "127.0.0.1",
+      rejectUnauthorized: false,
+      maxVersion: "TLSv1.2",
+    } as const;
+    const socket = connect(options)
+      .on("error", () => {})
+      .resume();
+    await once(socket, "secureConnect");
+    let renewals = 0;
+    const renew = () => void socket.renegotiate({}, (error) => error || (renewals++, renew()));
+    renew();
+    await until(() => socket.destroyed, 20_000);
+    expect(renewals).toBe(0);
+  });
+});

@@ -1,0 +1,227 @@
+/** The test chat through the real portal, the real pipeline of the public API and simulated nodes behind it. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { asId } from "@weiche/shared/ids.ts";
+import { contract } from "../../src/surface/contract.ts";
+import type { NodeView, SlotView } from "../../src/nodes/node-view.ts";
+import { sse, startApi, until, type Harness, type SimAnswer } from "../api/api-harness.ts";
+import { startPortal, type Person, type PortalRig } from "./portal-rig.ts";
+
+let api: Harness;
+let portal: PortalRig;
+let ada: Person;
+let slot: Pick<SlotView, "kind" | "active">;
+let count = 0;
+beforeAll(async () => {
+  api = await startApi();
+  portal = await startPortal({
+    parts: () => ({ chat: (chat) => api.server.chat(chat), nodes: () => [nodeWith(slot)], limiter: api.limiter }),
+  });
+});
+afterAll(async () => {
+  await portal[Symbol.asyncDispose]();
+  await api[Symbol.asyncDispose]();
+});
+beforeEach(async () => {
+  ada = await portal.newAccount(`ACME ${++count}`, { package: "Starter" });
+  api.nodes.sent.length = 0;
+  api.refused.length = 0;
+  slot = { kind: "active", active: asId("general-4-31b") };
+  api.nodes.script = () => answering();
+});
+afterEach(async () => {
+  await until(() => api.nodes.open === 0);
+  await until(() => api.limiter.use(ada.accountId).parallel === 0);
+  if (api.failures.length > 0) throw api.failures[0];
+});
+
+const nodeWith = ({ kind, active }: typeof slot): NodeView => ({
+  node: asId("n1"),
+  reachable: true,
+  reportedAtMs: 0,
+  admitting: true,
+  maintenance: false,
+  slots: [
+    {
+      name: asId("a"),
+      models: [asId("general-4-31b")],
+      kind,
+      ...(active ? { active } : {}),
+      running: 0,
+      runningOfRouter: 0,
+      inFlight: 0,
+      waiting: 0,
+      waitingByModel: new Map(),
+      stateAgeMs: 0,
+    },
+  ],
+});
+
+const piece = (delta: object, more: object = {}) =>
+  `data: ${JSON.stringify({ choices: [{ index: 0, delta }], ...more })}\n\n`;
+const usage = {
+  prompt_tokens: 12,
+  completion_tokens: 30,
+  total_tokens: 42,
+  completion_tokens_details: { reasoning_tokens: 20 },
+};
+const pieces = [
+  piece({ role: "assistant" }),
+  piece({ reasoning_content: 'she wrote "usage":{} once' }),
+  piece({ content: "Grüße" }),
+  `data: ${JSON.stringify({ choices: [], usage })}\n\n`,
+  "data: [DONE]\n\n",
+];
+
+function answering(more: Partial<SimAnswer> = {}): SimAnswer {
+  return { headers: sse, chunks: pieces, ...more };
+}
+
+const question = { model: "general-4-31b", messages: [{ role: "user", content: "Hello" }] };
+const ask = (who = ada, more: object = {}) => portal.send("POST", "/chat", { ...question, ...more }, who);
+
+/** Events of ours by name, chunks as `message`. */
+function eventsOf(text: string): { readonly event: string; readonly data: any }[] {
+  return text.split("\n\n").flatMap((block) => {
+    const data = /^data: (.*)$/m.exec(block)?.[1];
+    if (data === undefined) return [];
+    const event = /^event: (.*)$/m.exec(block)?.[1] ?? "message";
+    return [{ event, data: data === "[DONE]" ? data : JSON.parse(data) }];
+  });
+}
+
+describe("a test chat", () => {
+  test("tells the state of the model, streams the API's chunks and ends with what it cost", async () => {
+    const answer = await ask();
+    expect(answer).toMatchObject({ status: 200 });
+    expect(answer.headers.get("content-type")).toContain("text/event-stream");
+    expect(answer.headers.get("cache-control")).toBe("no-store");
+    const events = eventsOf(answer.text);
+    expect(events.map(({ event }) => event)).toEqual(["state", ...pieces.map(() => "message"), "done"]);
+    expect(events[0]!.data).toEqual({ state: "active" });
+    expect(answer.text).toContain(pieces.join(""));
+    expect(events.at(-1)!.data).toMatchObject({
+      promptTokens: 12,
+      completionTokens: 30,
+      reasoningTokens: 20,
+      credits: "63.000",
+      firstTokenMs: expect.any(Number),
+    });
+  });
+
+  test("is sent like a request with a key, billed to the account under the user's own test chat", async () => {
+    await ask(ada, { reasoningEffort: "low", maxTokens: 50 });
+    const { request } = api.nodes.sent[0]!;
+    expect(request.billing).toEqual({ accountId: ada.accountId, userId: ada.id, keyId: ada.id, factor: 1500n });
+    expect(JSON.parse(String(request.body))).toEqual({
+      ...question,
+      stream: true,
+      stream_options: { include_usage: true },
+      reasoning_effort: "low",
+      max_tokens: 50,
+    });
+  });
+
+  test("says that the model is being activated before the node has answered", async () => {
+    slot = { kind: "empty" };
+    const { promise, resolve } = Promise.withResolvers<void>();
+    api.nodes.script = () => answering({ held: promise });
+    const response = await open();
+    const reader = response.body!.getReader();
+    const first = await reader.read();
+    expect(eventsOf(String(Buffer.from(first.value!)))).toEqual([{ event: "state", data: { state: "activating" } }]);
+    resolve();
+    while (!(await reader.read()).done);
+  });
+
+  test("that the client closes stops the request at its node", async () => {
+    api.nodes.script = () => answering({ chunks: [pieces[0]!, new Promise(() => {})] });
+    const stop = new AbortController();
+    const response = await open(stop.signal);
+    const reader = response.body!.getReader();
+    for (let text = ""; !text.includes("assistant");) text += String(Buffer.from((await reader.read()).value!));
+    stop.abort();
+    await until(() => api.nodes.open === 0);
+    await expect.poll(() => api.finished.at(-1)?.outcome).toBe("client-gone");
+  });
+
+  test("that a node refuses after the state was told ends in an error event", async () => {
+    slot = { kind: "empty" };
+    const error = { message: "switching", type: "service_unavailable", param: null, code: "model_switching" };
+    api.nodes.script = () => ({ status: 503, headers: { "retry-after": "3" }, chunks: [JSON.stringify({ error })] });
+    const { status, text } = await ask();
+    expect(status).toBe(200);
+    expect(eventsOf(text)).toEqual([
+      { event: "state", data: { state: "activating" } },
+      { event: "error", data: { error, status: 503, retryAfterSeconds: 3 } },
+    ]);
+    expect(api.refused).toEqual(["model_switching"]);
+  });
+
+  test("that is broken off has no end", async () => {
+    api.nodes.script = () => answering({ chunks: pieces.slice(0, 3), ending: "broken" });
+    const response = await open();
+    const reader = response.body!.getReader();
+    let text = "";
+    await expect(
+      (async () => {
+        for (let read = await reader.read(); !read.done; read = await reader.read())
+          text += String(Buffer.from(read.value));
+      })(),
+    ).rejects.toThrow("terminated");
+    expect(text).toContain('data: {"error"');
+    expect(text).not.toContain("event: done");
+  });
+
+  function open(signal?: AbortSignal): Promise<Response> {
+    return fetch(`${portal.origin}/api/chat`, {
+      method: "POST",
+      headers: { origin: portal.origin, "content-type": "application/json", cookie: ada.cookie },
+      body: JSON.stringify(question),
+      ...(signal ? { signal } : {}),
+    });
+  }
+});
+
+describe("a test chat is refused like a request with a key", () => {
+  test("beyond the requests per minute of the account", async () => {
+    for (let n = 0; n < 30; n++) await ask();
+    expect(await ask()).toMatchObject({ status: 429, json: { error: { code: "rate_limit_exceeded" } } });
+    expect(api.refused).toEqual(["rate_limit_minute"]);
+  });
+
+  test("at the user's credit limit, but with 429: a 401 would say that the session is over", async () => {
+    await portal.database.pool.query("update users set limit_reached_until = 'infinity' where id = $1", [ada.id]);
+    const answer = await ask();
+    expect(answer).toMatchObject({ status: 429, json: { error: { code: "insufficient_quota", param: null } } });
+    expect(answer.headers.get("x-should-retry")).toBe("false");
+    expect(answer.json.error.message).toContain("Your credit limit");
+    expect((await portal.get("/session", ada)).status).toBe(200);
+    expect(contract.chat.summary).toContain("429 insufficient_quota");
+    expect(api.refused).toEqual(["key_blocked_by_limit"]);
+  });
+
+  test("for a model that the user may not use, without a package, with a quota that is used up", async () => {
+    const { pool } = portal.database;
+    await pool.query("update users set allowed_models = '{small-24b}' where id = $1", [ada.id]);
+    expect(await ask()).toMatchObject({ status: 403, json: { error: { type: "key_model_access_denied" } } });
+    await pool.query("update users set allowed_models = null where id = $1", [ada.id]);
+    await pool.query("update accounts set exhausted_until = now() + interval '1 day' where id = $1", [ada.accountId]);
+    expect(await ask()).toMatchObject({ status: 429, json: { error: { code: "insufficient_quota" } } });
+    await pool.query("delete from subscriptions where account_id = $1", [ada.accountId]);
+    expect(await ask()).toMatchObject({ status: 403, json: { error: { code: "no_package" } } });
+    expect(api.nodes.sent).toEqual([]);
+    expect(api.refused).toEqual(["key_model_access_denied", "insufficient_quota", "no_package"]);
+  });
+
+  test("for what the model does not take, and for what a chat of the portal does not know", async () => {
+    expect(await ask(ada, { model: "general-3.8-27b", reasoningEffort: "high" })).toMatchObject({
+      status: 400,
+      json: { error: { param: "reasoning_effort" } },
+    });
+    expect(await ask(ada, { tools: [] })).toMatchObject({ status: 400, json: { error: { param: "tools" } } });
+  });
+
+  test("without a session", async () => {
+    expect(await portal.send("POST", "/chat", question)).toMatchObject({ status: 401 });
+  });
+});

@@ -1,0 +1,223 @@
+/** How an account stands, and what of it was refused, as the portal shows it. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { millicredits } from "@weiche/shared/credits.ts";
+import { asId, uuidv7, type KeyId } from "@weiche/shared/ids.ts";
+import { createRandom } from "@weiche/shared/testing/random.ts";
+import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
+import { openRefusals } from "../../src/usage/refusals.ts";
+import { commitUsage } from "../../src/usage/usage-commit.ts";
+import { makeUsageDays } from "../../src/usage/usage-days.ts";
+import { MemoryLimiter } from "../../src/limits/memory.ts";
+import type { NodeView } from "../../src/nodes/node-view.ts";
+import { startPortal, type Person, type PortalRig } from "./portal-rig.ts";
+import { makeRecord } from "../usage/usage-records.ts";
+
+const dayMs = 86_400_000;
+let clock: VirtualClock;
+let limiter: MemoryLimiter;
+let nodes: readonly NodeView[] = [];
+let portal: PortalRig;
+let ada: Person;
+let ben: Person;
+let adasKey: KeyId;
+let bensKey: KeyId;
+beforeAll(async () => {
+  clock = new VirtualClock(Date.parse("2026-11-14T09:00:00+01:00"));
+  limiter = new MemoryLimiter(clock);
+  portal = await startPortal({ clock, parts: () => ({ limiter, nodes: () => nodes }) });
+});
+afterAll(() => portal[Symbol.asyncDispose]());
+beforeEach(async () => {
+  ada = await portal.newAccount("ACME", { package: "Starter" });
+  ben = await portal.newUser(ada, "member");
+  adasKey = (await portal.accounts.keys.create(ada.id, { name: "ci" })).id;
+  bensKey = (await portal.accounts.keys.create(ben.id, { name: "batch" })).id;
+});
+
+/** Ada's, at factor 1.5. */
+async function spend(atMs: number, promptTokens: number): Promise<void> {
+  await makeUsageDays(portal.database.pool, [atMs]);
+  const record = makeRecord(createRandom(1), atMs, {
+    requestId: asId(uuidv7({ now: () => atMs })),
+    accountId: ada.accountId,
+    userId: ada.id,
+    keyId: adasKey,
+    promptTokens,
+    completionTokens: 0,
+    factor: millicredits(1_500n),
+  });
+  await commitUsage(portal.database.pool, [{ node: asId("node-1"), record }]);
+}
+
+describe("credits", () => {
+  test("say what is left, for how long, and how much is going on", async () => {
+    await spend(clock.now() + 60_000, 1_000_000);
+    clock.advance(2 * dayMs);
+    limiter.enter(ada.accountId, asId("r1"), { perMinute: 30, parallel: 5 });
+    limiter.enter(ada.accountId, asId("r2"), { perMinute: 30, parallel: 5 });
+    limiter.leave(ada.accountId, asId("r2"));
+    await portal.database.pool.query("update users set credit_limit = 2000000000 where id = $1", [ada.id]);
+    const { json } = await portal.get("/credits", await portal.signIn(ada)); // the first one has ended
+    expect(json).toMatchObject({
+      package: "Starter",
+      quota: "5000000.000",
+      used: "1500000.000",
+      remaining: "3500000.000",
+      rate: { lastMinute: 2, perMinute: 30, parallel: 1, parallelMax: 5 },
+      own: { used: "1500000.000", limit: "2000000.000", remaining: "500000.000" },
+    });
+    expect(json.forecast).toEqual({ perDay: "750000.000", until: expect.stringMatching(/^2026-11-2/) });
+    clock.advance(-2 * dayMs);
+    expect((await portal.get("/credits", ben)).json.own).toMatchObject({ used: "0.000", limit: null });
+  });
+
+  test("are those of a package that a router with a clock ahead has just changed", async () => {
+    const ahead = new Date(clock.now() + 1_000).toISOString();
+    const { pool } = portal.database;
+    await pool.query("update subscriptions set started_at = $2 where account_id = $1", [ada.accountId, ahead]);
+    await pool.query("update accounts set package_changed_at = $2 where id = $1", [ada.accountId, ahead]);
+    expect((await portal.get("/credits", ada)).json).toMatchObject({ package: "Starter", used: "0.000" });
+  });
+
+  test("that nobody knows are null, never 0", async () => {
+    const eve = await portal.newAccount("No package");
+    const { json } = await portal.get("/credits", eve);
+    expect(json).toMatchObject({ package: null, quota: null, used: null, remaining: null, forecast: null });
+    expect(json.rate).toMatchObject({ perMinute: null, parallelMax: null });
+    expect((await portal.get("/credits", ada)).json.forecast).toBeNull();
+  });
+});
+
+describe("models", () => {
+  const list = async (who: Person) => (await portal.get("/models", who)).json.items;
+
+  test("are shown with what they can do and cost", async () => {
+    expect(await list(ada)).toMatchObject([
+      { id: "small-24b", factor: "2.000", tools: "enforced", images: null, reasoning: { mode: "unavailable" } },
+      {
+        id: "general-3.8-27b",
+        reasoning: { mode: "default-on", efforts: ["none", "low", "medium", "xhigh"], default: "xhigh" },
+      },
+      { id: "general-4-31b", tools: "auto", images: { max: 4 }, reasoning: { mode: "optional" } },
+      { id: "coder-next", category: "coding", factor: "1.000", comingFactors: [] },
+      { id: "vl-embedding-2b", tools: null, embeddings: { minDimensions: 64, maxDimensions: 2048, inputTokens: 8192 } },
+    ]);
+  });
+
+  test("say why this user cannot use them, in the order of the API's refusals", async () => {
+    const reasons = async (who: Person) =>
+      Object.fromEntries((await list(who)).map(({ id, unusable }: any) => [id, unusable])) as Record<string, string>;
+    nodes = [nodeOf("small-24b"), { ...nodeOf("coder-next"), maintenance: true }];
+    const { pool } = portal.database;
+    await pool.query("update users set allowed_models = '{small-24b,coder-next,vl-embedding-2b}' where id = $1", [
+      ben.id,
+    ]);
+    expect(await reasons(ben)).toEqual({
+      "small-24b": null,
+      "general-3.8-27b": "not-allowed",
+      "general-4-31b": "not-allowed",
+      "coder-next": "maintenance",
+      "vl-embedding-2b": "no-node",
+    });
+    expect(new Set(Object.values(await reasons(await portal.newAccount("No package"))))).toEqual(
+      new Set(["no-package"]),
+    );
+    nodes = [];
+  });
+
+  const nodeOf = (model: string): NodeView => ({
+    node: asId(model),
+    reachable: true,
+    reportedAtMs: 0,
+    admitting: true,
+    maintenance: false,
+    slots: [
+      {
+        name: asId("a"),
+        models: [asId(model)],
+        kind: "empty",
+        running: 0,
+        runningOfRouter: 0,
+        inFlight: 0,
+        waiting: 0,
+        waitingByModel: new Map(),
+        stateAgeMs: 0,
+      },
+    ],
+  });
+});
+
+describe("refusals", () => {
+  const stored: unknown[] = [];
+  const open = (options = {}) =>
+    openRefusals(portal.database.pool, clock, { refusalsNotStored: (error) => void stored.push(error) }, options);
+  const of = (person: Person, keyId: KeyId) => ({ accountId: person.accountId, userId: person.id, keyId });
+
+  test("are counted by account, key, hour and code, and told with what helps", async () => {
+    {
+      await using refusals = open();
+      for (let n = 0; n < 41; n++) refusals.count(of(ada, adasKey), "rate_limit_parallel");
+      refusals.count(of(ben, bensKey), "rate_limit_parallel");
+      await refusals.flush();
+      clock.advance(3_600_000);
+      await refusals.flush(); // the timer's own comes before
+      refusals.count(of(ben, bensKey), "key_expired");
+    } // what was counted last is stored at the end
+    const { json } = await portal.get("/refusals", ada);
+    expect(json).toMatchObject({ total: 43 });
+    expect(json.codes).toMatchObject([
+      {
+        code: "rate_limit_parallel",
+        status: 429,
+        advice: "fewer-parallel",
+        count: 42,
+        keys: [
+          { keyId: adasKey, count: 41 },
+          { keyId: bensKey, count: 1 },
+        ],
+      },
+      { code: "key_expired", status: 401, advice: "use-another-key", count: 1 },
+    ]);
+    expect((await portal.get("/refusals", ben)).json).toMatchObject({ total: 2 });
+    clock.advance(23 * 3_600_000);
+    const later = await portal.signIn(ada);
+    expect((await portal.get("/refusals", later)).json).toMatchObject({ total: 1 });
+    expect((await portal.get("/refusals?from=2026-11-14&to=2026-11-14", later)).json).toMatchObject({ total: 43 });
+    expect((await portal.get("/refusals?from=2026-11-15", later)).json).toMatchObject({ total: 0 });
+    clock.advance(-24 * 3_600_000);
+  });
+
+  test("that cannot be stored are kept and stored later, once", async () => {
+    await using refusals = open();
+    refusals.count(of(ada, adasKey), "timeout");
+    await portal.database.pool.query("alter table refusals rename to refusals_away");
+    await refusals.flush();
+    refusals.count(of(ada, adasKey), "timeout");
+    await portal.database.pool.query("alter table refusals_away rename to refusals");
+    await refusals.flush();
+    await refusals.flush();
+    expect(stored.splice(0)).toHaveLength(1);
+    expect((await portal.get("/refusals", ada)).json).toMatchObject({ codes: [{ code: "timeout", count: 2 }] });
+  });
+
+  test("take no more memory than for so many keys", async () => {
+    await using refusals = open({ keysMax: 1 });
+    refusals.count(of(ada, adasKey), "timeout");
+    refusals.count(of(ben, bensKey), "timeout");
+    await refusals.flush();
+    refusals.count(of(ben, bensKey), "timeout");
+    await refusals.flush();
+    expect((await portal.get("/refusals", ada)).json).toMatchObject({ total: 2 });
+  });
+
+  test("are forgotten with the records of usage", async () => {
+    await using refusals = open({ keepDays: 30 });
+    refusals.count(of(ada, adasKey), "timeout");
+    await refusals.flush();
+    clock.advance(31 * dayMs);
+    const count = async () =>
+      (await portal.database.pool.query("select 1 from refusals where account_id = $1", [ada.accountId])).rowCount;
+    await expect.poll(count, { timeout: 10_000 }).toBe(0);
+    clock.advance(-31 * dayMs);
+  });
+});

@@ -1,0 +1,110 @@
+/** Exports hold connections to the database: few at once, one per account, and none for whoever has left. */
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
+import { exportMsMax, unreadMsMax } from "../../src/surface/api-csv.ts";
+import { waitMsMax } from "../../src/surface/export-places.ts";
+import { until } from "../db/database-fixture.ts";
+import { startPortal, type Answer, type Person, type PortalRig } from "./portal-rig.ts";
+
+const rows = 20_000;
+const soonMs = 20_000;
+let clock: VirtualClock;
+let portal: PortalRig;
+let [ada, eve, cy] = [] as unknown as Person[];
+beforeAll(async () => {
+  clock = new VirtualClock(Date.parse("2026-11-14T08:00:00Z"));
+  portal = await startPortal({ clock });
+  [ada, eve, cy] = await Promise.all(
+    ["ACME", "Other", "Third"].map((name) => portal.newAccount(name, { package: "Starter" })),
+  );
+  for (const { id, accountId } of [ada!, eve!]) {
+    const key = (await portal.accounts.keys.create(id, { name: "=cmd()|'x'" })).id;
+    await portal.database.pool.query(
+      `insert into usage_days select $1, '2026-11-14', '2026-11-14T08:00:00Z', $2, $3, repeat('m', 900) || n, 1, n, 1, n + 1
+       from generate_series(1, ${rows}) n`,
+      [accountId, id, key],
+    );
+  }
+});
+afterAll(() => portal[Symbol.asyncDispose]());
+
+const path = "/usage.csv?by=model,key";
+const open = (who: Person, init: RequestInit = {}) =>
+  fetch(`${portal.origin}/api${path}`, { ...init, headers: { cookie: who.cookie } });
+const leave = (...answers: Response[]) => Promise.allSettled(answers.map(({ body }) => body!.cancel()));
+const isServed = async (who: Person) => (await portal.get("/usage.csv", who)).status === 200;
+
+/** Time goes on while it waits. */
+async function afterTheWait(asked: Promise<Answer>): Promise<Answer> {
+  let isOver = false;
+  void asked.finally(() => (isOver = true));
+  await expect.poll(() => isOver || (clock.advance(waitMsMax), false), { interval: 300, timeout: soonMs }).toBe(true);
+  return asked;
+}
+
+beforeEach(async () => {
+  await until("both places are free", soonMs, async () => (await isServed(cy!)) && (await isServed(cy!)));
+});
+
+test("are written row by row, however long, two at once; whoever comes then waits, and not for ever", async () => {
+  const [slow, slower] = [await open(ada!), await open(eve!)];
+  const refused = await afterTheWait(portal.get("/usage.csv?by=day", cy));
+  expect(refused).toMatchObject({ status: 503, json: { error: { code: "overloaded" } } });
+  const waiting = portal.get("/usage.csv?by=day", cy);
+  await leave(slower);
+  expect((await waiting).status).toBe(200);
+  const lines = (await slow.text()).split("\r\n").slice(1, -1);
+  expect(lines).toHaveLength(rows);
+  expect(lines[0]).toContain(",'=cmd()|'x',");
+  const { totals } = (await portal.get("/usage?by=day", ada)).json;
+  expect(totals.requests).toBe(rows);
+});
+
+test("one account has one, however often it asks, and leaves the other place to others", async () => {
+  const first = await open(ada!);
+  const more = Array.from({ length: 5 }, () => open(ada!));
+  expect((await portal.get("/usage.csv", cy)).status).toBe(200);
+  expect((await portal.get("/audit.csv", cy)).status).toBe(200);
+  await leave(first);
+  const answers = await Promise.all(more);
+  expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 503, 503, 503, 503]);
+  await leave(...answers);
+});
+
+test("end for whoever reads nothing for half a minute, and for everybody after ten minutes", async () => {
+  const unread = [await open(ada!), await open(eve!)];
+  clock.advance(unreadMsMax);
+  await expect
+    .poll(async () => (await afterTheWait(portal.get("/usage.csv", cy))).status, { timeout: soonMs })
+    .toBe(200);
+  await leave(...unread);
+  const steady = await open(ada!);
+  const reader = steady.body!.getReader();
+  await reader.read();
+  clock.advance(exportMsMax);
+  const rest = (async () => {
+    while (!(await reader.read()).done);
+  })();
+  await expect(rest).rejects.toThrow("terminated");
+});
+
+test("of somebody who has left are stopped in the database, and the place is free at once", async () => {
+  const other = await portal.database.pool.connect();
+  using _released = { [Symbol.dispose]: () => other.release(true) };
+  await other.query("begin; lock table usage_days in access exclusive mode");
+  const running = async () => {
+    const sql = "select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like 'declare usage_rows%'";
+    return (await portal.database.pool.query(sql)).rowCount;
+  };
+  for (let n = 0; n < 4; n++) {
+    const client = new AbortController();
+    const asked = open(n % 2 ? ada! : eve!, { signal: client.signal });
+    const answered = asked.then((answer) => answer.text()).catch(() => "left");
+    await until("its query runs", soonMs, async () => (await running()) === 1);
+    client.abort();
+    expect(await answered).toBe("left");
+    await until("its query is stopped", soonMs, async () => (await running()) === 0);
+  }
+  await other.query("rollback");
+  expect(await isServed(ada!)).toBe(true);
+});

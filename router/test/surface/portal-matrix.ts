@@ -1,0 +1,144 @@
+/**
+ * Who may call each route of the portal and what comes of it, by hand: the test holds the contract against this table.
+ * Ids in a request are those of one account, so that the same request can be made with those of another.
+ */
+import type { Contract } from "../../src/surface/contract.ts";
+
+/** Fresh ones of one account. */
+export interface Ids {
+  readonly user: string;
+  /** Of whoever asks, where that is somebody of this account. */
+  readonly key: string;
+  readonly notice: string;
+  readonly session: string;
+}
+
+export interface Ask {
+  readonly id?: string;
+  readonly query?: string;
+  readonly body?: object;
+}
+
+export interface Expected {
+  /** Owner, Admin, Member; N: everybody, also without a session. */
+  readonly may: "OAM" | "OA" | "O" | "N";
+  /** Status of the answer to whoever may, with the code of a refusal; several where it depends on the time, by role where on that. */
+  readonly own: string | readonly string[] | Readonly<Record<"owner" | "admin" | "member", string>>;
+  /** The same with ids of another account. Absent: there are none in it. */
+  readonly foreign?: string;
+  readonly ask?: (ids: Ids) => Ask;
+}
+
+const token = "x".repeat(43);
+const user = ({ user: id }: Ids) => ({ id });
+const key = ({ key: id }: Ids) => ({ id });
+const proof = { password: "a wrong password" };
+const quoteId = "0".repeat(48);
+/** Days in which the ids of an account used something. */
+export const usedDay = "2026-01-15";
+const usedDays = `from=${usedDay}&to=${usedDay}`;
+
+export const expectations: Readonly<Record<keyof Contract, Expected>> = {
+  session: { may: "OAM", own: "200" },
+  signInOffers: { may: "N", own: "200" },
+  signIn: {
+    may: "N",
+    own: ["401 login_failed", "429 too_many_attempts"],
+    ask: () => ({ body: { email: "who@example.com", ...proof } }),
+  },
+  signOut: { may: "OAM", own: "204" },
+  signOutEverywhere: { may: "OAM", own: "204" },
+  register: {
+    may: "N",
+    own: "403 403",
+    ask: () => ({ body: { accountName: "X", email: "x@example.com", password: "correct horse battery" } }),
+  },
+  requestPasswordReset: {
+    may: "N",
+    own: "409 409", // no mail is sent here
+    ask: () => ({ body: { email: "who@example.com" } }),
+  },
+  resetPassword: { may: "N", own: "404 404", ask: () => ({ body: { token, password: "correct horse battery" } }) },
+  previewInvitation: { may: "N", own: "404 404", ask: () => ({ body: { token } }) },
+  acceptInvitation: { may: "N", own: "404 404", ask: () => ({ body: { token, password: "correct horse battery" } }) },
+  profile: { may: "OAM", own: "200" },
+  updateProfile: { may: "OAM", own: "200", ask: () => ({ body: { language: "de" } }) },
+  changePassword: {
+    may: "OAM",
+    own: "401 login_failed",
+    ask: () => ({ body: { ...proof, newPassword: "correct horse battery" } }),
+  },
+  devices: { may: "OAM", own: "200" },
+  endDevice: { may: "OAM", own: "204", foreign: "404 404", ask: ({ session: id }) => ({ id }) },
+  setUpTotp: { may: "OAM", own: "401 login_failed", ask: () => ({ body: proof }) },
+  confirmTotp: { may: "OAM", own: "401 login_failed", ask: () => ({ body: { code: "000000" } }) },
+  turnTotpOff: { may: "OAM", own: "401 login_failed", ask: () => ({ body: proof }) },
+  invitations: { may: "OA", own: "200" },
+  renewInvitation: { may: "OA", own: "200", foreign: "404 404", ask: user },
+  withdrawInvitation: { may: "OA", own: "204", foreign: "404 404", ask: user },
+  makeResetLink: { may: "OA", own: "409 409", foreign: "404 404", ask: user },
+
+  listUsers: { may: "OA", own: "200" },
+  showUser: { may: "OA", own: "200", foreign: "404 404", ask: user },
+  createUser: {
+    may: "OA",
+    own: "201",
+    ask: ({ key: id }) => ({ body: { email: `${id}@new.example`, role: "member" } }),
+  },
+  updateUser: {
+    may: "OA",
+    own: "200",
+    foreign: "404 404",
+    ask: ({ user: id }) => ({ id, body: { role: "admin", creditLimit: "1" } }),
+  },
+  blockUser: { may: "OA", own: "200", foreign: "404 404", ask: user },
+  unblockUser: { may: "OA", own: "200", foreign: "404 404", ask: user },
+  deleteUser: { may: "OA", own: "204", foreign: "404 404", ask: user },
+
+  listKeys: {
+    may: "OAM",
+    own: "200",
+    foreign: "200",
+    ask: (ids) => ({ query: `userId=${ids.user}` }),
+  },
+  showKey: { may: "OAM", own: "200", foreign: "404 404", ask: key },
+  createKey: {
+    may: "OAM",
+    own: { owner: "201", admin: "403 403", member: "403 403" }, // for somebody else
+    foreign: "404 404",
+    ask: (ids) => ({ body: { name: "x", userId: ids.user } }),
+  },
+  updateKey: { may: "OAM", own: "200", foreign: "404 404", ask: ({ key: id }) => ({ id, body: { name: "y" } }) },
+  regenerateKey: { may: "OAM", own: "201", foreign: "404 404", ask: key },
+  revokeKey: { may: "OAM", own: "200", foreign: "404 404", ask: key },
+
+  showCredits: { may: "OAM", own: "200" },
+  showUsage: {
+    may: "OAM",
+    own: "200",
+    foreign: "200",
+    ask: (ids) => ({ query: `by=key,user&${usedDays}&keyId=${ids.key}&userId=${ids.user}` }),
+  },
+  exportUsage: {
+    may: "OAM",
+    own: "200",
+    foreign: "200",
+    ask: (ids) => ({ query: `by=key,user&${usedDays}&keyId=${ids.key}` }),
+  },
+  showRefusals: { may: "OAM", own: "200" },
+  listNotices: { may: "OAM", own: "200" },
+  readNotices: { may: "OAM", own: "200", foreign: "200", ask: (ids) => ({ body: { ids: [ids.notice] } }) },
+  listModels: { may: "OAM", own: "200" },
+  chat: {
+    may: "OAM",
+    own: "200",
+    ask: () => ({ body: { model: "small-24b", messages: [{ role: "user", content: "Hello" }] } }),
+  },
+
+  showPackage: { may: "OAM", own: "200" },
+  quotePackage: { may: "O", own: "201", ask: () => ({ body: { action: "cancel" } }) },
+  changePackage: { may: "O", own: "409 price_changed", ask: () => ({ body: { action: "cancel", quoteId } }) },
+  listInvoiceLines: { may: "OAM", own: "200" },
+  listAudit: { may: "OA", own: "200", foreign: "200", ask: (ids) => ({ query: `actor=${ids.user}` }) },
+  exportAudit: { may: "OA", own: "200", foreign: "200", ask: (ids) => ({ query: `object=${ids.key}` }) },
+};

@@ -1,0 +1,192 @@
+/** Notices from their events to the people who see them. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { Catalogue, CatalogueEntry } from "@weiche/shared/catalogue.ts";
+import { millicredits } from "@weiche/shared/credits.ts";
+import { asId, uuidv7, type KeyId, type ModelId } from "@weiche/shared/ids.ts";
+import { createRandom } from "@weiche/shared/testing/random.ts";
+import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
+import { announceCatalogue } from "../../src/accounts/notices-catalogue.ts";
+import { createEvaluator, type Evaluator } from "../../src/usage/evaluator.ts";
+import { commitUsage } from "../../src/usage/usage-commit.ts";
+import { makeUsageDays } from "../../src/usage/usage-days.ts";
+import { catalogue as fiveModels } from "../api/api-harness.ts";
+import { startPortal, type Person, type PortalRig } from "./portal-rig.ts";
+import { makeRecord } from "../usage/usage-records.ts";
+
+const dayMs = 86_400_000;
+const startMs = Date.parse("2026-11-14T09:00:00+01:00");
+let clock: VirtualClock;
+let portal: PortalRig;
+let evaluator: Evaluator;
+let catalogue: Catalogue;
+let ada: Person;
+let anna: Person;
+let ben: Person;
+let bensKey: KeyId;
+beforeAll(async () => {
+  clock = new VirtualClock(startMs);
+  portal = await startPortal({ clock });
+});
+afterAll(() => portal[Symbol.asyncDispose]());
+beforeEach(async () => {
+  clock.advance(startMs - clock.now());
+  catalogue = fiveModels;
+  evaluator = openEvaluator();
+  ada = await portal.newAccount("ACME", { package: "Starter" });
+  anna = await portal.newUser(ada, "admin");
+  ben = await portal.newUser(ada, "member");
+  bensKey = (await portal.accounts.keys.create(ben.id, { name: "batch" })).id;
+  clock.advance(1_000);
+});
+afterEach(async () => {
+  await evaluator[Symbol.asyncDispose]();
+  await portal.database.pool.query("delete from subscriptions");
+});
+
+function openEvaluator(): Evaluator {
+  const events = {
+    creditsEvaluated() {},
+    creditsNotEvaluated(error: unknown) {
+      throw error;
+    },
+  };
+  return createEvaluator(portal.database, clock, portal.accounts.subscriptions, uuidv7(clock), events, {
+    everyMs: 1_000_000_000,
+    catalogue: () => catalogue,
+  });
+}
+
+async function spend(credits: number, by: Person = ada, key: KeyId = asId(by.id)): Promise<void> {
+  await makeUsageDays(portal.database.pool, [clock.now()]);
+  const record = makeRecord(createRandom(1), clock.now(), {
+    requestId: asId(uuidv7(clock)),
+    accountId: by.accountId,
+    userId: by.id,
+    keyId: key,
+    promptTokens: credits,
+    completionTokens: 0,
+    factor: millicredits(1000n),
+  });
+  await commitUsage(portal.database.pool, [{ node: asId("node-1"), record }]);
+}
+
+/** Signed in anew, since days pass. */
+const seenBy = async (who: Person, query = "") =>
+  (await portal.get(`/notices?${query}`, await portal.signIn(who))).json;
+const kinds = async (who: Person) => (await seenBy(who)).items.map(({ kind }: { kind: string }) => kind);
+
+describe("notices", () => {
+  test("of the quota are told to everybody, with its facts, once per period", async () => {
+    await spend(4_600_000);
+    await evaluator.evaluate();
+    await evaluator.evaluate();
+    for (const who of [ada, anna, ben]) expect((await kinds(who)).toSorted()).toEqual(["quota-75", "quota-90"]);
+    expect((await seenBy(ben)).items[0]).toMatchObject({
+      read: false,
+      user: null,
+      key: null,
+      facts: { package: "Starter", quota: "5000000.000", periodEnd: "2026-12-13T23:00:00Z" },
+    });
+  });
+
+  test("of a limit are told to whom it concerns and to administrators, again for a raised limit", async () => {
+    await portal.accounts.users.update(ben.id, { creditLimit: millicredits(100_000n) });
+    await portal.accounts.keys.update(bensKey, { creditLimit: millicredits(50_000n) });
+    await spend(60, ben, bensKey);
+    await evaluator.evaluate();
+    expect((await seenBy(anna)).items).toMatchObject([
+      { kind: "key-limit", user: { email: ben.email }, key: { name: "batch" }, facts: { limit: "50.000" } },
+    ]);
+    await spend(60, ben, bensKey);
+    await evaluator.evaluate();
+    await portal.accounts.keys.update(bensKey, { creditLimit: millicredits(110_000n) });
+    await evaluator.evaluate();
+    expect((await kinds(ben)).toSorted()).toEqual(["key-limit", "key-limit", "user-limit"]);
+    const cleo = await portal.newUser(ada, "member");
+    expect(await kinds(cleo)).toEqual([]);
+    expect(await kinds(await portal.newAccount("Other"))).toEqual([]);
+  });
+
+  test("of a key that expires come a week before, unless it was made for less or is revoked", async () => {
+    const make = async (name: string, days: number) =>
+      (await portal.accounts.keys.create(ben.id, { name, expiresMs: clock.now() + days * dayMs })).id;
+    const [month, gone] = [await make("month", 30), await make("gone", 30)];
+    await make("short", 5);
+    await evaluator.evaluate();
+    expect(await kinds(ben)).toEqual([]);
+    clock.advance(23 * dayMs - 1);
+    await evaluator.evaluate();
+    expect(await kinds(ben)).toEqual([]);
+    clock.advance(1);
+    await evaluator.evaluate();
+    await evaluator.evaluate();
+    await portal.accounts.keys.revoke(gone);
+    expect((await seenBy(ben)).items).toMatchObject([
+      { kind: "key-expiring", key: { id: month }, facts: { expiresAt: "2026-12-14T08:00:01.000Z" } },
+    ]);
+  });
+
+  test("of a trial that ends come a week before, also to those who have cancelled it", async () => {
+    const eve = await portal.newAccount("Trial");
+    await portal.accounts.subscriptions.change(eve.accountId, { action: "trial" });
+    clock.advance(22 * dayMs);
+    await evaluator.evaluate();
+    expect(await kinds(eve)).toEqual([]);
+    clock.advance(dayMs);
+    await evaluator.evaluate();
+    await evaluator.evaluate();
+    expect((await seenBy(eve)).items).toMatchObject([
+      { kind: "trial-ending", facts: { endsAt: "2026-12-13T23:00:00.000Z" } },
+    ]);
+    expect(await kinds(ada)).toEqual([]);
+  });
+
+  test("of the catalogue are told once to every account, whatever is restarted, and again when it changes back", async () => {
+    await evaluator.evaluate();
+    expect(await kinds(ada)).toEqual([]); // nothing was known before
+    const turn = async (model: string, more: Partial<CatalogueEntry>) => {
+      const entry = fiveModels.get(asId<ModelId>(model))!;
+      catalogue = new Map([...fiveModels, [entry.id, { ...entry, ...more }]]);
+      await Promise.all([evaluator.evaluate(), announceCatalogue(portal.database, catalogue, clock.now())]);
+      await using another = openEvaluator();
+      await another.evaluate();
+    };
+    await turn("small-24b", { status: "Auslaufend" });
+    expect((await seenBy(ben)).items).toMatchObject([
+      { kind: "model-status", facts: { model: "small-24b", from: "Beta", to: "Auslaufend" } },
+    ]);
+    await turn("small-24b", {});
+    await turn("small-24b", { status: "Auslaufend" });
+    expect(await kinds(ben)).toEqual(["model-status", "model-status", "model-status"]);
+    expect(await kinds(await portal.newAccount("Later"))).toEqual([]);
+    await turn("small-24b", {});
+    await portal.database.pool.query("delete from announced_models");
+  });
+
+  test("are unread until their reader says so, for each reader alone", async () => {
+    await spend(4_600_000);
+    await evaluator.evaluate();
+    const page = await seenBy(ada, "pageSize=1");
+    expect(page).toMatchObject({ total: 2, unread: 2, items: [{ read: false }] });
+    const read = (who: Person, body: object) => portal.send("POST", "/notices/read", body, who);
+    expect((await read(ada, { ids: [page.items[0].id] })).json).toEqual({ unread: 1 });
+    expect(await seenBy(ada, "unread=true")).toMatchObject({ total: 1, unread: 1, items: [{ read: false }] });
+    expect((await seenBy(ada)).items.map(({ read: done }: any) => done).toSorted()).toEqual([false, true]);
+    expect(await seenBy(anna)).toMatchObject({ unread: 2 });
+    expect((await read(ada, {})).json).toEqual({ unread: 0 });
+    expect((await read(ada, {})).json).toEqual({ unread: 0 });
+    expect(await seenBy(ada, "unread=true")).toMatchObject({ total: 0, items: [] });
+  });
+
+  test("of others cannot be marked", async () => {
+    await portal.accounts.keys.update(bensKey, { creditLimit: millicredits(50_000n) });
+    await spend(60, ben, bensKey);
+    await evaluator.evaluate();
+    const { id } = (await seenBy(ben)).items[0];
+    const eve = await portal.newAccount("Other");
+    const cleo = await portal.newUser(ada, "member");
+    for (const who of [eve, cleo]) await portal.send("POST", "/notices/read", { ids: [id] }, who);
+    const { rowCount } = await portal.database.pool.query("select 1 from notice_reads where notice_id = $1", [id]);
+    expect(rowCount).toBe(0);
+  });
+});

@@ -1,0 +1,190 @@
+/**
+ * The real portal over a real database, with signed-in people of two accounts. Every answer is held against the contract,
+ * and every bug of the portal fails the test.
+ */
+import { Compile } from "typebox/compile";
+import { systemClock, type Clock } from "@weiche/shared/time/clock.ts";
+import { asId, type AccountId, type UserId } from "@weiche/shared/ids.ts";
+import { createIdentity } from "../../src/accounts/identity.ts";
+import { createLoginThrottle } from "../../src/sign-in/login-throttle.ts";
+import { createSessions } from "../../src/sign-in/sessions.ts";
+import { createAccounts, type Accounts } from "../../src/accounts/accounts.ts";
+import type { Database } from "../../src/db/database.ts";
+import type { Role } from "../../src/db/schema.ts";
+import { cookieName } from "../../src/surface/api-request.ts";
+import type { Handlers } from "../../src/surface/api-routes.ts";
+import { contract, type Contract } from "../../src/surface/contract.ts";
+import type { Route } from "../../src/surface/contract/route.ts";
+import { createHandlers, type HandlerDeps } from "../../src/surface/handlers.ts";
+import { openPortal, type PortalDeps } from "../../src/surface/portal-server.ts";
+import { MemoryLimiter } from "../../src/limits/memory.ts";
+import { catalogue } from "../api/api-harness.ts";
+import { cheapHashing } from "../accounts/cheap-hashing.ts";
+import { startDatabaseServer } from "../db/database-fixture.ts";
+
+export interface Person {
+  readonly id: UserId;
+  readonly accountId: AccountId;
+  readonly email: string;
+  readonly cookie: string;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** Undefined if it is not JSON. */
+  readonly json: any;
+}
+
+export interface PortalRig extends AsyncDisposable {
+  readonly database: Database;
+  readonly accounts: Accounts;
+  readonly port: number;
+  readonly origin: string;
+  readonly handlers: Handlers<Contract>;
+  /** An account of its own and its Owner, signed in. */
+  newAccount(name: string, more?: { readonly package?: string }): Promise<Person>;
+  /** Somebody else of the same account, signed in. */
+  newUser(of: Person, role: Role): Promise<Person>;
+  /** Another session of the same person. */
+  signIn(person: Pick<Person, "id" | "accountId" | "email">): Promise<Person>;
+  /** Below `/api`. */
+  get(path: string, who?: Person): Promise<Answer>;
+  /** A change from the portal's own page. */
+  send(method: string, path: string, body: unknown, who?: Person): Promise<Answer>;
+  fetch(path: string, init?: RequestInit): Promise<Answer>;
+}
+
+export interface PortalParts {
+  readonly clock?: Clock;
+  /** Absent: one of its own. */
+  readonly database?: Database;
+  /** Of the router, behind the portal; absent ones are there and do nothing. */
+  readonly parts?: (database: Database) => Partial<HandlerDeps>;
+}
+
+export const models = ["small-24b", "general-4-31b", "coder-next"];
+
+export async function startPortal({
+  clock = systemClock,
+  database: given,
+  parts = () => ({}),
+  ...more
+}: Partial<PortalDeps> & PortalParts = {}): Promise<PortalRig> {
+  await using opened = new AsyncDisposableStack();
+  const database = given ?? (await opened.use(await startDatabaseServer()).newDatabase());
+  // Nobody cuts the power here, and hundreds of changes need not wait for the disk.
+  await database.pool.query("alter system set synchronous_commit = off");
+  await database.pool.query("select pg_reload_conf()");
+  const accounts = createAccounts({ database, clock, portalUrl: "https://portal.example" });
+  const sessions = createSessions(database, clock);
+  const failures: unknown[] = [];
+  const apiUrl = "https://api.example/<x>";
+  const handlers = createHandlers({
+    database,
+    clock,
+    apiUrl,
+    accounts,
+    identity: createIdentity({
+      database,
+      clock,
+      portalUrl: "https://portal.example",
+      hashing: cheapHashing(),
+      throttle: createLoginThrottle(database, clock),
+      registration: "closed",
+      events: { loginFinished() {} },
+    }),
+    models: () => models,
+    catalogue: () => catalogue,
+    limiter: new MemoryLimiter(clock),
+    nodes: () => [],
+    chat: () => Promise.reject(new Error("no API behind this portal")),
+    ...parts(database),
+  });
+  const portal = opened.use(
+    await openPortal({
+      listen: { host: "127.0.0.1", port: 0 },
+      apiUrl,
+      limits: { perIpPerSecond: 0, perIpBurst: 20, trustedProxies: [] },
+      sessions,
+      handlers: () => handlers,
+      clock,
+      events: {
+        requestFailed: (_id, error) => void failures.push(error),
+        databaseUnavailable() {},
+        connectionRefused() {},
+      },
+      ...more,
+    }),
+  );
+  const origin = `http://127.0.0.1:${portal.address.port}`;
+  const cookie = (who?: Person) => (who ? { cookie: who.cookie } : {});
+  let count = 0;
+  const signIn: PortalRig["signIn"] = async ({ id, accountId, email }) => {
+    const { token } = await sessions.start(id, { source: "127.0.0.1", agent: "test" });
+    return { id, accountId, email, cookie: `${cookieName}=${token}` };
+  };
+  async function request(path: string, init: RequestInit = {}): Promise<Answer> {
+    const response = await fetch(origin + path, init);
+    const text = await response.text();
+    if (failures.length > 0) throw failures[0];
+    const answer = { status: response.status, headers: response.headers, text, json: tryParse(text) };
+    checkReply(init.method ?? "GET", path, answer);
+    return answer;
+  }
+  const closing = opened.move();
+  return {
+    database,
+    accounts,
+    port: portal.address.port,
+    origin,
+    handlers,
+    async newAccount(name, { package: wanted } = {}) {
+      const email = `owner${++count}.${portal.address.port}@example.com`;
+      const account = await accounts.create({ name, ownerEmail: email, ...(wanted ? { package: wanted } : {}) });
+      return signIn({ id: asId(account.ownerUserId), accountId: account.id, email });
+    },
+    async newUser({ accountId }, role) {
+      const { id, email } = await accounts.users.create({
+        accountId,
+        email: `${role}${++count}.${portal.address.port}@example.com`,
+        role,
+      });
+      return signIn({ id, accountId, email });
+    },
+    signIn,
+    get: (path, who) => request(`/api${path}`, { headers: cookie(who) }),
+    send: (method, path, body, who) =>
+      request(`/api${path}`, {
+        method,
+        headers: { origin, "content-type": "application/json", ...cookie(who) },
+        body: JSON.stringify(body),
+      }),
+    fetch: request,
+    [Symbol.asyncDispose]: () => closing.disposeAsync(),
+  };
+}
+
+const routes = Object.values(contract as Record<string, Route>).map((route) => ({
+  route,
+  path: new RegExp(`^/api${route.path.replaceAll(/:\w+/g, "[^/]+")}$`),
+  reply: route.reply && Compile(route.reply),
+}));
+
+/** A reply holds what the contract says and nothing else. */
+function checkReply(method: string, path: string, { status, json }: Answer): void {
+  if (status >= 300) return;
+  const pathname = path.split("?")[0]!;
+  const found = routes.find(({ route, path: pattern }) => route.method === method && pattern.test(pathname));
+  if (!found?.reply || found.reply.Check(json)) return;
+  throw new Error(`${method} ${path} answers beside its contract: ${JSON.stringify(found.reply.Errors(json))}`);
+}
+
+function tryParse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

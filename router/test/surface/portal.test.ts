@@ -1,0 +1,320 @@
+/** The portal's listener and the frame around every route of its API. */
+import { once } from "node:events";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { stringify } from "yaml";
+import type { TlsMaterial } from "@weiche/shared/http/tls-files.ts";
+import { portalOpenApi } from "../../src/surface/api-openapi.ts";
+import { sessionCookie } from "../../src/surface/api-request.ts";
+import { contract } from "../../src/surface/contract.ts";
+import { askTls, certificate } from "../nodes/certificate.ts";
+import { startPortal, type Person, type PortalRig } from "./portal-rig.ts";
+
+let portal: PortalRig;
+let ada: Person;
+beforeAll(async () => {
+  portal = await startPortal();
+  ada = await portal.newAccount("ACME", { package: "Pro" });
+});
+afterAll(() => portal[Symbol.asyncDispose]());
+
+test("the front page tells where the API is, both APIs are described for tools, and nothing else is shown", async () => {
+  const front = await portal.fetch("/");
+  expect(front.headers.get("content-security-policy")).toContain("default-src 'none'");
+  expect(front.text).toContain("https://api.example/&#60;x&#62;");
+  for (const [path, operation] of [
+    ["/openapi.json", "/v1/chat/completions"],
+    ["/api/openapi.json", "/session"],
+  ] as const) {
+    const { json } = await portal.fetch(path);
+    expect(json.openapi).toMatch(/^3\.1/);
+    expect(Object.keys(json.paths)).toContain(operation);
+  }
+  expect((await portal.fetch("/nothing")).status).toBe(404);
+  expect(front.headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
+  expect((await portal.fetch("/", { method: "POST" })).status).toBe(404);
+});
+
+test("whoever is signed in hears what they may do", async () => {
+  const answer = await portal.get("/session", ada);
+  expect(answer).toMatchObject({
+    status: 200,
+    json: { user: { role: "owner", email: ada.email }, account: { name: "ACME" }, apiUrl: "https://api.example/<x>" },
+  });
+  expect(answer.json.actions).toEqual(expect.arrayContaining(["session", "changePackage", "revokeKey"]));
+  expect(answer.json.actions).not.toContain("signIn");
+  const member = (await portal.get("/session", await portal.newUser(ada, "member"))).json.actions;
+  expect(member).toContain("createKey");
+  for (const action of ["changePackage", "listUsers", "listAudit"]) expect(member).not.toContain(action);
+});
+
+test("every answer is nobody else's to keep, frame or guess at", async () => {
+  const answers = [
+    await portal.get("/session", ada),
+    await portal.get("/session"),
+    await portal.get("/nothing", ada),
+    await portal.send("POST", "/keys", {}, ada),
+  ];
+  expect(answers.map(({ status }) => status)).toEqual([200, 401, 404, 400]);
+  for (const { headers } of answers) {
+    expect(headers.get("cache-control")).toBe("no-store");
+    expect(headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
+    expect(headers.get("content-security-policy")).toContain("require-trusted-types-for 'script'");
+    expect(headers.get("referrer-policy")).toBe("no-referrer");
+    expect(headers.get("x-content-type-options")).toBe("nosniff");
+    expect(headers.get("content-type")).toBe("application/json; charset=utf-8");
+  }
+});
+
+describe("a request that is not well-formed", () => {
+  const keys = (body: unknown) => portal.send("POST", "/keys", body, ada);
+  const detailsOf = ({ json }: { json: any }) =>
+    json.error.details.map(({ param, code }: { param: string; code: string }) => `${param} ${code}`);
+
+  test("is told everything that is wrong with it, by name", async () => {
+    const answer = await keys({ allowedModels: ["a", 7], creditLimit: "1,5", expiresAt: "soon", colour: "red" });
+    expect(answer.json.error).toMatchObject({ type: "invalid_request_error", code: "400", param: expect.any(String) });
+    expect(detailsOf(answer).toSorted()).toEqual([
+      "allowedModels.1 wrong_type",
+      "colour unknown",
+      "creditLimit malformed",
+      "expiresAt malformed",
+      "name missing",
+    ]);
+    expect(detailsOf(await keys({ name: "x".repeat(201) }))).toEqual(["name too_long"]);
+    expect(detailsOf(await keys({ name: "x", allowedModels: ["gpt-9"] }))).toEqual(["allowedModels.0 not_allowed"]);
+    expect(detailsOf(await keys({ name: "x", expiresAt: "2026-02-30T00:00:00Z" }))).toEqual(["expiresAt malformed"]);
+    expect(detailsOf(await portal.get("/keys?page=x&sort=hash&foo=1", ada)).toSorted()).toEqual([
+      "foo unknown",
+      "page wrong_type",
+      "sort not_allowed",
+    ]);
+    expect(detailsOf(await portal.get("/keys/1", ada))).toEqual(["id malformed"]);
+  });
+
+  test.each([
+    ["page=1&page=2", 400],
+    ["page=0", 400],
+    ["page=1e3", 400],
+    ["page=2", 200],
+    ["pageSize=201", 400],
+    ["search=", 200],
+  ])("has numbers in its query as they are written: %s is %i", async (query, status) => {
+    expect((await portal.get(`/keys?${query}`, ada)).status).toBe(status);
+  });
+
+  test.each([
+    ["a member twice", '{"name":"a","name":"b"}', 400],
+    ["__proto__", '{"name":"a","__proto__":{}}', 400],
+    ["no JSON", "{name}", 400],
+    ["a number for a name", '{"name":7}', 400],
+    ["no object", "[]", 400],
+    ["nothing", "", 400],
+    ["more than 64 KB", JSON.stringify({ name: "x".repeat(70_000) }), 413],
+  ])("is refused: %s", async (_name, body, status) => {
+    const headers = { cookie: ada.cookie, origin: portal.origin, "content-type": "application/json" };
+    expect((await portal.fetch("/api/keys", { method: "POST", headers, body })).status).toBe(status);
+  });
+});
+
+describe("a change that another site asks for", () => {
+  const headers = (more: Record<string, string>) => ({
+    "content-type": "application/json",
+    cookie: ada.cookie,
+    ...more,
+  });
+  const rename = (more: Record<string, string>, at = portal) =>
+    at.fetch("/api/keys", { method: "POST", headers: headers(more), body: JSON.stringify({ name: "x" }) });
+
+  test.each<[string, Record<string, string>, number]>([
+    ["its own origin", { origin: "own" }, 201],
+    ["the same site, by the browser's word", { "sec-fetch-site": "same-origin" }, 201],
+    ["neither", {}, 403],
+    ["another origin", { origin: "https://evil.example" }, 403],
+    ["no origin at all", { origin: "null" }, 403],
+    ["another port", { origin: "http://127.0.0.1:1" }, 403],
+    ["another scheme", { origin: "https" }, 403],
+    ["a sibling of the same site", { "sec-fetch-site": "same-site" }, 403],
+    ["a link", { "sec-fetch-site": "none" }, 403],
+    ["an origin that the browser contradicts", { origin: "own", "sec-fetch-site": "cross-site" }, 403],
+    ["another origin that pretends", { origin: "https://evil.example", "sec-fetch-site": "same-origin" }, 403],
+  ])("is told apart by where its page came from: %s", async (_name, more, status) => {
+    const origin = { own: portal.origin, https: portal.origin.replace("http", "https") }[more["origin"] ?? ""];
+    const answer = await rename(origin ? { ...more, origin } : more);
+    expect([answer.status, answer.json.error?.code]).toEqual([status, status === 403 ? "wrong_origin" : undefined]);
+  });
+
+  test("cannot be a form: only JSON is taken", async () => {
+    for (const type of ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"])
+      expect((await rename({ origin: portal.origin, "content-type": type })).status).toBe(415);
+    const chunked = { method: "POST", headers: { cookie: ada.cookie, origin: portal.origin } };
+    expect((await portal.fetch("/api/sign-out", chunked)).status).toBe(415);
+  });
+
+  test("is measured by the operator's address where there is one, whatever host is named", async () => {
+    await using own = await startPortal({ database: portal.database, publicUrl: "https://portal.example/" });
+    const eve = await own.newAccount("E");
+    const ask = async (origin: string) =>
+      (
+        await own.fetch("/api/keys", {
+          method: "POST",
+          headers: headers({ origin, cookie: eve.cookie }),
+          body: '{"name":"x"}',
+        })
+      ).status;
+    expect([await ask("https://portal.example"), await ask(own.origin)]).toEqual([201, 403]);
+  });
+});
+
+describe("credentials", () => {
+  const ask = async (headers: Record<string, string>) => (await portal.fetch("/api/session", { headers })).status;
+
+  test("are one: two different ones are refused, and an API key is none", async () => {
+    const other = await portal.newAccount("Other");
+    expect(await ask({ cookie: `a=b; ${ada.cookie}; c=d` })).toBe(200);
+    expect(await ask({ cookie: `${ada.cookie}; ${other.cookie}` })).toBe(400);
+    expect(await ask({ cookie: ada.cookie, authorization: "Bearer sk-weiche-1" })).toBe(400);
+    expect(await ask({ authorization: "Bearer sk-weiche-1" })).toBe(401);
+    expect(await ask({ cookie: ada.cookie.replace("__Host-", "") })).toBe(401);
+    expect(await ask({ cookie: `${ada.cookie}x` })).toBe(401);
+    expect(await ask({ cookie: "__Host-weiche=" })).toBe(401);
+  });
+
+  test("are looked at before a body is read", async () => {
+    const client = connect(portal.port, "127.0.0.1");
+    client.write(
+      `POST /api/keys HTTP/1.1\r\nhost: 127.0.0.1:${portal.port}\r\norigin: ${portal.origin}\r\n` +
+        "content-type: application/json\r\ncontent-length: 60000\r\n\r\n",
+    );
+    const [answer] = (await once(client, "data")) as [Buffer];
+    client.destroy();
+    expect(answer.toString()).toMatch(/^HTTP\/1.1 401 /);
+  });
+
+  test("come in a cookie that no script and no other site gets", () => {
+    expect(sessionCookie("token", 60.5)).toBe(
+      "__Host-weiche=token; Path=/; Max-Age=60; HttpOnly; Secure; SameSite=Lax",
+    );
+  });
+});
+
+test("an address has a burst, then gets 503 as JSON, and the front page stays", async () => {
+  await using slow = await startPortal({
+    database: portal.database,
+    limits: { perIpPerSecond: 0.001, perIpBurst: 3, trustedProxies: [] },
+  });
+  const answers = [];
+  for (let n = 0; n < 4; n++) answers.push(await slow.get("/session"));
+  expect(answers.map(({ status }) => status)).toEqual([401, 401, 401, 503]);
+  expect(answers[3]!.headers.get("retry-after")).toBe("1");
+  expect(answers[3]!.json.error.code).toBe("too_many_requests");
+  expect((await slow.fetch("/")).status).toBe(200);
+});
+
+test("a body that trickles is waited for, but not for ever", async () => {
+  await using slow = await startPortal({ database: portal.database, requestMsMax: 500, times: { headersMsMax: 500 } });
+  const client = connect(slow.port, "127.0.0.1");
+  const head = [
+    "POST /api/keys HTTP/1.1",
+    "host: x",
+    "origin: http://x",
+    `cookie: ${ada.cookie}`,
+    "content-length: 60",
+  ];
+  client.write([...head, "content-type: application/json", "", '{"name":'].join("\r\n"));
+  const [answer] = (await once(client, "data")) as [Buffer];
+  expect(answer.toString()).toMatch(/^HTTP\/1.1 408 /);
+  await once(client, "close");
+});
+
+test("the contract is data that a browser can read: it needs nothing but the builder of schemas", () => {
+  const folder = join(import.meta.dirname, "../../src/surface");
+  const files = [
+    join(folder, "contract.ts"),
+    ...readdirSync(join(folder, "contract")).map((file) => join(folder, "contract", file)),
+  ];
+  const imports = files.flatMap((file) => readFileSync(file, "utf8").match(/from "[^"]+"/g) ?? []);
+  expect(imports.filter((from) => !/^from "(typebox|\.\/(contract\/)?[a-z]+\.ts)"$/.test(from))).toEqual([]);
+  expect(imports.length).toBeGreaterThan(20);
+});
+
+test("a route without a handler, or a handler without a route, does not start", async () => {
+  const { handlers } = portal;
+  const { session: _gone, ...fewer } = handlers;
+  await expect(startPortal({ database: portal.database, handlers: () => fewer as typeof handlers })).rejects.toThrow(
+    "session is not both",
+  );
+  const more = { ...handlers, surprise: () => {} };
+  await expect(startPortal({ database: portal.database, handlers: () => more })).rejects.toThrow(
+    "surprise is not both",
+  );
+});
+
+test("a database that does not answer is 503, and no bug", async () => {
+  const away: unknown[] = [];
+  const errors = [
+    Object.assign(new Error("canceling statement due to lock timeout"), { code: "55P03" }),
+    Object.assign(new Error("connect ENOENT /run/x"), { code: "ENOENT", syscall: "connect" }),
+    new Error("timeout exceeded when trying to connect"),
+  ];
+  await using broken = await startPortal({
+    database: portal.database,
+    handlers: () => ({ ...portal.handlers, showPackage: () => Promise.reject(errors[away.length]) }),
+    events: {
+      requestFailed: (_id, error) => void away.push(`a bug: ${String(error)}`),
+      databaseUnavailable: (error) => away.push(error),
+      connectionRefused() {},
+    },
+  });
+  const eve = await broken.newAccount("E");
+  for (const _error of errors) {
+    const answer = await broken.get("/package", eve);
+    expect([answer.status, answer.json.error.code, answer.headers.get("retry-after")]).toEqual([
+      503,
+      "overloaded",
+      "2",
+    ]);
+  }
+  expect(away).toEqual(errors);
+});
+
+test("a bug is answered with 500 that tells nothing, and is told to the operator", async () => {
+  const { handlers } = portal;
+  const failures: unknown[] = [];
+  await using broken = await startPortal({
+    database: portal.database,
+    handlers: () => ({ ...handlers, showPackage: () => Promise.reject(new Error("secret detail")) }),
+    events: {
+      requestFailed: (_id, error) => void failures.push(error),
+      databaseUnavailable() {},
+      connectionRefused() {},
+    },
+  });
+  const answer = await broken.get("/package", await broken.newAccount("B"));
+  expect([answer.status, answer.json.error.code, answer.text.includes("secret")]).toEqual([500, "500", false]);
+  expect(String(failures)).toContain("secret detail");
+});
+
+test("a new certificate is used from the next connection on, and browsers are told to stay with TLS", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "weiche-tls-"));
+  try {
+    const [first, second] = [certificate(folder, "first"), certificate(folder, "second")];
+    let change: (material: TlsMaterial) => void = () => {};
+    const tls = { current: first, onChange: (callback: typeof change) => ((change = callback), () => {}) };
+    await using secure = await startPortal({ database: portal.database, tls });
+    expect(await askTls(secure.port, "/api/session")).toEqual(["first", 401]);
+    change((tls.current = second));
+    expect(await askTls(secure.port, "/")).toEqual(["second", 200]);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test("the document that is checked in is the one that the contract makes", async () => {
+  const file = join(import.meta.dirname, "../../../deploy/portal-openapi.yaml");
+  const document = portalOpenApi(contract, "https://portal.example");
+  await expect(stringify(document, { aliasDuplicateObjects: false })).toMatchFileSnapshot(file);
+});

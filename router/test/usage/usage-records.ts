@@ -1,0 +1,85 @@
+/** Usage records from a seed, a model of the sums that they should end in, and the sums that the database has. */
+import { millicredits } from "@weiche/shared/credits.ts";
+import { asId, uuidv7, type NodeId } from "@weiche/shared/ids.ts";
+import type { Random } from "@weiche/shared/testing/random.ts";
+import type { UsageRecord } from "@weiche/shared/usage-record.ts";
+import { createGrants, type Grants } from "../../src/usage/grants.ts";
+import type { Database } from "../../src/db/database.ts";
+
+/** What signs the grants of these records; for ledgers that shall take them. */
+export const grants = createGrants(Buffer.alloc(32, "a secret of tests"));
+export const grantedNode = asId<NodeId>("node-1");
+
+/** The record with the grant of a router that sent the request to this node. */
+export function granted(record: Omit<UsageRecord, "grant">, node = grantedNode, by: Grants = grants): UsageRecord {
+  return { ...record, grant: by.sign(node, record) };
+}
+
+/** Requests accepted at `atMs`, of a few accounts with a few keys each, granted to `grantedNode`. */
+export function makeRecord(random: Random, atMs: number, more: Partial<UsageRecord> = {}): UsageRecord {
+  const account = random.below(3);
+  const user = account * 2 + random.below(2);
+  const record: Omit<UsageRecord, "tokensMax" | "grant"> & Partial<UsageRecord> = {
+    requestId: asId(uuidv7({ now: () => atMs })),
+    attempt: 1,
+    accountId: idOf("a", account),
+    userId: idOf("b", user),
+    keyId: idOf("c", user * 2 + random.below(2)),
+    model: asId(random.pick(["tiny-chat", "tiny-embed"])),
+    factor: millicredits(BigInt(random.pick([250, 1000, 1500]))),
+    promptTokens: random.below(30_000),
+    completionTokens: random.below(3_000),
+    source: "engine",
+    outcome: "finished",
+    durationMs: random.below(60_000),
+    ...more,
+  };
+  return granted({ tokensMax: record.promptTokens + record.completionTokens, ...record });
+}
+
+export function idOf<T extends UsageRecord["accountId" | "userId" | "keyId"]>(
+  kind: "a" | "b" | "c",
+  number: number,
+): T {
+  return asId<T>(`${kind.repeat(8)}-0000-7000-8000-${String(number).padStart(12, "0")}`);
+}
+
+export interface Sums {
+  readonly requests: bigint;
+  readonly tokens: bigint;
+  readonly credits: bigint;
+}
+
+/** What the records are worth: each identity once, whatever came how often; nothing of what is void, or had a later attempt. */
+export function sumOf(records: readonly UsageRecord[]): Sums {
+  const voidBelow = new Map<string, number>();
+  for (const { requestId, attempt, outcome } of records) {
+    const below = outcome === "void" ? attempt + 1 : attempt;
+    voidBelow.set(requestId, Math.max(below, voidBelow.get(requestId) ?? 0));
+  }
+  const counts = records.filter(({ requestId, attempt }) => attempt >= voidBelow.get(requestId)!);
+  const once = new Map(counts.map((record) => [`${record.requestId} ${record.attempt}`, record]));
+  let sums: Sums = { requests: 0n, tokens: 0n, credits: 0n };
+  for (const { promptTokens, completionTokens, factor, outcome } of once.values()) {
+    const tokens = BigInt(promptTokens + completionTokens);
+    sums = {
+      requests: sums.requests + (outcome === "broken" ? 0n : 1n),
+      tokens: sums.tokens + tokens,
+      credits: sums.credits + tokens * factor,
+    };
+  }
+  return sums;
+}
+
+/** The sums of the database, each way it keeps them; they must all be the same. */
+export async function sumsOf({
+  pool,
+}: Database): Promise<Readonly<Record<"records" | "account" | "user" | "key" | "model" | "days", Sums>>> {
+  const sum = (requests: string) => `coalesce(sum(${requests}), 0)::bigint as requests,
+    coalesce(sum(prompt_tokens + completion_tokens), 0)::bigint as tokens, coalesce(sum(credits), 0)::bigint as credits`;
+  const { rows } = await pool.query<Sums & { what: string }>(`
+    select 'records' as what, ${sum("case when outcome in ('broken', 'void') then 0 else 1 end")} from usage_records
+    union all select scope, ${sum("requests")} from usage_totals group by scope
+    union all select 'days', ${sum("requests")} from usage_days`);
+  return Object.fromEntries(rows.map(({ what, ...sums }) => [what, sums])) as Awaited<ReturnType<typeof sumsOf>>;
+}

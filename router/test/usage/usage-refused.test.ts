@@ -1,0 +1,171 @@
+/** Usage that is billed to nobody: set aside with its reason, seen by operators, and in nobody else's way. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { systemClock } from "@weiche/shared/time/clock.ts";
+import { millicredits } from "@weiche/shared/credits.ts";
+import { asId, type NodeId } from "@weiche/shared/ids.ts";
+import { createRandom } from "@weiche/shared/testing/random.ts";
+import type { UsageRecord } from "@weiche/shared/usage-record.ts";
+import { createUsageLedger } from "../../src/usage/usage-ledger.ts";
+import { forgetRefused, listRefused, storeRefused } from "../../src/usage/usage-refused.ts";
+import type { Database } from "../../src/db/database.ts";
+import { startDatabaseServer, type DatabaseServer } from "../db/database-fixture.ts";
+import { granted, grantedNode as node, grants, idOf, makeRecord, sumOf, sumsOf } from "./usage-records.ts";
+
+const nowMs = Date.parse("2026-11-21T12:00:00Z");
+const clock = { ...systemClock, now: () => nowMs };
+let server: DatabaseServer;
+let database: Database;
+beforeAll(async () => {
+  server = await startDatabaseServer();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+beforeEach(async () => {
+  database = await server.newDatabase();
+});
+
+async function openLedger() {
+  const told: [string, string, number][] = [];
+  const ledger = await createUsageLedger(
+    database,
+    clock,
+    {
+      usageCommitted() {},
+      usageCommitFailed() {},
+      usageRefused: (from, reason, records) => void told.push([from, reason, records]),
+      usageDaysFailed() {},
+    },
+    { grants },
+  );
+  return { told, ledger };
+}
+
+function records(count: number, seed = 1): UsageRecord[] {
+  const random = createRandom(seed);
+  return Array.from({ length: count }, () => makeRecord(random, nowMs - random.below(3_600_000)));
+}
+
+async function expectSums(expected: readonly UsageRecord[]): Promise<void> {
+  const sum = sumOf(expected);
+  const sums = await sumsOf(database);
+  expect(sums).toEqual({ records: sum, account: sum, user: sum, key: sum, model: sum, days: sum });
+}
+
+const listed = (more: { node?: string } = {}) => listRefused(database.pool, { limit: 1_000, ...more });
+
+describe("records whose sum would overflow an account's totals", () => {
+  /** Each 0.86 · 10^18 millicredits; a total holds 9.2 · 10^18. */
+  const huge = (seed: number) =>
+    records(11, seed).map((one) => {
+      const tokens = 2 ** 31 - 1;
+      const factor = millicredits(200_000_000n);
+      const counts = { promptTokens: tokens, completionTokens: tokens, tokensMax: 2 * tokens };
+      return granted({ ...one, accountId: idOf("a", 0), factor, ...counts });
+    });
+
+  test("are set aside, and what that account and all others use is committed", async () => {
+    const { ledger, told } = await openLedger();
+    const honest = records(300);
+    await Promise.all([ledger.record(node, huge(2)), ledger.record(node, honest.slice(0, 150))]);
+    await ledger.record(node, honest.slice(150));
+    await expectSums(honest);
+    expect(told).toEqual([[node, "too-expensive", 11]]);
+    expect((await listed()).map(({ reason }) => reason)).toEqual(Array.from({ length: 11 }, () => "too-expensive"));
+    await ledger[Symbol.asyncDispose]();
+  });
+
+  test("of totals that are full already, are set aside one by one, and everybody else's are committed", async () => {
+    const { ledger, told } = await openLedger();
+    const [first] = records(1, 3).map((one) => granted({ ...one, accountId: idOf("a", 0) }));
+    await ledger.record(node, [first!]);
+    await database.pool.query("update usage_totals set credits = 9223372036854775807 where scope = 'account'");
+    const all = records(100, 4);
+    await ledger.record(node, all);
+    const bad = all.filter(({ accountId }) => accountId === idOf("a", 0));
+    expect(bad.length).toBeGreaterThan(10);
+    const good = sumOf(all.filter(({ accountId }) => accountId !== idOf("a", 0)));
+    const { rows } = await database.pool.query(
+      "select count(*) as requests from usage_records where account_id <> $1",
+      [idOf("a", 0)],
+    );
+    expect(rows).toEqual([{ requests: good.requests }]);
+    expect((await listed()).map(({ requestId }) => requestId).toSorted()).toEqual(
+      bad.map(({ requestId }) => requestId as string).toSorted(),
+    );
+    expect((await listed()).every(({ detail }) => detail === "bigint out of range")).toBe(true);
+    expect(told.reduce((sum, [, , count]) => sum + count, 0)).toBe(bad.length);
+    await ledger[Symbol.asyncDispose]();
+  });
+
+  test("are refused by the database, too", async () => {
+    const { ledger } = await openLedger();
+    await ledger.record(node, records(1));
+    await expect(
+      database.pool.query(
+        "update usage_records set prompt_tokens = 2147483647, completion_tokens = 0, factor = 465662, credits = 2147483647::bigint * 465662",
+      ),
+    ).rejects.toMatchObject({ constraint: "usage_records_credits_max" });
+    await ledger[Symbol.asyncDispose]();
+  });
+});
+
+test("what is set aside says what the node said, whatever that was, and why", async () => {
+  const { ledger } = await openLedger();
+  const [one, other] = records(2);
+  const wrong = {
+    ...one!,
+    model: `a\n${"b".repeat(100)}\u0000`,
+    promptTokens: NaN,
+    completionTokens: 1.5,
+  } as UsageRecord;
+  const unreadable = { requestId: "42", attempt: 0, accountId: "", factorMillicredits: "18446744073709551615" };
+  await ledger.record(
+    node,
+    [wrong, { ...other!, grant: "" }],
+    [{ reason: "attempt is out of range", record: unreadable }],
+  );
+  const rows = await listed();
+  expect(rows).toHaveLength(3);
+  expect(rows).toContainEqual({
+    ...{ at: "2026-11-21T12:00:00.000Z", node, reason: "malformed", detail: null },
+    ...{ requestId: one!.requestId, attempt: 1, accountId: one!.accountId, userId: one!.userId, keyId: one!.keyId },
+    ...{ model: `a?${"b".repeat(62)}`, factor: String(one!.factor), promptTokens: "NaN", completionTokens: "1.5" },
+    ...{ source: "engine", outcome: "finished" },
+  });
+  expect(rows).toContainEqual(expect.objectContaining({ requestId: other!.requestId, reason: "no-grant" }));
+  expect(rows).toContainEqual(
+    expect.objectContaining({
+      ...{ requestId: "42", reason: "unreadable", detail: "attempt is out of range" },
+      factor: "18446744073709551615",
+    }),
+  );
+  expect(await listed({ node: "another" })).toEqual([]);
+  await ledger[Symbol.asyncDispose]();
+});
+
+test("the same record is set aside once, and kept as long as usage is", async () => {
+  const { ledger } = await openLedger();
+  const [one] = records(1);
+  for (let times = 0; times < 3; times++) await ledger.record(node, [{ ...one!, grant: "" }]);
+  expect(await listed()).toHaveLength(1);
+  await forgetRefused(database.pool, nowMs);
+  expect(await listed()).toHaveLength(1);
+  await forgetRefused(database.pool, nowMs + 1);
+  expect(await listed()).toEqual([]);
+  await ledger[Symbol.asyncDispose]();
+});
+
+test("of one node only so many are kept, and no other node's suffer from that", async () => {
+  const refusedBy = (name: string, count: number, seed: number) =>
+    records(count, seed).map((record) => ({
+      node: asId<NodeId>(name),
+      record,
+      refusal: { reason: "no-grant" as const },
+    }));
+  for (let seed = 1; seed <= 22; seed++) await storeRefused(database.pool, refusedBy("liar", 500, seed), nowMs);
+  await storeRefused(database.pool, [...refusedBy("liar", 1, 30), ...refusedBy("honest", 2, 31)], nowMs);
+  const { rows } = await database.pool.query("select node, count(*) from usage_refused group by node order by node");
+  expect(rows).toEqual([
+    { node: "honest", count: 2n },
+    { node: "liar", count: 10_000n },
+  ]);
+});

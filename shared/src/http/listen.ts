@@ -1,0 +1,24 @@
+import { isIP } from "node:net";
+import { StartError } from "../files/directory-lock.ts";
+
+/** Where a server listens. Port 0: any free one. */
+export interface ListenAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Reads `host:port` or `[v6]:port`; `what` names the setting in the error. */
+export function parseListen(text: string, what: string): ListenAddress {
+  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:\s]+)):(\d{1,5})$/.exec(text);
+  const port = Number(match?.[3]);
+  if (!match || port > 65_535) throw new StartError(`${what}: "${text}" is not host:port`);
+  return { host: match[1] ?? match[2]!, port };
+}
+
+export function formatListen({ host, port }: ListenAddress): string {
+  return `${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+export function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
+}

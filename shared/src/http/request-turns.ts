@@ -1,0 +1,199 @@
+/**
+ * Reads one request at a time from each connection of an HTTP/1.1 server. Left alone, Node parses whatever has come, up to
+ * 64 KB, and hands over every request in it within one turn of the event loop: thousands, if they are short. Here its
+ * parser gets the bytes up to the end of one head and then the body; what follows waits until the request is answered. It
+ * waits in the socket, but for a few KB, so that a client that leaves is noticed.
+ *
+ * A connection also has to get on: empty lines do not keep it open, nor does the rest of a body that nobody wants, nor an
+ * answer that is not read.
+ */
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import { Server as TlsServer } from "node:tls";
+import type { Clock, Timer } from "../time/clock.ts";
+
+export interface TurnTimes {
+  /** From the first byte of a head to its last. */
+  readonly headersMsMax: number;
+  /** What is left of a body once its request is answered. */
+  readonly discardMs: number;
+  /** An answer that was handed over and cannot be sent, and one second more for every 25 KB of it. */
+  readonly stallMsMax: number;
+}
+
+/** Node's parser accepts no other end of a head. */
+const headEnd = "\n\r\n";
+/** Of requests that wait for their turn; beyond it the socket is not read. */
+const heldBytesMax = 16 << 10;
+/** Where a chunked body ends only the parser knows: it gets pieces that end like a head, none of them tiny. */
+const chunkedPieceBytesMin = 1 << 10;
+const flushedBytesPerMs = 25;
+
+/** To be called before the server gets its first connection. */
+export function readOneAtATime(server: Server, clock: Clock, times: TurnTimes): void {
+  const turnsOf = new WeakMap<Socket, RequestTurns>();
+  // Right after Node's own listener, which has just begun to read.
+  server.on(server instanceof TlsServer ? "secureConnection" : "connection", (socket: Socket) => {
+    turnsOf.set(socket, new RequestTurns(socket, server, clock, times));
+  });
+  const begin = (request: IncomingMessage, response: ServerResponse) =>
+    turnsOf.get(request.socket)?.begin(request, response);
+  server.prependListener("request", begin);
+  for (const event of ["checkContinue", "checkExpectation"])
+    if (server.listenerCount(event) > 0) server.prependListener(event, begin);
+}
+
+/** As Node leaves it at a socket. */
+type Parsed = Socket & { readonly parser?: unknown };
+
+class RequestTurns {
+  readonly #socket: Socket;
+  readonly #server: Server;
+  readonly #clock: Clock;
+  readonly #times: TurnTimes;
+  /** Gives bytes to Node's parser. */
+  readonly #parse: (bytes: Buffer) => void;
+  readonly #parser: unknown;
+  /** Read and not parsed. */
+  #held: Buffer | undefined;
+  #isPumping = false;
+  /** Requests whose response is not closed. */
+  #open = 0;
+  /** The last one that began. Its body may go on when it is answered. */
+  #request: IncomingMessage | undefined;
+  /** Bytes of its body that the parser has not got; undefined: it comes in chunks. */
+  #bodyLeft: number | undefined = 0;
+  /** The last bytes of an unfinished head. */
+  #headTail = "";
+  /** What the connection has to do by then. */
+  #deadline: Timer | undefined;
+
+  constructor(socket: Socket, server: Server, clock: Clock, times: TurnTimes) {
+    this.#socket = socket;
+    this.#server = server;
+    this.#clock = clock;
+    this.#times = times;
+    this.#parser = (socket as Parsed).parser;
+    const [parse] = socket.listeners("data");
+    this.#parse = parse as (bytes: Buffer) => void;
+    socket.on("data", (bytes: Buffer) => this.#take(bytes));
+    socket.off("data", this.#parse);
+    socket.on("resume", () => this.#pump());
+    socket.once("close", () => this.#deadline?.cancel());
+  }
+
+  /** The parser has read a head. */
+  begin(request: IncomingMessage, response: ServerResponse): void {
+    this.#open++;
+    this.#request = request;
+    const { headers } = request;
+    this.#bodyLeft = headers["transfer-encoding"] === undefined ? Number(headers["content-length"] ?? 0) : undefined;
+    this.#meet(undefined);
+    response.on("prefinish", this.#mustFlush).on("close", this.#answered);
+  }
+
+  #take(bytes: Buffer): void {
+    this.#held = this.#held === undefined ? bytes : Buffer.concat([this.#held, bytes]);
+    this.#pump();
+  }
+
+  #pump(): void {
+    if (this.#isPumping) return;
+    this.#isPumping = true;
+    while (this.#held && !this.#socket.isPaused()) {
+      if (!this.#isParsed) this.#held = undefined;
+      else if (this.#isInBody) this.#parseBody(this.#held);
+      else if (this.#open > 0) break;
+      else if (this.#parseHead(this.#held)) break;
+    }
+    this.#isPumping = false;
+    if (this.#held && this.#held.length >= heldBytesMax) this.#socket.pause();
+  }
+
+  /** Node gives its parser to another connection once this one is closed, or became a tunnel. */
+  get #isParsed(): boolean {
+    return this.#socket.writable && (this.#socket as Parsed).parser === this.#parser;
+  }
+
+  get #isInBody(): boolean {
+    return this.#bodyLeft === undefined ? this.#request?.complete === false : this.#bodyLeft > 0;
+  }
+
+  #parseBody(held: Buffer): void {
+    if (this.#bodyLeft === undefined) {
+      const end = held.indexOf(headEnd, chunkedPieceBytesMin);
+      this.#parseUpTo(end < 0 ? held.length : end + headEnd.length, held);
+    } else {
+      const end = Math.min(this.#bodyLeft, held.length);
+      this.#bodyLeft -= end;
+      this.#parseUpTo(end, held);
+    }
+    if (this.#open === 0 && !this.#isInBody) this.#meet(undefined);
+  }
+
+  /** Whether that was a whole head without a body: then the rest waits. */
+  #parseHead(held: Buffer): boolean {
+    const end = this.#endOfHead(held);
+    this.#headTail = end === undefined ? (this.#headTail + held.subarray(-2).toString("latin1")).slice(-2) : "";
+    this.#parseUpTo(end ?? held.length, held);
+    if (this.#open > 0) return !this.#isInBody;
+    this.#deadline ??= this.#clock.after(this.#times.headersMsMax, () => this.#tooLate());
+    // An empty line, or a head that Node refused itself.
+    if (this.#held) this.#rest();
+    return true;
+  }
+
+  /** Where it ends in these bytes, of which the first may have come before. */
+  #endOfHead(held: Buffer): number | undefined {
+    for (const [before, rest] of [
+      ["\n", "\r\n"],
+      ["\n\r", "\n"],
+    ] as const)
+      if (this.#headTail.endsWith(before) && held.subarray(0, rest.length).toString("latin1") === rest)
+        return rest.length;
+    const end = held.indexOf(headEnd);
+    return end < 0 ? undefined : end + headEnd.length;
+  }
+
+  #parseUpTo(end: number, held: Buffer): void {
+    const isAll = end === held.length;
+    this.#held = isAll ? undefined : held.subarray(end);
+    this.#parse(isAll ? held : held.subarray(0, end));
+  }
+
+  // Made once for each connection, not for each request.
+  readonly #answered = (): void => {
+    this.#open--;
+    if (this.#open > 0 || this.#socket.destroyed) return;
+    this.#meet(this.#isInBody ? this.#times.discardMs : undefined);
+    if (this.#held) this.#rest();
+    else if (this.#socket.isPaused()) this.#socket.resume();
+  };
+
+  /** What waits does so until the next turn of the event loop. */
+  #rest(): void {
+    setImmediate(() => {
+      if (this.#socket.isPaused()) this.#socket.resume();
+      else this.#pump();
+    });
+  }
+
+  readonly #mustFlush = (): void => {
+    const bytes = this.#socket.writableLength;
+    if (bytes > 0) this.#meet(this.#times.stallMsMax + bytes / flushedBytesPerMs);
+  };
+
+  /** Instead of any other deadline. */
+  #meet(ms: number | undefined): void {
+    this.#deadline?.cancel();
+    this.#deadline = ms === undefined ? undefined : this.#clock.after(ms, () => this.#socket.destroy());
+  }
+
+  /** As Node says it. */
+  #tooLate(): void {
+    const error = Object.assign(new Error("the head of a request did not arrive in time"), {
+      code: "ERR_HTTP_REQUEST_TIMEOUT",
+    });
+    if (!this.#server.emit("clientError", error, this.#socket)) this.#socket.destroy();
+  }
+}

@@ -1,0 +1,98 @@
+/** Certificate, key and authority of a listener or link, read from files and read again when they change. */
+import { X509Certificate } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { createSecureContext } from "node:tls";
+import { every, type Clock } from "../time/clock.ts";
+import { StartError } from "../files/directory-lock.ts";
+import { checkPrivate } from "../files/private-file.ts";
+
+export interface TlsPaths {
+  readonly cert: string;
+  readonly key: string;
+  /** Absent: the other side is asked for no certificate of ours. */
+  readonly ca?: string;
+}
+
+/** As `node:tls` takes it. TLS 1.3 only where both ends are ours. */
+export interface TlsMaterial {
+  readonly cert: Buffer;
+  readonly key: Buffer;
+  readonly ca?: Buffer;
+  readonly minVersion: "TLSv1.3";
+}
+
+export interface TlsFilesEvents {
+  tlsReloaded(): void;
+  /** The files on disk cannot be used; the ones read before stay in use. */
+  tlsReloadFailed(reason: string): void;
+}
+
+export interface TlsFiles extends Disposable {
+  readonly current: TlsMaterial;
+  /** Calls back with every new material; the returned function ends that. */
+  onChange(callback: (material: TlsMaterial) => void): () => void;
+}
+
+const lookEveryMs = 5_000;
+
+/** Throws `StartError` if the files cannot be used or others may read the key. */
+export function openTlsFiles(paths: TlsPaths, clock: Clock, events: TlsFilesEvents): TlsFiles {
+  let current = read(paths);
+  let refused = "";
+  const listeners = new Set<(material: TlsMaterial) => void>();
+  const timer = every(clock, lookEveryMs, () => {
+    try {
+      const next = read(paths);
+      refused = "";
+      if (isSame(next, current)) return;
+      current = next;
+      events.tlsReloaded();
+      for (const listener of listeners) listener(next);
+    } catch (error) {
+      const { message } = error as Error;
+      if (message !== refused) events.tlsReloadFailed(message);
+      refused = message;
+    }
+  });
+  return {
+    get current() {
+      return current;
+    },
+    onChange(callback) {
+      listeners.add(callback);
+      return () => listeners.delete(callback);
+    },
+    [Symbol.dispose]: () => timer.cancel(),
+  };
+}
+
+/** Whether the certificate speaks for exactly this node. */
+export function namesNode(certificate: X509Certificate, node: string): boolean {
+  return certificate.checkHost(node, { subject: "never", wildcards: false }) === node;
+}
+
+function read(paths: TlsPaths): TlsMaterial {
+  const [cert, key] = [readFile(paths.cert), readFile(paths.key)];
+  const ca = paths.ca === undefined ? {} : { ca: readFile(paths.ca) };
+  checkPrivate(paths.key, "a private key");
+  if (cert.includes("PRIVATE KEY-----")) checkPrivate(paths.cert, "a private key");
+  const material = { cert, key, ...ca, minVersion: "TLSv1.3" } as const;
+  try {
+    createSecureContext(material);
+  } catch (error) {
+    throw new StartError(`${Object.values(paths).join(", ")} do not fit: ${(error as Error).message}`);
+  }
+  return material;
+}
+
+function readFile(path: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    throw new StartError(`cannot read ${path}: ${(error as NodeJS.ErrnoException).code}`);
+  }
+}
+
+function isSame(a: TlsMaterial, b: TlsMaterial): boolean {
+  return a.cert.equals(b.cert) && a.key.equals(b.key) && (a.ca?.equals(b.ca!) ?? true);
+}

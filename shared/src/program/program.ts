@@ -1,0 +1,33 @@
+/** The frame of a program: one clear line if it cannot start, an orderly stop at SIGTERM and Ctrl-C. */
+import { systemClock } from "../time/clock.ts";
+import { keepMemoryOutOfCoreFiles } from "./core-files.ts";
+import { StartError } from "../files/directory-lock.ts";
+import { plainText } from "./plain-text.ts";
+import { stopWish } from "./stop-wish.ts";
+import { openServiceManager, type ServiceManager } from "./systemd-notify.ts";
+
+/**
+ * Runs `main`, which ends some time after its argument has resolved: at the first SIGTERM or SIGINT, or when a
+ * parent that spawned us with a channel has gone. A second signal ends the process at once. Exit code 1 if it throws.
+ * `service` is systemd, where it started us and wants to know.
+ */
+export async function runProgram(
+  name: string,
+  main: (stop: Promise<void>, service: ServiceManager) => Promise<void>,
+): Promise<void> {
+  keepMemoryOutOfCoreFiles();
+  using service = openServiceManager(process.env, process.pid, systemClock);
+  const stop = Promise.withResolvers<void>();
+  const ask = stopWish(systemClock, stop.resolve, () => process.exit(130));
+  for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, ask);
+  process.once("disconnect", ask);
+  try {
+    await main(stop.promise, service);
+    await service.heard();
+    process.exit(0);
+  } catch (error) {
+    if (error instanceof StartError) console.error(`${name}: ${plainText(error.message)}`);
+    else console.error(error);
+    process.exit(1);
+  }
+}
