@@ -14,6 +14,13 @@ export class BackoffRule {
     return this.#failures.get(model)?.notBeforeMs ?? 0;
   }
 
+  /** A first failure that is a suspicion has no pause. */
+  suspected(model: ModelId, ranMs: number, nowMs: number): void {
+    this.ran(model, ranMs);
+    if (this.#failures.has(model)) return this.failed(model, ranMs, nowMs);
+    this.#failures.set(model, { inARow: 1, notBeforeMs: nowMs });
+  }
+
   failed(model: ModelId, ranMs: number, nowMs: number): void {
     this.ran(model, ranMs);
     const inARow = (this.#failures.get(model)?.inARow ?? 0) + 1;

@@ -35,6 +35,19 @@ export const breakages: Readonly<Record<string, () => Behaviour>> = {
       const first = [...slot.backoff].map(([model, { untilMs }]) => [model, { failures: 0, untilMs }] as const);
       return { ...slot, backoff: new Map(first) };
     }),
+  "to hold requests for an engine under its first suspicion": () =>
+    onSlots((slot, event, nowMs) => {
+      const engine = event.kind === "request" ? awakeEngine(slot.state) : undefined;
+      if (!engine || engine.suspectedAtMs === undefined) return slot;
+      return { ...slot, backoff: new Map(slot.backoff).set(engine.model, { failures: 1, untilMs: nowMs + 2_000 }) };
+    }),
+  "that an engine under suspicion admits nobody": () =>
+    onSlots((slot) => {
+      const engine = awakeEngine(slot.state);
+      if (!engine || engine.suspectedAtMs === undefined) return slot;
+      const { suspectedAtMs: _, ...trusted } = engine;
+      return { ...slot, state: { kind: "active", engine: trusted } };
+    }),
   "that a closed drain admits nobody": () =>
     onSlots((slot, event) =>
       event.kind === "request" && slot.state.kind === "draining"

@@ -89,7 +89,7 @@ export class EngineRules implements EngineWatcher {
     const serving = this.#serving!;
     serving.suspect = true;
     this.#toRestart = serving.model;
-    this.#backoff.failed(serving.model, this.#now - serving.sinceMs, this.#now);
+    this.#backoff.suspected(serving.model, this.#now - serving.sinceMs, this.#now);
   }
 
   activating(engine: SimEngine): void {

@@ -96,7 +96,7 @@ export class SlotRules {
     const serving = this.engines.serving;
     if (serving && !serving.suspect && serving.model !== request.model && !this.#oldestOther(serving.model))
       request.switchingMsBefore = this.engines.switchingMs;
-    request.tooLate = serving?.model === request.model && this.#isClosed;
+    request.tooLate = serving?.model === request.model && !serving.suspect && this.#isClosed;
     this.waiting.add(request);
     this.#followDrain();
   }
@@ -154,7 +154,7 @@ export class SlotRules {
       model_switching: request.tooLate === true,
       overloaded:
         this.#now >= sinceMs + this.#limits.waiterMsMax || this.#waitingFor(model).length >= this.#limits.waitersMax,
-      model_unavailable: this.engines.rests(model) || same?.suspect === true || this.engines.isStuck,
+      model_unavailable: this.engines.rests(model) || this.engines.isStuck,
     };
     if (!sound[error.kind]) this.#broken(`a request for ${model} is refused as ${error.kind} without reason`);
     const isForPlaces = error.kind === "overloaded" && same && !same.suspect && !this.#isClosed;
@@ -222,9 +222,9 @@ export class SlotRules {
 
   #judgeServing({ model, sinceMs, suspect }: Serving): void {
     const other = this.#oldestOther(model);
-    const closed = suspect || this.#isClosed;
+    const closed = this.#isClosed;
     const next = this.#oldestOf(model);
-    if (next && (!closed || (other && next.order < other.order))) {
+    if (next && !suspect && (!closed || (other && next.order < other.order))) {
       const free = this.#placesOf(model) - this.#taken;
       if (this.#needs(next) <= free) this.#broken(`${model} has places and a waiter is not admitted`);
       if (this.#isTooMuch(next)) this.#broken(`a request waits for ${model} that it can never serve`);

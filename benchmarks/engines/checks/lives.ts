@@ -54,11 +54,7 @@ export const lives: readonly Check[] = [
       await served(service);
       const pid = service.pidOf(first);
       await service.killAgent();
-      const sinceMs = performance.now();
-      await service.startAgent();
-      await served(service);
-      expectEqual(service.pidOf(first), pid, "the engine's process");
-      return `served again ${Math.round(performance.now() - sinceMs)} ms later`;
+      return `served again ${await takenOver(service, pid)} ms later`;
     },
   },
   {
@@ -72,9 +68,7 @@ export const lives: readonly Check[] = [
       const stopped = service.stopAgent();
       const { usage } = whole(await running.answer);
       expectEqual(await stopped, 0, "the agent's exit code");
-      await service.startAgent();
-      await served(service);
-      expectEqual(service.pidOf(first), pid, "the engine's process");
+      await takenOver(service, pid);
       return `the stream ended with ${usage!.completion_tokens} tokens`;
     },
   },
@@ -98,6 +92,15 @@ export const lives: readonly Check[] = [
     },
   },
 ];
+
+/** Starts the next agent. Resolves with the milliseconds until it served with the engine that was there. */
+async function takenOver(service: Service, pid: number | undefined): Promise<number> {
+  const sinceMs = performance.now();
+  await service.startAgent();
+  await served(service);
+  expectEqual(service.pidOf(first), pid, "the engine's process");
+  return Math.round(performance.now() - sinceMs);
+}
 
 async function recordOf({ cluster }: Service, id: string | undefined) {
   return (await dumpUsage(cluster)).find(({ requestId }) => requestId === id);

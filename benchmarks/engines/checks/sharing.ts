@@ -1,10 +1,10 @@
 /** Several accounts on one engine: what one of them does is no other's. */
 import { setTimeout as sleep } from "node:timers/promises";
+import { costlySchemas } from "@weiche/node-agent/test/exchange/costly-schemas.ts";
 import { expect, expectEqual, type Check } from "../check.ts";
 import { places } from "../engine-kinds.ts";
 import { canary, first, type Account, type Service } from "../service.ts";
 import { counting, whole } from "./answers.ts";
-import { costlySchemas } from "./costly-schemas.ts";
 import { longAnswer } from "./long-answer.ts";
 import { served } from "./served.ts";
 

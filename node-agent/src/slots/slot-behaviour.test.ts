@@ -320,11 +320,37 @@ describe("an engine that exits", () => {
   test("is one that is under suspicion: it takes nothing new, is stopped for good when idle, and started again", () => {
     const play = active(a, 2);
     play.news("suspected");
-    expect(play.request(a)).toEqual(["refuse 3 model_unavailable 2000"]);
+    expect(play.request(a)).toEqual([]);
     play.release(1);
-    play.pass(60_000);
+    play.pass(20_000);
     expect(play.release(2)).toEqual(["stop a for good"]);
     expect(play.news("stopped")).toEqual(["start a"]);
+    expect(play.news("started")).toEqual(["grant 3"]);
+  });
+
+  test("rests if it is suspected again soon: then its requests are refused", () => {
+    const play = active(a, 1);
+    play.news("suspected");
+    play.request(a);
+    play.release(1);
+    play.news("stopped");
+    play.news("started");
+    expect(play.news("suspected")).toEqual([]);
+    expect(play.request(a)).toEqual(["refuse 3 model_unavailable 4000"]);
+    expect(play.release(2)).toEqual(["stop a for good"]);
+    expect(play.request(a)).toEqual(["refuse 4 model_unavailable 4000"]);
+    expect(play.news("stopped")).toEqual([]);
+    expect(play.pass(4_000)).toEqual(["start a"]);
+  });
+
+  test("under suspicion gives way to the model of an older waiter", () => {
+    const play = active(a, 1);
+    play.request(b);
+    play.news("suspected");
+    expect(play.request(a)).toEqual([]);
+    expect(play.release(1)).toEqual(["stop a for good"]);
+    expect(play.news("stopped")).toEqual(["start b"]);
+    expect(play.news("started")).toEqual(["grant 2"]);
   });
 });
 

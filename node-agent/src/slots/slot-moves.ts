@@ -97,7 +97,7 @@ export function emptied(slot: Slot, model: ModelId, restart: boolean, nowMs: num
 
 /** Counts a failure after a run of `ranMs`; the model's waiters are refused. */
 export function fail(slot: Slot, model: ModelId, ranMs: number, nowMs: number, effects: SlotEffect[]): Slot {
-  const before = ranMs >= slot.limits.backoffMsMax ? 0 : (slot.backoff.get(model)?.failures ?? 0);
+  const before = failuresBefore(slot, model, ranMs);
   const pauseMs = backoffMs(slot, before);
   refuse(waitersFor(slot, model), "model_unavailable", pauseMs, effects);
   return {
@@ -105,6 +105,16 @@ export function fail(slot: Slot, model: ModelId, ranMs: number, nowMs: number, e
     waiters: slot.waiters.filter((waiter) => waiter.model !== model),
     backoff: new Map(slot.backoff).set(model, { failures: before + 1, untilMs: nowMs + pauseMs }),
   };
+}
+
+/** Counts a suspicion as a failure. After a first one the engine is restarted without a pause, and its waiters stay. */
+export function doubt(slot: Slot, { model, sinceMs }: Awake, nowMs: number, effects: SlotEffect[]): Slot {
+  if (failuresBefore(slot, model, nowMs - sinceMs) > 0) return fail(slot, model, nowMs - sinceMs, nowMs, effects);
+  return { ...slot, backoff: new Map(slot.backoff).set(model, { failures: 1, untilMs: nowMs }) };
+}
+
+function failuresBefore(slot: Slot, model: ModelId, ranMs: number): number {
+  return ranMs >= slot.limits.backoffMsMax ? 0 : (slot.backoff.get(model)?.failures ?? 0);
 }
 
 /** A run that was long enough makes the model's next failure a first one. */
@@ -208,7 +218,7 @@ export function switchEstimateMs(slot: Slot, model: ModelId): number {
 export function waitEstimateMs(slot: Slot, model: ModelId, nowMs: number): number {
   const { state } = slot;
   const engine = awakeEngine(state);
-  const isClosed = state.kind === "draining" && nowMs >= state.closesAtMs;
+  const isClosed = engine?.suspectedAtMs !== undefined || (state.kind === "draining" && nowMs >= state.closesAtMs);
   if (engine?.model !== model || isClosed) return switchEstimateMs(slot, model);
   const places = placesOf(slot, engine);
   const wanted = waitersFor(slot, model).reduce((sum, { answers }) => sum + placesFor(answers, places), 0);
@@ -230,6 +240,6 @@ function averaged(
   return new Map(averages).set(model, before + weight * (newest - before));
 }
 
-function backoffMs(slot: Slot, failuresBefore: number): number {
-  return Math.min(slot.limits.backoffMsMax, slot.limits.backoffMsMin * 2 ** Math.min(failuresBefore, 30));
+function backoffMs(slot: Slot, before: number): number {
+  return Math.min(slot.limits.backoffMsMax, slot.limits.backoffMsMin * 2 ** Math.min(before, 30));
 }

@@ -68,14 +68,19 @@ describe("a request that finds its engine full", () => {
     expect(play.release(4)).toEqual(["stop a"]);
   });
 
-  test("is refused when the engine is lost or suspected, as one that comes then", () => {
+  test("is refused when the engine is lost, and held when it is suspected for the first time", () => {
     const exits = active(a, 3);
     expect(exits.event({ kind: "exited", model: a })).toEqual([
       "engineLost",
       "refuse 3 model_unavailable 2000",
       "stop a for good",
     ]);
-    expect(active(a, 3).news("suspected")).toEqual(["refuse 3 model_unavailable 2000"]);
+    const suspected = active(a, 3);
+    expect(suspected.news("suspected")).toEqual([]);
+    expect(suspected.release(1)).toEqual([]);
+    expect(suspected.release(2)).toEqual(["stop a for good"]);
+    expect(suspected.news("stopped")).toEqual(["start a"]);
+    expect(suspected.news("started")).toEqual(["grant 3"]);
   });
 });
 

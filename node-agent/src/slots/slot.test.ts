@@ -172,8 +172,8 @@ const table: Record<keyof typeof histories, Record<string, string>> = {
   },
   suspected: {
     before: "draining-closed a->a, 1 run",
-    "request a": "same; refuse 2 model_unavailable 2000",
-    "request two answers of a": "same; refuse 2 model_unavailable 2000",
+    "request a": "draining-closed a->a, a wait, 1 run",
+    "request two answers of a": "draining-closed a->a, a wait, 1 run",
     "request b": "draining-closed a->b, b wait, 1 run",
     "request c": "draining-closed a->c, c wait, 1 run",
     "the running request ends": "stopping a->a; stop a for good",

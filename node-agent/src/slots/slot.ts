@@ -26,6 +26,7 @@
  *   every request for it until its backoff is over. Waiters for other models have their turn at once. After a failed
  *   start the model is tried again when asked for; after an exit or a suspicion the slot restarts it by itself when the
  *   backoff is over and nobody asked for another. A run of `backoffMsMax` without a fault makes the next failure a first.
+ * - A first failure that is a suspicion has no backoff: requests for the model are held until its engine is restarted.
  * - An engine that exited is still stopped: its memory must be seen to be free before another one starts.
  * - Stuck means that an old engine may be awake: nothing is started, everybody is refused, the stop is tried again.
  * - Maintenance: nobody is admitted and no switch begins; what runs and what is being started or stopped goes on.
@@ -37,6 +38,7 @@ import {
   admit,
   adopt,
   backoffLeftMs,
+  doubt,
   emptied,
   enter,
   fail,
@@ -152,15 +154,15 @@ function request(
   };
   if (slot.maintenance) return refused("maintenance", maintenanceRetryMs);
   const engine = awakeEngine(state);
-  if (engine?.model === model) {
-    const restartMs = Math.max(backoffLeftMs(slot, model, nowMs), switchEstimateMs(slot, model));
-    if (engine.suspectedAtMs !== undefined) return refused("model_unavailable", restartMs);
+  const restsMs = backoffLeftMs(slot, model, nowMs);
+  if (engine?.model === model && engine.suspectedAtMs === undefined) {
     if (state.kind === "draining" && nowMs >= state.closesAtMs)
       return refused("model_switching", switchEstimateMs(slot, state.next));
-  } else {
-    const restsMs = backoffLeftMs(slot, model, nowMs);
-    if (restsMs > 0) return refused("model_unavailable", restsMs);
-    if (state.kind === "stuck" && nowMs < state.retryAtMs) return refused("model_unavailable", state.retryAtMs - nowMs);
+  } else if (restsMs > 0) {
+    const restartMs = engine?.model === model ? switchEstimateMs(slot, model) : 0;
+    return refused("model_unavailable", Math.max(restsMs, restartMs));
+  } else if (state.kind === "stuck" && nowMs < state.retryAtMs) {
+    return refused("model_unavailable", state.retryAtMs - nowMs);
   }
   if (waitersFor(slot, model).length >= slot.limits.waitersMax)
     return refused("overloaded", waitEstimateMs(slot, model, nowMs));
@@ -202,7 +204,7 @@ function startFailed(slot: Slot, nowMs: number, effects: SlotEffect[]): Slot {
 function suspected(slot: Slot, nowMs: number, effects: SlotEffect[]): Slot {
   const engine = awakeEngine(slot.state);
   if (!engine || engine.suspectedAtMs !== undefined) return slot;
-  const counted = fail(slot, engine.model, nowMs - engine.sinceMs, nowMs, effects);
+  const counted = doubt(slot, engine, nowMs, effects);
   return { ...counted, state: { kind: "active", engine: { ...engine, suspectedAtMs: nowMs } } };
 }
 
@@ -227,7 +229,7 @@ function serve(before: Slot, engine: Awake, nowMs: number, effects: SlotEffect[]
   const closesAtMs = closingTimeMs(before, engine, other);
   const closed = nowMs >= closesAtMs;
   const older = closed ? before.waiters.slice(0, other ? before.waiters.indexOf(other) : 0) : before.waiters;
-  const slot = admit(before, engine, older, nowMs, effects);
+  const slot = suspect ? before : admit(before, engine, older, nowMs, effects);
 
   const next = other?.model ?? (suspect ? model : dueWish(slot, nowMs));
   const rested = nowMs >= engine.sinceMs + slot.limits.minResidencyMs;
