@@ -102,6 +102,8 @@ test("a llama-server that the agent could not use well is warned of", () => {
   expect(warnings(engine(...named, "--embeddings", "--parallel", "2"))).toEqual(wrongVectors);
   for (const flags of [["-np", "4", "-kvu"], ["-np", "4", "--kv-unified"], ["-np", "1"], []])
     expect(warnings(engine(...named, "--embeddings", ...flags))).toEqual([]);
+  const unified = { LLAMA_ARG_KV_UNIFIED: "on" };
+  expect(warnings({ ...engine(...named, "--embeddings", "-np", "4"), env: unified })).toEqual([]);
   const saving = expect.stringContaining("keeps the prompts of all accounts together") as string;
   expect(warnings(engine(...good, "--cache-ram", "512"))).toEqual([saving]);
   expect(warnings(engine(...good, "-cram", "-1"))).toEqual([saving]);

@@ -7,7 +7,7 @@ import type { Finding } from "@weiche/shared/files/config-file.ts";
 import { isLoopback } from "@weiche/shared/http/listen.ts";
 import type { RawEngine } from "./config-schema.ts";
 import { agentEnvironment } from "../engines/launchers/engine-command.ts";
-import { sharedContext } from "../engines/shared-context.ts";
+import { isUnified, sharedContext } from "../engines/shared-context.ts";
 
 /** An engine that others can reach is a way around every key and limit, and vLLM's development mode runs code. */
 export function* commandMistakes(engine: RawEngine): Iterable<Finding> {
@@ -160,7 +160,7 @@ class EngineCommand {
   get embedsSeveralApart(): boolean {
     if (!this.has("embeddings") && !this.has("embedding")) return false;
     const slots = this.value("parallel", "-np");
-    return slots !== undefined && slots !== "1" && !this.has("kv-unified") && !this.words.includes("-kvu");
+    return slots !== undefined && slots !== "1" && !isUnified(this);
   }
 
   /** llama-server's cache in the host's memory is switched on, which the agent switches off. */

@@ -47,7 +47,8 @@ export function limitToContext<Facts extends Pick<EngineEndpoint, "windowTokens"
   return full < slots ? { ...facts, parallelMax: full, sharedSlots: slots } : facts;
 }
 
-function isUnified({ words, env }: EngineCommandLine): boolean {
+/** Whether its slots share one cache by a flag or the environment. */
+export function isUnified({ words, env }: EngineCommandLine): boolean {
   const flag = words.findLast((word) => unified.has(normal(word)) || notUnified.has(normal(word)));
   if (flag !== undefined) return unified.has(normal(flag));
   return ["on", "enabled", "true", "1"].includes(env["LLAMA_ARG_KV_UNIFIED"] ?? "");
