@@ -31,7 +31,7 @@ export const killPoints = {
     { file: "benchmarks/sim-engine/generation.ts", before: "if (this.#answer.request.stream) this.#sayReading();" },
     { file: "benchmarks/sim-engine/embeddings.ts", before: "core.submit(work);" },
   ],
-  "first byte": [{ file: "router/src/api/relay.ts", before: "this.#exchange.response.writeHead(200, {" }],
+  "first byte": [{ file: "router/src/api/relay.ts", before: "this.#exchange.sink.head(200, {" }],
   "mid-stream": [{ file: "node-agent/src/exchange/ingress.ts", before: "run.meter.onOutput(chunks);", passes: 10 }],
   "last token before usage": [
     {

@@ -14,12 +14,12 @@ export class Connections {
     socket.on("close", () => this.#sockets.delete(socket));
   }
 
-  /** Exchanges whose response is not closed. */
+  /** Exchanges whose answer is not closed. */
   get exchanges(): number {
     return this.#live.size;
   }
 
-  /** Until its response is closed. */
+  /** Until its answer is closed. */
   addExchange(exchange: Exchange): void {
     const { socket } = exchange.request;
     const onSocket = this.#bySocket.get(socket) ?? new Set();
@@ -34,7 +34,7 @@ export class Connections {
   /** Whether an answer may be written to the connection itself: none is owed or begun on it, but for a torn request's. */
   mayAnswerRaw(socket: Duplex): boolean {
     const open = [...(this.#bySocket.get(socket) ?? [])];
-    return socket.writable && open.every(({ request, response }) => !request.complete && !response.headersSent);
+    return socket.writable && open.every(({ request, sink }) => !request.complete && !sink.hasBegun);
   }
 
   /** Resolves with true when every exchange of now is closed, or with false after `graceMs`. */

@@ -1,9 +1,8 @@
 /**
- * One request of a client and its answer. It is settled once: when the response is closed, whatever the reason, or when a
+ * One request of a client and its answer. It is settled once: when the answer is closed, whatever the reason, or when a
  * refusal is written. Whoever took something for it (a place, a timer, a stream) gives it back then.
  */
-import type { IncomingMessage, OutgoingHttpHeaders } from "node:http";
-import type { Writable } from "node:stream";
+import type { IncomingMessage } from "node:http";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import {
   asId,
@@ -15,6 +14,7 @@ import {
   type RequestId,
 } from "@weiche/shared/ids.ts";
 import type { Identity } from "../keys/caller.ts";
+import type { AnswerSink } from "../edge/answer-sink.ts";
 import type { RefusalCode } from "../usage/refusal-codes.ts";
 
 export type Endpoint = "chat" | "completions" | "embeddings" | "models" | "other";
@@ -54,14 +54,6 @@ export interface ApiEvents {
   connectionRefused(): void;
 }
 
-/** Where the answer is written: a `ServerResponse`, or what makes something else of the answer. */
-export interface ClientResponse extends Writable {
-  readonly headersSent: boolean;
-  shouldKeepAlive: boolean;
-  writeHead(status: number, headers: OutgoingHttpHeaders): unknown;
-  writeContinue(): void;
-}
-
 /** The reason of an abort: nobody is there to be told anything. */
 export class ClientGone extends Error {}
 
@@ -69,7 +61,7 @@ export class Exchange {
   readonly id: RequestId;
   readonly endpoint: Endpoint;
   readonly request: IncomingMessage;
-  readonly response: ClientResponse;
+  readonly sink: AnswerSink;
   readonly startedAtMs: number;
   /** What is known of it by now, for the event at its end. */
   outcome: Outcome = "client-gone";
@@ -89,14 +81,14 @@ export class Exchange {
   /** Whether the client still waits to be told to send its body. */
   #mustContinue: boolean;
 
-  constructor(endpoint: Endpoint, request: IncomingMessage, response: ClientResponse, clock: Clock) {
+  constructor(endpoint: Endpoint, request: IncomingMessage, sink: AnswerSink, clock: Clock) {
     this.id = asId<RequestId>(uuidv7(clock));
     this.endpoint = endpoint;
     this.request = request;
-    this.response = response;
+    this.sink = sink;
     this.startedAtMs = clock.monotonicMs();
     this.#mustContinue = request.headers.expect?.toLowerCase() === "100-continue";
-    response.on("close", () => this.#close());
+    sink.onClosed((isWhole) => this.#close(isWhole));
   }
 
   /** Calls back once; at once if it is settled already. */
@@ -117,7 +109,8 @@ export class Exchange {
     this.#onClosed.push(callback);
   }
 
-  #close(): void {
+  #close(isWhole: boolean): void {
+    if (isWhole && !this.#settled) this.outcome = "answered";
     this.settle();
     for (const callback of this.#onClosed) callback();
   }
@@ -142,7 +135,7 @@ export class Exchange {
 
   /** Lets a client that asked first send its body. */
   continue(): void {
-    if (this.#mustContinue) this.response.writeContinue();
+    if (this.#mustContinue) this.sink.askForBody?.();
     this.#mustContinue = false;
   }
 

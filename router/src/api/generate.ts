@@ -2,13 +2,14 @@
 import type { Catalogue, CatalogueEntry } from "@weiche/shared/catalogue.ts";
 import { factorAt, requestTokensMax } from "@weiche/shared/catalogue.ts";
 import type { Clock } from "@weiche/shared/time/clock.ts";
+import type { Millicredits } from "@weiche/shared/credits.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
 import type { NodeId } from "@weiche/shared/ids.ts";
 import { nodePaths, type NodePath } from "@weiche/shared/node-protocol.ts";
 import type { Caller, KeyCache } from "../keys/caller.ts";
 import type { RefusalReason } from "../usage/refusal-codes.ts";
 import type { Limiter } from "../limits/limiter.ts";
-import type { Placement, PlacementRequest } from "../nodes/placement.ts";
+import type { Placed, Placement, PlacementRequest } from "../nodes/placement.ts";
 import { NodeLost, type Upstream } from "../nodes/upstream.ts";
 import { authenticate, quotaExhausted, type Authenticated } from "./authenticate.ts";
 import type { ByteBudget } from "@weiche/shared/http/byte-budget.ts";
@@ -49,19 +50,27 @@ export async function generate(exchange: Exchange, path: NodePath, deps: Generat
   await generateAs(exchange, await authenticate(exchange, deps.keys), path, deps);
 }
 
-/** For a caller that is known already. `given`: a body that has come already, instead of the request's own. */
+/** What comes with a request that did not come by the public listener. */
+export interface InsideRequest {
+  /** Instead of the request's own. */
+  readonly body: Buffer;
+  /** Hears where each attempt goes before it is sent, and what a token of it costs. */
+  readonly onPlaced: (at: Placed, factor: Millicredits) => void;
+}
+
+/** For a caller that is known already. */
 export async function generateAs(
   exchange: Exchange,
   { caller, quotaExhausted: noQuota }: Authenticated,
   path: NodePath,
   deps: GenerateDeps,
-  given?: Buffer,
+  inside?: InsideRequest,
 ): Promise<void> {
   if (noQuota) throw quotaExhausted();
   await enterLimits(exchange, caller, deps.limiter);
   limitDuration(exchange, deps);
   const body = new HeldBody(deps.budget, exchange);
-  if (given) await body.reserve(given.length).then(() => body.fill(given));
+  if (inside) await body.reserve(inside.body.length).then(() => body.fill(inside.body));
   else await readBody(exchange, body, deps.times, deps.clock);
   const facts = await deps.readers.read(path, body, exchange.signal);
   const entry = findModel(facts.model, caller, deps.catalogue());
@@ -73,7 +82,8 @@ export async function generateAs(
   // Texts to embed follow one another.
   const answers = path === nodePaths.embeddings ? 1 : facts.answers;
   const { conversation } = facts;
-  await answer(exchange, { path, caller, entry, tokensMax, answers, conversation, body, suspect }, deps);
+  const { onPlaced } = inside ?? {};
+  await answer(exchange, { path, caller, entry, tokensMax, answers, conversation, body, suspect, onPlaced }, deps);
 }
 
 /** The place in the account's limits is given back when the exchange is settled, whatever happens. */
@@ -106,20 +116,22 @@ interface Accepted {
   readonly conversation: string | undefined;
   readonly body: HeldBody;
   readonly suspect: SuspectBody;
+  readonly onPlaced: InsideRequest["onPlaced"] | undefined;
 }
 
 async function answer(exchange: Exchange, accepted: Accepted, deps: GenerateDeps): Promise<void> {
-  const { path, caller, entry, tokensMax, answers, conversation, body, suspect } = accepted;
+  const { path, caller, entry, tokensMax, answers, conversation, body, suspect, onPlaced } = accepted;
   const { clock, requestMsMax, times, verdicts, engineDeaths } = deps;
   const { accountId, userId, keyId } = caller;
   // The factor of the instant that decides on the billing period, too: that of the acceptance.
   const billing = { accountId, userId, keyId, factor: factorAt(entry, exchange.acceptedAtMs) };
-  const affinityKey = conversation === undefined ? {} : { affinityKey: `${accountId} ${entry.id} ${conversation}` };
+  const affinityKey = conversation === undefined ? undefined : `${accountId} ${entry.id} ${conversation}`;
   const tried = new Set<NodeId>();
   let refusal: NodeRefusal | undefined;
   while (exchange.attempts < attemptsMax) {
-    const placed = deps.place({ model: entry.id, ...affinityKey }, tried);
+    const placed = deps.place({ model: entry.id, affinityKey }, tried);
     if ("refused" in placed) throw refusal ?? unplaced(placed.refused);
+    onPlaced?.(placed, billing.factor);
     tried.add(placed.node);
     const attempt = ++exchange.attempts;
     const remainingMs = Math.max(0, requestMsMax - (clock.monotonicMs() - exchange.startedAtMs));

@@ -21,11 +21,10 @@ export async function listModels(exchange: Exchange, { keys, catalogue }: Models
   const body = Buffer.from(JSON.stringify({ object: "list", data }));
   exchange.status = 200;
   exchange.bytesSent = body.length;
-  exchange.response.once("finish", () => (exchange.outcome = "answered"));
-  exchange.response.writeHead(200, {
+  exchange.sink.head(200, {
     "content-type": "application/json; charset=utf-8",
     "content-length": body.length,
     "x-request-id": exchange.id,
   });
-  exchange.response.end(body);
+  exchange.sink.end(body);
 }

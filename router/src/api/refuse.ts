@@ -11,36 +11,35 @@ import { htmlPage, PageRefusal } from "../edge/html-pages.ts";
  * away for up to `discardMs` before its connection closes, so that it gets to read the refusal.
  */
 export function refuse(exchange: Exchange, error: unknown, clock: Clock, discardMs: number): void {
-  const { response, request } = exchange;
+  const { sink } = exchange;
   if (error instanceof ClientGone || exchange.settled) return exchange.settle();
-  if (response.headersSent) {
+  if (sink.hasBegun) {
     exchange.outcome = "broken";
-    request.socket.destroy();
+    sink.cut("at-once");
     return exchange.settle();
   }
   const { status, headers, body, code } = toRefusal(error);
   exchange.outcome = "refused";
   exchange.status = status;
   exchange.errorCode = code;
-  exchange.bytesSent = Buffer.byteLength(body);
-  response.writeHead(status, { ...headers, "content-length": exchange.bytesSent, "x-request-id": exchange.id });
+  exchange.bytesSent = body.length;
+  sink.head(status, { ...headers, "content-length": exchange.bytesSent, "x-request-id": exchange.id });
   if (exchange.bodyPending) {
-    response.write(body);
+    sink.piece(body);
     discardBody(exchange, clock, discardMs);
-  } else response.end(body);
+  } else sink.end(body);
   exchange.settle();
 }
 
 /** The answer is complete to the client; the connection stays until its body has come or time is up. */
-function discardBody({ request, response }: Exchange, clock: Clock, discardMs: number): void {
-  const { socket } = request;
+function discardBody({ request, sink }: Exchange, clock: Clock, discardMs: number): void {
   const timer = clock.after(discardMs, () => {
-    response.end();
-    socket.destroySoon();
+    sink.end();
+    sink.cut("written");
   });
   request.once("close", () => {
     timer.cancel();
-    response.end();
+    sink.end();
   });
   request.resume();
 }
@@ -66,7 +65,7 @@ const codes: ReadonlySet<string> = new Set(Object.values(apiErrors).map(({ code 
 interface Refusal {
   readonly status: number;
   readonly headers: Record<string, string>;
-  readonly body: string;
+  readonly body: Buffer;
   /** For logs and metrics: one of the table, whatever a node says. */
   readonly code?: string;
 }
@@ -75,7 +74,7 @@ function toRefusal(error: unknown): Refusal {
   if (error instanceof PageRefusal) {
     const headers: Record<string, string> = { "content-type": "text/html; charset=utf-8" };
     if (error.retryAfterSeconds !== undefined) headers["retry-after"] = String(error.retryAfterSeconds);
-    return { status: error.status, headers, body: htmlPage(error.status) };
+    return { status: error.status, headers, body: Buffer.from(htmlPage(error.status)) };
   }
   if (error instanceof NodeRefusal) return json(error.status, error.body, error.headers);
   const known = asApiError(error);
@@ -88,7 +87,7 @@ function json(status: number, body: ErrorBody, headers: Record<string, string>):
   return {
     status,
     headers: { "content-type": "application/json; charset=utf-8", ...headers },
-    body: JSON.stringify(body),
+    body: Buffer.from(JSON.stringify(body)),
     code: codes.has(body.error.code) ? body.error.code : "other",
   };
 }

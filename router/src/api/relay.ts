@@ -5,7 +5,7 @@
  */
 import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
 import { ApiError, asApiError, errorBody } from "@weiche/shared/errors.ts";
-import { NodeLost, type AnswerBody, type AnswerSink, type UpstreamResponse } from "../nodes/upstream.ts";
+import { NodeLost, type AnswerBody, type AnswerReader, type UpstreamResponse } from "../nodes/upstream.ts";
 import { ClientGone, type Exchange } from "./exchange.ts";
 import { LastPiece, UnfinishedEvent } from "./withheld.ts";
 
@@ -18,7 +18,7 @@ export function relay(exchange: Exchange, answer: UpstreamResponse, clock: Clock
   return new Promise((begun, failed) => new Relay(exchange, answer, clock, stallMsMax, begun, failed));
 }
 
-class Relay implements AnswerSink {
+class Relay implements AnswerReader {
   readonly #exchange: Exchange;
   readonly #body: AnswerBody;
   readonly #clock: Clock;
@@ -48,7 +48,7 @@ class Relay implements AnswerSink {
     this.#failed = failed;
     this.#isStream = String(answer.headers["content-type"]).startsWith("text/event-stream");
     this.#withheld = this.#isStream ? new UnfinishedEvent() : new LastPiece();
-    exchange.response.on("drain", this.#onDrain).on("finish", this.#onFinish);
+    exchange.sink.onDrain(() => this.#drained());
     exchange.signal.addEventListener("abort", this.#onAbort);
     exchange.onSettled(() => this.#stall?.cancel());
     if (exchange.signal.aborted) this.#onAbort();
@@ -64,16 +64,17 @@ class Relay implements AnswerSink {
     this.#watchStall();
   }
 
-  readonly #onDrain = (): void => {
+  #drained(): void {
+    if (this.#detached) return;
     this.#stall?.cancel();
     this.#body.resume();
-  };
+  }
 
   /** However the node's answer ended. */
   end(): void {
     if (this.#detached) return;
     this.#detach();
-    const hasBegun = this.#exchange.response.headersSent;
+    const { hasBegun } = this.#exchange.sink;
     switch (this.#body.ending) {
       case "complete":
         return this.#finish();
@@ -90,27 +91,22 @@ class Relay implements AnswerSink {
     this.#detach();
     this.#body.cancel();
     const reason: unknown = this.#exchange.signal.reason;
-    if (reason instanceof ClientGone || !this.#exchange.response.headersSent) return this.#failed(reason);
+    if (reason instanceof ClientGone || !this.#exchange.sink.hasBegun) return this.#failed(reason);
     this.#cutAfter(asApiError(reason), "timeout");
   };
 
-  readonly #onFinish = (): void => {
-    this.#exchange.outcome = "answered";
-  };
-
   #write(bytes: Buffer): boolean {
-    if (!this.#exchange.response.headersSent) this.#head();
+    if (!this.#exchange.sink.hasBegun) this.#head();
     this.#exchange.bytesSent += bytes.length;
-    return this.#exchange.response.write(bytes);
+    return this.#exchange.sink.piece(bytes);
   }
 
   #finish(): void {
-    const { response } = this.#exchange;
+    const { sink } = this.#exchange;
     const { rest } = this.#withheld;
-    if (!response.headersSent) this.#head(rest?.length ?? 0);
+    if (!sink.hasBegun) this.#head(rest?.length ?? 0);
     this.#exchange.bytesSent += rest?.length ?? 0;
-    response.end(rest);
-    if (!response.writableFinished) this.#watchStall();
+    if (!sink.end(rest)) this.#watchStall();
   }
 
   /** The connection ends without the end of the answer; what was written before still leaves. */
@@ -118,15 +114,14 @@ class Relay implements AnswerSink {
     this.#exchange.outcome = outcome;
     if (error && this.#isStream) this.#write(errorEvent(error, this.#withheld.torn));
     this.#watchStall();
-    // Node gathers what is written within one turn; only then the socket knows of it.
-    setImmediate(() => this.#exchange.request.socket.destroySoon());
+    this.#exchange.sink.cut("written");
   }
 
   /** `length`: of an answer that is here as a whole. */
   #head(length?: number): void {
     this.#exchange.status = 200;
     this.#exchange.firstByteAtMs = this.#clock.monotonicMs();
-    this.#exchange.response.writeHead(200, {
+    this.#exchange.sink.head(200, {
       ...(this.#isStream ? streamHeaders : jsonHeaders),
       ...(length === undefined || this.#isStream ? {} : { "content-length": length }),
       "x-request-id": this.#exchange.id,
@@ -140,13 +135,12 @@ class Relay implements AnswerSink {
       this.#detach();
       this.#exchange.outcome = "stalled";
       this.#body.cancel();
-      this.#exchange.request.socket.destroy();
+      this.#exchange.sink.cut("at-once");
     });
   }
 
   #detach(): void {
     this.#detached = true;
-    this.#exchange.response.off("drain", this.#onDrain);
     this.#exchange.signal.removeEventListener("abort", this.#onAbort);
     this.#stall?.cancel();
   }

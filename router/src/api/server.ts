@@ -1,7 +1,7 @@
 /** The public listener: every request that reaches it gets one answer, with our request id and only our headers. */
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import type { IncomingMessage } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { fastify, type FastifyReply, type FastifyRequest } from "fastify";
@@ -13,10 +13,11 @@ import { BodyReaders } from "./body/body-readers.ts";
 import { EngineDeaths } from "./engine-deaths.ts";
 import { ByteBudget } from "@weiche/shared/http/byte-budget.ts";
 import type { Authenticated } from "./authenticate.ts";
-import { Exchange, type ApiEvents, type ClientResponse, type Endpoint } from "./exchange.ts";
-import { generate, generateAs, type GenerateDeps, type Place } from "./generate.ts";
+import { Exchange, type ApiEvents, type Endpoint } from "./exchange.ts";
+import { generate, generateAs, type GenerateDeps, type InsideRequest } from "./generate.ts";
 import { listModels } from "./models.ts";
 import type { RouterConfig } from "../config/config.ts";
+import { HttpAnswer, type AnswerSink } from "../edge/answer-sink.ts";
 import { createClientAddress } from "../edge/client-address.ts";
 import { createConnectionLimit } from "../edge/connection-limit.ts";
 import { Connections } from "./connections.ts";
@@ -30,7 +31,6 @@ import {
   type ServerCertificate,
 } from "../edge/listener.ts";
 import { answerRaw } from "../edge/raw-answer.ts";
-import type { Upstream } from "../nodes/upstream.ts";
 import { isExpected, refusalCodeOf, refuse } from "./refuse.ts";
 
 export interface ApiServerDeps extends Pick<
@@ -45,7 +45,7 @@ export interface ApiServerDeps extends Pick<
 }
 
 export interface ApiServer {
-  /** Exchanges whose response is not closed. */
+  /** Exchanges whose answer is not closed. */
   readonly open: number;
   /** Throws `StartError` if it cannot listen. */
   listen(): Promise<ListenAddress>;
@@ -58,15 +58,11 @@ export interface ApiServer {
   close(graceMs: number, cutNodes?: () => void): Promise<void>;
 }
 
-export interface InsideChat {
+/** Its `body` is as `POST /v1/chat/completions` takes it. */
+export interface InsideChat extends InsideRequest {
   readonly request: IncomingMessage;
-  readonly response: ClientResponse;
-  /** As `POST /v1/chat/completions` takes it. */
-  readonly body: Buffer;
+  readonly sink: AnswerSink;
   readonly authenticate: (exchange: Exchange) => Promise<Authenticated>;
-  /** Hears where the request goes. */
-  readonly place: (place: Place) => Place;
-  readonly upstream: (upstream: Upstream) => Upstream;
 }
 
 export type ApiTimes = GenerateDeps["times"] & ListenerTimes;
@@ -148,29 +144,34 @@ export function createApiServer(deps: ApiServerDeps): ApiServer {
   function serve(endpoint: Endpoint, handler: Handler) {
     return (request: FastifyRequest, reply: FastifyReply): void => {
       reply.hijack();
-      void run(endpoint, handler, request.raw, reply.raw);
+      const exchange = new Exchange(endpoint, request.raw, new HttpAnswer(reply.raw), clock);
+      void run(exchange, async () => {
+        admitFromOutside(request.raw, reply.raw);
+        await handler(exchange);
+      });
     };
   }
 
-  async function run(
-    endpoint: Endpoint,
-    handler: Handler,
-    request: IncomingMessage,
-    response: ClientResponse,
-    isOutside = true,
-  ): Promise<void> {
-    const exchange = new Exchange(endpoint, request, response, clock);
+  /** Throws for a client that asks too often, while the router stops, and for what HTTP leaves open. */
+  function admitFromOutside(request: IncomingMessage, response: ServerResponse): void {
+    if (draining) response.shouldKeepAlive = false;
+    if (!ipLimit.admit(addressOf(request))) {
+      response.shouldKeepAlive = false;
+      throw new PageRefusal(503, 1);
+    }
+    refuseWhileDraining();
+    requireSoundHead(request, response);
+  }
+
+  function refuseWhileDraining(): void {
+    if (draining) throw new ApiError("maintenance", "This server is stopping.", { retryAfterSeconds: 1 });
+  }
+
+  async function run(exchange: Exchange, work: () => Promise<void>): Promise<void> {
     connections.addExchange(exchange);
     exchange.onSettled(() => events.requestFinished(exchange.finishedAt(clock.monotonicMs())));
-    if (draining) response.shouldKeepAlive = false;
     try {
-      if (isOutside && !ipLimit.admit(addressOf(request))) {
-        response.shouldKeepAlive = false;
-        throw new PageRefusal(503, 1);
-      }
-      if (draining) throw new ApiError("maintenance", "This server is stopping.", { retryAfterSeconds: 1 });
-      requireSoundHead(request, response);
-      await handler(exchange);
+      await work();
     } catch (error) {
       if (!isExpected(error)) events.requestFailed(exchange.id, error);
       const code = refusalCodeOf(error);
@@ -187,11 +188,12 @@ export function createApiServer(deps: ApiServerDeps): ApiServer {
       await app.ready();
       return { host: config.listen.api.host, port: await listenOn(server, config.listen.api, "API") };
     },
-    chat({ request, response, body, authenticate, place, upstream }) {
-      const inside = { ...generateDeps, place: place(deps.place), upstream: upstream(deps.upstream) };
-      const handler = async (exchange: Exchange) =>
-        generateAs(exchange, await authenticate(exchange), nodePaths.chat, inside, body);
-      return run("chat", handler, request, response, false);
+    chat({ request, sink, authenticate, ...inside }) {
+      const exchange = new Exchange("chat", request, sink, clock);
+      return run(exchange, async () => {
+        refuseWhileDraining();
+        await generateAs(exchange, await authenticate(exchange), nodePaths.chat, generateDeps, inside);
+      });
     },
     async close(graceMs, cutNodes = () => {}) {
       draining = true;

@@ -11,7 +11,7 @@ import {
   readEngineDeath,
   type EngineDeath,
 } from "@weiche/shared/node-protocol.ts";
-import type { AnswerBody, AnswerEnding, AnswerSink } from "./upstream.ts";
+import type { AnswerBody, AnswerEnding, AnswerReader } from "./upstream.ts";
 
 /** What is kept for a reader that has not come yet, on top of what the HTTP/2 window lets in. */
 const earlyBytesMax = 16 << 10;
@@ -23,7 +23,7 @@ export class NodeAnswer implements AnswerBody {
   readonly #stream: ClientHttp2Stream;
   /** Until the answer is whole, where its head says how long it is. */
   #bytesMissing: number;
-  #sink: AnswerSink | undefined;
+  #reader: AnswerReader | undefined;
   /** Node drops what nobody has asked for when a short answer ends, so it is asked for at once. */
   #early: Buffer[] | undefined = [];
   #earlyBytes = 0;
@@ -36,13 +36,13 @@ export class NodeAnswer implements AnswerBody {
     stream.on("data", this.#onData).on("trailers", this.#onTrailers).on("end", this.end);
   }
 
-  readInto(sink: AnswerSink): void {
+  readInto(reader: AnswerReader): void {
     const early = this.#early ?? [];
     this.#early = undefined;
-    this.#sink = sink;
+    this.#reader = reader;
     if (this.#earlyBytes >= earlyBytesMax) this.#stream.resume();
-    for (const chunk of early) sink.take(chunk);
-    if (this.#ended) sink.end();
+    for (const chunk of early) reader.take(chunk);
+    if (this.#ended) reader.end();
   }
 
   pause(): void {
@@ -62,13 +62,13 @@ export class NodeAnswer implements AnswerBody {
   readonly end = (): void => {
     if (this.#ended) return;
     this.#ended = true;
-    this.#sink?.end();
+    this.#reader?.end();
   };
 
   readonly #onData = (chunk: Buffer): void => {
     this.#bytesMissing -= chunk.length;
     if (this.#bytesMissing === 0) this.ending = "complete";
-    if (this.#sink) return this.#sink.take(chunk);
+    if (this.#reader) return this.#reader.take(chunk);
     this.#early!.push(chunk);
     this.#earlyBytes += chunk.length;
     if (this.#earlyBytes >= earlyBytesMax) this.#stream.pause();

@@ -11,9 +11,12 @@ export interface PlacementRequest {
   readonly affinityKey?: string;
 }
 
-export type Placement =
-  | { readonly node: NodeId; readonly slot: SlotName }
-  | { readonly refused: "no_node_available" | "maintenance" };
+export interface Placed {
+  readonly node: NodeId;
+  readonly slot: SlotName;
+}
+
+export type Placement = Placed | { readonly refused: "no_node_available" | "maintenance" };
 
 /**
  * `nowMs` is monotonic, `random` is in [0, 1), `exclude` are nodes that were tried already. Several routers that decide at

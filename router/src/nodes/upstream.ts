@@ -32,15 +32,15 @@ export interface AnswerBody {
   /** The node's engine died over the request. Ask after its end. */
   readonly engineDeath: EngineDeath | undefined;
   /** Once. What has come before comes at once. */
-  readInto(sink: AnswerSink): void;
-  /** For a sink that cannot keep up. A few pieces may still come. */
+  readInto(reader: AnswerReader): void;
+  /** For a reader that cannot keep up. A few pieces may still come. */
   pause(): void;
   resume(): void;
   /** Cancels the request at the node. `end` still comes. */
   cancel(): void;
 }
 
-export interface AnswerSink {
+export interface AnswerReader {
   take(bytes: Buffer): void;
   /** Once, however the answer ended. */
   end(): void;

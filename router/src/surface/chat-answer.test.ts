@@ -1,17 +1,17 @@
-import { once } from "node:events";
 import { IncomingMessage, ServerResponse } from "node:http";
 import { Socket } from "node:net";
 import { expect, test } from "vitest";
 import { systemClock } from "@weiche/shared/time/clock.ts";
+import { millicredits } from "@weiche/shared/credits.ts";
 import { ChatAnswer } from "./chat-answer.ts";
 
 test.each(["before it was asked for", "while it was asked for"])("a client that left %s is gone", async (when) => {
   const response = new ServerResponse(new IncomingMessage(new Socket()));
   if (when === "before it was asked for") response.destroy();
   const answer = new ChatAnswer(response, systemClock);
-  const closed = once(answer, "close");
+  const closed = new Promise<boolean>((resolve) => answer.onClosed(resolve));
   response.destroy();
-  await closed;
-  answer.tellState("active");
+  expect(await closed).toBe(false);
+  answer.placed("active", millicredits(1n));
   expect(response.headersSent).toBe(false);
 });

@@ -1,7 +1,7 @@
 /**
- * The answer of a test chat, as the pipeline of the public API writes it and as the page reads it: the same chunks, and
- * beside them events of our own. One tells at once whether the model has to be activated first, the last one what the
- * answer cost. A refusal that comes before any event keeps its status; a later one is an event.
+ * The answer of a test chat as the page reads it: the chunks of the public API, and beside them events of our own. One
+ * tells at once whether the model has to be activated first, the last one what the answer cost. A refusal that comes before
+ * any event keeps its status; a later one is an event.
  *
  *   event: state   {"state": "active" | "activating"}
  *   data: …        chunks as the API sends them, then data: [DONE]
@@ -9,10 +9,10 @@
  *   event: error   {error, status, retryAfterSeconds}
  */
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
-import { Writable } from "node:stream";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { creditsOf, formatCredits, type Millicredits } from "@weiche/shared/credits.ts";
-import type { ClientResponse } from "../api/exchange.ts";
+import { SseParser } from "@weiche/shared/http/sse.ts";
+import { HttpAnswer, type AnswerSink } from "../edge/answer-sink.ts";
 
 interface Usage {
   readonly prompt_tokens: number;
@@ -32,90 +32,89 @@ const streamHeaders = {
   "x-accel-buffering": "no",
 };
 
-export class ChatAnswer extends Writable implements ClientResponse {
-  /** As the pipeline sees it: whether it has begun to answer. */
-  headersSent = false;
-  shouldKeepAlive = true;
-  /** What the request is billed by; known once it is sent to a node. */
-  factor: Millicredits | undefined;
-  readonly #response: ServerResponse;
+export class ChatAnswer implements AnswerSink {
+  /** The API has begun to answer; the page may have been told of the state before. */
+  hasBegun = false;
+  readonly #page: HttpAnswer;
   readonly #clock: Clock;
   readonly #startedAtMs: number;
+  readonly #events = new SseParser();
   #state: "active" | "activating" | undefined;
-  /** Of a refusal. */
+  /** What a token is billed by; known once the request is placed. */
+  #factor: Millicredits | undefined;
   #refused: { readonly status: number; readonly headers: OutgoingHttpHeaders } | undefined;
   #firstTokenAtMs: number | undefined;
   #usage: Usage | undefined;
 
   constructor(response: ServerResponse, clock: Clock) {
-    super();
-    this.#response = response;
+    this.#page = new HttpAnswer(response);
     this.#clock = clock;
     this.#startedAtMs = clock.monotonicMs();
-    this.on("error", () => {}); // written to after the client has gone
-    if (response.destroyed) this.destroy(); // who left while it was asked for
-    response.on("close", () => this.destroy());
   }
 
-  /** Told before the answer, again if it changed. */
-  tellState(state: "active" | "activating"): void {
-    if (this.destroyed || this.#state === state) return;
+  /** Called before the answer, and again if the request goes elsewhere. The page hears of a state that is another one. */
+  placed(state: "active" | "activating", factor: Millicredits): void {
+    this.#factor = factor;
+    if (this.#page.isClosed || this.#state === state) return;
     this.#begin();
     this.#state = state;
-    this.#response.write(event("state", { state }));
+    this.#page.piece(event("state", { state }));
   }
 
-  writeHead(status: number, headers: OutgoingHttpHeaders): this {
-    this.headersSent = true;
-    if (status === 200) this.#begin();
-    else {
-      this.#refused = { status, headers };
-      if (!this.#response.headersSent) this.#response.writeHead(status, headers);
-    }
-    return this;
+  head(status: number, headers: OutgoingHttpHeaders): void {
+    this.hasBegun = true;
+    if (status === 200) return this.#begin();
+    this.#refused = { status, headers };
+    if (!this.#page.hasBegun) this.#page.head(status, headers);
   }
 
-  /** The body of such a request has come already. */
-  writeContinue(): void {}
-
-  override _write(bytes: Buffer, _encoding: BufferEncoding, done: () => void): void {
-    if (!this.#refused) this.#look(bytes.toString());
-    const out = this.#refused && this.#state ? refusalEvent(this.#refused, bytes) : bytes;
-    if (this.#response.write(out)) done();
-    else this.#response.once("drain", done);
+  piece(bytes: Buffer): boolean {
+    for (const each of this.#events.push(bytes)) if (each.kind === "data") this.#look(each.data);
+    return this.#page.piece(bytes);
   }
 
-  override _final(done: () => void): void {
-    if (this.#refused) this.#response.end(done);
-    else this.#response.end(event("done", this.#summary()), done);
+  /** A refusal comes as a whole. */
+  end(last?: Buffer): boolean {
+    if (this.#refused) return this.#page.end(this.#state && last ? refusalEvent(this.#refused, last) : last);
+    if (last) this.piece(last);
+    return this.#page.end(event("done", this.#summary()));
+  }
+
+  cut(when: "at-once" | "written"): void {
+    this.#page.cut(when);
+  }
+
+  onDrain(callback: () => void): void {
+    this.#page.onDrain(callback);
+  }
+
+  onClosed(callback: (isWhole: boolean) => void): void {
+    this.#page.onClosed(callback);
   }
 
   #begin(): void {
-    if (!this.#response.headersSent) this.#response.writeHead(200, streamHeaders);
+    if (!this.#page.hasBegun) this.#page.head(200, streamHeaders);
   }
 
-  /** Only whole events come here. The texts in them are looked at for whether they are there, and go nowhere else. */
-  #look(events: string): void {
-    for (const line of events.split("\n")) {
-      if (!line.startsWith("data: {")) continue;
-      if (this.#firstTokenAtMs !== undefined && !line.includes('"usage":{')) continue;
-      const { choices, usage } = parse(line.slice("data: ".length));
-      if (choices?.some(({ delta }) => delta?.content || delta?.reasoning_content))
-        this.#firstTokenAtMs ??= this.#clock.monotonicMs();
-      if (usage) this.#usage = usage;
-    }
+  /** The texts in a chunk are looked at for whether they are there, and go nowhere else. */
+  #look(data: string): void {
+    if (this.#firstTokenAtMs !== undefined && !data.includes('"usage":{')) return;
+    const { choices, usage } = parse(data);
+    if (choices?.some(({ delta }) => delta?.content || delta?.reasoning_content))
+      this.#firstTokenAtMs ??= this.#clock.monotonicMs();
+    if (usage) this.#usage = usage;
   }
 
   #summary() {
     const nowMs = this.#clock.monotonicMs();
     const first = this.#firstTokenAtMs;
     const { prompt_tokens: prompt, completion_tokens: completion, completion_tokens_details: more } = this.#usage ?? {};
-    const isCounted = prompt !== undefined && completion !== undefined && this.factor !== undefined;
+    const isCounted = prompt !== undefined && completion !== undefined && this.#factor !== undefined;
     return {
       promptTokens: prompt ?? null,
       completionTokens: completion ?? null,
       reasoningTokens: more?.reasoning_tokens ?? null,
-      credits: isCounted ? formatCredits(creditsOf(prompt, completion, this.factor!)) : null,
+      credits: isCounted ? formatCredits(creditsOf(prompt, completion, this.#factor!)) : null,
       firstTokenMs: first === undefined ? null : Math.round(first - this.#startedAtMs),
       tokensPerSecond: first === undefined || completion === undefined ? null : perSecond(completion, nowMs - first),
       durationMs: Math.round(nowMs - this.#startedAtMs),

@@ -22,7 +22,7 @@ import type { RefusalCode } from "../../src/usage/refusal-codes.ts";
 import type { Limiter } from "../../src/limits/limiter.ts";
 import { MemoryLimiter } from "../../src/limits/memory.ts";
 import type { Placement, PlacementRequest } from "../../src/nodes/placement.ts";
-import { NodeLost, type AnswerBody, type AnswerEnding, type AnswerSink } from "../../src/nodes/upstream.ts";
+import { NodeLost, type AnswerBody, type AnswerEnding, type AnswerReader } from "../../src/nodes/upstream.ts";
 import type { Upstream, UpstreamRequest } from "../../src/nodes/upstream.ts";
 import { createApiServer, type ApiServer, type ApiServerDeps, type ApiTimes } from "../../src/api/server.ts";
 
@@ -121,8 +121,8 @@ class SimBody implements AnswerBody {
     });
   }
 
-  readInto(sink: AnswerSink): void {
-    this.stream.on("data", (piece: Buffer) => sink.take(piece)).once("close", () => sink.end());
+  readInto(reader: AnswerReader): void {
+    this.stream.on("data", (piece: Buffer) => reader.take(piece)).once("close", () => reader.end());
   }
 
   pause(): void {

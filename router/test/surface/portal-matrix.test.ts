@@ -14,9 +14,9 @@ let globex: Readonly<Record<"owner" | "admin" | "member", Person>>;
 beforeAll(async () => {
   portal = await startPortal({
     parts: () => ({
-      async chat({ response }) {
-        response.writeHead(200, { "content-type": "text/event-stream" });
-        response.end();
+      async chat({ sink }) {
+        sink.head(200, {});
+        sink.end();
       },
     }),
   });

@@ -1,14 +1,14 @@
 /** The test chat: a request of the session's user, by the same way as one with a key. */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
-import type { UserId } from "@weiche/shared/ids.ts";
+import { asId, type UserId } from "@weiche/shared/ids.ts";
 import { judge, lookUpTestChat } from "../../keys/cached-key.ts";
 import { accept, type Authenticated } from "../../api/authenticate.ts";
 import type { Exchange } from "../../api/exchange.ts";
-import type { Place } from "../../api/generate.ts";
 import type { Database } from "../../db/database.ts";
 import { serves } from "../../nodes/model-state.ts";
 import type { NodeView } from "../../nodes/node-view.ts";
+import type { Placed } from "../../nodes/placement.ts";
 import type { ApiServer } from "../../api/server.ts";
 import type { Handlers } from "../api-routes.ts";
 import { ChatAnswer } from "../chat-answer.ts";
@@ -26,19 +26,17 @@ export function chatHandlers({ database, clock, nodes, chat }: ChatRouteDeps): H
   return {
     async chat(call) {
       const { request, response } = call.takeOver();
-      const answer = new ChatAnswer(response, clock);
+      const sink = new ChatAnswer(response, clock);
+      const isActive = ({ node, slot }: Placed, model: string) =>
+        nodes()
+          .find((view) => view.node === node)
+          ?.slots.some((view) => view.name === slot && serves(view, asId(model)));
       await chat({
         request,
-        response: answer,
+        sink,
         body: toApi(call.body),
         authenticate: (exchange) => authenticate(exchange, call.session.user.id),
-        place: (place) => announced(place, answer, nodes),
-        upstream: (upstream) => ({
-          send(node, sent, signal) {
-            answer.factor = sent.billing.factor;
-            return upstream.send(node, sent, signal);
-          },
-        }),
+        onPlaced: (at, factor) => sink.placed(isActive(at, call.body.model) ? "active" : "activating", factor),
       });
     },
   };
@@ -71,16 +69,4 @@ function toApi({
     temperature,
   };
   return Buffer.from(JSON.stringify(body));
-}
-
-/** The page hears at once whether it will have to wait. */
-function announced(place: Place, answer: ChatAnswer, nodes: () => readonly NodeView[]): Place {
-  return (request, exclude) => {
-    const placed = place(request, exclude);
-    if ("refused" in placed) return placed;
-    const slots = nodes().find(({ node }) => node === placed.node)?.slots;
-    const slot = slots?.find(({ name }) => name === placed.slot);
-    answer.tellState(slot && serves(slot, request.model) ? "active" : "activating");
-    return placed;
-  };
 }
