@@ -47,7 +47,7 @@ test("imports run one way: proto and shared, then router and node-agent, then be
 
 describe("folders import what stands before them, and nothing that stands after", () => {
   const order: Record<string, readonly string[]> = {
-    "shared/src": ["files", "time", ".", "http", "program"],
+    "shared/src": ["files", "time", ".", "http", "convention", "program"],
     "router/src": [
       ...[
         "config",

@@ -48,6 +48,13 @@ export class ApiError extends Error {
   }
 }
 
+/** A 400 for one parameter of a request; `param` is empty for the body as a whole. */
+export function invalid(param: string, what: string): ApiError {
+  return param === ""
+    ? new ApiError("invalid_request", `The body ${what}.`)
+    : new ApiError("invalid_request", `Invalid '${param}': ${what}.`, { param });
+}
+
 export interface ErrorBody {
   readonly error: {
     readonly message: string;

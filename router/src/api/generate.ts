@@ -1,11 +1,12 @@
 /** From a client's request for an answer to the answer of a node. Reads downwards: each line may refuse. */
 import type { Catalogue, CatalogueEntry } from "@weiche/shared/catalogue.ts";
+import { checkModelRules } from "@weiche/shared/convention/model-rules.ts";
 import { factorAt, requestTokensMax } from "@weiche/shared/catalogue.ts";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { Millicredits } from "@weiche/shared/credits.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
 import type { NodeId } from "@weiche/shared/ids.ts";
-import { nodePaths, type NodePath } from "@weiche/shared/node-protocol.ts";
+import type { NodePath } from "@weiche/shared/node-protocol.ts";
 import type { Caller, KeyCache } from "../keys/caller.ts";
 import type { RefusalReason } from "../usage/refusal-codes.ts";
 import type { Limiter } from "../limits/limiter.ts";
@@ -17,7 +18,7 @@ import type { BodyReaders } from "./body/body-readers.ts";
 import type { EngineDeaths, SuspectBody } from "./engine-deaths.ts";
 import type { Exchange } from "./exchange.ts";
 import { HeldBody } from "./body/held-body.ts";
-import { checkModelRules, findModel } from "./model-rules.ts";
+import { findModel } from "./model-access.ts";
 import { NodeRefusal, readNodeRefusal } from "./node-refusal.ts";
 import { readBody, type BodyTimes } from "./body/read-body.ts";
 import { relay } from "./relay.ts";
@@ -75,12 +76,12 @@ export async function generateAs(
   const facts = await deps.readers.read(path, body, exchange.signal);
   const entry = findModel(facts.model, caller, deps.catalogue());
   exchange.model = entry.id;
-  checkModelRules(facts, entry, path === nodePaths.embeddings);
+  checkModelRules(facts, entry);
   const suspect = { accountId: caller.accountId, model: entry.id, digest: facts.digest };
   deps.engineDeaths.refuseBarred(suspect);
   const tokensMax = requestTokensMax(entry, facts.answers);
   // Texts to embed follow one another.
-  const answers = path === nodePaths.embeddings ? 1 : facts.answers;
+  const answers = facts.embeds ? 1 : facts.answers;
   const { conversation } = facts;
   const { onPlaced } = inside ?? {};
   await answer(exchange, { path, caller, entry, tokensMax, answers, conversation, body, suspect, onPlaced }, deps);

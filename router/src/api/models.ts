@@ -3,7 +3,7 @@ import type { Catalogue } from "@weiche/shared/catalogue.ts";
 import type { KeyCache } from "../keys/caller.ts";
 import { authenticate } from "./authenticate.ts";
 import type { Exchange } from "./exchange.ts";
-import { modelsOf } from "./model-rules.ts";
+import { modelsOf } from "./model-access.ts";
 
 export interface ModelsDeps {
   readonly keys: KeyCache;

@@ -1,8 +1,8 @@
 /** The public API as an OpenAPI 3.1 document, made of the schemas that requests are checked with. */
 import { Type, type TSchema } from "typebox";
-import { chatSchema } from "./chat-completions.ts";
-import { completionSchema } from "./completions.ts";
-import { embeddingSchema } from "./embeddings.ts";
+import { chatSchema } from "@weiche/shared/convention/chat.ts";
+import { completionSchema } from "@weiche/shared/convention/completions.ts";
+import { embeddingSchema } from "@weiche/shared/convention/embeddings.ts";
 
 /** `baseUrl`: where the API is reached, without `/v1`. */
 export function openApiDocument(baseUrl: string): object {

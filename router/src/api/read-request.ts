@@ -1,22 +1,47 @@
 /** From a body's bytes to the facts that the router needs. Runs on the main thread for light bodies, in a worker for others. */
 import { hash } from "node:crypto";
+import { chatBody, chatFacts, type ChatBody } from "@weiche/shared/convention/chat.ts";
+import { completionBody, completionFacts } from "@weiche/shared/convention/completions.ts";
+import { embeddingBody, embeddingFacts } from "@weiche/shared/convention/embeddings.ts";
+import type { RequestFacts } from "@weiche/shared/convention/model-rules.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
-import { nodePaths, type NodePath } from "@weiche/shared/node-protocol.ts";
-import { readChat } from "./chat-completions.ts";
-import { readCompletion } from "./completions.ts";
-import { readEmbedding } from "./embeddings.ts";
 import { readJson, type JsonScan } from "@weiche/shared/http/json-guard.ts";
-import type { RequestFacts } from "./request-schema.ts";
+import { nodePaths, type NodePath } from "@weiche/shared/node-protocol.ts";
 
-const readers: Readonly<Record<NodePath, (value: unknown) => Omit<RequestFacts, "digest">>> = {
-  [nodePaths.chat]: readChat,
-  [nodePaths.completions]: readCompletion,
-  [nodePaths.embeddings]: readEmbedding,
-};
+/** What the router must know of a request's body; everything else is the node's concern. */
+export interface ReadRequest extends RequestFacts {
+  /** Hash of the body as it came. */
+  readonly digest: string;
+  /** Hash of the beginning of the conversation; absent where a node's cache is of no use. */
+  readonly conversation?: string;
+}
 
 /** Throws an `ApiError` for anything that is wrong with the body itself. `scan`: of these bytes, if there is one already. */
-export function readRequest(path: NodePath, body: Buffer, scan?: JsonScan): RequestFacts {
+export function readRequest(path: NodePath, body: Buffer, scan?: JsonScan): ReadRequest {
   const json = readJson(body, scan);
   if ("problem" in json) throw new ApiError("invalid_request", json.problem);
   return { ...readers[path](json.value), digest: hash("sha256", body, "base64") };
+}
+
+const readers: Readonly<Record<NodePath, (value: unknown) => Omit<ReadRequest, "digest">>> = {
+  [nodePaths.chat](value) {
+    const body = chatBody.check(value);
+    return { ...chatFacts(body), conversation: beginning(body) };
+  },
+  [nodePaths.completions](value) {
+    const body = completionBody.check(value);
+    return { ...completionFacts(body), conversation: hash("sha256", body.prompt.slice(0, beginningCharacters)) };
+  },
+  [nodePaths.embeddings]: (value) => embeddingFacts(embeddingBody.check(value)),
+};
+
+/** Of so many messages, and of so many characters of each, since a hash of it is made for every request. */
+const [beginningMessages, beginningCharacters] = [2, 1_024];
+
+function beginning({ messages }: ChatBody): string {
+  const first = messages.slice(0, beginningMessages).map(({ role, content }) => {
+    const whole = typeof content === "string" ? content : JSON.stringify(content ?? null);
+    return [role, whole.slice(0, beginningCharacters)];
+  });
+  return hash("sha256", JSON.stringify(first));
 }

@@ -4,9 +4,9 @@
  */
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { chatSchema } from "../../src/api/chat-completions.ts";
-import { completionSchema } from "../../src/api/completions.ts";
-import { embeddingSchema } from "../../src/api/embeddings.ts";
+import { chatSchema } from "@weiche/shared/convention/chat.ts";
+import { completionSchema } from "@weiche/shared/convention/completions.ts";
+import { embeddingSchema } from "@weiche/shared/convention/embeddings.ts";
 import { startApi, type Answer, type Harness } from "./api-harness.ts";
 
 const cases = Number(process.env["WEICHE_CASES"] ?? 2_000);

@@ -5,14 +5,13 @@ import { scanLight } from "@weiche/shared/http/json-guard.ts";
 import type { NodePath } from "@weiche/shared/node-protocol.ts";
 import type { BodyJob, BodyReply } from "./body-worker.ts";
 import type { HeldBody } from "./held-body.ts";
-import { readRequest } from "../read-request.ts";
-import type { RequestFacts } from "../request-schema.ts";
+import { readRequest, type ReadRequest } from "../read-request.ts";
 
 export class BodyReaders implements AsyncDisposable {
   readonly #thread = new ByteThread<BodyJob, BodyReply>(new URL("./body-worker.ts", import.meta.url));
 
   /** Rejects with an `ApiError` for anything that is wrong with the body itself, and with the signal's reason. */
-  async read(path: NodePath, body: HeldBody, signal: AbortSignal): Promise<RequestFacts> {
+  async read(path: NodePath, body: HeldBody, signal: AbortSignal): Promise<ReadRequest> {
     const scan = scanLight(body.bytes!);
     if (scan) return readRequest(path, body.bytes!, scan);
     let reply: BodyReply | undefined;

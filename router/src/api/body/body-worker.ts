@@ -2,8 +2,7 @@
 import { parentPort, type Transferable } from "node:worker_threads";
 import { ApiError, asApiError, type ApiErrorKind } from "@weiche/shared/errors.ts";
 import type { NodePath } from "@weiche/shared/node-protocol.ts";
-import { readRequest } from "../read-request.ts";
-import type { RequestFacts } from "../request-schema.ts";
+import { readRequest, type ReadRequest } from "../read-request.ts";
 
 export interface BodyJob {
   readonly path: NodePath;
@@ -12,7 +11,7 @@ export interface BodyJob {
 
 export interface BodyReply {
   readonly bytes: Uint8Array<ArrayBuffer>;
-  readonly facts?: RequestFacts;
+  readonly facts?: ReadRequest;
   readonly refused?: { readonly kind: ApiErrorKind; readonly message: string; readonly param: string | null };
 }
 

@@ -1,6 +1,9 @@
-/** `POST /v1/embeddings`: the schema of its body and what the router must know of it. */
-import { Type } from "typebox";
-import { compileSchema, optional, type RequestFacts } from "./request-schema.ts";
+/** `POST /v1/embeddings`: vectors of texts. */
+import { Type, type Static } from "typebox";
+import { bodyReader, optional } from "./body-reader.ts";
+import type { RequestFacts } from "./model-rules.ts";
+
+export type EmbeddingBody = Static<typeof embeddingSchema>;
 
 export const textsMax = 2_048;
 
@@ -14,10 +17,9 @@ export const embeddingSchema = Type.Object({
   instruction: optional(Type.String({ description: "Short task description in English, for search queries." })),
 });
 
-const readBody = compileSchema(embeddingSchema);
+export const embeddingBody = bodyReader(embeddingSchema);
 
-export function readEmbedding(value: unknown): Omit<RequestFacts, "digest"> {
-  const { model, input, dimensions } = readBody(value);
+export function embeddingFacts({ model, input, dimensions }: EmbeddingBody): RequestFacts {
   const answers = Array.isArray(input) ? input.length : 1;
-  return { model, templateKwargs: false, images: [], answers, ...(dimensions == null ? {} : { dimensions }) };
+  return { model, embeds: true, answers, dimensions: dimensions ?? undefined };
 }

@@ -1,0 +1,203 @@
+/**
+ * Reads request bodies by their TypeBox schemas. TypeBox's compiled check decides whether a body is right. What is wrong is
+ * found here, at the first mistake: TypeBox would collect all of them, which takes seconds for a large body.
+ */
+import { Type, type Static, type TArray, type TObject, type TProperties, type TSchema } from "typebox";
+import { Compile } from "typebox/compile";
+import { invalid } from "../errors.ts";
+import { isObject } from "../json.ts";
+
+export interface BodyReader<Body> {
+  /**
+   * Returns the value itself. Throws a 400 that names the first wrong parameter and never quotes its value. Nothing is
+   * converted ("1" is no number), `null` is as good as absent, and fields that are not declared are passed over.
+   */
+  check(value: unknown): Body;
+  /** Checks the value and returns a copy with the declared fields alone, at every depth; none of them is `null`. */
+  declared(value: unknown): Body;
+}
+
+/** `together`: throws for fields that are right by themselves and do not go together. */
+export function bodyReader<Schema extends TSchema>(
+  schema: Schema,
+  together: (body: Static<Schema>) => void = () => {},
+): BodyReader<Static<Schema>> {
+  const validator = Compile(schema);
+  const node = readerOf(schema);
+  const check = (value: unknown) => {
+    if (!validator.Check(value)) {
+      const { at, what } = node.mistakeIn(value) ?? { at: "", what: "is not valid" };
+      throw invalid(at.replace(/^\./, ""), what);
+    }
+    together(value as Static<Schema>);
+    return value as Static<Schema>;
+  };
+  return { check, declared: (value) => node.declared(check(value)) as Static<Schema> };
+}
+
+/** An optional parameter. `null` means that it is absent. */
+export function optional<Schema extends TSchema>(schema: Schema) {
+  return Type.Optional(Type.Union([schema, Type.Null()]));
+}
+
+/** A field with words of its own for whatever is wrong with it. `also`: what the schema cannot say. */
+export function worded<Schema extends TSchema>(
+  schema: Schema,
+  what: string,
+  also: (value: Static<Schema>) => boolean = () => true,
+) {
+  return Type.Refine(schema, also, () => what);
+}
+
+interface Mistake {
+  /** `.messages[0].role`; empty for the value itself. Names come from the schema, never from the body. */
+  readonly at: string;
+  readonly what: string;
+}
+
+/** Knows one schema: what is wrong with a value, and what of it is declared. */
+interface Reader {
+  /** What the value must be, in words that follow "must be". */
+  readonly expected: string;
+  /** Whether the value is of this schema's kind, however wrong its content is: so a member of a union is chosen. */
+  fits(value: unknown): boolean;
+  mistakeIn(value: unknown): Mistake | undefined;
+  /** Of a value without mistakes. */
+  declared(value: unknown): unknown;
+}
+
+function readerOf(schema: TSchema): Reader {
+  if (Type.IsUnion(schema)) return unionReader(schema.anyOf.filter((member) => !Type.IsNull(member)));
+  if (Type.IsObject(schema)) return objectReader(schema);
+  if (Type.IsArray(schema)) return arrayReader(schema);
+  return valueReader(schema);
+}
+
+/** For texts, words, numbers and booleans. */
+function valueReader(schema: TSchema): Reader {
+  const validator = Compile(schema);
+  const expected = expectedValue(schema);
+  const words = Type.IsRefine(schema) ? schema["~refine"][0]!.error({} as never) : `must be ${expected}`;
+  const type =
+    Type.IsNumber(schema) || Type.IsInteger(schema) ? "number" : Type.IsBoolean(schema) ? "boolean" : "string";
+  return {
+    expected,
+    fits: (given) => typeof given === type,
+    mistakeIn(given) {
+      if (validator.Check(given)) return undefined;
+      return { at: "", what: given === "" && expected === "a string" ? "must not be empty" : words };
+    },
+    declared: (given) => given,
+  };
+}
+
+function expectedValue(schema: TSchema): string {
+  if (Type.IsLiteral(schema)) return String(schema.const);
+  if (Type.IsEnum(schema)) return oneOf(schema.enum);
+  if (Type.IsString(schema)) return "a string";
+  if (Type.IsBoolean(schema)) return "true or false";
+  const { minimum, maximum } = schema as Bounds;
+  return `${Type.IsInteger(schema) ? "an integer" : "a number"}${range("from", minimum, maximum)}`;
+}
+
+/** TypeBox keeps these in its schemas and not in their types. */
+interface Bounds {
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly minItems?: number;
+  readonly maxItems?: number;
+}
+
+function range(word: "from" | "of", least: number | undefined, most: number | undefined, unit = ""): string {
+  const bound = most ?? least;
+  const units = unit === "" || bound === 1 ? unit : `${unit}s`;
+  if (least !== undefined && most !== undefined) return ` ${word} ${least} to ${most}${units}`;
+  if (least !== undefined) return ` of at least ${least}${units}`;
+  return most === undefined ? "" : ` of at most ${most}${units}`;
+}
+
+function unionReader(schemas: readonly TSchema[]): Reader {
+  const readers = schemas.map(readerOf);
+  if (readers.length === 1) return readers[0]!;
+  const expected = [...new Set(readers.map((reader) => reader.expected))].join(" or ");
+  const tag = tagOf(schemas.filter(Type.IsObject));
+  const choose = (given: unknown) => readers.find((reader) => reader.fits(given));
+  return {
+    expected,
+    fits: (given) => choose(given) !== undefined,
+    mistakeIn(given) {
+      const reader = choose(given);
+      if (reader) return reader.mistakeIn(given);
+      if (!tag || !isObject(given)) return { at: "", what: `must be ${expected}` };
+      return { at: `.${tag.name}`, what: given[tag.name] == null ? required : `must be ${oneOf(tag.words)}` };
+    },
+    declared: (given) => choose(given)!.declared(given),
+  };
+}
+
+const required = "is required";
+
+/** The field that tells the members of a union apart: each has a fixed word in it. */
+function tagOf(members: readonly TObject[]): { readonly name: string; readonly words: readonly unknown[] } | undefined {
+  const names = Object.keys(members[0]?.properties ?? {});
+  const wordsOf = (name: string) => members.map(({ properties }) => properties[name]).filter(Type.IsLiteral);
+  const name = names.find((each) => wordsOf(each).length === members.length);
+  return name === undefined ? undefined : { name, words: wordsOf(name).map((word) => word.const) };
+}
+
+function objectReader({ properties }: TObject): Reader {
+  const fields = Object.entries(properties as TProperties).map(([name, schema]) => {
+    return { name, at: `.${name}`, reader: readerOf(schema), isRequired: !Type.IsOptional(schema) };
+  });
+  const words = Object.entries(properties as TProperties).filter(([, schema]) => Type.IsLiteral(schema));
+  const tags = words.map(([name, schema]) => ({ name, word: (schema as { const?: unknown }).const }));
+  return {
+    expected: "an object",
+    fits: (given) => isObject(given) && tags.every(({ name, word }) => given[name] === word),
+    mistakeIn(given) {
+      if (!isObject(given)) return { at: "", what: "must be an object" };
+      for (const { name, at, reader, isRequired } of fields) {
+        const field = given[name];
+        if (field != null) {
+          const mistake = reader.mistakeIn(field);
+          if (mistake) return { at: at + mistake.at, what: mistake.what };
+        } else if (isRequired) return { at, what: required };
+      }
+      return undefined;
+    },
+    declared(given) {
+      // Without any it is of free form.
+      if (fields.length === 0) return given;
+      const copy: Record<string, unknown> = {};
+      for (const { name, reader } of fields) {
+        const field = (given as Record<string, unknown>)[name];
+        if (field != null) copy[name] = reader.declared(field);
+      }
+      return copy;
+    },
+  };
+}
+
+function arrayReader(schema: TArray): Reader {
+  const { minItems, maxItems } = schema as Bounds;
+  const item = readerOf(schema.items);
+  const expected = `an array${range("of", minItems, maxItems, " item")}`;
+  return {
+    expected,
+    fits: Array.isArray,
+    mistakeIn(given) {
+      if (!Array.isArray(given) || given.length < (minItems ?? 0) || given.length > (maxItems ?? Infinity))
+        return { at: "", what: `must be ${expected}` };
+      for (const [index, each] of given.entries()) {
+        const mistake = item.mistakeIn(each);
+        if (mistake) return { at: `[${index}]${mistake.at}`, what: mistake.what };
+      }
+      return undefined;
+    },
+    declared: (given) => (given as unknown[]).map((each) => item.declared(each)),
+  };
+}
+
+function oneOf(words: readonly unknown[]): string {
+  return words.length === 1 ? String(words[0]) : `one of ${words.join(", ")}`;
+}

@@ -1,0 +1,32 @@
+/** The fields that chats and completions share. */
+import { Type } from "typebox";
+import { optional, worded } from "./body-reader.ts";
+
+const stopsMax = 64;
+/** Also the most alternatives that any engine shows of a token. */
+export const logprobsMax = 20;
+
+/** Bounds that the service leaves open are what engines can take. */
+export const generationFields = {
+  model: Type.String({ minLength: 1, description: "API id of a model that the key may use." }),
+  max_tokens: optional(Type.Integer({ minimum: 1, description: "Most output tokens, reasoning included." })),
+  temperature: optional(Type.Number({ minimum: 0, maximum: 2 })),
+  top_p: optional(Type.Number({ minimum: 0, maximum: 1, description: "Alternative to temperature." })),
+  stop: optional(
+    Type.Union([Type.String(), Type.Array(Type.String(), { maxItems: stopsMax })], {
+      description: `Output ends before such a sequence; at most ${stopsMax} of them.`,
+    }),
+  ),
+  n: optional(Type.Integer({ minimum: 1, maximum: 128, description: "Each answer is billed as output." })),
+  seed: optional(
+    worded(Type.Integer({ minimum: -(2 ** 63), exclusiveMaximum: 2 ** 63 }), "must be an integer of 64 bits"),
+  ),
+  presence_penalty: optional(Type.Number({ minimum: -2, maximum: 2 })),
+  frequency_penalty: optional(Type.Number({ minimum: -2, maximum: 2 })),
+  stream: optional(Type.Boolean({ description: "Answer as Server-Sent Events." })),
+  stream_options: optional(
+    Type.Object({
+      include_usage: optional(Type.Boolean({ description: "Adds a final chunk with token counts." })),
+    }),
+  ),
+};

@@ -1,0 +1,58 @@
+/** Whether a model takes a request. The router answers with what is thrown; an agent relies on it for what it sends on. */
+import type { ModelRules } from "../catalogue.ts";
+import { ApiError, invalid } from "../errors.ts";
+import type { ImageFacts } from "./images.ts";
+
+/** What a model's rules are about, of any endpoint's body. */
+export interface RequestFacts {
+  readonly model: string;
+  readonly embeds: boolean;
+  /** How many answers are asked for: choices, or texts to embed. */
+  readonly answers: number;
+  readonly maxTokens?: number;
+  /** The name under which the client set it. */
+  readonly maxTokensParam?: string;
+  readonly reasoningEffort?: string;
+  readonly templateKwargs?: boolean;
+  readonly images?: readonly ImageFacts[];
+  readonly dimensions?: number;
+}
+
+/** Throws a 400 for what the model does not take. */
+export function checkModelRules(facts: RequestFacts, rules: ModelRules): void {
+  const { embeds, maxTokens, reasoningEffort } = facts;
+  if ((rules.category === "embeddings") !== embeds)
+    throw invalid("model", embeds ? "is no embedding model" : "is an embedding model, for /v1/embeddings only");
+  const { efforts, templateKwargsAccepted } = rules.reasoning;
+  if (facts.templateKwargs && !templateKwargsAccepted)
+    throw invalid("chat_template_kwargs", "is not accepted by this model");
+  if (reasoningEffort !== undefined && efforts.length > 0 && !efforts.includes(reasoningEffort))
+    throw invalid("reasoning_effort", `must be one of ${efforts.join(", ")} for this model`);
+  checkImages(facts.images ?? [], rules.images);
+  checkDimensions(facts.dimensions, rules.embeddings?.dimensions);
+  if (maxTokens !== undefined && maxTokens > rules.contextTokens)
+    throw new ApiError(
+      "context_window_exceeded",
+      // "exceeds the context window" is what client libraries know an overflow by.
+      `The request exceeds the context window of this model, which is ${rules.contextTokens} tokens, input and output ` +
+        `together: ${maxTokens} tokens were requested for the output alone.`,
+      { param: facts.maxTokensParam ?? "max_tokens" },
+    );
+}
+
+export function checkImages(images: readonly ImageFacts[], rules: ModelRules["images"]): void {
+  if (images.length === 0) return;
+  if (!rules) throw invalid(images[0]!.param, "this model takes no images");
+  if (images.length > rules.max) throw invalid("messages", `at most ${rules.max} images are taken per request`);
+  const wrong = images.find(({ format }) => format === undefined || !rules.formats.includes(format));
+  if (wrong) throw invalid(wrong.param, `images must be one of ${rules.formats.join(", ")}`);
+}
+
+/** `range` absent: the model has none. */
+export function checkDimensions(
+  dimensions: number | null | undefined,
+  range: { readonly min: number; readonly max: number } | undefined,
+): void {
+  if (dimensions != null && range && (dimensions < range.min || dimensions > range.max))
+    throw invalid("dimensions", `must be from ${range.min} to ${range.max} for this model`);
+}
