@@ -2,7 +2,7 @@
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { nodePaths } from "@weiche/shared/node-protocol.ts";
 import { EngineFault } from "../engines/dialects/engine-fault.ts";
-import { isObject } from "../engines/dialects/json.ts";
+import { isObject } from "@weiche/shared/json.ts";
 import type { EmbeddingRequest } from "../intake/embedding-request.ts";
 import { refusalOf } from "./engine-refusal.ts";
 import type { EngineAccess, EngineWork, FinishedAnswer } from "./engine-work.ts";

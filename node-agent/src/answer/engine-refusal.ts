@@ -1,9 +1,9 @@
 /** An engine's refusal, as its client is told. */
-import { ApiError } from "@weiche/shared/errors.ts";
+import { ApiError, invalid } from "@weiche/shared/errors.ts";
 import { lightValuesMax, scanJson } from "@weiche/shared/http/json-guard.ts";
 import type { CountRequest, EngineRefusal } from "../engines/dialects/dialect.ts";
 import { EngineFault } from "../engines/dialects/engine-fault.ts";
-import { isObject } from "../engines/dialects/json.ts";
+import { isObject } from "@weiche/shared/json.ts";
 import { contextExceeded } from "../intake/context-exceeded.ts";
 import type { EngineAccess } from "./engine-work.ts";
 import type { EngineCall } from "./engine-call.ts";
@@ -82,8 +82,7 @@ function refusalError(engine: EngineAccess, refusal: EngineRefusal, refused: Ref
 function invalidError(param: string | undefined, must: string | undefined): ApiError {
   if (param === undefined)
     return new ApiError("invalid_request", "This model does not support what the request asks for.");
-  const what = must === undefined ? "the model does not take this value" : `must be ${must}`;
-  return new ApiError("invalid_request", `Invalid '${param}': ${what}.`, { param });
+  return invalid(param, must === undefined ? "the model does not take this value" : `must be ${must}`);
 }
 
 /** Of the text that is too long. Undefined if the engine cannot say: the refusal is told without the exact count then. */

@@ -1,5 +1,5 @@
 /** Probabilities of tokens in the convention's two shapes, without what engines add to them. */
-import { isObject } from "../engines/dialects/json.ts";
+import { isObject } from "@weiche/shared/json.ts";
 
 export interface TokenLogprob {
   readonly token: unknown;

@@ -14,6 +14,9 @@ const plain: ModelRules = {
   toolsEnforced: true,
 };
 const messages = [{ role: "user", content: "hi" }];
+const f = { type: "function", function: { name: "f" } };
+const g = { type: "function", function: { name: "g" } };
+const named = { type: "function", function: { name: "g" } };
 const scope = (rules: Partial<ModelRules> = {}) => ({ rules: { ...plain, ...rules } });
 
 /** The body that an engine of this dialect gets. */
@@ -150,7 +153,7 @@ const wrong: [param: string, body: object][] = [
   ["n", { n: 129 }],
   ["n", { n: 1.5 }],
   ["seed", { seed: 0.5 }],
-  ["stop", { stop: [1] }],
+  ["stop[0]", { stop: [1] }],
   ["stop", { stop: Array.from({ length: 65 }, () => "x") }],
   ["presence_penalty", { presence_penalty: 3 }],
   ["top_logprobs", { top_logprobs: 21, logprobs: true }],
@@ -169,11 +172,13 @@ const wrong: [param: string, body: object][] = [
   ["messages[0].content[0].type", { messages: [{ role: "system", content: [{ type: "image_url" }] }] }],
   ["tools[0].type", { tools: [{ type: "retrieval" }] }],
   ["tool_choice", { tools: [{ type: "function", function: { name: "f" } }], tool_choice: "any" }],
-  ["tool_choice", { tools: [{ type: "function", function: { name: "f" } }], tool_choice: { function: { name: "g" } } }],
+  ["tool_choice.type", { tools: [f], tool_choice: { function: { name: "f" } } }],
+  ["tool_choice", { tools: [f], tool_choice: named }],
+  ["tool_choice", { tools: [], tool_choice: "required" }],
   ["response_format.type", { response_format: { type: "grammar" } }],
   ["response_format.json_schema", { response_format: { type: "json_schema" } }],
   ["reasoning_effort", { reasoning_effort: 1 }],
-  ["enable_thinking", { chat_template_kwargs: { enable_thinking: "yes" } }],
+  ["chat_template_kwargs.enable_thinking", { chat_template_kwargs: { enable_thinking: "yes" } }],
 ];
 test.each(wrong)("a wrong %s is refused by name", (param, body) => {
   expect(() => said(body, { reasoning: { mode: "optional", efforts: [], templateKwargsAccepted: true } })).toThrow(
@@ -263,10 +268,6 @@ test("references within a schema, and what is only called so, are kept", () => {
   for (const body of [inTools(schema), inFormat(schema)]) expect(said(body)).toMatchObject(body);
 });
 
-const f = { type: "function", function: { name: "f" } };
-const g = { type: "function", function: { name: "g" } };
-const named = { type: "function", function: { name: "g" } };
-
 test("a named function is asked for in each dialect's way", () => {
   const body = { tools: [f, g], tool_choice: named };
   for (const dialect of ["openai", "vllm"] as const)
@@ -277,11 +278,7 @@ test("a named function is asked for in each dialect's way", () => {
 });
 
 test("no tools are sent where none may be called, or there are none", () => {
-  for (const body of [
-    { tools: [f], tool_choice: "none" },
-    { tools: [], tool_choice: "required" },
-  ])
-    expect(said(body)).toEqual(said({}));
+  for (const body of [{ tools: [f], tool_choice: "none" }, { tools: [] }]) expect(said(body)).toEqual(said({}));
 });
 
 test("a model that cannot be forced is asked as with auto, and stops as if it had called", () => {
@@ -376,7 +373,9 @@ test("llama-server's templates are switched whether or not clients may do it", (
 test("an effort that the model does not know, or a switch that it does not take, is refused", () => {
   expect(() => said({ reasoning_effort: "high" }, { reasoning: defaultOn })).toThrow("one of none, low, medium, xhigh");
   const rejected = { ...plain.reasoning, templateKwargsAccepted: false };
-  expect(() => said({ chat_template_kwargs: {} }, { reasoning: rejected })).toThrow("takes no chat_template_kwargs");
+  expect(() => said({ chat_template_kwargs: {} }, { reasoning: rejected })).toThrow(
+    "Invalid 'chat_template_kwargs': is not accepted by this model.",
+  );
 });
 
 test("llama-server gets a seed that it can hold, and is always asked for an alternative", () => {
@@ -384,7 +383,7 @@ test("llama-server gets a seed that it can hold, and is always asked for an alte
     [7, 7],
     [-1, 1],
     [2 ** 32 - 1, 0],
-    [2 ** 63, 1_024],
+    [-(2 ** 63), 1_024],
     [-(2 ** 40), 256],
   ])
     expect(said({ seed }, {}, "llama-server")).toMatchObject({ seed: held });

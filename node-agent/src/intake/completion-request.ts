@@ -1,14 +1,12 @@
-/** `POST /v1/completions`: the allow-list of its fields. */
+/** `POST /v1/completions`: its checked fields in our words. */
+import { completionBody, completionFacts } from "@weiche/shared/convention/completions.ts";
+import { checkModelRules } from "@weiche/shared/convention/model-rules.ts";
+import type { Json } from "@weiche/shared/json.ts";
 import type { CompletionRequest } from "../engines/dialects/dialect.ts";
-import type { Json } from "../engines/dialects/json.ts";
-import { asText, integer } from "./fields.ts";
 import { readGeneration, type RequestScope } from "./generation-request.ts";
 
-export function readCompletionRequest(body: Json, scope: RequestScope): CompletionRequest {
-  return {
-    ...readGeneration(body, scope),
-    kind: "completion",
-    prompt: asText(body["prompt"], "prompt"),
-    logprobs: integer(body, "logprobs", 0, 20),
-  };
+export function readCompletionRequest(given: Json, { rules }: RequestScope): CompletionRequest {
+  const body = completionBody.declared({ ...given, model: rules.id });
+  checkModelRules(completionFacts(body), rules);
+  return { ...readGeneration(body), kind: "completion", prompt: body.prompt, logprobs: body.logprobs };
 }

@@ -1,5 +1,5 @@
 /** A client's JSON Schema as an engine gets it. Nothing in it may make an engine fetch anything. */
-import { refuse } from "./fields.ts";
+import { invalid } from "@weiche/shared/errors.ts";
 import { referenceWords, shownName } from "./schema-alternatives.ts";
 
 /**
@@ -14,7 +14,7 @@ export function plainSchema(value: unknown, at: string): unknown {
     members.map(([name, member]) => {
       const memberAt = `${at}.${shownName(name)}`;
       if (referenceWords.includes(name) && typeof member === "string" && !member.startsWith("#"))
-        return refuse(memberAt, "a reference within the schema (#…); others are not fetched");
+        throw invalid(memberAt, "must be a reference within the schema (#…); others are not fetched");
       return [name, plainSchema(member, memberAt)];
     }),
   );

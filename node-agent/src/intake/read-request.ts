@@ -1,4 +1,5 @@
 /** From the bytes of a body to a checked request, and from there to the bytes that an engine is told. In any thread. */
+import { invalid } from "@weiche/shared/errors.ts";
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import type { JsonScan } from "@weiche/shared/http/json-guard.ts";
 import { nodePaths, type NodePath } from "@weiche/shared/node-protocol.ts";
@@ -7,7 +8,6 @@ import type { SchemaBounds } from "../engines/dialects/schema-bounds.ts";
 import { readChatRequest } from "./chat-request.ts";
 import { readCompletionRequest } from "./completion-request.ts";
 import { readEmbeddingRequest, type EmbeddingRequest } from "./embedding-request.ts";
-import { refuse } from "./fields.ts";
 import { parseBody } from "./request-body.ts";
 import { boundSchemas, type RequestSchema } from "./schema-cost.ts";
 
@@ -60,7 +60,8 @@ export function say(request: ChatRequest | CompletionRequest, dialect: Dialect, 
 }
 
 function boundGrammar(request: ChatRequest, bounds: SchemaBounds): void {
-  if (request.tools.length > bounds.toolsMax) refuse("tools", `an array of at most ${bounds.toolsMax} functions`);
+  if (request.tools.length > bounds.toolsMax)
+    throw invalid("tools", `must be an array of at most ${bounds.toolsMax} functions`);
   boundSchemas(schemasOf(request), bounds);
 }
 

@@ -1,8 +1,8 @@
 /** The body of a request: bounded in size, depth and number of values before anything is made of it. */
 import type { ServerHttp2Stream } from "node:http2";
 import { ApiError } from "@weiche/shared/errors.ts";
-import { scanJson, type JsonScan } from "@weiche/shared/http/json-guard.ts";
-import { isObject, type Json } from "../engines/dialects/json.ts";
+import { notJson, scanJson, type JsonScan } from "@weiche/shared/http/json-guard.ts";
+import { isObject, type Json } from "@weiche/shared/json.ts";
 
 export const bodyBytesMax = 20 << 20;
 
@@ -37,7 +37,7 @@ export function parseBody(bytes: Buffer, scan: JsonScan = scanJson(bytes)): Json
   try {
     value = JSON.parse(bytes.toString());
   } catch {
-    throw new ApiError("invalid_request", "The body is not valid JSON."); // its own message would quote the body
+    throw new ApiError("invalid_request", notJson); // its own message would quote the body
   }
   if (!isObject(value)) throw new ApiError("invalid_request", "The body must be a JSON object.");
   return value;

@@ -2,7 +2,7 @@
  * What a value may begin as under a JSON Schema: its unions, references and lists of types resolved until each alternative
  * is an object, an array, a string, a literal or another plain value. What lies inside of these is left as it is.
  */
-import { isObject, type Json } from "../engines/dialects/json.ts";
+import { isObject, type Json } from "@weiche/shared/json.ts";
 
 /** A schema within the document, and its path there. */
 export interface SchemaAt {

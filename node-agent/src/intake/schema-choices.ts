@@ -2,11 +2,11 @@
  * In how many ways an answer can go on under a schema, at the place where there are most of them. An engine tries all of
  * its tokens against each: this is what the answer's every token costs.
  */
+import { invalid } from "@weiche/shared/errors.ts";
 import { branchesOf, literalTrie } from "../engines/literal-trie.ts";
-import { isObject } from "../engines/dialects/json.ts";
+import { isObject } from "@weiche/shared/json.ts";
 import { plainWords } from "../engines/dialects/enum-pattern.ts";
 import type { MergedLiterals } from "../engines/dialects/schema-bounds.ts";
-import { refuse } from "./fields.ts";
 import type { PatternCost } from "./pattern-cost.ts";
 import { keyChoicesOf, literalsOf, type Alternative, type SchemaAt } from "./schema-alternatives.ts";
 
@@ -98,7 +98,10 @@ function objectChoices(
 /** Each further level would double what is open. */
 function forbidLoops(costs: readonly Cost[], at: string | undefined): void {
   if (at !== undefined && least(costs) !== Infinity)
-    refuse(at, "told apart from its alternatives by its first required property, since it contains itself");
+    throw invalid(
+      at,
+      "must be told apart from its alternatives by its first required property, since it contains itself",
+    );
 }
 
 /** Objects that begin with a property of another name, or with another constant in the same property, go alone. */

@@ -2,9 +2,9 @@
  * Bounds what the JSON Schemas of a request cost an engine that makes grammars of them, before it gets to see them. Each
  * schema is walked once; the walk itself ends at the bounds.
  */
-import { isObject, type Json } from "../engines/dialects/json.ts";
+import { invalid } from "@weiche/shared/errors.ts";
+import { isObject, type Json } from "@weiche/shared/json.ts";
 import type { MergedLiterals, SchemaBounds } from "../engines/dialects/schema-bounds.ts";
-import { refuse } from "./fields.ts";
 import { patternCost, type PatternCost } from "./pattern-cost.ts";
 import {
   alternativesOf,
@@ -48,7 +48,7 @@ class Budget {
   step(at: string, count = 1): void {
     this.steps += count;
     if (this.steps > this.bounds.stepsMax)
-      refuse(at, "a smaller schema: with this, the schemas of the request unfold too far");
+      throw invalid(at, "must be a smaller schema: with this, the schemas of the request unfold too far");
   }
 
   spend(size: number, at: string): void {
@@ -59,9 +59,9 @@ class Budget {
   check(size: number, at: string): void {
     const { sizeMax } = this.bounds;
     if (size > sizeMax)
-      refuse(
+      throw invalid(
         at,
-        `a smaller schema: with this, those of the request unfold to more than ${sizeMax} characters of grammar`,
+        `must be a smaller schema: with this, those of the request unfold to more than ${sizeMax} characters of grammar`,
       );
   }
 
@@ -69,7 +69,7 @@ class Budget {
     const { choicesMax } = this.bounds;
     this.choices = Math.max(this.choices, choices);
     if (choices > choicesMax)
-      refuse(at, `a schema with at most ${choicesMax} ways to go on at each place of the answer`);
+      throw invalid(at, `must be a schema with at most ${choicesMax} ways to go on at each place of the answer`);
   }
 }
 
@@ -106,7 +106,7 @@ class Walk {
     if (this.#targets.size === 0) return;
     const copiedBytes = this.#targets.size * JSON.stringify(this.#root.schema).length;
     if (copiedBytes > this.#budget.bounds.copiedBytesMax)
-      refuse(this.#root.at, "a schema with fewer different references, or a smaller one");
+      throw invalid(this.#root.at, "must be a schema with fewer different references, or a smaller one");
   }
 
   #measure(): void {
@@ -123,10 +123,11 @@ class Walk {
     if (known) return known;
     const again = this.#open.get(schema);
     // Engines make a rule of what a reference leads to, but copy what an allOf refers to.
-    if (again?.references === references) refuse(at, "a schema that contains itself by a plain $ref, not within allOf");
+    if (again?.references === references)
+      throw invalid(at, "must be a schema that contains itself by a plain $ref, not within allOf");
     if (again) return { size: 1, choices: 1, loopsTo: again.index };
     if (depth > this.#budget.bounds.depthMax)
-      refuse(at, `a schema with at most ${this.#budget.bounds.depthMax} levels, references followed`);
+      throw invalid(at, `must be a schema with at most ${this.#budget.bounds.depthMax} levels, references followed`);
     const index = this.#open.size;
     this.#open.set(schema, { index, references });
     const cost = this.#enter(of, way);
@@ -157,8 +158,9 @@ class Walk {
         step: (place, count) => this.#budget.step(place, count),
         resolve: (reference) => this.#resolve(reference),
         found: (count, place) => this.#budget.choose(count, place),
-        endless: (place) =>
-          refuse(place, "a schema that does not lead to itself without a property or an item between"),
+        endless: (place) => {
+          throw invalid(place, "must be a schema that does not lead to itself without a property or an item between");
+        },
       },
     );
     let size = 1;
@@ -196,7 +198,8 @@ class Walk {
 
   #checkName(name: string, property: string, at: string): void {
     const { nameLengthMax } = this.#budget.bounds;
-    if (property.length > nameLengthMax) refuse(at, `an object with names of at most ${nameLengthMax} characters`);
+    if (property.length > nameLengthMax)
+      throw invalid(at, `must be an object with names of at most ${nameLengthMax} characters`);
     const rule = ruleName(name, property);
     const alike = this.#names.get(rule) ?? 0;
     this.#names.set(rule, alike + 1);
@@ -212,9 +215,9 @@ class Walk {
     this.#budget.step(`${at}.pattern`, Math.ceil(text.length / patternStep));
     const { size, choices, ways } = patternCost(text);
     if (ways > this.#budget.bounds.waysMax)
-      refuse(
+      throw invalid(
         `${at}.pattern`,
-        "a pattern that matches a text in one way only: no repetition of what can be empty, or can go on where it ends",
+        "must be a pattern that matches a text in one way only: no repetition of what can be empty, or can go on where it ends",
       );
     const cost = { ways, size: text.length + elementSize * size, choices: choices + 2 };
     this.#budget.check(cost.size, `${at}.pattern`);

@@ -7,6 +7,13 @@ import { Compile } from "typebox/compile";
 import { invalid } from "../errors.ts";
 import { isObject } from "../json.ts";
 
+/** A type without `null`, at every depth. */
+export type Declared<T> = T extends readonly (infer Item)[]
+  ? Declared<Item>[]
+  : T extends object
+    ? { [Name in keyof T]: Declared<Exclude<T[Name], null>> }
+    : T;
+
 export interface BodyReader<Body> {
   /**
    * Returns the value itself. Throws a 400 that names the first wrong parameter and never quotes its value. Nothing is
@@ -14,7 +21,7 @@ export interface BodyReader<Body> {
    */
   check(value: unknown): Body;
   /** Checks the value and returns a copy with the declared fields alone, at every depth; none of them is `null`. */
-  declared(value: unknown): Body;
+  declared(value: unknown): Declared<Body>;
 }
 
 /** `together`: throws for fields that are right by themselves and do not go together. */
@@ -32,7 +39,7 @@ export function bodyReader<Schema extends TSchema>(
     together(value as Static<Schema>);
     return value as Static<Schema>;
   };
-  return { check, declared: (value) => node.declared(check(value)) as Static<Schema> };
+  return { check, declared: (value) => node.declared(check(value)) as Declared<Static<Schema>> };
 }
 
 /** An optional parameter. `null` means that it is absent. */
@@ -63,8 +70,11 @@ interface Reader {
   fits(value: unknown): boolean;
   mistakeIn(value: unknown): Mistake | undefined;
   /** Of a value without mistakes. */
-  declared(value: unknown): unknown;
+  declared(this: void, value: unknown): unknown;
 }
+
+const asItIs = (value: unknown) => value;
+const isPlain = ({ declared }: Reader) => declared === asItIs;
 
 function readerOf(schema: TSchema): Reader {
   if (Type.IsUnion(schema)) return unionReader(schema.anyOf.filter((member) => !Type.IsNull(member)));
@@ -87,7 +97,7 @@ function valueReader(schema: TSchema): Reader {
       if (validator.Check(given)) return undefined;
       return { at: "", what: given === "" && expected === "a string" ? "must not be empty" : words };
     },
-    declared: (given) => given,
+    declared: asItIs,
   };
 }
 
@@ -131,7 +141,7 @@ function unionReader(schemas: readonly TSchema[]): Reader {
       if (!tag || !isObject(given)) return { at: "", what: `must be ${expected}` };
       return { at: `.${tag.name}`, what: given[tag.name] == null ? required : `must be ${oneOf(tag.words)}` };
     },
-    declared: (given) => choose(given)!.declared(given),
+    declared: readers.every(isPlain) ? asItIs : (given) => choose(given)!.declared(given),
   };
 }
 
@@ -194,7 +204,7 @@ function arrayReader(schema: TArray): Reader {
       }
       return undefined;
     },
-    declared: (given) => (given as unknown[]).map((each) => item.declared(each)),
+    declared: isPlain(item) ? asItIs : (given) => (given as unknown[]).map(item.declared),
   };
 }
 

@@ -39,7 +39,7 @@ export function readJson(bytes: Buffer, scan: JsonScan = scanJson(bytes)): JsonR
   return { value };
 }
 
-const notJson = "The body is not valid JSON.";
+export const notJson = "The body is not valid JSON.";
 
 /** The scan of a body that may be read where other work waits for it; undefined: it belongs into a thread. */
 export function scanLight(bytes: Buffer): JsonScan | undefined {

@@ -1,7 +1,7 @@
 /** Reads the events of a chat or completion stream, as all engines that follow the convention send them. */
 import type { ChoiceDelta, EngineChunk, RawUsage, ToolCallPiece } from "./dialect.ts";
 import { EngineFault } from "./engine-fault.ts";
-import { isObject, type Json } from "./json.ts";
+import { isObject, type Json } from "@weiche/shared/json.ts";
 
 /** Throws an `EngineFault` if the event is no chunk. */
 export function readConventionChunk(event: Json): EngineChunk {

@@ -4,7 +4,7 @@
  */
 import type { ModelId } from "@weiche/shared/ids.ts";
 import type { DialectLifecycle } from "../dialect-lifecycle.ts";
-import type { Json } from "./json.ts";
+import type { Json } from "@weiche/shared/json.ts";
 import type { SchemaBounds } from "./schema-bounds.ts";
 
 export interface Dialect extends DialectLifecycle {

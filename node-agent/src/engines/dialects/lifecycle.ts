@@ -3,7 +3,7 @@ import type { ModelId } from "@weiche/shared/ids.ts";
 import { Pool } from "undici";
 import type { EngineFacts, EngineMetrics } from "../dialect-lifecycle.ts";
 import type { EngineEndpoint } from "../engine.ts";
-import { isObject, type Json } from "./json.ts";
+import { isObject, type Json } from "@weiche/shared/json.ts";
 
 interface Ask {
   readonly method: "GET" | "POST";

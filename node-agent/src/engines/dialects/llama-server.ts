@@ -3,7 +3,7 @@ import { readConventionChunk } from "./chunk.ts";
 import { chatBody, completionBody, embeddingBody } from "./convention-body.ts";
 import type { ChatRequest, Dialect, EngineChunk, GenerationRequest, RawUsage } from "./dialect.ts";
 import { withEnumPatterns } from "./enum-pattern.ts";
-import { isObject, type Json } from "./json.ts";
+import { isObject, type Json } from "@weiche/shared/json.ts";
 import { proveReady, readMetrics } from "./lifecycle.ts";
 import { readConventionRefusal } from "./refusal.ts";
 import { requiredCallsFormat } from "./required-calls.ts";

@@ -1,6 +1,6 @@
 /** What engines mean when they refuse. Status and type decide; text only where engines say a thing in no other way. */
 import type { EngineRefusal } from "./dialect.ts";
-import { isObject, type Json } from "./json.ts";
+import { isObject, type Json } from "@weiche/shared/json.ts";
 import { readRefusedValue } from "./refused-value.ts";
 
 const contextTypes: ReadonlySet<unknown> = new Set([

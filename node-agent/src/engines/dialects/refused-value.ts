@@ -3,7 +3,7 @@
  * the request, so that only numbers are taken from them.
  */
 import type { EngineRefusal } from "./dialect.ts";
-import type { Json } from "./json.ts";
+import type { Json } from "@weiche/shared/json.ts";
 
 export type InvalidRefusal = Extract<EngineRefusal, { readonly kind: "invalid" }>;
 

@@ -4,7 +4,7 @@ import type { EngineEndpoint } from "../engine.ts";
 import { readConventionChunk } from "./chunk.ts";
 import { chatBody, completionBody, embeddingBody } from "./convention-body.ts";
 import type { CountRequest, Dialect, GenerationRequest } from "./dialect.ts";
-import { isObject } from "./json.ts";
+import { isObject } from "@weiche/shared/json.ts";
 import { EngineAnswerError, askEngine, proveReady, readMetrics, requireHealth } from "./lifecycle.ts";
 import { readConventionRefusal } from "./refusal.ts";
 import { schemaBounds } from "./schema-bounds.ts";
