@@ -16,6 +16,7 @@ import { systemClock as clock } from "@weiche/shared/time/clock.ts";
 import { millicredits } from "@weiche/shared/credits.ts";
 import { asId, uuidv7, type ModelId, type NodeId, type RequestId } from "@weiche/shared/ids.ts";
 import { nodePaths } from "@weiche/shared/node-protocol.ts";
+import { plainJobs } from "@weiche/shared/testing/plain-jobs.ts";
 import { stringify } from "yaml";
 import { RunningProgram, isAlive, reachableDirectory, until } from "./cluster/cluster.ts";
 import { describeMachine, quantiles, round, writeResult } from "./cluster/result.ts";
@@ -44,7 +45,7 @@ const rules = parseCatalogue(stringify(catalogueOf(model)))
   .toArray();
 const data = await openDataConnections({ ...shared, listen, grants, counts: registry });
 const link = await openNodeLink({
-  ...{ ...shared, listen, registry },
+  ...{ ...shared, listen, registry, job: plainJobs(clock) },
   dataAddress: `127.0.0.1:${data.address.port}`,
   ledger: { record: async () => {} },
   rulesOf: () => rules,

@@ -10,7 +10,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { createGrants } from "@weiche/router/src/usage/grants.ts";
-import { createUsageLedger, type UsageLedgerEvents } from "@weiche/router/src/usage/usage-ledger.ts";
+import { createUsageLedger } from "@weiche/router/src/usage/usage-ledger.ts";
+import type { UsageQueueEvents } from "@weiche/router/src/usage/usage-queue.ts";
 import { openDatabase } from "@weiche/router/src/db/database.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { millicredits } from "@weiche/shared/credits.ts";
@@ -36,11 +37,10 @@ const database = opened.use(
   }),
 );
 const batches: { records: number; repeated: number; durationMs: number }[] = [];
-const events: UsageLedgerEvents = {
+const events: UsageQueueEvents = {
   usageCommitted: (batch) => void batches.push(batch),
   usageCommitFailed: (error) => console.error(error),
   usageRefused: (_node, reason) => console.error(reason),
-  usageDaysFailed: nothing,
 };
 const grants = createGrants(randomBytes(32));
 const ledger = opened.use(await createUsageLedger(database, systemClock, events, { grants }));

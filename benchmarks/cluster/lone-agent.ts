@@ -16,6 +16,7 @@ import { systemClock as clock } from "@weiche/shared/time/clock.ts";
 import { millicredits } from "@weiche/shared/credits.ts";
 import { asId, uuidv7, type ModelId, type NodeId, type RequestId } from "@weiche/shared/ids.ts";
 import { nodePaths } from "@weiche/shared/node-protocol.ts";
+import { plainJobs } from "@weiche/shared/testing/plain-jobs.ts";
 import { stringify } from "yaml";
 import { textOf } from "./read-answer.ts";
 import { RunningProgram, enginePids, isAlive, reachableDirectory, until } from "./cluster.ts";
@@ -64,6 +65,7 @@ export class LoneAgent implements AsyncDisposable {
     });
     lone.#link = await openNodeLink({
       ...shared,
+      job: plainJobs(clock),
       registry: lone.registry,
       dataAddress: `127.0.0.1:${lone.#data.address.port}`,
       ledger: { record: () => lone.recording },

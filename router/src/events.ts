@@ -1,21 +1,21 @@
 /** What happens in the router: one function per event writes the log line and moves the metric together. */
 import { describeError, type Log } from "@weiche/shared/program/log.ts";
+import type { Clock } from "@weiche/shared/time/clock.ts";
+import type { JobEvents } from "@weiche/shared/time/job.ts";
 import type { TlsFilesEvents } from "@weiche/shared/http/tls-files.ts";
 import type { IdentityEvents } from "./sign-in/identity-context.ts";
 import type { KeyCacheEvents } from "./keys/key-cache.ts";
-import type { AuditRetentionEvents } from "./rights/audit-retention.ts";
 import type { AdminEvents } from "./surface/operator/admin-api.ts";
 import type { ApiEvents } from "./api/exchange.ts";
 import type { EvaluatorEvents } from "./usage/evaluator.ts";
-import type { Refusals, RefusalsEvents } from "./usage/refusals.ts";
-import type { UsageLedgerEvents } from "./usage/usage-ledger.ts";
+import type { Refusals } from "./usage/refusals.ts";
+import type { UsageQueueEvents } from "./usage/usage-queue.ts";
 import type { DatabaseEvents } from "./db/database.ts";
 import type { LiveRouterEvents } from "./db/live-routers.ts";
 import type { MailEvents } from "./mail/mail.ts";
 import type { Metrics } from "./metrics.ts";
 import type { DataConnectionsEvents } from "./nodes/data-connections.ts";
 import type { NodeLinkEvents } from "./nodes/node-link-session.ts";
-import type { NodeWishEvents } from "./nodes/node-wishes.ts";
 import type { PortalEvents } from "./surface/api-routes.ts";
 
 export function createApiEvents(log: Log, metrics: Metrics, refusals: Pick<Refusals, "count">): ApiEvents {
@@ -51,10 +51,22 @@ export function createApiEvents(log: Log, metrics: Metrics, refusals: Pick<Refus
   };
 }
 
-export function createNodeEvents(
+/** Of everything but the API, whose events count refusals in the database. */
+export type RouterEvents = ReturnType<typeof createEvents>;
+
+export function createEvents(log: Log, metrics: Metrics) {
+  return {
+    ...createNodeEvents(log, metrics),
+    ...createAdminEvents(log),
+    ...createIdentityEvents(log, metrics),
+    ...createDatabaseEvents(log, metrics),
+  };
+}
+
+function createNodeEvents(
   log: Log,
   metrics: Metrics,
-): NodeLinkEvents & DataConnectionsEvents & TlsFilesEvents & NodeWishEvents & LiveRouterEvents {
+): NodeLinkEvents & DataConnectionsEvents & TlsFilesEvents & LiveRouterEvents {
   return {
     nodeLinked(node, bootId, agentVersion) {
       metrics.nodeLinks.set({ node }, 1);
@@ -79,8 +91,6 @@ export function createNodeEvents(
     usageNotRecorded(node, records, error) {
       log.warn({ node, records, ...describeError(error) }, "usage not recorded yet; the node sends it again");
     },
-    nodeWishesUnreadable: (error) => log.warn(describeError(error), "what operators want of the nodes cannot be read"),
-    routersUnreadable: (error) => log.warn(describeError(error), "which routers there are cannot be read"),
     otherRouters(count, wereFirst) {
       const routers = { routers: count + 1 };
       if (count === 0) log.info("no other router uses this database any more");
@@ -108,7 +118,7 @@ export function createNodeEvents(
   };
 }
 
-export function createAdminEvents(log: Log): AdminEvents {
+function createAdminEvents(log: Log): AdminEvents {
   return {
     adminFailed(error) {
       const stack = error instanceof Error ? error.stack : undefined;
@@ -117,15 +127,11 @@ export function createAdminEvents(log: Log): AdminEvents {
   };
 }
 
-export function createIdentityEvents(log: Log, metrics: Metrics): IdentityEvents & MailEvents {
+function createIdentityEvents(log: Log, metrics: Metrics): IdentityEvents & MailEvents {
   return {
     loginFinished(outcome) {
       metrics.logins.inc({ outcome });
       log.debug({ outcome }, "login");
-    },
-    identitySweepFailed(error) {
-      metrics.databaseErrors.inc({ what: "identity-sweep" });
-      log.warn(describeError(error), "sessions and links that are over could not be deleted; they open no door");
     },
     mailSent(kind, durationMs) {
       metrics.mails.inc({ kind, result: "sent" });
@@ -138,16 +144,14 @@ export function createIdentityEvents(log: Log, metrics: Metrics): IdentityEvents
   };
 }
 
-export function createDatabaseEvents(
+function createDatabaseEvents(
   log: Log,
   metrics: Metrics,
 ): DatabaseEvents &
   KeyCacheEvents &
-  UsageLedgerEvents &
+  UsageQueueEvents &
   EvaluatorEvents &
-  RefusalsEvents &
-  AuditRetentionEvents &
-  Pick<PortalEvents, "databaseUnavailable"> {
+  Pick<PortalEvents, "databaseUnavailable"> & { auditEntriesRemoved(entries: number): void } {
   const failed = (what: string, message: string) => (error: unknown) => {
     metrics.databaseErrors.inc({ what });
     log.warn(describeError(error), message);
@@ -182,12 +186,29 @@ export function createDatabaseEvents(
     creditsEvaluated(evaluation) {
       log.debug({ ...evaluation }, "credits evaluated");
     },
-    creditsNotEvaluated: failed("credits", "credits could not be evaluated; limits hold as they were"),
     auditEntriesRemoved(entries) {
-      log.info({ entries }, "entries of the audit log that are older than they are kept were removed");
+      if (entries > 0) log.info({ entries }, "entries of the audit log that are older than they are kept were removed");
     },
-    auditRetentionFailed: failed("audit-retention", "old entries of the audit log could not be removed"),
-    refusalsNotStored: failed("refusals", "counts of refused requests could not be stored; they are kept in memory"),
-    usageDaysFailed: failed("usage-days", "partitions of usage records could not be made or dropped"),
+  };
+}
+
+/** By the job's name. All of them work with the database. */
+const jobFailures: Readonly<Record<string, string>> = {
+  "audit-retention": "old entries of the audit log could not be removed",
+  credits: "credits could not be evaluated; limits hold as they were",
+  "identity-sweep": "sessions and links that are over could not be deleted; they open no door",
+  "node-wishes": "what operators want of the nodes cannot be read",
+  refusals: "counts of refused requests could not be stored; they are kept in memory",
+  routers: "which routers there are cannot be read",
+  "usage-days": "partitions of usage records could not be made or dropped",
+};
+
+export function createJobEvents(log: Log, metrics: Metrics, clock: Clock): JobEvents {
+  return {
+    jobRan: (job) => metrics.jobRuns.set({ job }, clock.now() / 1000),
+    jobFailed(job, error) {
+      metrics.databaseErrors.inc({ what: job });
+      log.warn(describeError(error), jobFailures[job] ?? `the job ${job} failed`);
+    },
   };
 }

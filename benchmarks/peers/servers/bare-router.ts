@@ -17,6 +17,7 @@ import { rulesOf } from "@weiche/shared/catalogue.ts";
 import { systemClock as clock } from "@weiche/shared/time/clock.ts";
 import { asId, uuidv7 } from "@weiche/shared/ids.ts";
 import { createLog } from "@weiche/shared/program/log.ts";
+import { plainJobs } from "@weiche/shared/testing/plain-jobs.ts";
 
 const catalogue = loadCatalogue(process.argv[2]!);
 const listen = { host: "127.0.0.1", port: 0 };
@@ -26,7 +27,7 @@ const shared = { routerId: uuidv7(clock), clock, events: silent };
 const registry = new NodeRegistry();
 const data = await openDataConnections({ ...shared, listen, grants, counts: registry });
 const nodes = await openNodeLink({
-  ...{ ...shared, listen, registry },
+  ...{ ...shared, listen, registry, job: plainJobs(clock) },
   dataAddress: `127.0.0.1:${data.address.port}`,
   ledger: { record: async () => {} },
   rulesOf: (models) => models.flatMap((model) => catalogue.get(model) ?? []).map(rulesOf),

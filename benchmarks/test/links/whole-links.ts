@@ -15,6 +15,7 @@ import { systemClock } from "@weiche/shared/time/clock.ts";
 import { asId, uuidv7, type ModelId, type NodeId } from "@weiche/shared/ids.ts";
 import type { TlsFiles } from "@weiche/shared/http/tls-files.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
+import { plainJobs } from "@weiche/shared/testing/plain-jobs.ts";
 import { answering, grants, node, random, recorder, slot } from "./link-ends.ts";
 
 export const model = asId<ModelId>("m");
@@ -46,6 +47,7 @@ export async function openWholeRouter(
   const data = await openDataConnections({ ...shared, listen: listenOn(ports.data), counts: registry, grants });
   const link = await openNodeLink({
     ...shared,
+    job: plainJobs(systemClock),
     listen: listenOn(ports.link),
     dataAddress: given.dataAddress ?? `127.0.0.1:${data.address.port}`,
     registry,

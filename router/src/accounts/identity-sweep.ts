@@ -1,24 +1,9 @@
 /** Deletes what is over: sessions, links, attempts that are forgotten. Nothing of it opens a door before it is deleted. */
-import { every, type Clock } from "@weiche/shared/time/clock.ts";
 import { instantText, type Database } from "../db/database.ts";
 import { forgottenMs } from "../sign-in/attempt-rules.ts";
-import type { IdentityEvents } from "../sign-in/identity-context.ts";
 import { idleMsMax } from "../sign-in/sessions.ts";
 
-const everyMs = 3_600_000;
-
-export function sweepIdentity(
-  database: Database,
-  clock: Clock,
-  events: Pick<IdentityEvents, "identitySweepFailed">,
-): Disposable {
-  const timer = every(clock, everyMs, () =>
-    sweepOnce(database, clock.now()).catch((error: unknown) => events.identitySweepFailed(error)),
-  );
-  return { [Symbol.dispose]: () => timer.cancel() };
-}
-
-export async function sweepOnce({ pool }: Pick<Database, "pool">, nowMs: number): Promise<void> {
+export async function sweepIdentity({ pool }: Pick<Database, "pool">, nowMs: number): Promise<void> {
   const [now, idle, forgotten] = [nowMs, nowMs - idleMsMax, nowMs - forgottenMs].map(instantText);
   await pool.query("delete from sessions where expires_at <= $1 or seen_at <= $2", [now, idle]);
   await pool.query("delete from password_resets where expires_at <= $1", [now]);

@@ -1,5 +1,22 @@
 /** What one router at a time does: a row that it holds, by the database's clock, and that another takes when it is gone. */
 import type { Pool } from "pg";
+import type { JobOptions, StartJob } from "@weiche/shared/time/job.ts";
+
+/** A job that one of the routers does: the one that holds the lease of the job's name. */
+export function jobOfOneRouter(job: StartJob, pool: Pool, holder: string): StartJob {
+  return (name: string, everyMs: number, work: () => unknown, options?: JobOptions) => {
+    const workIfMine = async () => {
+      if (await takeLease(pool, name, holder, everyMs * 1.5)) await work();
+    };
+    const running = job(name, everyMs, workIfMine, options);
+    return {
+      async [Symbol.asyncDispose]() {
+        await running[Symbol.asyncDispose]();
+        await giveLeaseBack(pool, name, holder).catch(() => {}); // it ends by itself
+      },
+    };
+  };
+}
 
 /** True if `holder` has it now, until `leaseMs` from now. */
 export async function takeLease(pool: Pool, name: string, holder: string, leaseMs: number): Promise<boolean> {

@@ -1,5 +1,4 @@
 /** Which routers share the database: each says every 5 s that it lives, and is forgotten 15 s after its last word. */
-import { every, type Clock } from "@weiche/shared/time/clock.ts";
 import type { Database } from "./database.ts";
 
 export interface LiveRouterEvents {
@@ -8,41 +7,39 @@ export interface LiveRouterEvents {
    * are new to this router was there before it.
    */
   otherRouters(count: number, wereFirst: boolean): void;
-  routersUnreadable(error: unknown): void;
 }
 
-const beatMs = 5_000;
+export interface LiveRouter extends AsyncDisposable {
+  /** Says once more that this router lives, and looks for others. */
+  beat(): Promise<void>;
+}
+
+/** How often a router says that it lives. */
+export const beatMs = 5_000;
 
 /** Resolves once it has been said that this router lives. */
 export async function joinRouters(
   { pool }: Pick<Database, "pool">,
-  clock: Clock,
   routerId: string,
   events: LiveRouterEvents,
-): Promise<AsyncDisposable> {
+): Promise<LiveRouter> {
   // Who has not been heard of since then may be this router's own life before.
   const joinedAt = (await say()).seenAt;
   const earlier = idsOf(await pool.query<{ id: string }>("select id from routers where id <> $1", [routerId]));
   let others: ReadonlySet<string> = new Set();
-  let running: Promise<void> = Promise.resolve();
-  const beating = every(clock, beatMs, () => (running = beat()));
 
   async function beat(): Promise<void> {
-    try {
-      const { seenAt } = await say();
-      const heard = await pool.query<{ id: string }>(
-        `with forgotten as (delete from routers where seen_at < $2::timestamptz - interval '1 minute')
-         select id from routers
-         where id <> $1 and seen_at > $3 and seen_at > $2::timestamptz - interval '15 seconds'`,
-        [routerId, seenAt, joinedAt],
-      );
-      const live = idsOf(heard);
-      const came = live.difference(others);
-      if (came.size > 0 || live.size < others.size) events.otherRouters(live.size, !came.isDisjointFrom(earlier));
-      others = live;
-    } catch (error) {
-      events.routersUnreadable(error);
-    }
+    const { seenAt } = await say();
+    const heard = await pool.query<{ id: string }>(
+      `with forgotten as (delete from routers where seen_at < $2::timestamptz - interval '1 minute')
+       select id from routers
+       where id <> $1 and seen_at > $3 and seen_at > $2::timestamptz - interval '15 seconds'`,
+      [routerId, seenAt, joinedAt],
+    );
+    const live = idsOf(heard);
+    const came = live.difference(others);
+    if (came.size > 0 || live.size < others.size) events.otherRouters(live.size, !came.isDisjointFrom(earlier));
+    others = live;
   }
 
   async function say(): Promise<{ readonly seenAt: string }> {
@@ -55,12 +52,10 @@ export async function joinRouters(
   }
 
   return {
+    beat,
     async [Symbol.asyncDispose]() {
-      beating.cancel();
-      await running;
-      await pool
-        .query("delete from routers where id = $1", [routerId])
-        .catch((error: unknown) => events.routersUnreadable(error));
+      // Otherwise the others find out by themselves.
+      await pool.query("delete from routers where id = $1", [routerId]).catch(() => {});
     },
   };
 }

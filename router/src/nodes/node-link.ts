@@ -5,7 +5,8 @@
 import { Server, ServerCredentials, type ServerOptions } from "@grpc/grpc-js";
 import { ReflectionService } from "@grpc/reflection";
 import { HealthImplementation } from "grpc-health-check";
-import { every, sleep, type Clock } from "@weiche/shared/time/clock.ts";
+import { sleep, type Clock } from "@weiche/shared/time/clock.ts";
+import type { StartJob } from "@weiche/shared/time/job.ts";
 import type { NodeId } from "@weiche/shared/ids.ts";
 import type { ListenAddress } from "@weiche/shared/http/listen.ts";
 import { linkKeepAlive } from "@weiche/shared/time/silence.ts";
@@ -20,6 +21,7 @@ export interface NodeLinkOptions extends NodeLinkParts {
   readonly listen: ListenAddress;
   /** Absent: no TLS, on loopback. */
   readonly tls?: TlsFiles;
+  readonly job: StartJob;
 }
 
 export interface NodeLink {
@@ -71,7 +73,7 @@ export async function openNodeLink(options: NodeLinkOptions): Promise<NodeLink> 
     onTlsRefused: (reason) => options.events.nodeRefused("tls", reason),
   });
 
-  const heartbeats = every(options.clock, heartbeatEveryMs, () => sessions.forEach((session) => session.heartbeat()));
+  const heartbeats = options.job("heartbeats", heartbeatEveryMs, () => sessions.forEach((each) => each.heartbeat()));
 
   return {
     address: listener.address,
@@ -87,7 +89,7 @@ export async function openNodeLink(options: NodeLinkOptions): Promise<NodeLink> 
       isStopping = true;
       const closed = listener.close(deadlineMs);
       await quiet(sessions, options.clock, deadlineMs);
-      heartbeats.cancel();
+      await heartbeats[Symbol.asyncDispose]();
       for (const session of sessions) session.end("stopped");
       injector.destroy(); // in order: sends what is to be sent
       await closed;

@@ -1,42 +1,28 @@
 /**
- * What operators want of the nodes: kept in the database and read again every 2 s, so that every router comes to tell its
+ * What operators want of the nodes: kept in the database and read again and again, so that every router comes to tell its
  * nodes the same. With the database away what is known goes on.
  */
-import { every, type Clock } from "@weiche/shared/time/clock.ts";
 import type { ModelId, NodeId } from "@weiche/shared/ids.ts";
 import type { Database } from "../db/database.ts";
 import type { DesiredState } from "./desired-state.ts";
 
-export interface NodeWishEvents {
-  nodeWishesUnreadable(error: unknown): void;
-}
-
-const readEveryMs = 2_000;
+/** How often they are read. */
+export const readWishesMs = 2_000;
 
 /** Resolves once the wishes of before are known. */
-export async function openNodeWishes(
-  database: Pick<Database, "pool">,
-  clock: Clock,
-  events: NodeWishEvents,
-): Promise<NodeWishes> {
-  const wishes = new NodeWishes(database, clock, events);
+export async function openNodeWishes(database: Pick<Database, "pool">): Promise<NodeWishes> {
+  const wishes = new NodeWishes(database);
   await wishes.read();
   return wishes;
 }
 
-export class NodeWishes implements AsyncDisposable {
+export class NodeWishes {
   readonly #pool: Database["pool"];
-  readonly #reading: { cancel(): void };
   readonly #states = new Map<NodeId, DesiredState>();
-  #running: Promise<void> = Promise.resolve();
   #onChange: (node: NodeId) => void = () => {};
 
-  constructor({ pool }: Pick<Database, "pool">, clock: Clock, events: NodeWishEvents) {
+  constructor({ pool }: Pick<Database, "pool">) {
     this.#pool = pool;
-    this.#reading = every(clock, readEveryMs, () => {
-      this.#running = this.read().catch((error: unknown) => events.nodeWishesUnreadable(error));
-      return this.#running;
-    });
   }
 
   of(node: NodeId): DesiredState | undefined {
@@ -87,11 +73,6 @@ export class NodeWishes implements AsyncDisposable {
       [node, maintenance, model],
     );
     await this.read();
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#reading.cancel();
-    await this.#running;
   }
 }
 

@@ -3,51 +3,11 @@
  * checkpoint with the number and hash of the last one removed stays, so that the rest of the chain still proves itself.
  */
 import { sql } from "kysely";
-import { every, type Clock } from "@weiche/shared/time/clock.ts";
 import type { AccountId } from "@weiche/shared/ids.ts";
 import { inTransaction, instantText, type Database } from "../db/database.ts";
-import { giveLeaseBack, takeLease } from "../db/lease.ts";
-
-export interface AuditRetentionEvents {
-  auditEntriesRemoved(entries: number): void;
-  auditRetentionFailed(error: unknown): void;
-}
 
 const dayMs = 86_400_000;
-const everyMs = 6 * 3_600_000;
 const entriesPerStep = 5_000;
-const leaseName = "audit-retention";
-
-/** Now and every few hours, on one of the routers. */
-export function keepAuditFor(
-  keepDays: number,
-  database: Database,
-  clock: Clock,
-  routerId: string,
-  events: AuditRetentionEvents,
-): AsyncDisposable {
-  let running = removeIfMine();
-  const timer = every(clock, everyMs, () => (running = removeIfMine()));
-
-  /** Never rejects. */
-  async function removeIfMine(): Promise<void> {
-    try {
-      if (!(await takeLease(database.pool, leaseName, routerId, everyMs * 1.5))) return;
-      const removed = await removeOldAudit(database, clock.now(), keepDays);
-      if (removed > 0) events.auditEntriesRemoved(removed);
-    } catch (error) {
-      events.auditRetentionFailed(error);
-    }
-  }
-
-  return {
-    async [Symbol.asyncDispose]() {
-      timer.cancel();
-      await running;
-      await giveLeaseBack(database.pool, leaseName, routerId).catch(() => {}); // it ends by itself
-    },
-  };
-}
 
 /** Returns how many entries went. */
 export async function removeOldAudit(database: Database, nowMs: number, keepDays: number): Promise<number> {

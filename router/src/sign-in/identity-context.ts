@@ -7,7 +7,7 @@ import type { PasswordHashing } from "./password-hashing.ts";
 export interface IdentityContext extends AccountsContext {
   readonly hashing: PasswordHashing;
   readonly throttle: LoginThrottle;
-  readonly events: Pick<IdentityEvents, "loginFinished">;
+  readonly events: IdentityEvents;
   /** Absent: links are shown to whoever makes them, and nobody gets one by mail. */
   readonly mail?: Pick<Mail, "send">;
   /** Whether anybody may open an account. */
@@ -26,8 +26,6 @@ export type LoginOutcome =
 export interface IdentityEvents {
   /** Somebody proved to be who they are, or did not. */
   loginFinished(outcome: LoginOutcome): void;
-  /** What is over could not be deleted; it opens no door all the same. */
-  identitySweepFailed(error: unknown): void;
 }
 
 /** The same, done by the person themselves. */

@@ -32,8 +32,6 @@ export interface PortalDeps {
   readonly tls?: ServerCertificate;
   readonly limits: IpLimitSettings & { readonly trustedProxies: readonly string[] };
   readonly sessions: Pick<Sessions, "find">;
-  /** Made once it is known where the portal is reached. */
-  readonly handlers: (portalUrl: string) => Handlers<Contract>;
   readonly clock: Clock;
   readonly events: PortalEvents;
   /** Within which a request has arrived, head and body; looked at once a second. */
@@ -45,6 +43,8 @@ export interface PortalServer extends AsyncDisposable {
   readonly address: ListenAddress;
   /** For links. */
   readonly url: string;
+  /** Once. Requests that come before wait for it. */
+  serve(handlers: Handlers<Contract>): Promise<void>;
 }
 
 const bodyBytesMax = 64 << 10;
@@ -65,7 +65,6 @@ const securityHeaders = {
 export async function openPortal(deps: PortalDeps): Promise<PortalServer> {
   const { clock, tls, listen, publicUrl, apiUrl } = deps;
   const times = { ...defaultListenerTimes, ...deps.times };
-  // Links name the port, so it is open before the routes are made; who comes meanwhile waits for them.
   const complete = Promise.withResolvers<void>();
   const app = fastify({
     serverFactory: (listener) =>
@@ -131,11 +130,17 @@ export async function openPortal(deps: PortalDeps): Promise<PortalServer> {
     isTls: tls !== undefined,
     events: deps.events,
   };
-  await app.register(async (api) => addRoutes(api, contract, deps.handlers(url), routeDeps), { prefix: "/api" });
-  await app.ready();
-  complete.resolve();
   const closing = opened.move();
-  return { address, url, [Symbol.asyncDispose]: () => closing.disposeAsync() };
+  return {
+    address,
+    url,
+    async serve(handlers) {
+      await app.register(async (api) => addRoutes(api, contract, handlers, routeDeps), { prefix: "/api" });
+      await app.ready();
+      complete.resolve();
+    },
+    [Symbol.asyncDispose]: () => closing.disposeAsync(),
+  };
 }
 
 function isBelowApi(url: string): boolean {

@@ -1,17 +1,16 @@
 /**
- * How often whose requests were refused, and why. Counted in memory, where a refusal is a look-up in two maps, and added
- * to the database every few seconds and at the end. Nobody pays by these numbers: a router that is killed takes the last
- * seconds of them along.
+ * Counts refused requests per key and reason: in memory, where a refusal is a look-up in two maps, and added to the
+ * database when `flush` is called. Nobody pays by these numbers: a router that is killed takes the last of them along.
  */
 import type { Pool } from "pg";
-import { every, type Clock } from "@weiche/shared/time/clock.ts";
+import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { AccountId, KeyId, UserId } from "@weiche/shared/ids.ts";
 import { instantText, retryConflicts } from "../db/database.ts";
 import type { RefusalCode } from "./refusal-codes.ts";
 
 export interface Refusals {
   count(of: Refused, code: RefusalCode): void;
-  /** Adds what was counted to the database. Never rejects. */
+  /** Adds what was counted to the database. If it rejects, that waits for the next call. */
   flush(): Promise<void>;
 }
 
@@ -22,33 +21,12 @@ export interface Refused {
   readonly keyId: KeyId;
 }
 
-export interface RefusalsEvents {
-  refusalsNotStored(error: unknown): void;
-}
-
-export interface RefusalsOptions {
-  readonly flushMs?: number;
-  /** Different keys between two flushes; those beyond it are not counted. */
-  readonly keysMax?: number;
-  readonly keepDays?: number;
-}
-
 export const hourMs = 3_600_000;
-const dayMs = 86_400_000;
 
-export function openRefusals(
-  pool: Pool,
-  clock: Clock,
-  events: RefusalsEvents,
-  { flushMs = 5_000, keysMax = 20_000, keepDays = 400 }: RefusalsOptions = {},
-): Refusals & AsyncDisposable {
+/** `keysMax`: how many keys are told apart between two flushes; the requests of others are not counted. */
+export function createRefusals(pool: Pool, clock: Clock, keysMax = 20_000): Refusals {
   let counted: Counted = new Map();
   let flushing: Promise<void> = Promise.resolve();
-  let clearedAtMs = -Infinity;
-  const timer = every(clock, flushMs, async () => {
-    await flush();
-    await clearOld();
-  });
 
   function count(of: Refused, code: RefusalCode, times = 1): void {
     let entry = counted.get(of.keyId);
@@ -60,8 +38,9 @@ export function openRefusals(
   }
 
   function flush(): Promise<void> {
-    flushing = flushing.then(store);
-    return flushing;
+    const stored = flushing.then(store);
+    flushing = stored.catch(() => {});
+    return stored;
   }
 
   async function store(): Promise<void> {
@@ -71,29 +50,17 @@ export function openRefusals(
     try {
       await retryConflicts(() => add(pool, taken, clock.now()));
     } catch (error) {
-      events.refusalsNotStored(error);
       for (const { of, codes } of taken.values()) for (const [code, times] of codes) count(of, code, times);
+      throw error;
     }
   }
 
-  async function clearOld(): Promise<void> {
-    const nowMs = clock.now();
-    if (nowMs - clearedAtMs < hourMs) return;
-    clearedAtMs = nowMs;
-    const oldest = instantText(nowMs - keepDays * dayMs);
-    await pool
-      .query("delete from refusals where hour < $1", [oldest])
-      .catch((error: unknown) => events.refusalsNotStored(error));
-  }
+  return { count, flush };
+}
 
-  return {
-    count,
-    flush,
-    async [Symbol.asyncDispose]() {
-      timer.cancel();
-      await flush();
-    },
-  };
+/** Those of before `oldestMs`. */
+export async function forgetRefusals(pool: Pool, oldestMs: number): Promise<void> {
+  await pool.query("delete from refusals where hour < $1", [instantText(oldestMs)]);
 }
 
 type Counted = Map<KeyId, { readonly of: Refused; readonly codes: Map<RefusalCode, number> }>;

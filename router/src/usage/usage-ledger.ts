@@ -1,6 +1,6 @@
 /** Where usage records become money: each is checked, waits in a queue, and is acknowledged only after its commit. */
 import type { Pool } from "pg";
-import { every, type Clock } from "@weiche/shared/time/clock.ts";
+import type { Clock } from "@weiche/shared/time/clock.ts";
 import { uuidv7TimeMs, type ModelId, type NodeId } from "@weiche/shared/ids.ts";
 import type { Attempt, BillingIdentity, UsageRecord } from "@weiche/shared/usage-record.ts";
 import { retryConflicts, type Database } from "../db/database.ts";
@@ -8,6 +8,7 @@ import type { Grants } from "./grants.ts";
 import { refusalOf } from "./usage-check.ts";
 import { commitUsage, type Committed } from "./usage-commit.ts";
 import { free } from "./usage-voids.ts";
+import { forgetRefusals } from "./refusals.ts";
 import { makeUsageDays, oldestKeptMs, rollUsageDays } from "./usage-days.ts";
 import { UsageQueue, type QueuedRecord, type UsageQueueEvents } from "./usage-queue.ts";
 import {
@@ -28,15 +29,13 @@ export interface UsageLedger {
   record(node: NodeId, records: readonly UsageRecord[], unreadable?: readonly UnreadableRecord[]): Promise<void>;
   /** Resolves once it is committed that these attempts cost nothing, whatever their nodes have recorded or will record. */
   declareVoid(attempts: readonly VoidAttempt[]): Promise<void>;
+  /** Makes places for the records of the next days, and drops the days that are older than they are kept. */
+  rollDays(): Promise<void>;
 }
 
 export interface VoidAttempt extends Attempt, BillingIdentity {
   readonly node: NodeId;
   readonly model: ModelId;
-}
-
-export interface UsageLedgerEvents extends UsageQueueEvents {
-  usageDaysFailed(error: unknown): void;
 }
 
 export interface UsageLedgerOptions {
@@ -48,25 +47,15 @@ export interface UsageLedgerOptions {
   readonly makesEmbeddings?: (model: ModelId) => boolean;
 }
 
-const rollDaysMs = 3_600_000;
-
 /** Resolves once there is a place for today's records. */
 export async function createUsageLedger(
   database: Database,
   clock: Clock,
-  events: UsageLedgerEvents,
+  events: UsageQueueEvents,
   { grants, keepDays = 400, makesEmbeddings = () => false }: UsageLedgerOptions,
 ): Promise<UsageLedger & AsyncDisposable> {
   const { pool } = database;
   await rollUsageDays(pool, clock.now(), keepDays);
-  const rolling = every(clock, rollDaysMs, async () => {
-    try {
-      await rollUsageDays(pool, clock.now(), keepDays);
-      await forgetRefused(pool, oldestKeptMs(clock.now(), keepDays));
-    } catch (error) {
-      events.usageDaysFailed(error);
-    }
-  });
   const queue = new UsageQueue(
     (batch) => retryConflicts(() => insert(database.usagePool, batch, clock.now())),
     clock,
@@ -85,10 +74,13 @@ export async function createUsageLedger(
     },
     declareVoid: (attempts) =>
       queue.add(attempts.map(({ node, ...attempt }) => ({ node, record: { ...attempt, ...free } }))),
-    async [Symbol.asyncDispose]() {
-      rolling.cancel();
-      await queue[Symbol.asyncDispose]();
+    async rollDays() {
+      const oldestMs = oldestKeptMs(clock.now(), keepDays);
+      await rollUsageDays(pool, clock.now(), keepDays);
+      await forgetRefused(pool, oldestMs);
+      await forgetRefusals(pool, oldestMs);
     },
+    [Symbol.asyncDispose]: () => queue[Symbol.asyncDispose](),
   };
 }
 

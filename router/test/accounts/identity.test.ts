@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import type { AccountId, UserId } from "@weiche/shared/ids.ts";
 import { forgottenMs } from "../../src/sign-in/attempt-rules.ts";
 import { createIdentity } from "../../src/accounts/identity.ts";
-import { sweepOnce } from "../../src/accounts/identity-sweep.ts";
+import { sweepIdentity } from "../../src/accounts/identity-sweep.ts";
 import type { HashedFor } from "../../src/sign-in/password-hashing.ts";
 import { idleMsMax, sessionMsMax, sessionsPerUserMax } from "../../src/sign-in/sessions.ts";
 import { instantText } from "../../src/db/database.ts";
@@ -312,7 +312,7 @@ describe("too many tries", () => {
     for (let n = 60; n < 70; n++) expect((await wrong(elsewhere, `n${n}@example.com`)).kind).toBe("throttled");
     expect(await rows()).toBe(before);
     rig.clock.advance(forgottenMs);
-    await sweepOnce(rig.database, rig.clock.now());
+    await sweepIdentity(rig.database, rig.clock.now());
     expect(await rows()).toBe(0);
   });
 });
@@ -416,7 +416,7 @@ test("what is over is deleted, and nothing else", async () => {
   rig.clock.advance(idleMsMax);
   const { token } = await signedIn();
   await rig.identity.passwords.makeResetLink(userId);
-  await sweepOnce(rig.database, rig.clock.now());
+  await sweepIdentity(rig.database, rig.clock.now());
   const rows = async (table: string) => (await rig.database.pool.query(`select 1 from ${table}`)).rowCount;
   expect([await rows("sessions"), await rows("password_resets")]).toEqual([1, 1]);
   expect(await rig.identity.sessions.find(token)).toBeDefined();

@@ -58,10 +58,7 @@ test(
       fc.asyncProperty(fc.array(step, lengths(15, stepsMax / 4)), async (steps) => {
         const clock = new VirtualClock(Date.parse("2026-01-31T11:00:00Z"));
         const accounts = createAccounts({ database, clock, portalUrl: "" });
-        const events = { creditsEvaluated() {}, creditsNotEvaluated() {} };
-        await using evaluator = createEvaluator(database, clock, accounts.subscriptions, uuidv7(clock), events, {
-          everyMs: 1e12,
-        });
+        const evaluator = createEvaluator(database, clock, accounts.subscriptions, { creditsEvaluated() {} });
         const { id: accountId, ownerUserId } = await accounts.create({
           name: "A",
           ownerEmail: `o${++count}@example.com`,

@@ -41,7 +41,7 @@ ${settings}
 `,
     { mode: 0o600 },
   );
-  const router = await createRouter(loadRouterConfig(file, {}), clock);
+  const router = await createRouter(loadRouterConfig(file, {}), { clock, random: () => 0.5 });
   return { [Symbol.asyncDispose]: () => router.close() };
 }
 

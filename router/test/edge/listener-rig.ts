@@ -31,11 +31,11 @@ export async function startListener(kind: ListenerKind, { limits, ...wish }: Lis
     apiUrl: "https://api.example",
     limits: { perIpPerSecond: 0, perIpBurst: 20, ...limits, trustedProxies: [] },
     sessions: { find: () => Promise.resolve(undefined) },
-    handlers: () => handlers as unknown as Handlers<Contract>,
     clock: systemClock,
     events: { requestFailed() {}, databaseUnavailable() {}, connectionRefused() {} },
     ...wish,
   });
+  await portal.serve(handlers as unknown as Handlers<Contract>);
   return { port: portal.address.port, [Symbol.asyncDispose]: () => portal[Symbol.asyncDispose]() };
 }
 

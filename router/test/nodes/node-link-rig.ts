@@ -3,6 +3,7 @@ import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { asId, type ModelId, type NodeId } from "@weiche/shared/ids.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
+import { plainJobs } from "@weiche/shared/testing/plain-jobs.ts";
 import type { UsageLedger } from "../../src/usage/usage-ledger.ts";
 import type { DesiredState } from "../../src/nodes/desired-state.ts";
 import type { NodeLinkEvents } from "../../src/nodes/node-link-session.ts";
@@ -48,6 +49,7 @@ export class NodeLinkRig implements AsyncDisposable {
       routerId: "router-1",
       dataAddress: "router1.example:7444",
       clock: systemClock,
+      job: plainJobs(systemClock),
       registry: rig.registry,
       ledger: ledger ?? {
         async record(from, records) {

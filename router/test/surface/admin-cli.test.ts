@@ -51,7 +51,6 @@ beforeAll(async () => {
     usageCommitted: nothing,
     usageCommitFailed: nothing,
     usageRefused: nothing,
-    usageDaysFailed: nothing,
   };
   const ledger = open.use(await createUsageLedger(database, systemClock, ledgerEvents, { grants }));
   record = (accountId, keyId, userId = keyId) => {

@@ -39,21 +39,12 @@ beforeEach(async () => {
   clock.advance(1_000);
 });
 afterEach(async () => {
-  await evaluator[Symbol.asyncDispose]();
   await portal.database.pool.query("delete from subscriptions");
 });
 
 function openEvaluator(): Evaluator {
-  const events = {
-    creditsEvaluated() {},
-    creditsNotEvaluated(error: unknown) {
-      throw error;
-    },
-  };
-  return createEvaluator(portal.database, clock, portal.accounts.subscriptions, uuidv7(clock), events, {
-    everyMs: 1_000_000_000,
-    catalogue: () => catalogue,
-  });
+  const { database, accounts } = portal;
+  return createEvaluator(database, clock, accounts.subscriptions, { creditsEvaluated() {} }, () => catalogue);
 }
 
 async function spend(credits: number, by: Person = ada, key: KeyId = asId(by.id)): Promise<void> {
@@ -148,8 +139,7 @@ describe("notices", () => {
       const entry = fiveModels.get(asId<ModelId>(model))!;
       catalogue = new Map([...fiveModels, [entry.id, { ...entry, ...more }]]);
       await Promise.all([evaluator.evaluate(), announceCatalogue(portal.database, catalogue, clock.now())]);
-      await using another = openEvaluator();
-      await another.evaluate();
+      await openEvaluator().evaluate();
     };
     await turn("small-24b", { status: "Auslaufend" });
     expect((await seenBy(ben)).items).toMatchObject([

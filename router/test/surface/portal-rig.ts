@@ -62,6 +62,8 @@ export interface PortalParts {
   readonly database?: Database;
   /** Of the router, behind the portal; absent ones are there and do nothing. */
   readonly parts?: (database: Database) => Partial<HandlerDeps>;
+  /** Absent: all of the router's. */
+  readonly handlers?: Handlers<Contract>;
 }
 
 export const models = ["small-24b", "general-4-31b", "coder-next"];
@@ -70,6 +72,7 @@ export async function startPortal({
   clock = systemClock,
   database: given,
   parts = () => ({}),
+  handlers: givenHandlers,
   ...more
 }: Partial<PortalDeps> & PortalParts = {}): Promise<PortalRig> {
   await using opened = new AsyncDisposableStack();
@@ -108,7 +111,6 @@ export async function startPortal({
       apiUrl,
       limits: { perIpPerSecond: 0, perIpBurst: 20, trustedProxies: [] },
       sessions,
-      handlers: () => handlers,
       clock,
       events: {
         requestFailed: (_id, error) => void failures.push(error),
@@ -118,6 +120,7 @@ export async function startPortal({
       ...more,
     }),
   );
+  await portal.serve(givenHandlers ?? handlers);
   const origin = `http://127.0.0.1:${portal.address.port}`;
   const cookie = (who?: Person) => (who ? { cookie: who.cookie } : {});
   let count = 0;

@@ -244,13 +244,11 @@ test("the contract is data that a browser can read: it needs nothing but the bui
 test("a route without a handler, or a handler without a route, does not start", async () => {
   const { handlers } = portal;
   const { session: _gone, ...fewer } = handlers;
-  await expect(startPortal({ database: portal.database, handlers: () => fewer as typeof handlers })).rejects.toThrow(
+  await expect(startPortal({ database: portal.database, handlers: fewer as typeof handlers })).rejects.toThrow(
     "session is not both",
   );
   const more = { ...handlers, surprise: () => {} };
-  await expect(startPortal({ database: portal.database, handlers: () => more })).rejects.toThrow(
-    "surprise is not both",
-  );
+  await expect(startPortal({ database: portal.database, handlers: more })).rejects.toThrow("surprise is not both");
 });
 
 test("a database that does not answer is 503, and no bug", async () => {
@@ -262,7 +260,7 @@ test("a database that does not answer is 503, and no bug", async () => {
   ];
   await using broken = await startPortal({
     database: portal.database,
-    handlers: () => ({ ...portal.handlers, showPackage: () => Promise.reject(errors[away.length]) }),
+    handlers: { ...portal.handlers, showPackage: () => Promise.reject(errors[away.length]) },
     events: {
       requestFailed: (_id, error) => void away.push(`a bug: ${String(error)}`),
       databaseUnavailable: (error) => away.push(error),
@@ -286,7 +284,7 @@ test("a bug is answered with 500 that tells nothing, and is told to the operator
   const failures: unknown[] = [];
   await using broken = await startPortal({
     database: portal.database,
-    handlers: () => ({ ...handlers, showPackage: () => Promise.reject(new Error("secret detail")) }),
+    handlers: { ...handlers, showPackage: () => Promise.reject(new Error("secret detail")) },
     events: {
       requestFailed: (_id, error) => void failures.push(error),
       databaseUnavailable() {},

@@ -3,6 +3,7 @@ import { millicredits } from "@weiche/shared/credits.ts";
 import { asId, uuidv7, type AccountId, type KeyId, type UserId } from "@weiche/shared/ids.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
+import { createJobs } from "@weiche/shared/time/job.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { judge, lookUpKey } from "../../src/keys/cached-key.ts";
 import { hashApiKey } from "../../src/keys/api-key.ts";
@@ -12,6 +13,7 @@ import { createEvaluator, type Evaluation, type Evaluator } from "../../src/usag
 import { commitUsage } from "../../src/usage/usage-commit.ts";
 import { makeUsageDays } from "../../src/usage/usage-days.ts";
 import type { Database } from "../../src/db/database.ts";
+import { jobOfOneRouter } from "../../src/db/lease.ts";
 import { startDatabaseServer, until, type DatabaseServer } from "../db/database-fixture.ts";
 import { makeRecord } from "./usage-records.ts";
 
@@ -47,16 +49,12 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  await evaluator[Symbol.asyncDispose]();
   await database.pool.query("delete from subscriptions"); // nothing to evaluate there for the tests that follow
 });
 
 function openEvaluator(of: Database): Evaluator {
-  const events = {
-    creditsEvaluated: (evaluation: Evaluation) => void evaluations.push(evaluation),
-    creditsNotEvaluated: (error: unknown) => void failures.push(error),
-  };
-  return createEvaluator(of, clock, accounts.subscriptions, uuidv7(clock), events);
+  const creditsEvaluated = (evaluation: Evaluation) => void evaluations.push(evaluation);
+  return createEvaluator(of, clock, accounts.subscriptions, { creditsEvaluated });
 }
 
 const forwardTo = (text: string) => clock.advance(berlin(text) - clock.now());
@@ -280,14 +278,14 @@ describe("evaluations", () => {
   });
 
   test("one router does them each minute, another when it is gone", async () => {
-    const other = openEvaluator(await server.openAgain(database));
+    const routers = [startRouter(database), startRouter(await server.openAgain(database))];
     await spend(quota);
     for (const minute of [1, 2, 3]) await tickUntil(minute);
-    await Promise.all([evaluator[Symbol.asyncDispose](), other[Symbol.asyncDispose]()]); // whatever still runs ends
+    await Promise.all(routers.map((router) => router[Symbol.asyncDispose]())); // whatever still runs ends
     expect(evaluations.length).toBe(3);
     expect(failures).toEqual([]);
     expect(await met()).toBe("insufficient_quota");
-    evaluator = openEvaluator(database);
+    await using _another = startRouter(database);
     await tickUntil(4);
     await database.pool.query("update leases set holder = $1, held_until = now()", [uuidv7(clock)]); // killed a while ago
     await tickUntil(5);
@@ -322,6 +320,18 @@ describe("evaluations", () => {
     expect((await accounts.subscriptions.invoice(accountId)).length).toBe(3);
   });
 });
+
+/** As far as evaluations go. */
+function startRouter(of: Database): AsyncDisposable {
+  const events = { jobRan() {}, jobFailed: (_name: string, error: unknown) => void failures.push(error) };
+  const job = jobOfOneRouter(
+    createJobs(clock, () => 0.5, events),
+    of.pool,
+    uuidv7(clock),
+  );
+  const own = openEvaluator(of);
+  return job("credits", 60_000, () => own.evaluate());
+}
 
 /** A minute passes; waits for what it sets off in the real database. */
 async function tickUntil(evaluationsMin: number): Promise<void> {

@@ -9,7 +9,7 @@ import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { readGrants, type Grants } from "../../src/usage/grants.ts";
 import { createUsageLedger } from "../../src/usage/usage-ledger.ts";
 import type { Database } from "../../src/db/database.ts";
-import { createDatabaseEvents } from "../../src/events.ts";
+import { createEvents } from "../../src/events.ts";
 import { createMetrics, type Metrics } from "../../src/metrics.ts";
 import { startDatabaseServer, type DatabaseServer } from "../db/database-fixture.ts";
 import type { LinkClient } from "../nodes/link-client.ts";
@@ -43,7 +43,7 @@ afterEach(() => open.disposeAsync());
 
 async function openRouter(of: Database): Promise<NodeLinkRig> {
   const log = pino({ level: "warn" }, { write: (line) => void logged.push(JSON.parse(line) as object as never) });
-  const events = createDatabaseEvents(log, metrics);
+  const events = createEvents(log, metrics);
   const options = { grants: await readGrants(of.pool) };
   const ledger = open.use(await createUsageLedger(of, systemClock, events, options));
   return open.use(await NodeLinkRig.open(ledger));

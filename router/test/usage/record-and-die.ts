@@ -3,17 +3,17 @@ import { json } from "node:stream/consumers";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { millicredits } from "@weiche/shared/credits.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
-import { createUsageLedger, type UsageLedgerEvents } from "../../src/usage/usage-ledger.ts";
+import { createUsageLedger } from "../../src/usage/usage-ledger.ts";
+import type { UsageQueueEvents } from "../../src/usage/usage-queue.ts";
 import { openDatabase } from "../../src/db/database.ts";
 import { silent } from "../db/database-fixture.ts";
 import { grantedNode, grants } from "./usage-records.ts";
 
 const database = await openDatabase({ stateDir: "/nowhere", databaseUrl: process.argv[2]! }, systemClock, silent);
-const events: UsageLedgerEvents = {
+const events: UsageQueueEvents = {
   usageCommitted: () => process.kill(process.pid, "SIGKILL"),
   usageCommitFailed: (error) => console.log("failed", error),
   usageRefused: (_node, reason) => console.log("refused", reason),
-  usageDaysFailed() {},
 };
 const ledger = await createUsageLedger(database, systemClock, events, { grants });
 const records = (await json(process.stdin)) as (Omit<UsageRecord, "factor"> & { factor: string })[];

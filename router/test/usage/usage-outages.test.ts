@@ -54,7 +54,6 @@ async function open(database: Database, through: Database = database) {
     usageCommitted() {},
     usageCommitFailed: () => void failures++,
     usageRefused() {},
-    usageDaysFailed() {},
   };
   const ledger = await createUsageLedger(through, systemClock, events, { grants });
   const sent: UsageRecord[] = [];

@@ -32,7 +32,6 @@ async function openLedger() {
       usageCommitted() {},
       usageCommitFailed() {},
       usageRefused: (from, reason, records) => void told.push([from, reason, records]),
-      usageDaysFailed() {},
     },
     { grants },
   );

@@ -5,7 +5,8 @@ import { systemClock } from "@weiche/shared/time/clock.ts";
 import { asId, type NodeId } from "@weiche/shared/ids.ts";
 import { createRandom, type Random } from "@weiche/shared/testing/random.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
-import { createUsageLedger, type UsageLedger, type UsageLedgerEvents } from "../../src/usage/usage-ledger.ts";
+import { createUsageLedger, type UsageLedger } from "../../src/usage/usage-ledger.ts";
+import type { UsageQueueEvents } from "../../src/usage/usage-queue.ts";
 import type { CommittedBatch } from "../../src/usage/usage-queue.ts";
 import { commitUsage } from "../../src/usage/usage-commit.ts";
 import { reportUsage } from "../../src/usage/usage-report.ts";
@@ -27,11 +28,10 @@ beforeEach(async () => {
 });
 
 async function openLedger(of = database, committed: CommittedBatch[] = []) {
-  const events: UsageLedgerEvents = {
+  const events: UsageQueueEvents = {
     usageCommitted: (batch) => void committed.push(batch),
     usageCommitFailed() {},
     usageRefused: (_node, reason) => expect.fail(`refused: ${reason}`),
-    usageDaysFailed() {},
   };
   return await createUsageLedger(of, clock, events, { grants });
 }

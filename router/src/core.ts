@@ -1,0 +1,40 @@
+/** What all parts of the router are made from. */
+import { uuidv7 } from "@weiche/shared/ids.ts";
+import { createLog, type Log } from "@weiche/shared/program/log.ts";
+import { systemClock, type Clock } from "@weiche/shared/time/clock.ts";
+import { createJobs, type StartJob } from "@weiche/shared/time/job.ts";
+import type { RouterConfig } from "./config/config.ts";
+import { LiveCatalogue } from "./config/live-catalogue.ts";
+import { createEvents, createJobEvents, type RouterEvents } from "./events.ts";
+import { MemoryLimiter } from "./limits/memory.ts";
+import { createMetrics, type Metrics } from "./metrics.ts";
+
+/** What a test may put in the place of the real thing. */
+export interface Given {
+  readonly clock: Clock;
+  /** In [0, 1). */
+  readonly random: () => number;
+  readonly log: Log;
+}
+
+export interface Core extends Given {
+  readonly config: RouterConfig;
+  readonly routerId: string;
+  readonly metrics: Metrics;
+  readonly events: RouterEvents;
+  readonly job: StartJob;
+  readonly limiter: MemoryLimiter;
+  readonly catalogue: LiveCatalogue;
+  /** Where each part puts what it opens; it is closed in reverse. */
+  readonly opened: AsyncDisposableStack;
+}
+
+export function createCore(config: RouterConfig, given: Partial<Given>, opened: AsyncDisposableStack): Core {
+  const { clock = systemClock, random = Math.random, log = createLog("router", config.logLevel) } = given;
+  const limiter = new MemoryLimiter(clock);
+  const metrics = createMetrics(() => limiter.running);
+  const events = createEvents(log, metrics);
+  const job = createJobs(clock, random, createJobEvents(log, metrics, clock));
+  const catalogue = new LiveCatalogue(config.catalogueFile);
+  return { config, clock, random, log, routerId: uuidv7(clock), metrics, events, job, limiter, catalogue, opened };
+}

@@ -1,0 +1,63 @@
+/** The router's side of the nodes: who is linked, what runs where, and where a request goes. */
+import { formatListen } from "@weiche/shared/http/listen.ts";
+import { openTlsFiles } from "@weiche/shared/http/tls-files.ts";
+import type { NodeId } from "@weiche/shared/ids.ts";
+import { LoopClock } from "@weiche/shared/time/loop-clock.ts";
+import type { Core } from "./core.ts";
+import { openDataConnections, type DataConnections } from "./nodes/data-connections.ts";
+import { openNodeLink, type NodeLink } from "./nodes/node-link.ts";
+import type { NodeView } from "./nodes/node-view.ts";
+import { openNodeWishes, readWishesMs, type NodeWishes } from "./nodes/node-wishes.ts";
+import { place, type Placement, type PlacementRequest } from "./nodes/placement.ts";
+import { NodeRegistry, type NodeDetail } from "./nodes/registry.ts";
+import type { Storage } from "./open-storage.ts";
+
+export interface Nodes {
+  readonly wishes: NodeWishes;
+  readonly link: NodeLink;
+  readonly data: DataConnections;
+  readonly views: () => readonly NodeView[];
+  readonly details: () => readonly NodeDetail[];
+  readonly place: (request: PlacementRequest, exclude?: ReadonlySet<NodeId>) => Placement;
+  /** Monotonic ms of the views; it stands still while the event loop does. */
+  readonly nowMs: () => number;
+}
+
+/** For links and sessions, once no answer runs any more. */
+const closeMsMax = 2_000;
+
+export async function openNodes(core: Core, { database, grants, ledger }: Storage): Promise<Nodes> {
+  const { config, clock, random, events, job, routerId, catalogue, opened } = core;
+  const wishes = await openNodeWishes(database);
+  opened.use(job("node-wishes", readWishesMs, () => wishes.read()));
+  const registry = new NodeRegistry((node) => wishes.isMaintained(node));
+  const linkClock = opened.use(new LoopClock(clock));
+  const tls = config.nodesTls && opened.use(openTlsFiles(config.nodesTls, clock, events));
+  const shared = { routerId, clock: linkClock, events, tls };
+
+  const data = await openDataConnections({ ...shared, listen: config.listen.data, counts: registry, grants });
+  opened.defer(() => data.close(closeMsMax));
+  const link = await openNodeLink({
+    ...shared,
+    listen: config.listen.nodes,
+    dataAddress: config.dataAdvertise ?? formatListen(data.address),
+    job,
+    registry,
+    ledger,
+    rulesOf: catalogue.rulesOf,
+    mayHost: catalogue.mayHost,
+    desiredStateOf: (node) => wishes.of(node),
+    onBoot: (node, bootId) => data.dropEarlierBoots(node, bootId),
+  });
+  opened.defer(() => link.close(closeMsMax));
+  wishes.onChange((node) => link.desiredStateChanged(node));
+  catalogue.onReload(() => link.rulesChanged());
+
+  const nowMs = () => linkClock.monotonicMs();
+  const views = () => registry.view(nowMs());
+  return {
+    ...{ wishes, link, data, views, nowMs },
+    details: () => registry.details(nowMs()),
+    place: (request, exclude) => place(request, views(), nowMs(), random, exclude),
+  };
+}
