@@ -58,6 +58,8 @@ export const situations = {
     return () => hanging;
   },
   "a database that stands still": async (system) => {
+    // Without the database a router that was just started knows no key.
+    await Promise.all(system.accounts.map(() => system.ask({ kind: "json" })));
     const pids = serverProcesses(postmasterOf(system.cluster).pid);
     for (const pid of pids) process.kill(pid, "SIGSTOP");
     return async () => pids.forEach((pid) => signalIfThere(pid, "SIGCONT"));
@@ -75,6 +77,13 @@ export function startDrainCluster(): Promise<KillCluster> {
 export async function drain(system: KillCluster, what: Program, situation: SituationName): Promise<Drained> {
   const leave = await situations[situation](system);
   const program = what === "router" ? system.cluster.router : system.cluster.agents.get("node-1")!;
+  const drained = await stopUnderLoad(system, program).finally(leave);
+  await (what === "router" ? system.cluster.startRouter() : system.startAgent("node-1"));
+  await system.cluster.linked();
+  return drained;
+}
+
+async function stopUnderLoad(system: KillCluster, program: RunningProgram): Promise<Drained> {
   let begun = 0;
   const onPiece = (pieces: number) => pieces === 1 && begun++;
   const running = Array.from({ length: 5 }, () => system.ask({ onPiece }));
@@ -89,9 +98,6 @@ export async function drain(system: KillCluster, what: Program, situation: Situa
   const late = await system.ask({ kind: "json" });
   const endings = (await Promise.all(running)).map(({ ending }) => ending);
   const exit = await exitOf(program);
-  await leave();
-  await (what === "router" ? system.cluster.startRouter() : system.startAgent("node-1"));
-  await system.cluster.linked();
   return { unreadyMs, running: endings, unreadyFirst, late: late.ending, exit };
 }
 
