@@ -31,15 +31,17 @@ function importsOf(file: string): string[] {
   });
 }
 
-test("imports run one way: proto and shared, then router and node-agent, then benchmarks", () => {
+test("imports run one way: proto and shared, then router, node-agent and embedded engine, which know nothing of each other, then benchmarks", () => {
   const forbidden: Record<string, RegExp> = {
     shared: /^(router|node-agent|benchmarks|deploy|proto)\//,
     router: /^(node-agent|benchmarks|deploy)\//,
-    "node-agent": /^(router|benchmarks|deploy)\//,
+    "node-agent": /^(router|benchmarks|deploy|node-agent\/embedded-engine)\//,
+    "node-agent/embedded-engine": /^(proto|router|benchmarks|deploy|node-agent\/(?!embedded-engine))\//,
   };
+  const workspaceOf = (file: string) => file.slice(0, file.indexOf("/src/"));
   const against = production.flatMap((file) =>
     importsOf(file)
-      .filter((to) => forbidden[file.split("/")[0]!]!.test(to))
+      .filter((to) => forbidden[workspaceOf(file)]!.test(to))
       .map((to) => `${file} -> ${to}`),
   );
   expect(against).toEqual([]);

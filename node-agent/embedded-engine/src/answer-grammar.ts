@@ -2,7 +2,7 @@
  * The grammar (GBNF) of an answer that must be JSON, a tool call, or either. Carries what a grammar can: names, types,
  * required fields, choices, nesting, short bounds. Patterns, formats and number ranges are not enforced. Pure.
  */
-import { branchesOf, literalTrie, type LiteralTrie } from "../../src/engines/literal-trie.ts";
+import { branchesOf, literalTrie, type LiteralTrie } from "@weiche/shared/literal-trie.ts";
 import type { Tool } from "./chat-request.ts";
 import { isObject, type JsonObject } from "./fields.ts";
 import { toolCallTags } from "./output-parser.ts";

@@ -3,7 +3,7 @@
  * its tokens against each: this is what the answer's every token costs.
  */
 import { invalid } from "@weiche/shared/errors.ts";
-import { branchesOf, literalTrie } from "../engines/literal-trie.ts";
+import { branchesOf, literalTrie } from "@weiche/shared/literal-trie.ts";
 import { isObject } from "@weiche/shared/json.ts";
 import { plainWords } from "../engines/dialects/enum-pattern.ts";
 import type { MergedLiterals } from "../engines/dialects/schema-bounds.ts";

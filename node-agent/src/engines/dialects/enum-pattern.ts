@@ -1,5 +1,5 @@
 /** Writes long lists of words in a JSON Schema as patterns, for engines that try each value of an `enum` by itself. */
-import { literalTrie, type LiteralTrie } from "../literal-trie.ts";
+import { literalTrie, type LiteralTrie } from "@weiche/shared/literal-trie.ts";
 import { isObject, type Json } from "@weiche/shared/json.ts";
 
 /** Shorter lists are cheap, and stay as they are. */
