@@ -77,10 +77,13 @@ export function startDrainCluster(): Promise<KillCluster> {
 export async function drain(system: KillCluster, what: Program, situation: SituationName): Promise<Drained> {
   const leave = await situations[situation](system);
   const program = what === "router" ? system.cluster.router : system.cluster.agents.get("node-1")!;
-  const drained = await stopUnderLoad(system, program).finally(leave);
-  await (what === "router" ? system.cluster.startRouter() : system.startAgent("node-1"));
-  await system.cluster.linked();
-  return drained;
+  try {
+    return await stopUnderLoad(system, program);
+  } finally {
+    await leave();
+    await (what === "router" ? system.cluster.startRouter() : system.startAgent("node-1"));
+    await system.cluster.linked();
+  }
 }
 
 async function stopUnderLoad(system: KillCluster, program: RunningProgram): Promise<Drained> {
