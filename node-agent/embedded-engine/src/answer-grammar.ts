@@ -4,7 +4,7 @@
  */
 import { branchesOf, literalTrie, type LiteralTrie } from "@weiche/shared/literal-trie.ts";
 import type { Tool } from "./chat-request.ts";
-import { isObject, type JsonObject } from "./fields.ts";
+import { isObject, type Json } from "@weiche/shared/json.ts";
 import { toolCallTags } from "./output-parser.ts";
 import { invalid } from "./request-error.ts";
 
@@ -147,7 +147,7 @@ class Schema {
     return this.#typed(type ?? guessedType(schema), schema, depth);
   }
 
-  #typed(type: unknown, schema: JsonObject, depth: number): string {
+  #typed(type: unknown, schema: Json, depth: number): string {
     switch (type) {
       case undefined:
         return "value";
@@ -181,12 +181,12 @@ class Schema {
     return this.#builder.rule("choice", alternatives.join(" | "));
   }
 
-  #string(schema: JsonObject): string {
+  #string(schema: Json): string {
     const bounds = repetition(schema["minLength"], schema["maxLength"]);
     return bounds === "*" ? "string" : this.#builder.rule("string", `"\\"" char${bounds} "\\""`);
   }
 
-  #array(schema: JsonObject, depth: number): string {
+  #array(schema: Json, depth: number): string {
     const item = this.#inside(schema["items"] ?? true, depth);
     const minimum = count(schema["minItems"]) ?? 0;
     const maximum = count(schema["maxItems"]);
@@ -197,7 +197,7 @@ class Schema {
   }
 
   /** Declared properties in their order, optional ones or not, then others if the schema speaks of them. */
-  #object(schema: JsonObject, depth: number): string {
+  #object(schema: Json, depth: number): string {
     const properties = Object.entries(isObject(schema["properties"]) ? schema["properties"] : {});
     const others = schema["additionalProperties"];
     if (schema["properties"] === undefined && (others === undefined || others === true)) return "object";
@@ -254,9 +254,9 @@ class Schema {
     return at;
   }
 
-  #merged(schema: JsonObject, parts: readonly unknown[]): JsonObject {
+  #merged(schema: Json, parts: readonly unknown[]): Json {
     const { allOf: _, ...own } = schema;
-    let merged: JsonObject = own;
+    let merged: Json = own;
     for (const part of parts) {
       const other = isObject(part) && typeof part["$ref"] === "string" ? this.#resolve(part["$ref"]) : part;
       if (!isObject(other)) throw invalid("the JSON schema must be an object");
@@ -277,12 +277,12 @@ class Schema {
 }
 
 /** All that is copied when it is merged with another one. */
-function membersOf({ properties, required, ...others }: JsonObject): number {
+function membersOf({ properties, required, ...others }: Json): number {
   const named = isObject(properties) ? Object.keys(properties).length : 0;
   return Object.keys(others).length + named + (Array.isArray(required) ? required.length : 0);
 }
 
-function guessedType(schema: JsonObject): string | undefined {
+function guessedType(schema: Json): string | undefined {
   if (isObject(schema["properties"])) return "object";
   return schema["items"] === undefined ? undefined : "array";
 }

@@ -1,10 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { readChatRequest } from "./chat-request.ts";
-import { RequestError } from "./request-error.ts";
+import { asRequestError, RequestError } from "./request-error.ts";
 
 const messages = [{ role: "user", content: "Hi" }];
 const read = (more: object = {}) => readChatRequest({ messages, ...more });
 const tool = (name: string) => ({ type: "function", function: { name, parameters: { type: "object" } } });
+const image = { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0KGgo=" } };
 const two = [tool("a"), tool("b")];
 
 test("what a client does not say is OpenAI's default, not the engine's", () => {
@@ -16,7 +17,7 @@ test("what a client does not say is OpenAI's default, not the engine's", () => {
     thinking: false,
     tools: [],
   });
-  expect(read()).not.toHaveProperty("maxTokens");
+  expect(read().maxTokens).toBeUndefined();
 });
 
 test("null is as good as absent, and unknown fields are ignored", () => {
@@ -34,7 +35,7 @@ test("null is as good as absent, and unknown fields are ignored", () => {
 test("64 stop strings are taken, as many as an agent passes on, and no more", () => {
   const stop = Array.from({ length: 64 }, (_, index) => `${index}`);
   expect(read({ stop }).stop).toEqual(stop);
-  expect(() => read({ stop: [...stop, "64"] })).toThrow("'stop' may have at most 64 entries");
+  expect(() => read({ stop: [...stop, "64"] })).toThrow("'stop': must be an array of at most 64 items");
 });
 
 test("the newer name of the token limit wins", () => {
@@ -99,14 +100,23 @@ test.each([
   [{ messages: [] }, "messages"],
   [{ messages: "Hi" }, "messages"],
   [{ messages: [{ role: "wizard", content: "x" }] }, "messages[0].role"],
-  [{ messages: [{ role: "user", content: [{ type: "image_url", image_url: {} }] }] }, "messages[0].content"],
+  [
+    { messages: [{ role: "user", content: [{ type: "image_url", image_url: {} }] }] },
+    "messages[0].content[0].image_url.url",
+  ],
+  [{ messages: [{ role: "user", content: [image] }] }, "messages[0].content[0].image_url.url"],
+  [{ messages: [{ role: "user", content: [{ type: "audio" }] }] }, "messages[0].content[0].type"],
   [{ temperature: 3 }, "temperature"],
   [{ temperature: "1" }, "temperature"],
   [{ top_p: -1 }, "top_p"],
   [{ max_tokens: 0 }, "max_tokens"],
   [{ n: 1.5 }, "n"],
   [{ stop: "" }, "stop"],
-  [{ stop: ["a", 1] }, "stop"],
+  [{ stop: ["a", 1] }, "stop[1]"],
+  [{ stop: ["a", ""] }, "stop"],
+  [{ max_tokens: 2 ** 31 + 1 }, "max_tokens"],
+  [{ seed: 2 ** 60 }, "seed"],
+  [{ top_k: -2 }, "top_k"],
   [{ top_logprobs: 3 }, "top_logprobs"],
   [{ stream: "yes" }, "stream"],
   [{ tools: [{ type: "function" }] }, "tools[0].function"],
@@ -115,13 +125,14 @@ test.each([
   [{ tools: two, tool_choice: "sometimes" }, "tool_choice"],
   [{ response_format: { type: "xml" } }, "response_format.type"],
   [{ response_format: { type: "json_schema" } }, "response_format.json_schema"],
-  [{ chat_template_kwargs: { enable_thinking: "true" } }, "chat_template_kwargs"],
+  [{ chat_template_kwargs: { enable_thinking: "true" } }, "chat_template_kwargs.enable_thinking"],
+  [{ chat_template_kwargs: { thinking: "true" } }, "chat_template_kwargs.thinking"],
 ])("%j is refused, naming the field", (more, param) => {
   let refusal: unknown;
   try {
     read(more);
   } catch (error) {
-    refusal = error;
+    refusal = asRequestError(error);
   }
   expect(refusal).toBeInstanceOf(RequestError);
   expect(refusal).toMatchObject({ status: 400, type: "invalid_request_error", param });

@@ -2,15 +2,20 @@
 import { answerAll, type AnswerPart, type AnswerPlan, type Counts } from "./answer.ts";
 import { EventStream, sendJson, type Call } from "./call.ts";
 import { generatesNothing } from "./chat-completions.ts";
-import { Fields } from "./fields.ts";
-import { readGeneration, type GenerationRequest } from "./generation-request.ts";
+import { engineFields, readGeneration, type GenerationRequest } from "./generation-request.ts";
 import { completionLogprobs, type TokenLogprob } from "./logprobs.ts";
-import { contextExceeded, invalid } from "./request-error.ts";
+import { contextExceeded } from "./request-error.ts";
+import { readTexts, type Text } from "./texts.ts";
 import { usageOf } from "./usage.ts";
+import { bodyReader } from "@weiche/shared/convention/body-reader.ts";
+import { completionSchema } from "@weiche/shared/convention/completions.ts";
+import { invalid } from "@weiche/shared/errors.ts";
+import type { Json } from "@weiche/shared/json.ts";
 import type { Token } from "node-llama-cpp";
+import { Type } from "typebox";
 
 interface CompletionRequest extends GenerationRequest {
-  readonly prompts: readonly (string | readonly number[])[];
+  readonly prompts: readonly Text[];
   /** Alternatives to show of each token; absent: no logprobs. */
   readonly logprobs?: number;
 }
@@ -47,17 +52,19 @@ export async function completions(call: Call): Promise<void> {
   }
 }
 
-function readCompletionRequest(body: unknown): CompletionRequest {
-  const fields = new Fields(body);
-  if (fields.get("suffix") !== undefined) throw invalid("'suffix' is not supported", "suffix");
-  if (fields.boolean("echo")) throw invalid("'echo' is not supported", "echo");
-  const logprobs = fields.integer("logprobs", 0, 20);
-  const generation = readGeneration(fields);
+const completionBody = bodyReader(Type.Object({ ...engineFields, logprobs: completionSchema.properties.logprobs }));
+
+function readCompletionRequest(given: unknown): CompletionRequest {
+  const body = completionBody.check(given);
+  const { prompt, suffix, echo } = given as Json;
+  if (suffix != null) throw invalid("suffix", "is not supported");
+  if (echo != null && echo !== false) throw invalid("echo", "is not supported");
+  const generation = readGeneration(body);
   return {
     ...generation,
     maxTokens: generation.maxTokens ?? maxTokensDefault,
-    prompts: fields.texts("prompt", promptsMax),
-    ...(logprobs !== undefined && { logprobs }),
+    prompts: readTexts(prompt, "prompt", promptsMax),
+    logprobs: body.logprobs ?? undefined,
   };
 }
 
@@ -83,7 +90,7 @@ async function planCompletions(call: Call, request: CompletionRequest): Promise<
   return plans;
 }
 
-async function encodePrompt({ engine, signal }: Call, prompt: string | readonly number[]): Promise<Token[]> {
+async function encodePrompt({ engine, signal }: Call, prompt: Text): Promise<Token[]> {
   if (typeof prompt !== "string") {
     if (prompt.length >= engine.contextTokens) throw contextExceeded(prompt.length, engine.contextTokens);
     return engine.vocabulary.tokens(prompt, "prompt");

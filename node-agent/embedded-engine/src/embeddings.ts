@@ -1,22 +1,31 @@
 /** `POST /v1/embeddings`: vectors of length 1, in the order of the input. */
+import { bodyReader } from "@weiche/shared/convention/body-reader.ts";
+import { embeddingSchema, textsMax } from "@weiche/shared/convention/embeddings.ts";
+import { checkDimensions } from "@weiche/shared/convention/model-rules.ts";
+import type { Json } from "@weiche/shared/json.ts";
 import { setImmediate } from "node:timers/promises";
 import type { LlamaEmbeddingContext, Token } from "node-llama-cpp";
+import { Type } from "typebox";
 import { sendJson, type Call } from "./call.ts";
-import { Fields } from "./fields.ts";
 import type { Engine } from "./model.ts";
 import type { Pool } from "./pool.ts";
 import { contextExceeded, RequestError } from "./request-error.ts";
+import { readTexts, type Text } from "./texts.ts";
 
-const inputsMax = 2_048;
+const embeddingBody = bodyReader(
+  Type.Object({
+    dimensions: embeddingSchema.properties.dimensions,
+    encoding_format: embeddingSchema.properties.encoding_format,
+  }),
+);
 
 export async function embeddings({ engine, body, response, signal }: Call): Promise<void> {
   if (engine.embeddings === undefined)
     throw new RequestError(400, "not_supported_error", "this engine was not started with --embeddings");
-  const fields = new Fields(body);
-  const dimensions = fields.integer("dimensions", 1, engine.model.embeddingVectorSize);
-  const format = fields.oneOf("encoding_format", ["float", "base64"]) ?? "float";
+  const { dimensions, encoding_format: format = "float" } = embeddingBody.declared(body);
+  checkDimensions(dimensions, { min: 1, max: engine.model.embeddingVectorSize });
   const { contexts, countTokens } = engine.embeddings;
-  const inputs = await encodeInputs(engine, countTokens, fields.texts("input", inputsMax), signal);
+  const inputs = await encodeInputs(engine, countTokens, readTexts((body as Json)["input"], "input", textsMax), signal);
   const data = [];
   let promptTokens = 0;
   for (const [index, input] of inputs.entries()) {
@@ -34,7 +43,7 @@ export async function embeddings({ engine, body, response, signal }: Call): Prom
 async function encodeInputs(
   { vocabulary, contextTokens }: Engine,
   countTokens: (input: Token[]) => number,
-  inputs: readonly (string | readonly number[])[],
+  inputs: readonly Text[],
   signal: AbortSignal,
 ): Promise<Token[][]> {
   const encoded: Token[][] = [];

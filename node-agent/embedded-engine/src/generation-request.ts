@@ -1,6 +1,8 @@
-/** The fields that chat and text completions share, with OpenAI's defaults where a client says nothing. */
-import type { Fields } from "./fields.ts";
-import { invalid } from "./request-error.ts";
+/** The fields that chats and text completions share, with OpenAI's defaults where a client says nothing. */
+import { optional } from "@weiche/shared/convention/body-reader.ts";
+import { generationFields } from "@weiche/shared/convention/generation.ts";
+import { invalid } from "@weiche/shared/errors.ts";
+import { Type, type Static } from "typebox";
 
 export interface Sampling {
   readonly temperature: number;
@@ -28,39 +30,45 @@ export interface GenerationRequest {
   readonly cacheSalt?: string;
 }
 
-/** As many as the agent passes on. */
-const stopsMax = 64;
+/** The convention's fields, and those that other engines take as well. */
+export const engineFields = {
+  ...generationFields,
+  model: optional(Type.String()),
+  max_tokens: optional(Type.Integer({ minimum: 1, maximum: 2 ** 31 })),
+  seed: optional(Type.Integer({ minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER })),
+  top_k: optional(Type.Integer({ minimum: -1, maximum: 2 ** 31 })),
+  min_p: optional(Type.Number({ minimum: 0, maximum: 1 })),
+  stream_options: optional(
+    Type.Object({
+      include_usage: optional(Type.Boolean()),
+      continuous_usage_stats: optional(Type.Boolean()),
+    }),
+  ),
+  cache_salt: optional(Type.String()),
+};
 
-export function readGeneration(fields: Fields): GenerationRequest {
-  const maxTokens = fields.integer("max_completion_tokens", 1, 2 ** 31) ?? fields.integer("max_tokens", 1, 2 ** 31);
-  const seed = fields.integer("seed", Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
-  const usage = fields.object("stream_options") ?? {};
-  const cacheSalt = fields.string("cache_salt");
+const engineBody = Type.Object(engineFields);
+
+export function readGeneration(body: Static<typeof engineBody>): GenerationRequest {
+  const stop = [body.stop ?? []].flat();
+  if (stop.includes("")) throw invalid("stop", "must not be empty");
+  const includeUsage = body.stream_options?.include_usage ?? false;
   return {
     sampling: {
-      temperature: fields.number("temperature", 0, 2) ?? 1,
-      topP: fields.number("top_p", 0, 1) ?? 1,
-      topK: Math.max(0, fields.integer("top_k", -1, 2 ** 31) ?? 0),
-      minP: fields.number("min_p", 0, 1) ?? 0,
-      presencePenalty: fields.number("presence_penalty", -2, 2) ?? 0,
-      frequencyPenalty: fields.number("frequency_penalty", -2, 2) ?? 0,
-      ...(seed !== undefined && { seed }),
+      temperature: body.temperature ?? 1,
+      topP: body.top_p ?? 1,
+      topK: Math.max(0, body.top_k ?? 0),
+      minP: body.min_p ?? 0,
+      presencePenalty: body.presence_penalty ?? 0,
+      frequencyPenalty: body.frequency_penalty ?? 0,
+      seed: body.seed ?? undefined,
     },
-    ...(maxTokens !== undefined && { maxTokens }),
-    choices: fields.integer("n", 1, 128) ?? 1,
-    stop: readStop(fields),
-    stream: fields.boolean("stream") ?? false,
-    includeUsage: usage["include_usage"] === true,
-    continuousUsage: usage["include_usage"] === true && usage["continuous_usage_stats"] === true,
-    ...(cacheSalt !== undefined && { cacheSalt }),
+    maxTokens: body.max_tokens ?? undefined,
+    choices: body.n ?? 1,
+    stop,
+    stream: body.stream ?? false,
+    includeUsage,
+    continuousUsage: includeUsage && (body.stream_options?.continuous_usage_stats ?? false),
+    cacheSalt: body.cache_salt ?? undefined,
   };
-}
-
-function readStop(fields: Fields): string[] {
-  const value = fields.get("stop") ?? [];
-  const stop = Array.isArray(value) ? (value as unknown[]) : [value];
-  if (stop.length > stopsMax) throw invalid(`'stop' may have at most ${stopsMax} entries`, "stop");
-  if (!stop.every((text) => typeof text === "string" && text !== ""))
-    throw fields.wrong("stop", "a string that is not empty, or an array of such");
-  return stop as string[];
 }

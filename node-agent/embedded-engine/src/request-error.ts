@@ -1,4 +1,7 @@
-/** An answer that is an error, in OpenAI's shape. The message never quotes what the client sent. */
+/** The errors that the engine answers with. */
+import { ApiError } from "@weiche/shared/errors.ts";
+
+/** An error in the shape of OpenAI. The message never quotes what the client sent. */
 export class RequestError extends Error {
   readonly status: number;
   readonly type: string;
@@ -18,6 +21,12 @@ export class RequestError extends Error {
     this.param = more.param ?? null;
     this.details = more.details ?? {};
   }
+}
+
+/** Undefined for what is a bug. */
+export function asRequestError(error: unknown): RequestError | undefined {
+  if (error instanceof ApiError) return invalid(error.message, error.param ?? undefined);
+  return error instanceof RequestError ? error : undefined;
 }
 
 export function invalid(message: string, param?: string): RequestError {

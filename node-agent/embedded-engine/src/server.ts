@@ -1,10 +1,10 @@
 /** The engine's HTTP server: it listens before the model is loaded, and ends what runs when it is stopped. */
+import { isObject } from "@weiche/shared/json.ts";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { sendJson, type Call, type Surroundings } from "./call.ts";
-import { isObject } from "./fields.ts";
 import { metricsText } from "./metrics.ts";
 import type { Engine } from "./model.ts";
-import { errorBody, invalid, RequestError } from "./request-error.ts";
+import { asRequestError, errorBody, invalid, RequestError } from "./request-error.ts";
 
 const bodyBytesMax = 32 << 20;
 /** Longer than the connections of an agent idle, so that none is closed while a request is on its way. */
@@ -101,8 +101,8 @@ async function readBody(request: IncomingMessage): Promise<unknown> {
 
 /** Before the first event a status; in a stream an event, and no `[DONE]`. */
 function refuse(response: ServerResponse, error: unknown): void {
-  if (!(error instanceof RequestError)) process.stderr.write(`embedded engine: ${String((error as Error).stack)}\n`);
-  const known = error instanceof RequestError ? error : new RequestError(500, "server_error", "internal error");
+  const known = asRequestError(error) ?? new RequestError(500, "server_error", "internal error");
+  if (known.status === 500) process.stderr.write(`embedded engine: ${String((error as Error).stack)}\n`);
   if (response.headersSent) response.end(`data: ${JSON.stringify(errorBody(known))}\n\n`);
   else sendJson(response, known.status, errorBody(known));
 }

@@ -2,7 +2,7 @@
  * Reads one tool call, `{"name": …, "arguments": {…}}`, up to its closing tag. The arguments are passed on as they come,
  * in the model's own spelling. Pure.
  */
-import { isObject } from "./fields.ts";
+import { isObject } from "@weiche/shared/json.ts";
 import type { OutputEvent } from "./output-parser.ts";
 
 const head = /^\s*\{\s*"name"\s*:\s*("(?:[^"\\<]|\\.)*")\s*,\s*"(?:arguments|parameters)"\s*:\s*(?=\{)/;

@@ -121,10 +121,12 @@ export function chatFacts(body: ChatBody): RequestFacts {
   };
 }
 
+type WithContent = Pick<ChatMessage, "content">;
+
 /** More than any model takes: what is known of each is handed from thread to thread. */
 const imagesMax = 1_000;
 
-function imageFacts(messages: readonly ChatMessage[]): ImageFacts[] {
+export function imageFacts(messages: readonly WithContent[]): ImageFacts[] {
   const facts: ImageFacts[] = [];
   for (const { url, param } of imagesOf(messages)) {
     if (facts.length === imagesMax) throw invalid("messages", `at most ${imagesMax} images are taken per request`);
@@ -135,7 +137,7 @@ function imageFacts(messages: readonly ChatMessage[]): ImageFacts[] {
 
 /** In the order of the messages. */
 export function* imagesOf(
-  messages: readonly ChatMessage[],
+  messages: readonly WithContent[],
 ): Iterable<{ readonly url: string; readonly param: string }> {
   for (const [index, { content }] of messages.entries()) {
     if (!Array.isArray(content)) continue;
