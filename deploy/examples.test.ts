@@ -105,8 +105,11 @@ function spelledOut([, usage]: RegExpMatchArray): string[] {
   return words === undefined ? [usage!] : words.split("|").map((word) => `${before}${word}${after}`);
 }
 
-test("what the pages of deploy, router and node-agent point at is there", () => {
-  const pages = ["deploy/README.md", "deploy/INSTALL.md", "router/README.md", "node-agent/README.md"];
+test("what the pages for operators and contributors point at is there", () => {
+  const pages = [
+    ...["README.md", "ARCHITECTURE.md", "deploy/README.md", "deploy/INSTALL.md", "benchmarks/README.md"],
+    ...["router/README.md", "node-agent/README.md", "node-agent/embedded-engine/README.md"],
+  ];
   const missing = pages.flatMap((page) => {
     const text = readFileSync(join(root, page), "utf8");
     const links = [...text.matchAll(/\]\((?!https?:)([^)#]+)[^)]*\)/g)].map(([, to]) =>

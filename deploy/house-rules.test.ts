@@ -48,30 +48,15 @@ test("imports run one way: proto and shared, then router, node-agent and embedde
 });
 
 describe("folders import what stands before them, and nothing that stands after", () => {
-  const order: Record<string, readonly string[]> = {
-    "shared/src": ["files", "time", ".", "http", "convention", "program"],
-    "router/src": [
-      ...[
-        "config",
-        "db",
-        "edge",
-        "limits",
-        "rights",
-        "mail",
-        "subscriptions",
-        "keys",
-        "sign-in",
-        "accounts",
-        "usage",
-        "nodes",
-      ],
-      ...["api", "surface", "."],
-    ],
-    "node-agent/src": [
-      ...["host", "outbox", "engines", "config", "intake", "answer", "slots", "exchange", "links", "status", "."],
-    ],
-  };
-  test.each(Object.entries(order))("%s: %j", (base, folders) => {
+  const page = readFileSync(join(root, "ARCHITECTURE.md"), "utf8");
+  /** As the page's table says; what it describes in words are the files beside the folders. */
+  const foldersOf = (workspace: string) =>
+    new RegExp(`^\\| \`${workspace}\` \\| (.*) \\|$`, "m")
+      .exec(page)![1]!
+      .split(" → ")
+      .map((step) => /^`([\w-]+)`$/.exec(step)?.[1] ?? ".");
+  const order = ["shared", "router", "node-agent"].map((name) => [`${name}/src`, foldersOf(name)] as const);
+  test.each(order)("%s: %j", (base, folders) => {
     const folderOf = (file: string) => relative(base, file).split("/").slice(0, -1)[0] ?? ".";
     const place = (file: string) => folders.indexOf(folderOf(file));
     const inside = production.filter((file) => file.startsWith(`${base}/`) && !isTest(file));
@@ -83,6 +68,13 @@ describe("folders import what stands before them, and nothing that stands after"
     );
     expect(against).toEqual([]);
   });
+});
+
+test("ARCHITECTURE.md names functions that are in the files that it names", () => {
+  const page = readFileSync(join(root, "ARCHITECTURE.md"), "utf8");
+  const named = [...page.matchAll(/\]\(([\w/.-]+\.ts)\) `(\w+)`/g)].map(([, file, name]) => [file!, name!] as const);
+  expect(named.length).toBeGreaterThan(10);
+  expect(named.filter(([file, name]) => !new RegExp(`\\b${name}\\b`).test(source.get(file)!))).toEqual([]);
 });
 
 test("no folder holds more than 25 files of source", () => {
