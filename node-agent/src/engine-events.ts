@@ -1,7 +1,8 @@
 /** What happens to slots and engines: one function per event writes the log line and moves the metric together. */
-import type { Log } from "@weiche/shared/program/log.ts";
+import { describeError, type Log } from "@weiche/shared/program/log.ts";
 import type { EngineRestarts, RestartReason } from "./engine-restarts.ts";
 import type { EngineWindowEvents } from "./engines/engine-windows.ts";
+import type { EngineLogEvents } from "./engines/log/engine-log.ts";
 import type { HandleStoreEvents } from "./engines/handle-store.ts";
 import type { SlotEngineEvents } from "./engines/slot-engine-events.ts";
 import type { SlotMemoryEvents } from "./engines/slot-memory.ts";
@@ -94,7 +95,7 @@ export function createEngineEvents(
   metrics: Metrics,
   restarts: EngineRestarts,
   failures: SlotFailures,
-): SlotEngineEvents & SlotMemoryEvents & HandleStoreEvents & EngineWindowEvents {
+): SlotEngineEvents & SlotMemoryEvents & HandleStoreEvents & EngineLogEvents & EngineWindowEvents {
   return {
     engineReady(slot, model, how, tookMs) {
       restarts.ready(slot, model, how === "started");
@@ -152,6 +153,9 @@ export function createEngineEvents(
     foreignGpuProcess(slot, pid, usedBytes) {
       metrics.foreignProcesses.inc({ slot });
       log.warn({ slot, pid, usedBytes }, "a GPU process that is no engine of this node");
+    },
+    engineLogFailed(error) {
+      log.warn(describeError(error), "an engine's log could not be rotated");
     },
     handleUnreadable(file, reason) {
       log.warn({ file, reason }, "unreadable engine handle left where it is");

@@ -1,9 +1,10 @@
-/** What happens to requests, usage and the links to routers: log line and metric together. */
+/** What happens to requests, usage, the links to routers and periodic work: log line and metric together. */
 import { describeError, type Log } from "@weiche/shared/program/log.ts";
+import type { Clock } from "@weiche/shared/time/clock.ts";
+import type { JobEvents } from "@weiche/shared/time/job.ts";
 import type { ModelId } from "@weiche/shared/ids.ts";
 import type { TlsFilesEvents } from "@weiche/shared/http/tls-files.ts";
 import type { RequestOutcome } from "@weiche/shared/usage-record.ts";
-import type { EngineLogEvents } from "./engines/log/engine-log.ts";
 import type { IngressEvents } from "./exchange/ingress.ts";
 import type { Metrics } from "./metrics.ts";
 import { endedInOrder } from "./links/router-link.ts";
@@ -85,10 +86,7 @@ export function createLinkEvents(log: Log, metrics: Metrics): RouterLinkEvents &
   };
 }
 
-export function createUsageEvents(
-  log: Log,
-  metrics: Metrics,
-): OutboxEvents & DeliveryEvents & UnsettledAnswersEvents & EngineLogEvents {
+export function createUsageEvents(log: Log, metrics: Metrics): OutboxEvents & DeliveryEvents & UnsettledAnswersEvents {
   return {
     answersVoided(routerId, answers) {
       metrics.answersVoided.inc(answers);
@@ -123,8 +121,19 @@ export function createUsageEvents(
     usageUnreadable(code) {
       log.error({ code }, "the usage outbox could not be read; tried again");
     },
-    engineLogFailed(error) {
-      log.warn(describeError(error), "an engine's log could not be rotated");
+  };
+}
+
+export function createJobEvents(log: Log, metrics: Metrics, clock: Clock): JobEvents {
+  const failing = new Set<string>();
+  return {
+    jobRan(job) {
+      failing.delete(job);
+      metrics.jobRuns.set({ job }, clock.now() / 1000);
+    },
+    jobFailed(job, error) {
+      log[failing.has(job) ? "debug" : "warn"]({ job, ...describeError(error) }, "a job failed; it is tried again");
+      failing.add(job);
     },
   };
 }

@@ -19,6 +19,7 @@ export function createMetrics() {
     new Histogram<L>({ name, help, buckets, labelNames, registers });
   return {
     registry,
+    scrape: new Scrape(registry),
     requests: counter("weiche_agent_requests_total", "Requests by how they ended", ["model", "outcome"]),
     refusals: counter("weiche_agent_refusals_total", "Requests that a slot refused, by error code", [
       "slot",
@@ -92,6 +93,7 @@ export function createMetrics() {
       "GPU processes seen that are no engine of this node",
       ["slot"],
     ),
+    jobRuns: gauge("weiche_agent_job_last_run_timestamp_seconds", "When the job last ended without an error", ["job"]),
     sleeperMemory: gauge("weiche_agent_sleeper_gpu_memory_bytes", "GPU memory that a sleeping engine keeps", [
       "slot",
       "model",
@@ -108,4 +110,28 @@ export function createMetrics() {
     gpuTemperature: gauge("weiche_agent_gpu_temperature_celsius", "GPU temperature", ["gpu"]),
     gpuPower: gauge("weiche_agent_gpu_power_watts", "GPU power draw", ["gpu"]),
   };
+}
+
+/** What Prometheus reads. */
+export class Scrape {
+  readonly #registry: Registry;
+  #publish = (): Promise<void> => Promise.resolve();
+
+  constructor(registry: Registry) {
+    this.#registry = registry;
+  }
+
+  get contentType(): Registry["contentType"] {
+    return this.#registry.contentType;
+  }
+
+  /** Calls back before each answer, so that gauges are true then. */
+  onScrape(publish: () => Promise<void>): void {
+    this.#publish = publish;
+  }
+
+  async metrics(): Promise<string> {
+    await this.#publish();
+    return this.#registry.metrics();
+  }
 }

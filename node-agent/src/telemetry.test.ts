@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { asId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
 import type { EngineMetrics } from "./engines/dialect-lifecycle.ts";
@@ -7,26 +7,23 @@ import { createMetrics, type Metrics } from "./metrics.ts";
 import type { GpuReading } from "./host/gpu.ts";
 import type { RouterState } from "./links/router-links.ts";
 import type { SlotView } from "./slots/slot-view.ts";
+import { publishGauges } from "./gauges.ts";
 import { Telemetry, type TelemetryParts } from "./telemetry.ts";
 
 const slot = asId<SlotName>("a");
 const model = asId<ModelId>("m");
-let clock: VirtualClock;
 let metrics: Metrics;
 let gpus: readonly GpuReading[] | undefined;
 let routers: RouterState[];
 let engineMetrics: () => Promise<EngineMetrics>;
-let looked: number;
 let slots: SlotView[];
 let telemetry: Telemetry;
 
 beforeEach(() => {
-  clock = new VirtualClock();
   metrics = createMetrics();
   gpus = undefined;
   routers = [{ address: "r:1", state: "linked", dataSessions: 2 }];
   engineMetrics = () => Promise.resolve({ running: 3 });
-  looked = 0;
   slots = [];
   const lifecycle = { metrics: () => engineMetrics() };
   const endpoint = { origin: "http://127.0.0.1:1" };
@@ -37,26 +34,24 @@ beforeEach(() => {
     maxConcurrent: 1,
   } as const;
   telemetry = new Telemetry({
-    clock,
-    metrics,
     gpuReader: { readGpus: () => Promise.resolve(gpus), readGpuProcesses: () => Promise.resolve(undefined) },
     dialects: {
       vllm: lifecycle,
       "llama-server": lifecycle,
       openai: lifecycle,
     } as unknown as TelemetryParts["dialects"],
-    life: new EngineLife(clock),
-    outbox: { depth: 4, admitting: true, oldestMs: () => Promise.resolve(1_500) } as TelemetryParts["outbox"],
-    slots: () => slots,
-    routers: () => routers,
+    life: new EngineLife(new VirtualClock()),
     awake: () => [{ slot, spec, endpoint }],
-    lookForForeignProcesses: () => {
-      looked++;
-      return Promise.reject(new Error("nvidia-smi is gone"));
-    },
   });
 });
-afterEach(() => telemetry[Symbol.dispose]());
+
+const publish = () =>
+  publishGauges(metrics, {
+    outbox: { depth: 4, admitting: true, oldestMs: () => Promise.resolve(1_500) },
+    slots: { views: () => slots },
+    links: { states: () => routers },
+    telemetry,
+  });
 
 /** The samples of ours whose name begins so. */
 async function samples(prefix: string): Promise<string[]> {
@@ -64,17 +59,17 @@ async function samples(prefix: string): Promise<string[]> {
 }
 
 test("without a GPU there is no GPU series, no reading and no list", async () => {
-  await clock.advanceAsync(2_000);
-  await expect.poll(() => telemetry.host).toBeDefined();
-  await telemetry.publish();
+  await telemetry.measure();
+  expect(telemetry.host).toBeDefined();
+  await publish();
   expect(await samples("gpu")).toEqual([]);
   expect(telemetry.gpus).toBeUndefined();
 });
 
 test("what the host measures of itself is among the metrics", async () => {
-  await clock.advanceAsync(2_000);
-  await expect.poll(() => telemetry.host).toBeDefined();
-  await telemetry.publish();
+  await telemetry.measure();
+  expect(telemetry.host).toBeDefined();
+  await publish();
   const names = (await samples("host")).map((line) => line.split(" ")[0]);
   expect(names).toEqual(
     ["cpu_use_ratio", "memory_total_bytes", "memory_available_bytes"].map((n) => `weiche_agent_host_${n}`),
@@ -83,18 +78,18 @@ test("what the host measures of itself is among the metrics", async () => {
 
 test("a GPU that is no longer measured leaves no series behind, and neither does a router that is dialled no more", async () => {
   gpus = [{ index: 0, uuid: "GPU-0", memoryUsedBytes: 5, powerWatts: 70 }];
-  await clock.advanceAsync(2_000);
-  await expect.poll(() => telemetry.gpus).toBeDefined();
-  await telemetry.publish();
+  await telemetry.measure();
+  expect(telemetry.gpus).toBeDefined();
+  await publish();
   expect(await samples("gpu")).toEqual([
     'weiche_agent_gpu_memory_used_bytes{gpu="0"} 5',
     'weiche_agent_gpu_power_watts{gpu="0"} 70',
   ]);
   gpus = undefined;
-  await clock.advanceAsync(2_000);
-  await expect.poll(() => telemetry.gpus).toBeUndefined();
+  await telemetry.measure();
+  expect(telemetry.gpus).toBeUndefined();
   routers = [];
-  await telemetry.publish();
+  await publish();
   expect(await samples("gpu")).toEqual([]);
   expect([...(await samples("router_link")), ...(await samples("data_sessions"))]).toEqual([]);
 });
@@ -102,15 +97,15 @@ test("a GPU that is no longer measured leaves no series behind, and neither does
 test("what a sleeper keeps is shown as long as it sleeps, and only if it was measured", async () => {
   const view = { name: slot, running: 0, waiting: 0 } as SlotView;
   slots = [{ ...view, sleepers: [{ model, keptBytes: 7 }, { model: asId<ModelId>("n") }] }];
-  await telemetry.publish();
+  await publish();
   expect(await samples("sleeper")).toEqual(['weiche_agent_sleeper_gpu_memory_bytes{slot="a",model="m"} 7']);
   slots = [{ ...view, sleepers: [] }];
-  await telemetry.publish();
+  await publish();
   expect(await samples("sleeper")).toEqual([]);
 });
 
 test("what a scrape says of links and outbox is true now, without a measurement in between", async () => {
-  await telemetry.publish();
+  await publish();
   expect(await samples("router_link_up")).toEqual(['weiche_agent_router_link_up{router="r:1"} 1']);
   expect(await samples("data_sessions")).toEqual(['weiche_agent_data_sessions{router="r:1"} 2']);
   expect(await samples("outbox")).toEqual([
@@ -119,35 +114,30 @@ test("what a scrape says of links and outbox is true now, without a measurement 
     "weiche_agent_outbox_admitting 1",
   ]);
   routers = [{ address: "r:1", state: "connecting", dataSessions: 0 }];
-  await telemetry.publish();
+  await publish();
   expect(await samples("router_link_up")).toEqual(['weiche_agent_router_link_up{router="r:1"} 0']);
 });
 
 test("an engine that tells nothing has no measurement; one that does keeps its own", async () => {
-  await clock.advanceAsync(2_000);
-  await expect.poll(() => telemetry.engines.get(slot)).toEqual({ running: 3 });
+  await telemetry.measure();
+  expect(telemetry.engines.get(slot)).toEqual({ running: 3 });
   engineMetrics = () => Promise.reject(new Error("no answer"));
-  await clock.advanceAsync(2_000);
-  await expect.poll(() => telemetry.engines.size).toBe(0);
+  await telemetry.measure();
+  expect(telemetry.engines.size).toBe(0);
 });
 
 test("what an engine says of its caches is shown as long as it says it", async () => {
   engineMetrics = () => Promise.resolve({ kvCacheUse: 0.5, prefixCacheHitRate: 0.25 });
-  await clock.advanceAsync(2_000);
-  await expect.poll(() => telemetry.engines.get(slot)?.kvCacheUse).toBe(0.5);
-  await telemetry.publish();
+  await telemetry.measure();
+  expect(telemetry.engines.get(slot)?.kvCacheUse).toBe(0.5);
+  await publish();
   expect([...(await samples("engine_kv")), ...(await samples("engine_prefix"))]).toEqual([
     'weiche_agent_engine_kv_cache_use_ratio{slot="a",model="m"} 0.5',
     'weiche_agent_engine_prefix_cache_hit_ratio{slot="a",model="m"} 0.25',
   ]);
   engineMetrics = () => Promise.resolve({});
-  await clock.advanceAsync(2_000);
-  await expect.poll(() => telemetry.engines.get(slot)).toEqual({});
-  await telemetry.publish();
+  await telemetry.measure();
+  expect(telemetry.engines.get(slot)).toEqual({});
+  await publish();
   expect([...(await samples("engine_kv")), ...(await samples("engine_prefix"))]).toEqual([]);
-});
-
-test("foreign processes are looked for each half minute, also when that failed the time before", async () => {
-  await clock.advanceAsync(90_000);
-  expect(looked).toBe(3);
 });

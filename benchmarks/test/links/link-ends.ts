@@ -126,6 +126,7 @@ export function openAgentEnd(
   const { events, told } = recorder<ConstructorParameters<typeof DataLink>[0]["events"]>();
   const { tls } = given;
   const link = new DataLink({
+    onSessions: () => {},
     routerId: "router-1",
     ...(tls ? { tls } : {}),
     clock: systemClock,

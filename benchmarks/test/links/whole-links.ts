@@ -103,7 +103,7 @@ export function openWholeAgent(
       agentVersion: "0",
       slots: [{ name: slot, models: [model] }],
     },
-    answers: { linkUp() {}, linkDown() {}, replaced() {}, settled() {} },
+    answers: { linkUp() {}, linkDown() {}, replaced() {}, settled() {}, dataSessions() {} },
     load: () => ({
       slots: [
         {

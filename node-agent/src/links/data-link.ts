@@ -38,6 +38,8 @@ export interface DataLinkOptions {
   readonly random: () => number;
   readonly identity: NodeIdentity;
   readonly handle: StreamHandler;
+  /** Hears how many sessions are up whenever that changes. */
+  readonly onSessions: (sessions: number) => void;
   readonly events: DataLinkEvents;
 }
 
@@ -126,6 +128,7 @@ export class DataLink {
       }
       group.add(session);
       this.#failure = "";
+      this.#options.onSessions(this.sessions);
       events.dataSessionUp(routerId, this.sessions);
       this.#backoff.up();
       void session.closed.then(() => this.#lost(session));
@@ -145,7 +148,9 @@ export class DataLink {
   #lost(session: DialledSession): void {
     this.#current.delete(session);
     this.#earlier.delete(session);
-    this.#options.events.dataSessionDown(this.#options.routerId, this.sessions);
+    const { routerId, events, onSessions } = this.#options;
+    onSessions(this.sessions);
+    events.dataSessionDown(routerId, this.sessions);
     this.#fillLater();
   }
 

@@ -114,10 +114,6 @@ export class RouterLinks {
     }));
   }
 
-  hasDataSession(routerId: string): boolean {
-    return (this.#dataLinks.get(routerId)?.sessions ?? 0) > 0;
-  }
-
   /** Takes no more requests and lets those that run end, for at most `deadlineMs`. Links stay, for the usage. */
   async drain(deadlineMs: number): Promise<void> {
     this.#isDraining = true;
@@ -247,6 +243,7 @@ export class RouterLinks {
     if (state.generation <= this.#generation) return;
     this.#generation = state.generation;
     this.#options.onDesiredState(state);
+    this.reportSoon();
   }
 
   #up(link: RouterLink): void {
@@ -261,10 +258,12 @@ export class RouterLinks {
   }
 
   #dialData({ routerId, dataAddress }: Welcome, address: RouterAddress): void {
-    const { node, bootId } = this.#options.hello;
+    const { hello, answers } = this.#options;
     let dataLink = this.#dataLinks.get(routerId);
     if (!dataLink) {
-      dataLink = new DataLink({ ...this.#options, routerId, identity: { node, bootId } });
+      const identity = { node: hello.node, bootId: hello.bootId };
+      const onSessions = (sessions: number) => answers.dataSessions(routerId, sessions);
+      dataLink = new DataLink({ ...this.#options, routerId, identity, onSessions });
       this.#dataLinks.set(routerId, dataLink);
     }
     // A router that listens on every address, and was told no other, means the one that it was just reached at.

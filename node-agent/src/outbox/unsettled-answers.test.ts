@@ -6,20 +6,18 @@ import { UnsettledAnswers } from "./unsettled-answers.ts";
 
 let clock: VirtualClock;
 let written: UsageRecord[];
-let sessions: Set<string>;
 let told: unknown[][];
 let answers: UnsettledAnswers;
 beforeEach(() => {
   clock = new VirtualClock();
   written = [];
-  sessions = new Set(["one"]);
   told = [];
   answers = new UnsettledAnswers({
     clock,
     append: async (record) => void written.push(record),
-    hasDataSession: (routerId) => sessions.has(routerId),
     events: { answersVoided: (...args) => told.push(args) },
   });
+  answers.dataSessions("one", 2);
   answers.linkUp("one");
   for (const number of [1, 2, 3]) answers.finished("one", usageRecord(number));
 });
@@ -27,7 +25,7 @@ beforeEach(() => {
 const numbers = () => written.map(numberOf);
 
 function killRouter(): void {
-  sessions.clear();
+  answers.dataSessions("one", 0);
   answers.linkDown("one", false);
 }
 
@@ -69,7 +67,7 @@ test("a router whose data sessions are up is not dead, however long its link is 
   answers.replaced("one");
   await clock.advanceAsync(100_000);
   expect([written, answers.size]).toEqual([[], 3]);
-  sessions.clear();
+  answers.dataSessions("one", 0);
   await clock.advanceAsync(30_000);
   expect(numbers()).toEqual([1, 2, 3]);
 });

@@ -13,8 +13,6 @@ import type { Attempt, UsageRecord } from "@weiche/shared/usage-record.ts";
 export interface UnsettledAnswersParts {
   readonly clock: Clock;
   readonly append: (record: UsageRecord) => Promise<void>;
-  /** Whether a data session to the router is up: then it lives, link or not. */
-  readonly hasDataSession: (routerId: string) => boolean;
   readonly events: UnsettledAnswersEvents;
 }
 
@@ -31,6 +29,8 @@ export interface RouterLives {
   /** At the router's address there is another one now. */
   replaced(routerId: string): void;
   settled(routerId: string, attempts: readonly Attempt[]): void;
+  /** How many data sessions to the router are up now. While one is, the router lives, link or not. */
+  dataSessions(routerId: string, sessions: number): void;
 }
 
 const goneMs = 30_000;
@@ -46,6 +46,7 @@ interface Router {
 export class UnsettledAnswers implements RouterLives, AsyncDisposable {
   readonly #parts: UnsettledAnswersParts;
   readonly #routers = new Map<string, Router>();
+  readonly #withDataSession = new Set<string>();
 
   constructor(parts: UnsettledAnswersParts) {
     this.#parts = parts;
@@ -83,8 +84,13 @@ export class UnsettledAnswers implements RouterLives, AsyncDisposable {
     this.#waitForLink(routerId, router);
   }
 
+  dataSessions(routerId: string, sessions: number): void {
+    if (sessions > 0) this.#withDataSession.add(routerId);
+    else this.#withDataSession.delete(routerId);
+  }
+
   replaced(routerId: string): void {
-    if (!this.#parts.hasDataSession(routerId)) void this.#declareVoid(routerId);
+    if (!this.#withDataSession.has(routerId)) void this.#declareVoid(routerId);
   }
 
   /** This agent stops: what a dead router left behind is declared void now. */
@@ -104,7 +110,7 @@ export class UnsettledAnswers implements RouterLives, AsyncDisposable {
     if (router.isLinked || router.goneTimer) return;
     router.goneTimer = this.#parts.clock.after(goneMs, () => {
       router.goneTimer = undefined;
-      if (this.#parts.hasDataSession(routerId)) this.#waitForLink(routerId, router);
+      if (this.#withDataSession.has(routerId)) this.#waitForLink(routerId, router);
       else void this.#declareVoid(routerId);
     });
   }

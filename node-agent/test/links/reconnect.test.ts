@@ -66,6 +66,7 @@ test("data sessions of two agents are not dialled in step, and within the bounds
     const dials = new Dials(clock, seed);
     const events = { dataSessionUp: () => {}, dataSessionDown: () => {}, dataSessionFailed: () => {} };
     const link = new DataLink({
+      onSessions: () => {},
       ...{ routerId: "r", clock, random: dials.random, identity: { node: asId<NodeId>("n"), bootId: "b" }, events },
       handle: (stream) => stream.destroy(),
     });

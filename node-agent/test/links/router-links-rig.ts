@@ -87,6 +87,7 @@ export class RouterLinksRig {
         linkUp: (routerId) => this.answers.push(["up", routerId]),
         linkDown: (routerId, inOrder) => this.answers.push(["down", routerId, inOrder]),
         replaced: (routerId) => this.answers.push(["replaced", routerId]),
+        dataSessions: () => {},
         settled: (routerId, attempts) => this.answers.push(["settled", routerId, ...attempts]),
       },
       handle: (stream) => stream.destroy(),

@@ -1,0 +1,57 @@
+/** What all parts of the agent are made from. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { uuidv7, type ModelId } from "@weiche/shared/ids.ts";
+import { createLog, type Log } from "@weiche/shared/program/log.ts";
+import { systemClock, type Clock } from "@weiche/shared/time/clock.ts";
+import { createJobs, type StartJob } from "@weiche/shared/time/job.ts";
+import { LoopClock } from "@weiche/shared/time/loop-clock.ts";
+import type { AgentConfig } from "./config/config.ts";
+import { createGpuReader, type GpuReader } from "./host/gpu.ts";
+import { createJobEvents } from "./link-events.ts";
+import { lookupAll, type Resolve } from "./links/router-addresses.ts";
+import { createMetrics, type Metrics } from "./metrics.ts";
+
+/** What a test may put in the place of the real thing. */
+export interface Given {
+  readonly clock: Clock;
+  /** In [0, 1). */
+  readonly random: () => number;
+  readonly log: Log;
+  readonly resolve: Resolve;
+  readonly gpuReader: GpuReader;
+}
+
+export interface Core extends Given {
+  readonly config: AgentConfig;
+  readonly version: string;
+  readonly bootId: string;
+  /** Those of all slots. */
+  readonly models: ReadonlySet<ModelId>;
+  /** Stands still while the event loop does: whoever did not listen cannot call others silent. */
+  readonly loopClock: Clock;
+  readonly metrics: Metrics;
+  readonly job: StartJob;
+  /** Whether requests may come. */
+  readonly life: { ready: boolean };
+  /** Where each part puts what it opens; it is closed in reverse. */
+  readonly opened: AsyncDisposableStack;
+}
+
+const { version } = JSON.parse(readFileSync(join(import.meta.dirname, "../../package.json"), "utf8")) as {
+  version: string;
+};
+
+export function createCore(config: AgentConfig, given: Partial<Given>, opened: AsyncDisposableStack): Core {
+  const { clock = systemClock, random = Math.random, log = createLog("node-agent", config.logLevel) } = given;
+  const { resolve = lookupAll, gpuReader = createGpuReader({ clock }) } = given;
+  const metrics = createMetrics();
+  return {
+    ...{ config, version, clock, random, log, resolve, gpuReader, metrics, opened },
+    bootId: uuidv7(clock),
+    models: new Set(config.slots.flatMap(({ engines }) => engines.map(({ model }) => model))),
+    loopClock: opened.use(new LoopClock(clock)),
+    job: createJobs(clock, random, createJobEvents(log, metrics, clock)),
+    life: { ready: false },
+  };
+}

@@ -1,0 +1,55 @@
+/** The node as its operator sees and steers it with `weiche-agent`. */
+import { join } from "node:path";
+import type { Core } from "./core.ts";
+import type { RouterLinks } from "./links/router-links.ts";
+import type { Maintenance } from "./maintenance.ts";
+import type { SlotParts } from "./open-slots.ts";
+import type { Outbox } from "./outbox/outbox.ts";
+import { openAdminApi } from "./status/admin-api.ts";
+import { engineStatuses } from "./status/engine-status.ts";
+import { slotStatus } from "./status/status.ts";
+import type { Telemetry } from "./telemetry.ts";
+
+export interface AdminParts {
+  readonly outbox: Outbox;
+  readonly engines: SlotParts;
+  readonly telemetry: Telemetry;
+  readonly links: RouterLinks;
+  readonly maintenance: Maintenance;
+}
+
+export async function openAdmin(core: Core, { outbox, engines, telemetry, links, maintenance }: AdminParts) {
+  const { config, version, models, gpuReader, life, opened } = core;
+  const { slots, host, restarts, failures } = engines;
+  const control: Parameters<typeof openAdminApi>[1] = {
+    async status() {
+      const oldestMs = await outbox.oldestMs();
+      return {
+        node: config.node,
+        version,
+        maintenance: maintenance.on,
+        admitting: life.ready && outbox.admitting,
+        slots: slots.views().map((view) => slotStatus(view, failures.of(view.name))),
+        engines: await engineStatuses({
+          ...{ ...host, gpuReader, restarts },
+          slots: () => slots.views(),
+          measured: (slot) => telemetry.engines.get(slot),
+        }),
+        routers: links.states(),
+        outbox: { records: outbox.depth, oldestAgeSeconds: oldestMs && oldestMs / 1000 },
+        host: telemetry.host,
+        gpus: telemetry.gpus,
+      };
+    },
+    prewarm(model) {
+      if (models.has(model)) slots.prewarm(model);
+      return models.has(model);
+    },
+    setMaintenance(on) {
+      maintenance.operatorSays(on);
+      slots.setMaintenance(maintenance.on);
+      links.reportSoon();
+    },
+  };
+  opened.use(await openAdminApi(join(config.stateDir, "admin.sock"), control));
+}

@@ -1,0 +1,55 @@
+/** The links to the routers: what this node tells them, and what they want of it. */
+import { openTlsFiles } from "@weiche/shared/http/tls-files.ts";
+import type { Core } from "./core.ts";
+import { createLinkEvents } from "./link-events.ts";
+import { RouterLinks } from "./links/router-links.ts";
+import type { Maintenance } from "./maintenance.ts";
+import type { UsageParts } from "./open-usage.ts";
+import type { Requests } from "./open-requests.ts";
+import type { SlotParts } from "./open-slots.ts";
+import type { Telemetry } from "./telemetry.ts";
+
+export interface LinkedParts {
+  readonly usage: UsageParts;
+  readonly slots: SlotParts["slots"];
+  readonly requests: Requests;
+  readonly telemetry: Telemetry;
+  readonly maintenance: Maintenance;
+}
+
+export function openLinks(core: Core, { usage, slots, requests, telemetry, maintenance }: LinkedParts): RouterLinks {
+  const { config, clock, loopClock, random, log, metrics, resolve, life, version, bootId, opened } = core;
+  const events = createLinkEvents(log, metrics);
+  const links = new RouterLinks({
+    ...{ random, resolve, events },
+    clock: loopClock,
+    tls: config.tls && opened.use(openTlsFiles(config.tls, clock, events)),
+    routers: config.routers,
+    hello: {
+      node: config.node,
+      bootId,
+      agentVersion: version,
+      slots: config.slots.map(({ name, engines }) => ({ name, models: engines.map(({ model }) => model) })),
+    },
+    load: () => ({
+      slots: slots.views(),
+      engines: telemetry.engines,
+      host: telemetry.host,
+      gpus: telemetry.gpus,
+      maintenance: maintenance.on,
+      admitting: life.ready && usage.outbox.admitting,
+    }),
+    usage: usage.delivery,
+    answers: usage.unsettled,
+    handle: requests.ingress.handle,
+    onRules: (known) => requests.takeRules(known),
+    onDesiredState({ maintenance: wished, prewarmModels }) {
+      maintenance.routerSays(wished);
+      slots.setMaintenance(maintenance.on);
+      for (const model of prewarmModels) slots.prewarm(model);
+    },
+  });
+  opened.defer(() => links.close());
+  slots.onMove(() => links.reportSoon());
+  return links;
+}

@@ -1,0 +1,47 @@
+/** Takes the requests that routers send, by the rules of the models that routers tell. */
+import type { ModelRules } from "@weiche/shared/catalogue.ts";
+import type { ModelId } from "@weiche/shared/ids.ts";
+import { returnMemory } from "@weiche/shared/program/memory-return.ts";
+import type { Core } from "./core.ts";
+import { dialects } from "./engines/dialects/all.ts";
+import type { EngineLife } from "./engines/engine-life.ts";
+import { EngineWindows } from "./engines/engine-windows.ts";
+import { Ingress } from "./exchange/ingress.ts";
+import { createIngressEvents } from "./link-events.ts";
+import type { UsageParts } from "./open-usage.ts";
+import type { SlotParts } from "./open-slots.ts";
+
+export interface Requests {
+  readonly ingress: Ingress;
+  /** Those of all models of the node, instead of what was known. */
+  takeRules(known: readonly ModelRules[]): void;
+}
+
+export function openRequests(
+  { config, clock, log, metrics, models, opened }: Core,
+  { outbox, unsettled }: UsageParts,
+  { slots, events }: SlotParts,
+  life: EngineLife,
+): Requests {
+  let rules: ReadonlyMap<ModelId, ModelRules> = new Map();
+  const windows = new EngineWindows(events);
+  const compareWindows = () => windows.compare(slots.awake(), rules);
+  slots.onMove(compareWindows);
+  const ingress = opened.use(
+    new Ingress({
+      ...{ outbox, unsettled, dialects, clock, life },
+      admissions: slots,
+      rules: (model) => rules.get(model),
+      requestMsMax: config.requestMsMax,
+      events: createIngressEvents(log, metrics, models),
+    }),
+  );
+  opened.use(returnMemory(clock, () => ingress.running));
+  return {
+    ingress,
+    takeRules(known) {
+      rules = new Map(known.map((model) => [model.id, model]));
+      compareWindows();
+    },
+  };
+}

@@ -1,0 +1,44 @@
+/** The node's slots and the engines in them. */
+import type { Core } from "./core.ts";
+import { createEngineEvents, createSlotEvents } from "./engine-events.ts";
+import { EngineRestarts } from "./engine-restarts.ts";
+import { createEngineHost } from "./engines/engine-host.ts";
+import type { EngineWindowEvents } from "./engines/engine-windows.ts";
+import type { EngineHost } from "./engines/running-engine.ts";
+import { createSlotEngines, stopForgottenEngines } from "./node-engines.ts";
+import { SlotFailures } from "./slot-failures.ts";
+import { createSlots, type Slots } from "./slots/slots.ts";
+
+export interface SlotParts {
+  readonly slots: Slots;
+  readonly host: EngineHost;
+  readonly restarts: EngineRestarts;
+  readonly failures: SlotFailures;
+  readonly events: EngineWindowEvents;
+}
+
+const foreignEveryMs = 30_000;
+
+export async function openSlots(core: Core, environment: NodeJS.ProcessEnv): Promise<SlotParts> {
+  const { config, clock, log, metrics, models, gpuReader, job, opened } = core;
+  const restarts = new EngineRestarts(metrics.engineRestarts, models);
+  const failures = new SlotFailures();
+  const events = createEngineEvents(log, metrics, restarts, failures);
+  const host = opened.use(createEngineHost(config.stateDir, environment, clock, events));
+  const { gone: forgotten } = await stopForgottenEngines(config.slots, host, events);
+  const specs = config.slots.flatMap(({ engines }) => engines);
+  const shared = { host, gpuReader, events, specs, forgotten };
+  const inSlots = new Map(config.slots.map((slot) => [slot.name, createSlotEngines(slot, shared)]));
+  for (const { engines } of inSlots.values()) opened.use(engines);
+  const slots = createSlots({
+    slots: config.slots,
+    engines: ({ name }) => inSlots.get(name)!.engines,
+    clock,
+    events: createSlotEvents(log, metrics, restarts, failures),
+  });
+  const lookForForeignProcesses = () =>
+    Promise.all([...inSlots.values()].map(({ memory }) => memory.foreignProcesses()));
+  const looking = job("foreign-processes", foreignEveryMs, lookForForeignProcesses);
+  opened.defer(() => void looking[Symbol.asyncDispose]()); // a stop waits for no nvidia-smi
+  return { slots, host, restarts, failures, events };
+}
