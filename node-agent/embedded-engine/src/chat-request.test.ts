@@ -113,7 +113,7 @@ test.each([
   [{ n: 1.5 }, "n"],
   [{ stop: "" }, "stop"],
   [{ stop: ["a", 1] }, "stop[1]"],
-  [{ stop: ["a", ""] }, "stop"],
+  [{ stop: ["a", ""] }, "stop[1]"],
   [{ max_tokens: 2 ** 31 + 1 }, "max_tokens"],
   [{ seed: 2 ** 60 }, "seed"],
   [{ top_k: -2 }, "top_k"],

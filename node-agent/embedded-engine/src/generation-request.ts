@@ -1,7 +1,6 @@
 /** The fields that chats and text completions share, with OpenAI's defaults where a client says nothing. */
 import { optional } from "@weiche/shared/convention/body-reader.ts";
-import { generationFields } from "@weiche/shared/convention/generation.ts";
-import { invalid } from "@weiche/shared/errors.ts";
+import { generationFields, stopsMax } from "@weiche/shared/convention/generation.ts";
 import { Type, type Static } from "typebox";
 
 export interface Sampling {
@@ -30,12 +29,15 @@ export interface GenerationRequest {
   readonly cacheSalt?: string;
 }
 
+const stopText = Type.String({ minLength: 1 });
+
 /** The convention's fields, and those that other engines take as well. */
 export const engineFields = {
   ...generationFields,
   model: optional(Type.String()),
   max_tokens: optional(Type.Integer({ minimum: 1, maximum: 2 ** 31 })),
   seed: optional(Type.Integer({ minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER })),
+  stop: optional(Type.Union([stopText, Type.Array(stopText, { maxItems: stopsMax })])),
   top_k: optional(Type.Integer({ minimum: -1, maximum: 2 ** 31 })),
   min_p: optional(Type.Number({ minimum: 0, maximum: 1 })),
   stream_options: optional(
@@ -50,8 +52,6 @@ export const engineFields = {
 const engineBody = Type.Object(engineFields);
 
 export function readGeneration(body: Static<typeof engineBody>): GenerationRequest {
-  const stop = [body.stop ?? []].flat();
-  if (stop.includes("")) throw invalid("stop", "must not be empty");
   const includeUsage = body.stream_options?.include_usage ?? false;
   return {
     sampling: {
@@ -65,7 +65,7 @@ export function readGeneration(body: Static<typeof engineBody>): GenerationReque
     },
     maxTokens: body.max_tokens ?? undefined,
     choices: body.n ?? 1,
-    stop,
+    stop: [body.stop ?? []].flat(),
     stream: body.stream ?? false,
     includeUsage,
     continuousUsage: includeUsage && (body.stream_options?.continuous_usage_stats ?? false),

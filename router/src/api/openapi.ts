@@ -1,5 +1,6 @@
 /** The public API as an OpenAPI 3.1 document, made of the schemas that requests are checked with. */
 import { Type, type TSchema } from "typebox";
+import { optional } from "@weiche/shared/convention/body-reader.ts";
 import { chatSchema } from "@weiche/shared/convention/chat.ts";
 import { completionSchema } from "@weiche/shared/convention/completions.ts";
 import { embeddingSchema } from "@weiche/shared/convention/embeddings.ts";
@@ -70,7 +71,6 @@ function headersOf(...names: (keyof typeof headers)[]): object {
 
 const page = { "text/html": { schema: Type.String({ description: "Nothing of the request is in it." }) } };
 
-const nullable = <Schema extends TSchema>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Null()]));
 const count = Type.Integer({ minimum: 0 });
 
 const errorSchema = Type.Object({
@@ -98,7 +98,7 @@ const toolCalls = Type.Array(
   }),
 );
 
-const token = { token: Type.String(), logprob: Type.Number(), bytes: nullable(Type.Array(Type.Integer())) };
+const token = { token: Type.String(), logprob: Type.Number(), bytes: optional(Type.Array(Type.Integer())) };
 const chatLogprobs = Type.Object({
   content: Type.Array(Type.Object({ ...token, top_logprobs: Type.Array(Type.Object(token)) })),
 });
@@ -122,10 +122,10 @@ const chatAnswer = Type.Object({
       message: Type.Object({
         role: Type.Literal("assistant"),
         content: Type.Union([Type.String(), Type.Null()]),
-        reasoning_content: nullable(Type.String()),
-        tool_calls: nullable(toolCalls),
+        reasoning_content: optional(Type.String()),
+        tool_calls: optional(toolCalls),
       }),
-      logprobs: nullable(chatLogprobs),
+      logprobs: optional(chatLogprobs),
       finish_reason: Type.Enum(["stop", "length", "tool_calls"]),
     }),
   ),
@@ -141,7 +141,7 @@ const textAnswer = Type.Object({
     Type.Object({
       index: count,
       text: Type.String(),
-      logprobs: nullable(textLogprobs),
+      logprobs: optional(textLogprobs),
       finish_reason: Type.Enum(["stop", "length"]),
     }),
   ),

@@ -30,16 +30,16 @@ export function bodyReader<Schema extends TSchema>(
   together: (body: Static<Schema>) => void = () => {},
 ): BodyReader<Static<Schema>> {
   const validator = Compile(schema);
-  const node = readerOf(schema);
+  const reader = readerOf(schema);
   const check = (value: unknown) => {
     if (!validator.Check(value)) {
-      const { at, what } = node.mistakeIn(value) ?? { at: "", what: "is not valid" };
+      const { at, what } = reader.mistakeIn(value) ?? { at: "", what: "is not valid" };
       throw invalid(at.replace(/^\./, ""), what);
     }
     together(value as Static<Schema>);
     return value as Static<Schema>;
   };
-  return { check, declared: (value) => node.declared(check(value)) as Declared<Static<Schema>> };
+  return { check, declared: (value) => reader.declared(check(value)) as Declared<Static<Schema>> };
 }
 
 /** An optional parameter. `null` means that it is absent. */

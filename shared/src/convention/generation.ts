@@ -2,7 +2,7 @@
 import { Type } from "typebox";
 import { optional, worded } from "./body-reader.ts";
 
-const stopsMax = 64;
+export const stopsMax = 64;
 /** Also the most alternatives that any engine shows of a token. */
 export const logprobsMax = 20;
 
