@@ -18,7 +18,7 @@ const work = mkdtempSync(join(tmpdir(), "weiche-check-"));
 const counts = { passed: 0, failed: 0 };
 
 const steps: readonly Step[] = [
-  { name: "types", run: () => command("tsc") },
+  { name: "types", run: types },
   { name: "lint", run: () => command("oxlint") },
   { name: "format", run: () => command("oxfmt", "--check") },
   { name: "protocol lint", run: () => command("buf", "lint") },
@@ -41,6 +41,11 @@ process.exitCode = failed === undefined ? 0 : 1;
 
 function command(program: string, ...args: string[]): boolean {
   return spawnSync(join(root, "node_modules", ".bin", program), args, { cwd: root, stdio: "inherit" }).status === 0;
+}
+
+/** The pages have the types of a browser, their tests those of the browser's driver. */
+function types(): boolean {
+  return command("tsc") && command("tsc", "-p", "router/portal-web") && command("tsc", "-p", "router/test/portal-web");
 }
 
 function generatedIsFresh(): boolean {

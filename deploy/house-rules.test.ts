@@ -10,10 +10,10 @@ const files = execFileSync("git", ["ls-files", "--cached", "--others", "--exclud
   encoding: "utf8",
 })
   .split("\n")
-  .filter((file) => file.endsWith(".ts") && !file.startsWith("proto/gen/") && existsSync(join(root, file)));
+  .filter((file) => /\.tsx?$/.test(file) && !file.startsWith("proto/gen/") && existsSync(join(root, file)));
 const source = new Map(files.map((file) => [file, readFileSync(join(root, file), "utf8")]));
 const production = files.filter(
-  (file) => !isTest(file) && /^(shared|router|node-agent(\/embedded-engine)?)\/src\//.test(file),
+  (file) => !isTest(file) && /^(shared|router(\/portal-web)?|node-agent(\/embedded-engine)?)\/src\//.test(file),
 );
 
 function isTest(file: string): boolean {
@@ -35,6 +35,7 @@ test("imports run one way: proto and shared, then router, node-agent and embedde
   const forbidden: Record<string, RegExp> = {
     shared: /^(router|node-agent|benchmarks|deploy|proto)\//,
     router: /^(node-agent|benchmarks|deploy)\//,
+    "router/portal-web": /^(shared|proto|node-agent|benchmarks|deploy)\//,
     "node-agent": /^(router|benchmarks|deploy|node-agent\/embedded-engine)\//,
     "node-agent/embedded-engine": /^(proto|router|benchmarks|deploy|node-agent\/(?!embedded-engine))\//,
   };
@@ -47,15 +48,25 @@ test("imports run one way: proto and shared, then router, node-agent and embedde
   expect(against).toEqual([]);
 });
 
+test("the pages in the browser take nothing but types from the router", () => {
+  const statements = /^(?:import|export)\s(?!type\b)[^;]*?from\s*"([^"]*\/src\/surface\/[^"]*)"/gm;
+  const pages = files.filter((file) => file.startsWith("router/portal-web/src/"));
+  expect(pages.length).toBeGreaterThan(20);
+  expect(pages.filter((file) => [...source.get(file)!.matchAll(statements)].length > 0)).toEqual([]);
+});
+
 describe("folders import what stands before them, and nothing that stands after", () => {
   const page = readFileSync(join(root, "ARCHITECTURE.md"), "utf8");
   /** As the page's table says; what it describes in words are the files beside the folders. */
   const foldersOf = (workspace: string) =>
     new RegExp(`^\\| \`${workspace}\` \\| (.*) \\|$`, "m")
       .exec(page)![1]!
+      .split(";")[0]!
       .split(" → ")
       .map((step) => /^`([\w-]+)`$/.exec(step)?.[1] ?? ".");
-  const order = ["shared", "router", "node-agent"].map((name) => [`${name}/src`, foldersOf(name)] as const);
+  const order = ["shared", "router", "router/portal-web", "node-agent"].map(
+    (name) => [`${name}/src`, foldersOf(name)] as const,
+  );
   test.each(order)("%s: %j", (base, folders) => {
     const folderOf = (file: string) => relative(base, file).split("/").slice(0, -1)[0] ?? ".";
     const place = (file: string) => folders.indexOf(folderOf(file));
@@ -102,11 +113,12 @@ test("every file is imported by another or started by name", () => {
       !started.includes(file) &&
       !started.includes(file.split("/").slice(1).join("/")),
   );
-  expect(alone.filter((file) => file !== "vitest.config.ts")).toEqual([]);
+  const named = ["vitest.config.ts", "router/portal-web/vite.config.ts", "router/portal-web/src/main.tsx"];
+  expect(alone.filter((file) => !named.includes(file) && !file.endsWith(".d.ts"))).toEqual([]);
 });
 
 describe("time and chance are arguments", () => {
-  const edge = /(^shared\/src\/time\/clock\.ts|\/main\.ts|^node-agent\/embedded-engine\/)/;
+  const edge = /(^shared\/src\/time\/clock\.ts|\/main\.ts|^node-agent\/embedded-engine\/|^router\/portal-web\/)/;
   test.each(["Date.now(", "Math.random(", "new Date()", "setInterval("])("%s appears in edge files only", (call) => {
     expect(production.filter((file) => !edge.test(file) && source.get(file)!.includes(call))).toEqual([]);
   });
@@ -147,7 +159,7 @@ test("every error code is documented", () => {
 test("files stay short and have telling names", () => {
   const linesMax = (file: string) => (isTest(file) ? 450 : 320);
   expect(files.filter((file) => source.get(file)!.trimEnd().split("\n").length > linesMax(file))).toEqual([]);
-  expect(files.filter((file) => /(^|\/)(utils?|helpers?|types|common|misc)(\/|\.ts$)/.test(file))).toEqual([]);
+  expect(files.filter((file) => /(^|\/)(utils?|helpers?|types|common|misc)(\/|\.tsx?$)/.test(file))).toEqual([]);
 });
 
 function texts(pattern: RegExp): string[] {

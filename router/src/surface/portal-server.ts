@@ -1,4 +1,4 @@
-/** The portal's listener: its JSON API below `/api`, a front page, and the OpenAPI documents of both APIs. */
+/** The portal's listener: its JSON API below `/api`, its pages, and the OpenAPI documents of both APIs. */
 import { fastify, type FastifyReply } from "fastify";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { uuidv7 } from "@weiche/shared/ids.ts";
@@ -21,6 +21,7 @@ import { answerRaw } from "../edge/raw-answer.ts";
 import { portalOpenApi } from "./api-openapi.ts";
 import { addRoutes, type Handlers, type PortalEvents, type RouteDeps } from "./api-routes.ts";
 import { contract, type Contract } from "./contract.ts";
+import { addPages } from "./portal-pages.ts";
 
 export interface PortalDeps {
   readonly listen: ListenAddress;
@@ -48,8 +49,8 @@ export interface PortalServer extends AsyncDisposable {
 }
 
 const bodyBytesMax = 64 << 10;
-/** A page is a text in memory, and a browser asks for several at once. */
-const pagesPerRequest = 5;
+/** A page is some ten files in memory, and a browser asks for them at once. */
+const pagesPerRequest = 15;
 
 const securityHeaders = {
   "content-security-policy":
@@ -115,8 +116,7 @@ export async function openPortal(deps: PortalDeps): Promise<PortalServer> {
       .send(htmlPage(503));
   });
   app.setNotFoundHandler((_request, reply) => sendNotFound(reply));
-  const front = frontPage(apiUrl);
-  app.get("/", (_request, reply) => reply.headers(pageHeaders).send(front));
+  addPages(app);
   for (const [path, document] of [
     ["/openapi.json", JSON.stringify(openApiDocument(apiUrl))],
     ["/api/openapi.json", JSON.stringify(portalOpenApi(contract, url))],
@@ -147,30 +147,9 @@ function isBelowApi(url: string): boolean {
   return url.startsWith("/api/") && !url.startsWith("/api/openapi.json");
 }
 
-const pageHeaders = {
-  "content-type": "text/html; charset=utf-8",
-  "content-security-policy":
-    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-};
-
 function sendNotFound(reply: FastifyReply): void {
-  void reply.status(404).headers(pageHeaders).send("<!doctype html><title>Not found</title><h1>Not found</h1>");
-}
-
-function frontPage(apiUrl: string): string {
-  return `<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>Weiche</title>
-<style>:root { color-scheme: light dark } body { font: 1rem/1.5 system-ui, sans-serif; max-width: 40rem; margin: 4rem auto; padding: 0 1rem }</style>
-<h1>Weiche</h1>
-<p>The API answers at <code>${escapeHtml(apiUrl)}</code>; every request carries <code>Authorization: Bearer</code> and a key. <a href="/openapi.json">Its description for tools</a> (OpenAPI 3.1).</p>
-<p>Accounts, keys and usage are managed through the portal's own API (<a href="/api/openapi.json">its description</a>) and with the command <code>weiche</code> on the router's host: <code>npx weiche --help</code>.</p>
-</html>
-`;
-}
-
-function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+  void reply
+    .status(404)
+    .header("content-type", "text/html; charset=utf-8")
+    .send("<!doctype html><title>Not found</title><h1>Not found</h1>");
 }

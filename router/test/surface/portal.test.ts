@@ -21,10 +21,11 @@ beforeAll(async () => {
 });
 afterAll(() => portal[Symbol.asyncDispose]());
 
-test("the front page tells where the API is, both APIs are described for tools, and nothing else is shown", async () => {
+test("the front page is the portal's application, both APIs are described for tools, and nothing else is shown", async () => {
   const front = await portal.fetch("/");
   expect(front.headers.get("content-security-policy")).toContain("default-src 'none'");
-  expect(front.text).toContain("https://api.example/&#60;x&#62;");
+  expect(front.headers.get("content-type")).toBe("text/html; charset=utf-8");
+  expect(front.text).toContain('<div id="app">');
   for (const [path, operation] of [
     ["/openapi.json", "/v1/chat/completions"],
     ["/api/openapi.json", "/session"],

@@ -1,0 +1,28 @@
+export const problems = {
+  unreachable: "The portal does not answer. Check your connection.",
+  internal: "Something went wrong on our side.",
+  login_failed: "E-mail address or password is wrong.",
+  code_wrong: "The code is wrong, or it was used already.",
+  password_wrong: "The password is wrong.",
+  totp_required: "A code of your authenticator is needed.",
+  forbidden: "Your role does not allow this.",
+  too_many_attempts: (seconds: string) => `Too many attempts. Try again in ${seconds} s.`,
+  too_many_requests: "Too many requests at once. Wait a moment.",
+  busy: "The service is busy at the moment. Try again in a few seconds.",
+  not_found: "It is not there any more.",
+  invalid: "Please check what you entered.",
+  requestId: (id: string) => `Request ${id}`,
+  staleSince: (time: string) => `Could not be refreshed; this is as of ${time}.`,
+  /** By the word that the API has for what is wrong with a field. */
+  fields: {
+    missing: "Please fill in.",
+    malformed: "This is not well-formed.",
+    too_short: "This is too short.",
+    too_long: "This is too long.",
+    too_small: "This is too small.",
+    too_large: "This is too large.",
+    not_allowed: "This is not possible here.",
+    wrong: "This is wrong.",
+    other: "Please check this.",
+  },
+};

@@ -1,0 +1,55 @@
+/** Numbers, amounts, days and times as a language writes them. Days and times are German ones, wherever the browser is. */
+export type Language = "de" | "en";
+
+const timeZone = "Europe/Berlin";
+
+export type Format = ReturnType<typeof createFormat>;
+
+export function createFormat(language: Language) {
+  const locale = language === "de" ? "de-DE" : "en-GB";
+  const number = (options: Intl.NumberFormatOptions) => new Intl.NumberFormat(locale, options);
+  const time = (options: Intl.DateTimeFormatOptions) => new Intl.DateTimeFormat(locale, { timeZone, ...options });
+  const plain = number({ maximumFractionDigits: 3 });
+  const compact = number({ notation: "compact", maximumSignificantDigits: 3 });
+  const euros = number({ style: "currency", currency: "EUR" });
+  const share = number({ style: "percent", maximumFractionDigits: 0 });
+  const date = time({ dateStyle: "medium" });
+  const dayAndMonth = time({ day: "numeric", month: "short" });
+  const dateTime = time({ dateStyle: "medium", timeStyle: "short" });
+  const clock = time({ timeStyle: "short" });
+  const relative = new Intl.RelativeTimeFormat(locale, { numeric: "auto" });
+  const list = new Intl.ListFormat(locale, { type: "conjunction" });
+  return {
+    language,
+    /** Exact. Takes credits as the API writes them. */
+    number: (value: number | string) => plain.format(value as number),
+    /** Three digits and a unit: 33.6M. */
+    short: (value: number | string) => compact.format(value as number),
+    euros: (cents: number) => euros.format(cents / 100),
+    percent: (part: number) => share.format(part),
+    date: (instant: string) => date.format(new Date(instant)),
+    /** A German day of the API, such as 2026-11-21. */
+    day: (day: string) => dayAndMonth.format(new Date(`${day}T12:00:00Z`)),
+    longDay: (day: string) => date.format(new Date(`${day}T12:00:00Z`)),
+    dateTime: (instant: string) => dateTime.format(new Date(instant)),
+    clock: (ms: number) => clock.format(ms),
+    relative: (instant: string, nowMs: number) => {
+      const [amount, unit] = distance(Date.parse(instant) - nowMs);
+      return relative.format(amount, unit);
+    },
+    list: (words: readonly string[]) => list.format(words),
+  };
+}
+
+/** Rounded towards now: what is due in 47 hours is due tomorrow, not in two days. */
+export function distance(ms: number): readonly [amount: number, unit: Intl.RelativeTimeFormatUnit] {
+  const minutes = Math.trunc(ms / 60_000);
+  if (Math.abs(minutes) < 60) return [minutes, "minute"];
+  if (Math.abs(minutes) < 24 * 60) return [Math.trunc(minutes / 60), "hour"];
+  return [Math.trunc(minutes / (24 * 60)), "day"];
+}
+
+/** The part of a whole that credits are, from 0; beyond 1 where single requests passed beyond a limit. */
+export function shareOf(part: string, whole: string): number {
+  return Number(whole) === 0 ? 0 : Number(part) / Number(whole);
+}

@@ -1,0 +1,35 @@
+/** What a person reads about a refusal. */
+import type { Problem } from "../api/client.ts";
+import type { Texts } from "./messages.ts";
+import { germanRefusals } from "./refusals.ts";
+
+export function problemText(problem: Problem, { t, format }: Texts): string {
+  const { problems } = t;
+  switch (problem.code) {
+    case "unreachable":
+      return problems.unreachable;
+    case "login_failed":
+      return problem.details[0]?.param === "code" ? problems.code_wrong : problems.login_failed;
+    case "totp_required":
+      return problems.totp_required;
+    case "too_many_attempts":
+      return problems.too_many_attempts(format.number(problem.retryAfterSeconds ?? 60));
+    case "too_many_requests":
+      return problems.too_many_requests;
+    case "404":
+      return problems.not_found;
+    default:
+      if (problem.status === 503) return problems.busy;
+      if (problem.status >= 500) return problems.internal;
+      if (problem.details.length > 0) return problems.invalid;
+      return (format.language === "de" && germanRefusals[problem.message]) || problem.message || problems.internal;
+  }
+}
+
+/** What is wrong with one field; undefined: nothing. */
+export function fieldText(problem: Problem | null, param: string, { t }: Texts): string | undefined {
+  const found = problem?.details.find((detail) => detail.param === param);
+  if (!found) return undefined;
+  const words: Readonly<Record<string, string>> = t.problems.fields;
+  return words[found.code] ?? t.problems.fields.other;
+}

@@ -1,0 +1,78 @@
+/** E-mail address and password, then the code where the second factor is on. */
+import { useMutation } from "@tanstack/react-query";
+import { useState } from "react";
+import { call, type Ask, type Problem } from "../../api/client.ts";
+import { Button } from "../../elements/button.tsx";
+import { TextField } from "../../elements/field.tsx";
+import { Form } from "../../elements/form.tsx";
+import { useTexts } from "../../messages/messages.ts";
+
+interface SignInFormProps {
+  /** Of whoever signs in again. */
+  readonly email?: string;
+  readonly onSignedIn: () => void;
+}
+
+export function SignInForm({ email, onSignedIn }: SignInFormProps) {
+  const { t } = useTexts();
+  const { signIn } = t;
+  const [proven, setProven] = useState<{ readonly email: string; readonly password: string }>();
+  const change = useMutation<void, Problem, Ask<"signIn">>({
+    mutationFn: (ask) => call("signIn", ask),
+    onSuccess: onSignedIn,
+    onError: (problem, { body }) => {
+      if (problem.code === "totp_required") setProven({ email: body.email, password: body.password });
+    },
+  });
+  const problem = change.error?.code === "totp_required" ? null : change.error;
+  const common = { submit: signIn.submit, busy: change.isPending, problem };
+
+  if (proven)
+    return (
+      <Form
+        {...common}
+        key="code"
+        onSubmit={({ code }) => change.mutate({ body: { ...proven, code: code!.replaceAll(" ", "") } })}
+        actions={<Button onClick={() => (change.reset(), setProven(undefined))}>{signIn.back}</Button>}
+      >
+        <p>{signIn.codeLead}</p>
+        <TextField
+          name="code"
+          label={signIn.code}
+          hint={signIn.codeHint}
+          autoComplete="one-time-code"
+          minLength={6}
+          maxLength={40}
+          required
+          autoFocus
+          className="code"
+        />
+      </Form>
+    );
+  return (
+    <Form
+      {...common}
+      key="password"
+      onSubmit={(values) => change.mutate({ body: { email: values["email"]!.trim(), password: values["password"]! } })}
+    >
+      <TextField
+        name="email"
+        type="email"
+        label={signIn.email}
+        autoComplete="username"
+        maxLength={254}
+        required
+        {...(email === undefined ? { autoFocus: true } : { defaultValue: email, readOnly: true })}
+      />
+      <TextField
+        name="password"
+        type="password"
+        label={signIn.password}
+        autoComplete="current-password"
+        maxLength={1024}
+        required
+        autoFocus={email !== undefined}
+      />
+    </Form>
+  );
+}

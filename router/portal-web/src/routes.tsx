@@ -1,0 +1,16 @@
+/** Which page is at which path, and in which order the navigation shows them. */
+import { pageRoute, type PageRoute, type SignedInRoute } from "./shell/page-route.ts";
+
+export const publicRoutes: readonly PageRoute[] = [
+  pageRoute("/invitation", () => import("./pages/sign-in/invitation-page.tsx")),
+  pageRoute("/reset", () => import("./pages/sign-in/reset-page.tsx")),
+  pageRoute("/forgotten", () => import("./pages/sign-in/forgotten-page.tsx")),
+  pageRoute("/registration", () => import("./pages/sign-in/registration-page.tsx")),
+];
+
+export const signedInRoutes: readonly SignedInRoute[] = [
+  {
+    ...pageRoute("/", () => import("./pages/overview/overview-page.tsx")),
+    ...{ name: "overview", icon: "overview", needs: "showCredits" },
+  },
+];

@@ -1,0 +1,61 @@
+/** Language and theme: kept on this device for the next start, and by the server for the user's other devices. */
+import { createContext, useContext, useEffect, useState, type ReactNode } from "react";
+import type { Language } from "../messages/format.ts";
+import { loadTexts, TextsContext, type Texts } from "../messages/messages.ts";
+
+export type Theme = "light" | "dark";
+
+export interface Preferences {
+  readonly language: Language;
+  /** null: as the system. */
+  readonly theme: Theme | null;
+  setLanguage(language: Language): void;
+  setTheme(theme: Theme | null): void;
+}
+
+const PreferencesContext = createContext<Preferences | null>(null);
+
+export function usePreferences(): Preferences {
+  return useContext(PreferencesContext)!;
+}
+
+/** `texts`: of the language with which the page begins. */
+export function PreferencesProvider({
+  texts: first,
+  children,
+}: {
+  readonly texts: Texts;
+  readonly children: ReactNode;
+}) {
+  const [texts, setTexts] = useState(first);
+  const [theme, setTheme] = useState(readTheme);
+  useEffect(() => {
+    const root = document.documentElement;
+    if (theme) root.dataset["theme"] = theme;
+    else delete root.dataset["theme"];
+  }, [theme]);
+  const preferences: Preferences = {
+    language: texts.format.language,
+    theme,
+    setLanguage(language) {
+      document.documentElement.lang = language;
+      localStorage.setItem("weiche.language", language);
+      void loadTexts(language).then(setTexts);
+    },
+    setTheme(wanted) {
+      if (wanted) localStorage.setItem("weiche.theme", wanted);
+      else localStorage.removeItem("weiche.theme");
+      setTheme(wanted);
+    },
+  };
+  return (
+    <PreferencesContext value={preferences}>
+      <TextsContext value={texts}>{children}</TextsContext>
+    </PreferencesContext>
+  );
+}
+
+function readTheme(): Theme | null {
+  const theme = localStorage.getItem("weiche.theme");
+  return theme === "light" || theme === "dark" ? theme : null;
+}

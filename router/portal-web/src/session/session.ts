@@ -1,0 +1,19 @@
+/** Who is signed in. Roles and rights are the server's: pages ask whether an operation may be called. */
+import { createContext, useContext } from "react";
+import type { Answer, RouteName } from "../api/client.ts";
+
+export type Session = Answer<"session">;
+
+export const SessionContext = createContext<Session | null>(null);
+
+/** For pages behind the sign-in. */
+export function useSession(): Session {
+  const session = useContext(SessionContext);
+  if (!session) throw new Error("this page is behind the sign-in");
+  return session;
+}
+
+export function useMay(): (operation: RouteName) => boolean {
+  const { actions } = useSession();
+  return (operation) => actions.includes(operation);
+}

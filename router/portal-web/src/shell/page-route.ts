@@ -1,0 +1,26 @@
+/** A page: where it is, how its code comes, who sees it. */
+import { lazy, type ComponentType } from "react";
+import type { PagePath } from "../../../src/surface/page-paths.ts";
+import type { RouteName } from "../api/client.ts";
+import type { IconName } from "../elements/icons.tsx";
+import type { Messages } from "../messages/messages.ts";
+
+export interface PageRoute {
+  readonly path: PagePath;
+  readonly Page: ComponentType;
+  /** Fetches the page's code before it is shown. */
+  readonly preload: () => void;
+}
+
+export interface SignedInRoute extends PageRoute {
+  readonly name: keyof Messages["shell"]["pages"];
+  readonly icon: IconName;
+  /** The page is for those who may call this operation. */
+  readonly needs: RouteName;
+  /** Reached by other ways than the list of pages. */
+  readonly hidden?: boolean;
+}
+
+export function pageRoute(path: PagePath, load: () => Promise<{ readonly default: ComponentType }>): PageRoute {
+  return { path, Page: lazy(load), preload: () => void load() };
+}

@@ -1,0 +1,160 @@
+/**
+ * Chromium for the tests of the portal: the system's, if `WEICHE_CHROMIUM` names it, else the one inside the package
+ * `@sparticuz/chromium`. Whatever a page must never do fails the test: an error on the console, a violation of the content
+ * security policy, a request to another host.
+ */
+import {
+  createReadStream,
+  createWriteStream,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+} from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { fileURLToPath } from "node:url";
+import { createBrotliDecompress } from "node:zlib";
+import { chromium, type Browser, type BrowserContextOptions, type Page } from "playwright-core";
+
+export type { Browser, Page };
+
+/** The test that uses it ends it. */
+export async function startBrowser(): Promise<Browser> {
+  const named = process.env["WEICHE_CHROMIUM"];
+  try {
+    if (named !== undefined) return await chromium.launch({ executablePath: named });
+    const { program, libraries } = await unpackChromium();
+    return await chromium.launch({ executablePath: program }).catch(() => {
+      // On systems without NSS and NSPR, those of the package.
+      const env = { ...process.env, LD_LIBRARY_PATH: libraries } as Record<string, string>;
+      return chromium.launch({ executablePath: program, env });
+    });
+  } catch (error) {
+    const why = (error as Error).message.split("\n").slice(0, 4).join(" ");
+    throw new Error(
+      `The tests of the portal need a Chromium that starts: install one (apt-get install chromium) and set WEICHE_CHROMIUM to its path. ${why}`,
+    );
+  }
+}
+
+/** Unpacked once per version and machine; the renaming at the end makes it whole for whoever else looks. */
+async function unpackChromium(): Promise<{ readonly program: string; readonly libraries: string }> {
+  const entry = createRequire(import.meta.url).resolve("@sparticuz/chromium");
+  const packageDir = join(dirname(entry), "..");
+  const { version } = createRequire(import.meta.url)(join(packageDir, "package.json")) as { version: string };
+  const directory = join(tmpdir(), `weiche-chromium-${version}-${process.getuid?.() ?? 0}`);
+  if (!existsSync(directory)) {
+    const fresh = mkdtempSync(`${directory}-`);
+    const unpack = (name: string, to: NodeJS.WritableStream) =>
+      pipeline(createReadStream(join(packageDir, "bin", name)), createBrotliDecompress(), to);
+    mkdirSync(join(fresh, "libraries"));
+    await Promise.all([
+      unpack("chromium.br", createWriteStream(join(fresh, "chromium"), { mode: 0o755 })),
+      unpack("al2023.tar.br", tarInto(join(fresh, "libraries"), packageDir)),
+    ]);
+    try {
+      renameSync(fresh, directory);
+    } catch {
+      rmSync(fresh, { recursive: true }); // somebody else was faster
+    }
+  }
+  return { program: join(directory, "chromium"), libraries: join(directory, "libraries/lib") };
+}
+
+/** With the tar reader that the package brings. */
+function tarInto(directory: string, packageDir: string): NodeJS.WritableStream {
+  const { extract } = createRequire(join(packageDir, "package.json"))("tar-fs") as {
+    readonly extract: (directory: string) => NodeJS.WritableStream;
+  };
+  return extract(directory);
+}
+
+export interface Tab extends AsyncDisposable {
+  readonly page: Page;
+  /** Addresses of the API that were asked for, such as `GET /api/keys`, since the last look. */
+  asked(): string[];
+  /** Throws if the page did what no page may do. Errors that a test provokes are named as parts of their texts. */
+  check(expected?: readonly string[]): void;
+}
+
+interface TabOptions {
+  readonly cookie?: string;
+  readonly language?: "de" | "en";
+  readonly options?: BrowserContextOptions;
+}
+
+export async function openTab(browser: Browser, origin: string, more: TabOptions = {}): Promise<Tab> {
+  const { cookie, language = "en", options } = more;
+  const context = await browser.newContext({
+    baseURL: origin,
+    locale: language === "de" ? "de-DE" : "en-GB",
+    viewport: { width: 1280, height: 800 },
+    ...options,
+  });
+  if (cookie !== undefined) {
+    const [name, value] = cookie.split("=") as [string, string];
+    // Its name begins with __Host-, which wants it secure; Chromium takes loopback for that.
+    await context.addCookies([{ name, value, url: origin.replace("http:", "https:"), secure: true, httpOnly: true }]);
+  }
+  const page = await context.newPage();
+  page.setDefaultTimeout(10_000);
+  const faults: string[] = [];
+  let asked: string[] = [];
+  // Chromium writes a line for every answer of 400 or more, which are part of what pages do.
+  page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type()) && !message.text().startsWith("Failed to load resource"))
+      faults.push(`console: ${message.text()}`);
+  });
+  page.on("pageerror", (error) => faults.push(`error: ${error.stack ?? error.message}`));
+  page.on("request", (request) => {
+    const url = new URL(request.url());
+    if (url.origin !== origin && !["data:", "blob:"].includes(url.protocol))
+      faults.push(`foreign request: ${url.href}`);
+    if (url.pathname.startsWith("/api/")) asked.push(`${request.method()} ${url.pathname}`);
+  });
+  return {
+    page,
+    asked() {
+      const since = asked;
+      asked = [];
+      return since;
+    },
+    check(expected = []) {
+      const found = faults.filter((fault) => !expected.some((text) => fault.includes(text)));
+      if (found.length > 0) throw new Error(`${page.url()}: ${found.join("\n")}`);
+    },
+    async [Symbol.asyncDispose]() {
+      await context.close();
+    },
+  };
+}
+
+const axeFile = fileURLToPath(import.meta.resolve("axe-core/axe.min.js"));
+
+interface AxeResult {
+  readonly violations: readonly {
+    readonly id: string;
+    readonly help: string;
+    readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
+  }[];
+}
+
+/** What axe finds against WCAG 2.2 AA on what is shown now, a line each; none is what every page must have. */
+export async function axeFindings(page: Page): Promise<string[]> {
+  // Axe is injected as a text, which Trusted Types forbid to the page itself, so it comes through the debugger.
+  await page.evaluate(readFileSync(axeFile, "utf8"));
+  // Where a menu is open: it stands outside of all landmarks, and the library's focus guards pass every focus on at once.
+  const result = (await page.evaluate(`axe.run({ exclude: ["[data-base-ui-focus-guard]"] }, {
+    runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+    rules: { region: { enabled: !document.querySelector("[role=menu]") } },
+  })`)) as AxeResult;
+  return result.violations.map(
+    ({ id, help, nodes }) =>
+      `${id}: ${help}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary ?? ""}`).join(" | ")}`,
+  );
+}

@@ -1,0 +1,27 @@
+/** The committed application is what its source is built to. */
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { builtPages } from "../../src/surface/portal-pages.ts";
+
+const root = join(import.meta.dirname, "../../..");
+const fresh = mkdtempSync(join(tmpdir(), "weiche-portal-"));
+afterAll(() => rmSync(fresh, { recursive: true }));
+
+function contents(directory: string): Record<string, string> {
+  const names = readdirSync(directory, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  const paths = names.map((entry) => join(entry.parentPath, entry.name)).toSorted();
+  return Object.fromEntries(paths.map((path) => [path.slice(directory.length + 1), readFileSync(path, "utf8")]));
+}
+
+test("`npm run portal` would change nothing", () => {
+  const vite = join(root, "node_modules/vite/bin/vite.js");
+  const env = { ...process.env, NODE_ENV: "production" };
+  execFileSync(process.execPath, [vite, "build", "router/portal-web", "--outDir", fresh], { cwd: root, env });
+  const [committed, built] = [contents(builtPages), contents(fresh)];
+  expect(Object.keys(committed), "run `npm run portal` and commit router/portal-web/built").toEqual(Object.keys(built));
+  const stale = Object.keys(built).filter((name) => committed[name] !== built[name]);
+  expect(stale, "run `npm run portal` and commit router/portal-web/built").toEqual([]);
+});

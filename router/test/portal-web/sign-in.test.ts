@@ -1,0 +1,178 @@
+/** Signing in, in a real browser: invitation, second factor, an ended login in the middle of work, new passwords. */
+import { generateSync } from "otplib";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startPortal, type Person, type PortalRig } from "../surface/portal-rig.ts";
+import { axeFindings, openTab, startBrowser, type Browser } from "./browser.ts";
+
+const password = "correct horse battery staple";
+let browser: Browser;
+let portal: PortalRig;
+let ada: Person;
+
+beforeAll(async () => {
+  [browser, portal] = await Promise.all([startBrowser(), startPortal()]);
+  ada = await portal.newAccount("ACME GmbH", { package: "Pro" });
+});
+afterAll(async () => {
+  await browser?.close();
+  await portal?.[Symbol.asyncDispose]();
+});
+
+function totpCode(secret: string, ms: number): string {
+  return generateSync({ secret, epoch: Math.floor(ms / 1000), strategy: "totp" });
+}
+
+/** The path of a link that names another host than this test's portal. */
+function pathOf(link: string): string {
+  const { pathname, hash } = new URL(link);
+  return pathname + hash;
+}
+
+async function invited(role: "admin" | "member" = "member") {
+  const email = `${crypto.randomUUID()}@example.com`;
+  const { json } = await portal.send("POST", "/users", { email, role }, ada);
+  return { email, path: pathOf(json.invitationUrl), id: json.user.id as string };
+}
+
+test("an invitation leads from its link to a signed-in user, and works once", async () => {
+  const { email, path } = await invited();
+  await using tab = await openTab(browser, portal.origin);
+  const { page } = tab;
+  await page.goto(path);
+  await page.getByRole("heading", { name: "Join ACME GmbH" }).waitFor();
+  expect(await page.getByText(email).first().isVisible()).toBe(true);
+  expect(page.url()).toBe(`${portal.origin}/invitation`);
+  expect(await axeFindings(page)).toEqual([]);
+  await page.getByLabel("Password").fill(password);
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Overview" }).waitFor();
+  await page.getByRole("button", { name: `Signed in as ${email}` }).click();
+  await page.getByRole("menuitem", { name: "Sign out" }).click();
+  await page.getByRole("heading", { name: "Sign in" }).waitFor();
+  await page.goto(path);
+  await page.getByRole("heading", { name: "This link does not work any more" }).waitFor();
+  await page.goto("/invitation#cut");
+  await page.getByRole("heading", { name: "This link is incomplete" }).waitFor();
+  tab.check();
+});
+
+test("signing in asks for the code where the second factor is on, by keyboard alone", async () => {
+  const { email, path } = await invited();
+  await using tab = await openTab(browser, portal.origin);
+  const { page } = tab;
+  await page.goto(path);
+  await page.getByLabel("Password").fill(password);
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Overview" }).waitFor();
+  const secret = await page.evaluate(
+    async (body) => {
+      const post = async (path: string, sent: object) =>
+        (await fetch(`/api${path}`, {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify(sent),
+        })) as Response;
+      return ((await (await post("/totp/set-up", body)).json()) as { secret: string }).secret;
+    },
+    { password },
+  );
+  await page.evaluate(
+    (code) =>
+      fetch("/api/totp/confirm", {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ code }),
+      }),
+    totpCode(secret, Date.now()),
+  );
+  await page.context().clearCookies();
+  await page.goto("/");
+  await page.getByRole("heading", { name: "Sign in" }).waitFor();
+  await page.keyboard.type(email);
+  await page.keyboard.press("Tab");
+  await page.keyboard.type("a wrong password");
+  await page.keyboard.press("Enter");
+  await page.getByRole("alert").getByText("E-mail address or password is wrong.").waitFor();
+  expect(await axeFindings(page)).toEqual([]);
+  await page.keyboard.press("ControlOrMeta+A");
+  await page.keyboard.type(password);
+  await page.keyboard.press("Enter");
+  await page.getByLabel("Code").waitFor();
+  expect(await axeFindings(page)).toEqual([]);
+  await page.keyboard.type("000000");
+  await page.keyboard.press("Enter");
+  await page.getByText("The code is wrong, or it was used already.").waitFor();
+  await page.keyboard.press("ControlOrMeta+A");
+  await page.keyboard.type(totpCode(secret, Date.now() + 30_000));
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Overview" }).waitFor();
+  tab.check();
+});
+
+test("a login that ends asks for the password where one is, and the page goes on", async () => {
+  const { path, id } = await invited();
+  await using tab = await openTab(browser, portal.origin);
+  const { page } = tab;
+  await page.goto(path);
+  await page.getByLabel("Password").fill(password);
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Overview" }).waitFor();
+  await portal.database.kysely
+    .deleteFrom("sessions")
+    .where("userId", "=", id as never)
+    .execute();
+  await page.getByRole("button", { name: /Signed in as/ }).click();
+  await page.getByRole("menuitemradio", { name: "Dark" }).click();
+  const dialog = page.getByRole("dialog", { name: "Please sign in again" });
+  await dialog.waitFor();
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("Escape");
+  expect(await dialog.isVisible()).toBe(true);
+  expect(await axeFindings(page)).toEqual([]);
+  await dialog.getByLabel("Password").fill(password);
+  await page.keyboard.press("Enter");
+  await dialog.waitFor({ state: "detached" });
+  await expect
+    .poll(
+      async () =>
+        (
+          await portal.database.kysely
+            .selectFrom("users")
+            .select("theme")
+            .where("id", "=", id as never)
+            .executeTakeFirstOrThrow()
+        ).theme,
+    )
+    .toBe("dark");
+  tab.check();
+});
+
+test("a link for a new password sets it, and says when it is over", async () => {
+  const { email, path, id } = await invited();
+  await using tab = await openTab(browser, portal.origin, { language: "de" });
+  const { page } = tab;
+  await page.goto(path);
+  await page.getByLabel("Passwort").fill(password);
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Übersicht" }).waitFor();
+  await page.context().clearCookies();
+  const { json } = await portal.send("POST", `/users/${id}/password-reset`, {}, ada);
+  const reset = json?.resetUrl as string | undefined;
+  expect(reset).toBeTruthy();
+  await page.goto(pathOf(reset!));
+  await page.getByRole("heading", { name: "Neues Passwort festlegen" }).waitFor();
+  expect(await axeFindings(page)).toEqual([]);
+  await page.getByLabel("Neues Passwort").fill(`${password} two`);
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Das Passwort ist gesetzt" }).waitFor();
+  await page.getByRole("link", { name: "Anmelden" }).click();
+  await page.getByLabel("E-Mail-Adresse").fill(email);
+  await page.getByLabel("Passwort", { exact: true }).fill(`${password} two`);
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Übersicht" }).waitFor();
+  await page.context().clearCookies();
+  await page.goto("/forgotten");
+  await page.getByText("Hier werden keine E-Mails versandt.").waitFor();
+  expect(await axeFindings(page)).toEqual([]);
+  tab.check();
+});

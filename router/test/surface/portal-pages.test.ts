@@ -1,0 +1,55 @@
+/** The built application as the portal's listener serves it. */
+import { once } from "node:events";
+import { get, type IncomingMessage } from "node:http";
+import { brotliDecompressSync, gunzipSync } from "node:zlib";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { pagePaths } from "../../src/surface/page-paths.ts";
+import { builtPages } from "../../src/surface/portal-pages.ts";
+import { startPortal, type PortalRig } from "./portal-rig.ts";
+
+let portal: PortalRig;
+beforeAll(async () => {
+  portal = await startPortal();
+});
+afterAll(() => portal[Symbol.asyncDispose]());
+
+/** Without the decoding and the headers that `fetch` adds. */
+async function ask(path: string, headers: Record<string, string> = {}) {
+  const asked = get(`${portal.origin}${path}`, { headers });
+  const [response] = (await once(asked, "response")) as [IncomingMessage];
+  const bytes = Buffer.concat(await Array.fromAsync(response as AsyncIterable<Buffer>));
+  return { status: response.statusCode!, headers: response.headers, bytes };
+}
+
+test("every page is the same document, asked for again each time", async () => {
+  const document = readFileSync(join(builtPages, "index.html"));
+  for (const path of pagePaths) {
+    const { status, headers, bytes } = await ask(path);
+    expect({ path, status, same: bytes.equals(document) }).toEqual({ path, status: 200, same: true });
+    expect(headers["cache-control"]).toBe("no-cache");
+    expect((await ask(path, { "if-none-match": String(headers["etag"]) })).status).toBe(304);
+  }
+});
+
+test("files with a hash in their names may be kept for ever, and are compressed as the client can read them", async () => {
+  for (const name of readdirSync(join(builtPages, "assets"))) {
+    const file = readFileSync(join(builtPages, "assets", name));
+    const plain = await ask(`/assets/${name}`);
+    expect(plain.bytes.equals(file)).toBe(true);
+    expect(plain.headers["cache-control"]).toBe("public, max-age=31536000, immutable");
+    expect(plain.headers["x-content-type-options"]).toBe("nosniff");
+    if (file.length < 1_000) continue;
+    const brotli = await ask(`/assets/${name}`, { "accept-encoding": "gzip, deflate, br, zstd" });
+    expect(brotli.headers).toMatchObject({ "content-encoding": "br", vary: "accept-encoding" });
+    expect(brotliDecompressSync(brotli.bytes).equals(file)).toBe(true);
+    const gzip = await ask(`/assets/${name}`, { "accept-encoding": "gzip" });
+    expect(gunzipSync(gzip.bytes).equals(file)).toBe(true);
+  }
+});
+
+test.each(["/assets/", "/assets/../../package.json", "/assets/%2e%2e/index.html", "/index.html", "/src/main.tsx"])(
+  "nothing but the built files is served: not %s",
+  async (path) => expect((await ask(path)).status).toBeGreaterThanOrEqual(400),
+);
