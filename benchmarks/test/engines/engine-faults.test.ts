@@ -50,11 +50,14 @@ function ask(model: string, text = "sim:tokens=3", onPiece?: (pieces: number) =>
   return askStream({ baseUrl: cluster.baseUrl, apiKey, model, text, ...(onPiece ? { onPiece } : {}) });
 }
 
+/** Codes of honest refusals. A request that is held while a hung engine is replaced may come to its own limit of 12 s. */
+const refusals: readonly (string | undefined)[] = ["model_unavailable", "timeout"];
+
 /** Asks until the model is served again; what comes before must be an honest refusal. */
 async function served(model: string): Promise<void> {
   await until(`${model} to be served`, async () => {
     const seen = await ask(model);
-    const isHonest = seen.ending === "whole" || (seen.status === 503 && seen.code === "model_unavailable");
+    const isHonest = seen.ending === "whole" || (seen.status !== 200 && refusals.includes(seen.code));
     if (!isHonest) throw new Error(JSON.stringify(seen));
     if (seen.ending !== "whole") await sleep(250); // a package has its limits
     return seen.ending === "whole";
