@@ -1,7 +1,7 @@
 /** One answer in the making, and the forms in which a dialect words it. */
 import type { FaultKind } from "./faults.ts";
 import type { LedgerEntry } from "./ledger.ts";
-import type { EngineFacts } from "./parts.ts";
+import type { EngineFacts } from "./engine-facts.ts";
 import type { Body, FinishReason, SimRequest } from "./request.ts";
 
 export interface Answer {

@@ -2,25 +2,10 @@
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { SimDialect } from "./answer.ts";
 import type { EngineCore } from "./core.ts";
+import type { EngineFacts } from "./engine-facts.ts";
 import type { Faults } from "./faults.ts";
 import type { Ledger } from "./ledger.ts";
 import type { TimerWheel } from "./timer-wheel.ts";
-
-export interface EngineFacts {
-  readonly model: string;
-  readonly ttftMs: number;
-  readonly itlMs: number;
-  readonly tokens: number;
-  readonly reasoningTokens: number;
-  readonly contextTokens: number;
-  readonly maxRunning: number;
-  readonly sleepMs: number;
-  readonly wakeMs: number;
-  readonly embeddingDimensions: number;
-  readonly stopStringsMax: number;
-  readonly keepBodies: boolean;
-  readonly savesPrompts: boolean;
-}
 
 export interface EngineParts {
   readonly facts: EngineFacts;

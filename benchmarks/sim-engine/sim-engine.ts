@@ -13,7 +13,7 @@ import { openai } from "./dialects/openai.ts";
 import { vllm } from "./dialects/vllm.ts";
 import { Faults } from "./faults.ts";
 import { Ledger, type JournalLine, type LedgerEntry } from "./ledger.ts";
-import type { EngineFacts } from "./parts.ts";
+import type { EngineFacts } from "./engine-facts.ts";
 import { EngineRoutes } from "./routes.ts";
 import { TimerWheel } from "./timer-wheel.ts";
 

@@ -10,7 +10,7 @@ import {
   type Refusal,
   type SimDialect,
 } from "../answer.ts";
-import type { EngineFacts } from "../parts.ts";
+import type { EngineFacts } from "../engine-facts.ts";
 import { asArray, asNumber, type Body, type FinishReason, type SimRequest } from "../request.ts";
 import { judgeSchemas } from "./llama-schema.ts";
 

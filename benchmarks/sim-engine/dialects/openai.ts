@@ -11,7 +11,7 @@ import {
   type Refusal,
   type SimDialect,
 } from "../answer.ts";
-import type { EngineFacts } from "../parts.ts";
+import type { EngineFacts } from "../engine-facts.ts";
 import { asNumber, type FinishReason, type SimRequest } from "../request.ts";
 
 export const openai: SimDialect = {

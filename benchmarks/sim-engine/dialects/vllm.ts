@@ -1,6 +1,6 @@
 /** vLLM's OpenAI server, as its version 0.32 talks. Recordings of that one are beside the node-agent's tests. */
 import { frontMetrics, tokenized, type EngineFigures, type Refusal, type SimDialect } from "../answer.ts";
-import type { EngineFacts } from "../parts.ts";
+import type { EngineFacts } from "../engine-facts.ts";
 import { asArray, asNumber, field, text, type SimRequest } from "../request.ts";
 import { chatForm, completionForm } from "./vllm-answers.ts";
 

@@ -4,7 +4,7 @@ import type { ServerHttp2Stream } from "node:http2";
 import { connect } from "node:tls";
 import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { StreamHandler } from "@weiche/node-agent/src/links/data-link.ts";
+import type { StreamHandler } from "@weiche/node-agent/src/links/data-session.ts";
 import { StartError } from "@weiche/shared/files/directory-lock.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { openTlsFiles, type TlsFiles, type TlsFilesEvents, type TlsPaths } from "@weiche/shared/http/tls-files.ts";

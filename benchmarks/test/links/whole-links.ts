@@ -1,6 +1,6 @@
 /** A router's and an agent's whole ends, link and data, in one process; only the slots and the database are simulated. */
 import { RouterLinks, type RouterLinkEvents } from "@weiche/node-agent/src/links/router-links.ts";
-import type { StreamHandler } from "@weiche/node-agent/src/links/data-link.ts";
+import type { StreamHandler } from "@weiche/node-agent/src/links/data-session.ts";
 import type { UsageChannel } from "@weiche/node-agent/src/outbox/usage-channel.ts";
 import {
   openDataConnections,

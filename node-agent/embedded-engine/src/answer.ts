@@ -4,7 +4,8 @@ import { generate, samplingOptions } from "./generate.ts";
 import type { Sampling } from "./generation-request.ts";
 import { tokenLogprob, type TokenLogprob } from "./logprobs.ts";
 import type { Engine } from "./model.ts";
-import { OutputParser, type OutputEvent, type OutputFormat } from "./output-parser.ts";
+import type { OutputEvent } from "./output-event.ts";
+import { OutputParser, type OutputFormat } from "./output-parser.ts";
 import { invalid } from "./request-error.ts";
 
 export interface AnswerPlan {

@@ -3,7 +3,7 @@ import type { AnswerPart, AnswerPlan, Counts } from "./answer.ts";
 import { EventStream, sendJson, type Call } from "./call.ts";
 import type { ChatRequest } from "./chat-request.ts";
 import type { TokenLogprob } from "./logprobs.ts";
-import type { OutputEvent } from "./output-parser.ts";
+import type { OutputEvent } from "./output-event.ts";
 import { usageOf } from "./usage.ts";
 
 function envelope(call: Call, object: "chat.completion" | "chat.completion.chunk") {

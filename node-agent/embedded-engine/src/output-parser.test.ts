@@ -1,6 +1,7 @@
 import { createRandom } from "@weiche/shared/testing/random.ts";
 import { describe, expect, test } from "vitest";
-import { OutputParser, type OutputEvent, type OutputFormat } from "./output-parser.ts";
+import type { OutputEvent } from "./output-event.ts";
+import { OutputParser, type OutputFormat } from "./output-parser.ts";
 
 const plain: OutputFormat = { startsThinking: false, tools: "none", stop: [] };
 const thinking: OutputFormat = { ...plain, thinking: { open: "<think>", close: "</think>" } };

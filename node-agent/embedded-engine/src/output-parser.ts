@@ -3,13 +3,8 @@
  * that may still turn out to be a tag or a stop string is held back, so the result does not depend on where the pieces
  * were cut. Pure.
  */
+import type { OutputEvent } from "./output-event.ts";
 import { ToolCallParser } from "./tool-call-parser.ts";
-
-export type OutputEvent =
-  | { readonly kind: "reasoning" | "content"; readonly text: string }
-  /** A tool is named; its arguments follow. */
-  | { readonly kind: "tool-call"; readonly index: number; readonly name: string }
-  | { readonly kind: "tool-arguments"; readonly index: number; readonly text: string };
 
 export interface ThinkingTags {
   readonly open: string;

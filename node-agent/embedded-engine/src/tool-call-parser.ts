@@ -3,7 +3,7 @@
  * in the model's own spelling. Pure.
  */
 import { isObject } from "@weiche/shared/json.ts";
-import type { OutputEvent } from "./output-parser.ts";
+import type { OutputEvent } from "./output-event.ts";
 
 const head = /^\s*\{\s*"name"\s*:\s*("(?:[^"\\<]|\\.)*")\s*,\s*"(?:arguments|parameters)"\s*:\s*(?=\{)/;
 

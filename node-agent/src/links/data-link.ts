@@ -2,26 +2,12 @@
  * The agent's ends of the data connections to one router: it dials, and is the HTTP/2 server on what it dialled, so that
  * a GPU host opens no port. One session at first, another per 250 open streams, at most 8; what breaks is dialled again.
  */
-import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
 import { parseListen, type ListenAddress } from "@weiche/shared/http/listen.ts";
 import { sessionsMax, streamsPerSession, type NodeIdentity } from "@weiche/shared/node-protocol.ts";
 import type { TlsFiles } from "@weiche/shared/http/tls-files.ts";
 import { Backoff } from "./backoff.ts";
-import { dialDataSession, type DialledSession } from "./data-session.ts";
-
-/** What a stream's handler may ask of the session that the stream came on. */
-export interface DataSession {
-  readonly routerId: string;
-  /**
-   * Whether the session, and not the stream alone, was lost: then the router went away, not its client. Ask at the
-   * stream's `close`, not at `aborted`.
-   */
-  routerLost(): boolean;
-}
-
-/** Takes a request from the router; it owns the stream from then on. */
-export type StreamHandler = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, session: DataSession) => void;
+import { dialDataSession, type DialledSession, type StreamHandler } from "./data-session.ts";
 
 export interface DataLinkEvents {
   dataSessionUp(routerId: string, sessions: number): void;

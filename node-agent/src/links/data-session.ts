@@ -1,6 +1,11 @@
 /** One data session: dialled by the agent, which then is the HTTP/2 server on it. */
 import { once } from "node:events";
-import { performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
+import {
+  performServerHandshake,
+  type IncomingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from "node:http2";
 import { connect, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import type { Clock } from "@weiche/shared/time/clock.ts";
@@ -14,7 +19,19 @@ import {
 } from "@weiche/shared/node-protocol.ts";
 import { keepAliveDelayMs, watchPulse } from "@weiche/shared/time/session-pulse.ts";
 import type { TlsFiles } from "@weiche/shared/http/tls-files.ts";
-import type { DataSession, StreamHandler } from "./data-link.ts";
+
+/** What a stream's handler may ask of the session that the stream came on. */
+export interface DataSession {
+  readonly routerId: string;
+  /**
+   * Whether the session, and not the stream alone, was lost: then the router went away, not its client. Ask at the
+   * stream's `close`, not at `aborted`.
+   */
+  routerLost(): boolean;
+}
+
+/** Takes a request from the router; it owns the stream from then on. */
+export type StreamHandler = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, session: DataSession) => void;
 
 export interface DialOptions {
   readonly routerId: string;

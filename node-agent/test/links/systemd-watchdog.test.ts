@@ -64,7 +64,8 @@ test("the agent says that it loads, is ready, lives and stops", async () => {
   agent.kill("SIGTERM");
   expect(await once(agent, "exit")).toEqual([0, null]);
   const [first, second, ...rest] = said().map(({ what }) => what);
-  expect([first, second, rest.at(-1)]).toEqual([
+  // Each message is sent by a child: one that feeds the watchdog may come after the last.
+  expect([first, second, rest.find((what) => what !== "WATCHDOG=1")]).toEqual([
     "STATUS=taking over the engines of an earlier agent",
     "READY=1",
     "STOPPING=1",

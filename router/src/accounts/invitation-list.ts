@@ -1,10 +1,20 @@
 /** The invitations of an account as they are looked for: a page of those that match, with how they stand. */
 import { sql } from "kysely";
-import type { AccountId } from "@weiche/shared/ids.ts";
+import type { AccountId, UserId } from "@weiche/shared/ids.ts";
 import { instantText, type Database } from "../db/database.ts";
 import type { Role } from "../db/schema.ts";
-import type { InvitationState, InvitationView } from "./invitations.ts";
 import { containing, readPage, type Page } from "../rights/list-page.ts";
+
+export type InvitationState = "open" | "accepted" | "expired" | "withdrawn";
+
+export interface InvitationView {
+  readonly userId: UserId;
+  readonly email: string;
+  readonly role: Role;
+  readonly state: InvitationState;
+  readonly createdAt: string;
+  readonly expiresAt: string;
+}
 
 export type InvitationSort = "email" | "role" | "state" | "created" | "expires";
 

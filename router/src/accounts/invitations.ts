@@ -18,20 +18,9 @@ import type { Role, Schema, Language, Theme } from "../db/schema.ts";
 import { invitationLetter } from "../mail/letters.ts";
 import { audited } from "../rights/audit-log.ts";
 import { invitationMsMax, issueInvitation } from "./invitation-link.ts";
-import { listInvitations } from "./invitation-list.ts";
+import { listInvitations, type InvitationState, type InvitationView } from "./invitation-list.ts";
 import { rowsMax } from "../rights/list-page.ts";
 import { Refused } from "../rights/refused.ts";
-
-export type InvitationState = "open" | "accepted" | "expired" | "withdrawn";
-
-export interface InvitationView {
-  readonly userId: UserId;
-  readonly email: string;
-  readonly role: Role;
-  readonly state: InvitationState;
-  readonly createdAt: string;
-  readonly expiresAt: string;
-}
 
 /** For whoever opens the link. */
 export interface InvitationPreview extends Omit<InvitationView, "userId"> {
