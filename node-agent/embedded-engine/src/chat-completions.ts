@@ -1,10 +1,10 @@
 /** `POST /v1/chat/completions`. */
-import { answerGrammar } from "./answer-grammar.ts";
-import { answerAll, compileGrammar, type AnswerPlan } from "./answer.ts";
-import type { Call } from "./call.ts";
-import { ChatBody, ChatStream } from "./chat-answer.ts";
-import { readChatRequest, type ChatRequest } from "./chat-request.ts";
-import { RequestError } from "./request-error.ts";
+import { answerGrammar } from "./grammar/answer-grammar.ts";
+import { answerAll, compileGrammar, type AnswerPlan } from "./output/answer.ts";
+import type { Call } from "./request/call.ts";
+import { ChatBody, ChatStream } from "./output/chat-answer.ts";
+import { readChatRequest, type ChatRequest } from "./request/chat-request.ts";
+import { RequestError } from "./request/request-error.ts";
 
 export async function chatCompletions(call: Call): Promise<void> {
   const request = readChatRequest(call.body);

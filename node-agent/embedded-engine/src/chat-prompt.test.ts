@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { ChatTemplate } from "./chat-prompt.ts";
-import { readChatRequest } from "./chat-request.ts";
+import { readChatRequest } from "./request/chat-request.ts";
 
 const chatMl = readFileSync(new URL("../../models/train/chat_template.jinja", import.meta.url), "utf8");
 const special = { bos_token: "<s>", eos_token: "</s>" };

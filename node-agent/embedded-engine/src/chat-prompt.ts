@@ -1,8 +1,8 @@
 /** Turns a conversation into the text that the model was trained on, by the template in the model's own file. */
 import { Template } from "@huggingface/jinja";
-import type { ChatRequest } from "./chat-request.ts";
-import type { ThinkingTags } from "./output-parser.ts";
-import { invalid } from "./request-error.ts";
+import type { ChatRequest } from "./request/chat-request.ts";
+import type { ThinkingTags } from "./output/output-parser.ts";
+import { invalid } from "./request/request-error.ts";
 
 /** How models mark their thoughts. */
 const knownThinkingTags: readonly ThinkingTags[] = [

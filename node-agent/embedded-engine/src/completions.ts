@@ -1,12 +1,12 @@
 /** `POST /v1/completions`: continues a text as it is, without the chat template. */
-import { answerAll, type AnswerPart, type AnswerPlan, type Counts } from "./answer.ts";
-import { EventStream, sendJson, type Call } from "./call.ts";
+import { answerAll, type AnswerPart, type AnswerPlan, type Counts } from "./output/answer.ts";
+import { EventStream, sendJson, type Call } from "./request/call.ts";
 import { generatesNothing } from "./chat-completions.ts";
-import { engineFields, readGeneration, type GenerationRequest } from "./generation-request.ts";
-import { completionLogprobs, type TokenLogprob } from "./logprobs.ts";
-import { contextExceeded } from "./request-error.ts";
+import { engineFields, readGeneration, type GenerationRequest } from "./request/generation-request.ts";
+import { completionLogprobs, type TokenLogprob } from "./output/logprobs.ts";
+import { contextExceeded } from "./request/request-error.ts";
 import { readTexts, type Text } from "./texts.ts";
-import { usageOf } from "./usage.ts";
+import { usageOf } from "./output/usage.ts";
 import { bodyReader } from "@weiche/shared/convention/body-reader.ts";
 import { completionSchema } from "@weiche/shared/convention/completions.ts";
 import { invalid } from "@weiche/shared/errors.ts";

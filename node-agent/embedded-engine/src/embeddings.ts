@@ -6,10 +6,10 @@ import type { Json } from "@weiche/shared/json.ts";
 import { setImmediate } from "node:timers/promises";
 import type { LlamaEmbeddingContext, Token } from "node-llama-cpp";
 import { Type } from "typebox";
-import { sendJson, type Call } from "./call.ts";
+import { sendJson, type Call } from "./request/call.ts";
 import type { Engine } from "./model.ts";
 import type { Pool } from "./pool.ts";
-import { contextExceeded, RequestError } from "./request-error.ts";
+import { contextExceeded, RequestError } from "./request/request-error.ts";
 import { readTexts, type Text } from "./texts.ts";
 
 const embeddingBody = bodyReader(

@@ -1,6 +1,6 @@
 /** Generates one answer, token by token, on a sequence of the pool. */
 import type { LlamaContextSequence, SequenceEvaluateOptions, Token } from "node-llama-cpp";
-import type { Sampling } from "./generation-request.ts";
+import type { Sampling } from "./request/generation-request.ts";
 import type { Engine } from "./model.ts";
 
 export interface Generation {

@@ -1,5 +1,5 @@
 /** The paths that need the model. Loaded with it, after the port is open. */
-import type { Call } from "./call.ts";
+import type { Call } from "./request/call.ts";
 import { chatCompletions } from "./chat-completions.ts";
 import { completions } from "./completions.ts";
 import { embeddings } from "./embeddings.ts";

@@ -16,7 +16,7 @@ import { ChatTemplate } from "./chat-prompt.ts";
 import { Metrics, type Load } from "./metrics.ts";
 import type { Options } from "./options.ts";
 import { Pool } from "./pool.ts";
-import { Vocabulary } from "./vocabulary.ts";
+import { Vocabulary } from "./grammar/vocabulary.ts";
 
 const contextTokensDefault = 4_096;
 /** Prompt tokens between two looks at whether the client is still there; a GPU wants more at once. */

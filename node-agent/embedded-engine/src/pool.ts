@@ -2,7 +2,7 @@
  * Lends a fixed number of things, one user each, and keeps who waits in order of arrival. The queue is bounded, and one
  * who leaves it is forgotten at once.
  */
-import { RequestError } from "./request-error.ts";
+import { RequestError } from "./request/request-error.ts";
 
 /** Waiting requests; the node-agent admits no more than run at once, so only direct users ever wait here. */
 export const waitersMax = 256;

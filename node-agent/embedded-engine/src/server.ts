@@ -1,10 +1,10 @@
 /** The engine's HTTP server: it listens before the model is loaded, and ends what runs when it is stopped. */
 import { isObject } from "@weiche/shared/json.ts";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { sendJson, type Call, type Surroundings } from "./call.ts";
+import { sendJson, type Call, type Surroundings } from "./request/call.ts";
 import { metricsText } from "./metrics.ts";
 import type { Engine } from "./model.ts";
-import { asRequestError, errorBody, invalid, RequestError } from "./request-error.ts";
+import { asRequestError, errorBody, invalid, RequestError } from "./request/request-error.ts";
 
 const bodyBytesMax = 32 << 20;
 /** Longer than the connections of an agent idle, so that none is closed while a request is on its way. */

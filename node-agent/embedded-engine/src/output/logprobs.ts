@@ -1,6 +1,6 @@
 /** How probable the tokens of an answer were, in OpenAI's two shapes. */
 import type { Token } from "node-llama-cpp";
-import type { Vocabulary } from "./vocabulary.ts";
+import type { Vocabulary } from "../grammar/vocabulary.ts";
 
 interface Logprob {
   readonly token: string;

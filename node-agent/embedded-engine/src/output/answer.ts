@@ -1,12 +1,12 @@
 /** One answer of a request, as it grows: what the parser made of the tokens, and the counts. */
 import { LlamaGrammar, LlamaGrammarEvaluationState, type Token } from "node-llama-cpp";
-import { generate, samplingOptions } from "./generate.ts";
-import type { Sampling } from "./generation-request.ts";
+import { generate, samplingOptions } from "../generate.ts";
+import type { Sampling } from "../request/generation-request.ts";
 import { tokenLogprob, type TokenLogprob } from "./logprobs.ts";
-import type { Engine } from "./model.ts";
+import type { Engine } from "../model.ts";
 import type { OutputEvent } from "./output-event.ts";
 import { OutputParser, type OutputFormat } from "./output-parser.ts";
-import { invalid } from "./request-error.ts";
+import { invalid } from "../request/request-error.ts";
 
 export interface AnswerPlan {
   readonly promptTokens: readonly Token[];

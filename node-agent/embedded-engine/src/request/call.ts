@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import type { Clock } from "@weiche/shared/time/clock.ts";
-import type { Engine } from "./model.ts";
+import type { Engine } from "../model.ts";
 
 export interface Surroundings {
   readonly clock: Clock;

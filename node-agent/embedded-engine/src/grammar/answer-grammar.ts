@@ -3,10 +3,10 @@
  * required fields, choices, nesting, short bounds. Patterns, formats and number ranges are not enforced. Pure.
  */
 import { branchesOf, literalTrie, type LiteralTrie } from "@weiche/shared/literal-trie.ts";
-import type { Tool } from "./chat-request.ts";
+import type { Tool } from "../request/chat-request.ts";
 import { isObject, type Json } from "@weiche/shared/json.ts";
-import { toolCallTags } from "./output-parser.ts";
-import { invalid } from "./request-error.ts";
+import { toolCallTags } from "../output/output-parser.ts";
+import { invalid } from "../request/request-error.ts";
 
 export interface AnswerShape {
   /** The content follows it. Absent: there is no content. */

@@ -1,7 +1,7 @@
 /** The answer to a chat: as chunks, or collected into one body. */
 import type { AnswerPart, AnswerPlan, Counts } from "./answer.ts";
-import { EventStream, sendJson, type Call } from "./call.ts";
-import type { ChatRequest } from "./chat-request.ts";
+import { EventStream, sendJson, type Call } from "../request/call.ts";
+import type { ChatRequest } from "../request/chat-request.ts";
 import type { TokenLogprob } from "./logprobs.ts";
 import type { OutputEvent } from "./output-event.ts";
 import { usageOf } from "./usage.ts";

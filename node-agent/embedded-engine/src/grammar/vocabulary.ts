@@ -1,8 +1,8 @@
 /** Everything between text and tokens: prompts in, pieces of text out. */
 import { setImmediate } from "node:timers/promises";
 import type { LlamaModel, Token } from "node-llama-cpp";
-import { toolCallTags } from "./output-parser.ts";
-import { contextExceeded, invalid } from "./request-error.ts";
+import { toolCallTags } from "../output/output-parser.ts";
+import { contextExceeded, invalid } from "../request/request-error.ts";
 
 /** A noncharacter of Unicode, which no text has. It parts the letters of a control token that a client wrote as text. */
 const divider = "\u{FDD0}";
