@@ -10,10 +10,10 @@ import { jobOfOneRouter } from "./db/lease.ts";
 import { beatMs, joinRouters } from "./db/live-routers.ts";
 import { openApi } from "./open-api.ts";
 import { openNodes } from "./open-nodes.ts";
-import { openOperators } from "./open-operators.ts";
-import { openPortal } from "./open-portal.ts";
 import { openStorage, type Storage } from "./open-storage.ts";
+import { openSurface } from "./open-surface.ts";
 import { removeOldAudit } from "./rights/audit-retention.ts";
+import { createSubscriptions } from "./subscriptions/subscriptions.ts";
 import { createEvaluator, type Evaluator } from "./usage/evaluator.ts";
 
 export interface Router {
@@ -40,10 +40,10 @@ export async function createRouter(config: RouterConfig, given: Partial<Given> =
   await joinOthers(core, storage);
   const nodes = await openNodes(core, storage);
   const api = await openApi(core, storage, nodes);
-  const portal = await openPortal(core, storage, nodes, api);
-  const evaluator = createEvaluator(storage.database, clock, portal.accounts.subscriptions, core.events, catalogue.get);
+  const subscriptions = createSubscriptions({ database: storage.database, clock });
+  const evaluator = createEvaluator(storage.database, clock, subscriptions, core.events, catalogue.get);
   startUpkeep(core, storage, evaluator);
-  await openOperators(core, storage, nodes, portal, evaluator);
+  const portal = await openSurface(core, storage, nodes, api, evaluator);
   catalogue.onReload(() => log.info({ models: catalogue.get().size }, "catalogue read again"));
   ready = true;
 
@@ -52,7 +52,7 @@ export async function createRouter(config: RouterConfig, given: Partial<Given> =
     log,
     listen: {
       api: formatListen(api.address),
-      portal: formatListen(portal.server.address),
+      portal: formatListen(portal.address),
       nodes: formatListen(nodes.link.address),
       data: formatListen(nodes.data.address),
       ops: formatListen(ops.address),

@@ -5,7 +5,7 @@ import type { JobEvents } from "@weiche/shared/time/job.ts";
 import type { TlsFilesEvents } from "@weiche/shared/http/tls-files.ts";
 import type { IdentityEvents } from "./sign-in/identity-context.ts";
 import type { KeyCacheEvents } from "./keys/key-cache.ts";
-import type { AdminEvents } from "./surface/operator/admin-api.ts";
+import type { AdminEvents } from "./surface/admin/admin-socket.ts";
 import type { ApiEvents } from "./api/exchange.ts";
 import type { EvaluatorEvents } from "./usage/evaluator.ts";
 import type { Refusals } from "./usage/refusals.ts";
@@ -16,7 +16,7 @@ import type { MailEvents } from "./mail/mail.ts";
 import type { Metrics } from "./metrics.ts";
 import type { DataConnectionsEvents } from "./nodes/data-connections.ts";
 import type { NodeLinkEvents } from "./nodes/node-link-session.ts";
-import type { PortalEvents } from "./surface/api-routes.ts";
+import type { PortalEvents } from "./surface/portal/portal-entrance.ts";
 
 export function createApiEvents(log: Log, metrics: Metrics, refusals: Pick<Refusals, "count">): ApiEvents {
   return {

@@ -4,13 +4,12 @@ import { asId, uuidv7, type AccountId } from "@weiche/shared/ids.ts";
 import { instantText } from "../db/database.ts";
 import type { Schema } from "../db/schema.ts";
 import type { AccountsContext, Origin } from "../rights/accounts-context.ts";
-import { createAudit, type Audit } from "../rights/audit.ts";
 import { audited } from "../rights/audit-log.ts";
 import { createKeys, type Keys } from "./keys.ts";
 import { found } from "../rights/refused.ts";
 import { packageNamed, toTerm, viewSubscription, type SubscriptionView } from "../subscriptions/subscription.ts";
 import { changePackage, createSubscriptions, type Subscriptions } from "../subscriptions/subscriptions.ts";
-import { createUsers, insertInvitedUser, viewUser, type Users, type UserView } from "./users.ts";
+import { createUsers, insertInvitedUser, type Users } from "./users.ts";
 
 export interface AccountView extends SubscriptionView {
   readonly id: AccountId;
@@ -23,7 +22,6 @@ export interface Accounts {
   readonly users: Users;
   readonly keys: Keys;
   readonly subscriptions: Subscriptions;
-  readonly audit: Audit;
   /** The same, done by somebody else. */
   as(origin: Origin): Accounts;
   /** With its Owner, who is invited, and a package if one is named. */
@@ -33,7 +31,7 @@ export interface Accounts {
     package?: string;
   }): Promise<AccountView & { invitationUrl: string }>;
   list(): Promise<AccountView[]>;
-  show(id: AccountId): Promise<AccountView & { users: UserView[] }>;
+  show(id: AccountId): Promise<AccountView>;
 }
 
 export function createAccounts(context: AccountsContext): Accounts {
@@ -74,7 +72,6 @@ export function createAccounts(context: AccountsContext): Accounts {
     users: createUsers(context),
     keys: createKeys(context),
     subscriptions: createSubscriptions(context),
-    audit: createAudit(database),
     as: (origin) => createAccounts({ ...context, origin }),
 
     async create(wish) {
@@ -99,11 +96,7 @@ export function createAccounts(context: AccountsContext): Accounts {
 
     list: () => read(),
 
-    async show(id) {
-      const account = found((await read(id))[0], "account", id);
-      const users = kysely.selectFrom("users").selectAll().where("accountId", "=", id).where("deletedAt", "is", null);
-      return { ...account, users: (await users.orderBy("id").execute()).map(viewUser) };
-    },
+    show: async (id) => found((await read(id))[0], "account", id),
   };
 }
 

@@ -18,8 +18,7 @@ import type { Role, Schema, Language, Theme } from "../db/schema.ts";
 import { invitationLetter } from "../mail/letters.ts";
 import { audited } from "../rights/audit-log.ts";
 import { invitationMsMax, issueInvitation } from "./invitation-link.ts";
-import { listInvitations, type InvitationState, type InvitationView } from "./invitation-list.ts";
-import { rowsMax } from "../rights/list-page.ts";
+import type { InvitationState, InvitationView } from "./invitation-list.ts";
 import { Refused } from "../rights/refused.ts";
 
 /** For whoever opens the link. */
@@ -35,8 +34,6 @@ export interface Acceptance {
 }
 
 export interface Invitations {
-  /** The last one first. */
-  list(accountId: AccountId): Promise<readonly InvitationView[]>;
   /** Uses nothing up. */
   preview(token: string, source: string): Promise<InvitationPreview>;
   /** Uses the link up and signs the person in. */
@@ -53,8 +50,8 @@ export interface Invitations {
 type Row = Pick<Selectable<Schema["invitations"]>, "createdAt" | "expiresAt" | "usedAt" | "withdrawnAt">;
 
 export function createInvitations(context: IdentityContext): Invitations {
-  const { database, clock, hashing, throttle, mail } = context;
-  const { kysely } = database;
+  const { clock, hashing, throttle, mail } = context;
+  const { kysely } = context.database;
 
   const invited = () =>
     kysely
@@ -87,11 +84,6 @@ export function createInvitations(context: IdentityContext): Invitations {
   return {
     send,
     count: (accountId, source) => throttle.take("invite", { source, whom: accountId }).then(({ waitMs }) => waitMs),
-
-    async list(accountId) {
-      const all = { limit: rowsMax, offset: 0, sort: "created", order: "desc" } as const;
-      return (await listInvitations(database, accountId, {}, all, clock.now())).items;
-    },
 
     async preview(token, source) {
       const row = await find(token, source);

@@ -38,7 +38,6 @@ export interface KeyWish extends Restrictions {
 
 export interface Keys {
   create(userId: UserId, wish: KeyWish & { readonly name: string }): Promise<KeyView & { key: string }>;
-  list(userId: UserId): Promise<KeyView[]>;
   update(id: KeyId, wish: KeyWish): Promise<KeyView>;
   regenerate(id: KeyId): Promise<KeyView & { key: string }>;
   /** Harmless when it is revoked already. */
@@ -52,7 +51,7 @@ type KeyRow = Selectable<Schema["apiKeys"]>;
 type UserRow = Selectable<Schema["users"]>;
 
 export function createKeys(context: AccountsContext): Keys {
-  const { database, clock } = context;
+  const { clock } = context;
 
   /** Works on a key with its user's row locked, so that nothing else happens to any key of this user meanwhile. */
   function withKey<T extends { readonly id: KeyId }>(
@@ -96,14 +95,6 @@ export function createKeys(context: AccountsContext): Keys {
         },
         theKey,
       ),
-
-    async list(userId) {
-      const { kysely } = database;
-      const user = kysely.selectFrom("users").selectAll().where("id", "=", userId);
-      const keys = kysely.selectFrom("apiKeys").selectAll().where("userId", "=", userId).orderBy("id");
-      const owner = found(await user.executeTakeFirst(), "user", userId);
-      return (await keys.execute()).map((key) => viewKey(key, owner, clock.now()));
-    },
 
     update: (id, wish) =>
       withKey(id, { action: "key.update", details: wish }, mayChangeKey, async (transaction, key, user) => {

@@ -2,13 +2,16 @@
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { Database } from "../db/database.ts";
 
-export interface AccountsContext {
+export interface ActingContext {
   readonly database: Database;
   readonly clock: Clock;
-  /** Where invitations lead. */
-  readonly portalUrl: string;
   /** Who acts, for the audit log. Absent: the operator. */
   readonly origin?: Origin;
+}
+
+export interface AccountsContext extends ActingContext {
+  /** Where invitations lead. */
+  readonly portalUrl: string;
 }
 
 export interface Origin {

@@ -8,7 +8,7 @@ import { formatCredits, type Millicredits } from "@weiche/shared/credits.ts";
 import type { AccountId } from "@weiche/shared/ids.ts";
 import { inTransaction, instantText } from "../db/database.ts";
 import type { Schema } from "../db/schema.ts";
-import { operator, type AccountsContext } from "./accounts-context.ts";
+import { operator, type ActingContext } from "./accounts-context.ts";
 import { Refused } from "./refused.ts";
 
 export type AuditAction =
@@ -49,7 +49,7 @@ export const chainStart = "0".repeat(64);
 
 /** Does `work` and writes it down in one transaction; `madeBy` names what came of it, if that is something new. */
 export async function audited<T>(
-  context: AccountsContext,
+  context: ActingContext,
   deed: Deed,
   work: (transaction: Transaction<Schema>) => Promise<T>,
   madeBy?: (result: T) => Subject,
@@ -79,7 +79,7 @@ export function hashEntry(before: string, entry: AuditEntry): string {
 
 /** Last in its transaction, so that whoever writes next waits for a moment only. */
 async function append(
-  { clock, origin = operator }: AccountsContext,
+  { clock, origin = operator }: ActingContext,
   transaction: Transaction<Schema>,
   deed: Deed,
   object: Subject,

@@ -17,6 +17,8 @@ export interface AuditFilter {
   readonly from?: string;
   /** An instant; not included. */
   readonly to?: string;
+  /** Only entries below this number. */
+  readonly before?: number;
   /** In the names of who did it and of what it was done to, in the action, the result or where it came from. */
   readonly search?: string;
 }
@@ -25,8 +27,6 @@ export interface AuditFilter {
 export interface AuditPage {
   readonly limit: number;
   readonly offset?: number;
-  /** Only entries below this number. */
-  readonly before?: number;
   readonly sort?: AuditSort;
   readonly order?: "asc" | "desc";
 }
@@ -65,17 +65,16 @@ export async function auditEntries(
   { kysely }: Log,
   accountId: AccountId,
   filter: AuditFilter,
-  { limit, offset = 0, before, sort = "at", order = "desc" }: AuditPage,
+  { limit, offset = 0, sort = "at", order = "desc" }: AuditPage,
 ): Promise<readonly NamedEntry[]> {
   const { rows } = await sql<Row>`
     select * from (${matching(accountId, filter)}) m
-    where ${before ?? null}::bigint is null or number < ${before ?? null}
     order by ${sql.raw(`${orders[sort]} ${order}`)}, number desc limit ${limit} offset ${offset}`.execute(kysely);
   return rows.map(viewNamed);
 }
 
 function matching(accountId: AccountId, filter: AuditFilter) {
-  const { actor = null, object = null, action = null, from = null, to = null, search } = filter;
+  const { actor = null, object = null, action = null, from = null, to = null, before = null, search } = filter;
   return sql`
     select l.*, a.email as actor_name, coalesce(u.email, k.name) as object_name
     from audit_log l
@@ -87,6 +86,7 @@ function matching(accountId: AccountId, filter: AuditFilter) {
       and (${action}::text is null or l.action = ${action})
       and (${from}::timestamptz is null or l.at >= ${from}::timestamptz)
       and (${to}::timestamptz is null or l.at < ${to}::timestamptz)
+      and (${before}::bigint is null or l.number < ${before})
       and ${containing(search, "concat_ws(' ', l.actor, a.email, u.email, k.name, l.action, l.result, l.source)")}`;
 }
 

@@ -4,7 +4,6 @@ import type { AccountId } from "@weiche/shared/ids.ts";
 import type { Database } from "../db/database.ts";
 import type { Schema } from "../db/schema.ts";
 import { chainStart, hashEntry } from "./audit-log.ts";
-import { found } from "./refused.ts";
 
 export interface AuditView {
   readonly number: number;
@@ -30,75 +29,53 @@ export interface AuditCheck {
   readonly broken: readonly BrokenChain[];
 }
 
-export interface Audit {
-  /** Youngest first. */
-  list(accountId: AccountId, options?: { readonly limit?: number; readonly before?: number }): Promise<AuditView[]>;
-  /** One chain, or all. */
-  verify(accountId?: AccountId): Promise<AuditCheck>;
-}
-
 const pageMax = 1_000;
 
-export function createAudit({ kysely }: Pick<Database, "kysely">): Audit {
-  /** In one snapshot: entries are added and old ones removed meanwhile. */
-  function verifyChain(accountId: AccountId) {
-    const snapshot = kysely.transaction().setIsolationLevel("repeatable read").setAccessMode("read only");
-    return snapshot.execute((transaction) => verifyIn(transaction, accountId));
+/** One chain, or all. */
+export async function verifyAudit({ kysely }: Pick<Database, "kysely">, accountId?: AccountId): Promise<AuditCheck> {
+  const accounts =
+    accountId === undefined
+      ? (await kysely.selectFrom("accounts").select("id").orderBy("id").execute()).map(({ id }) => id)
+      : [accountId];
+  // Each in one snapshot: entries are added and old ones removed meanwhile.
+  const snapshot = kysely.transaction().setIsolationLevel("repeatable read").setAccessMode("read only");
+  let check: AuditCheck = { chains: accounts.length, entries: 0, broken: [] };
+  for (const id of accounts) {
+    const { entries, broken } = await snapshot.execute((transaction) => verifyChain(transaction, id));
+    check = { ...check, entries: check.entries + entries, broken: [...check.broken, ...broken] };
   }
+  return check;
+}
 
-  async function verifyIn(transaction: Transaction<Schema>, accountId: AccountId) {
-    const heads = transaction.selectFrom("auditHeads").selectAll().where("accountId", "=", accountId);
-    const checkpoints = transaction.selectFrom("auditCheckpoints").selectAll().where("accountId", "=", accountId);
-    const [head, checkpoint] = [await heads.executeTakeFirst(), await checkpoints.executeTakeFirst()];
-    const removed = checkpoint?.number ?? 0n;
-    let [number, last] = [removed, checkpoint?.hash ?? chainStart];
-    const broken = (why: BrokenChain["why"]) => ({
-      entries: Number(number - removed),
-      broken: [{ accountId, number: Number(number) + 1, why }],
-    });
-    if (number === head?.number && last !== head.hash) return broken("changed");
-    for (;;) {
-      const page = await transaction
-        .selectFrom("auditLog")
-        .selectAll()
-        .where("accountId", "=", accountId)
-        .where("number", ">", number)
-        .orderBy("number")
-        .limit(pageMax)
-        .execute();
-      for (const entry of page) {
-        if (entry.number !== number + 1n) return broken("missing");
-        if (hashEntry(last, entry) !== entry.hash) return broken("changed");
-        [number, last] = [entry.number, entry.hash];
-        if (number === head?.number && last !== head.hash) return broken("changed");
-      }
-      if (page.length < pageMax) break;
+async function verifyChain(transaction: Transaction<Schema>, accountId: AccountId) {
+  const heads = transaction.selectFrom("auditHeads").selectAll().where("accountId", "=", accountId);
+  const checkpoints = transaction.selectFrom("auditCheckpoints").selectAll().where("accountId", "=", accountId);
+  const [head, checkpoint] = [await heads.executeTakeFirst(), await checkpoints.executeTakeFirst()];
+  const removed = checkpoint?.number ?? 0n;
+  let [number, last] = [removed, checkpoint?.hash ?? chainStart];
+  const broken = (why: BrokenChain["why"]) => ({
+    entries: Number(number - removed),
+    broken: [{ accountId, number: Number(number) + 1, why }],
+  });
+  if (number === head?.number && last !== head.hash) return broken("changed");
+  for (;;) {
+    const page = await transaction
+      .selectFrom("auditLog")
+      .selectAll()
+      .where("accountId", "=", accountId)
+      .where("number", ">", number)
+      .orderBy("number")
+      .limit(pageMax)
+      .execute();
+    for (const entry of page) {
+      if (entry.number !== number + 1n) return broken("missing");
+      if (hashEntry(last, entry) !== entry.hash) return broken("changed");
+      [number, last] = [entry.number, entry.hash];
+      if (number === head?.number && last !== head.hash) return broken("changed");
     }
-    return number < (head?.number ?? 0n) ? broken("cut off") : { entries: Number(number - removed), broken: [] };
+    if (page.length < pageMax) break;
   }
-
-  return {
-    async list(accountId, { limit = 100, before } = {}) {
-      const account = kysely.selectFrom("accounts").select("id").where("id", "=", accountId);
-      found(await account.executeTakeFirst(), "account", accountId);
-      let entries = kysely.selectFrom("auditLog").selectAll().where("accountId", "=", accountId);
-      if (before !== undefined) entries = entries.where("number", "<", BigInt(before));
-      return (await entries.orderBy("number", "desc").limit(Math.min(limit, pageMax)).execute()).map(viewEntry);
-    },
-
-    async verify(accountId) {
-      const accounts =
-        accountId === undefined
-          ? (await kysely.selectFrom("accounts").select("id").orderBy("id").execute()).map(({ id }) => id)
-          : [accountId];
-      let check: AuditCheck = { chains: accounts.length, entries: 0, broken: [] };
-      for (const id of accounts) {
-        const { entries, broken } = await verifyChain(id);
-        check = { ...check, entries: check.entries + entries, broken: [...check.broken, ...broken] };
-      }
-      return check;
-    },
-  };
+  return number < (head?.number ?? 0n) ? broken("cut off") : { entries: Number(number - removed), broken: [] };
 }
 
 export function viewEntry(entry: Selectable<Schema["auditLog"]>): AuditView {

@@ -5,7 +5,7 @@
 import type { Transaction } from "kysely";
 import { asId, type AccountId, type UserId } from "@weiche/shared/ids.ts";
 import type { Role, Schema } from "../db/schema.ts";
-import { operator, type AccountsContext } from "./accounts-context.ts";
+import { operator, type ActingContext } from "./accounts-context.ts";
 import type { Subject } from "./audit-log.ts";
 import { Refused } from "./refused.ts";
 
@@ -36,7 +36,7 @@ export function mayRevokeKey(actor: Actor, key: { readonly userId: UserId }): bo
 
 /** Call it with the object's row locked, so that nobody waits crosswise. Returns who acts; undefined: the operator. */
 export async function requireRight(
-  { origin = operator }: AccountsContext,
+  { origin = operator }: ActingContext,
   transaction: Transaction<Schema>,
   object: Subject & { readonly accountId: AccountId },
   may: (actor: Actor) => boolean,

@@ -4,7 +4,7 @@ import type { UserId } from "@weiche/shared/ids.ts";
 import { audited } from "../rights/audit-log.ts";
 import { normalEmail } from "../mail/email-address.ts";
 import { linkMaker } from "../mail/link-makers.ts";
-import { Refused, TooManyAttempts } from "../rights/refused.ts";
+import { Refused, tooManyAttempts } from "../rights/refused.ts";
 import { instantText } from "../db/database.ts";
 import type { Schema, Language } from "../db/schema.ts";
 import { resetLetter } from "../mail/letters.ts";
@@ -126,7 +126,7 @@ export function createPasswords(context: IdentityContext): Passwords {
 /** Before somebody's token of a one-time link is looked up. To be given back if there is one. */
 export async function takeLink(throttle: LoginThrottle, source: string): Promise<Taken> {
   const taken = await throttle.take("link", { source });
-  if (taken.waitMs > 0) throw new TooManyAttempts(taken.waitMs);
+  if (taken.waitMs > 0) throw tooManyAttempts(taken.waitMs);
   return taken;
 }
 

@@ -7,7 +7,7 @@ import type { Selectable, Transaction } from "kysely";
 import type { AccountId } from "@weiche/shared/ids.ts";
 import { inTransaction, instantText } from "../db/database.ts";
 import type { Schema, PackageName } from "../db/schema.ts";
-import type { AccountsContext } from "../rights/accounts-context.ts";
+import type { ActingContext } from "../rights/accounts-context.ts";
 import { audited } from "../rights/audit-log.ts";
 import { packages } from "./packages.ts";
 import { found, Refused } from "../rights/refused.ts";
@@ -54,7 +54,6 @@ export interface InvoiceLine {
 }
 
 export interface Subscriptions {
-  show(accountId: AccountId): Promise<SubscriptionView>;
   preview(accountId: AccountId, wish: SubscriptionWish): Promise<Quote>;
   /** Charges the price of the day, or that of the quote if there is one. */
   change(accountId: AccountId, wish: SubscriptionWish, quoteId?: string): Promise<SubscriptionView>;
@@ -67,7 +66,7 @@ export interface Subscriptions {
   chargeWhatIsDue(): Promise<number>;
 }
 
-export function createSubscriptions(context: AccountsContext): Subscriptions {
+export function createSubscriptions(context: ActingContext): Subscriptions {
   const { database, clock } = context;
   const { kysely } = database;
 
@@ -81,11 +80,6 @@ export function createSubscriptions(context: AccountsContext): Subscriptions {
   }
 
   return {
-    async show(accountId) {
-      const { terms, nowMs } = await read(accountId);
-      return viewSubscription(terms, nowMs);
-    },
-
     async preview(accountId, wish) {
       const { terms, nowMs } = await read(accountId);
       return quote(accountId, terms, wish, nowMs);

@@ -1,4 +1,4 @@
-/** How an account stands: what is left of its quota and for how long, its rate of now, and the limit of whoever looks. */
+/** How an account stands: what is left of its quota and for how long, its rate of now, and the limit of the user who looks. */
 import type { PackageName } from "../db/schema.ts";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { formatCredits, millicredits, type Millicredits } from "@weiche/shared/credits.ts";
@@ -42,7 +42,7 @@ export async function viewCredits(
   limiter: Pick<Limiter, "use">,
   clock: Clock,
   accountId: AccountId,
-  userId: UserId,
+  userId: UserId | undefined,
 ): Promise<CreditsView> {
   const rows = await kysely
     .selectFrom("subscriptions as s")
@@ -118,7 +118,7 @@ const amountsSql = `
   select ${ofPeriod("account", "''")} as used, ${ofPeriod("user", "u.id::text")} as "ownUsed",
     coalesce((select sum(d.credits)::bigint from usage_days d where d.account_id = a.id and d.day >= $4), 0) as recent,
     u.credit_limit as limit, a.exhausted_until as "exhaustedUntil", u.limit_reached_until as "reachedUntil"
-  from accounts a join users u on u.account_id = a.id where a.id = $1 and u.id = $2`;
+  from accounts a left join users u on u.account_id = a.id and u.id = $2 where a.id = $1`;
 
 function text(amount: Millicredits | null): string | null {
   return amount === null ? null : formatCredits(amount);

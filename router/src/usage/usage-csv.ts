@@ -7,12 +7,12 @@ import {
   usageQuery,
   viewRow,
   type TableRow,
+  type UsagePart,
   type UsageQuery,
   type UsageRow,
   type UsageTableWish,
 } from "./usage-table.ts";
 import { csvLine } from "./csv.ts";
-import type { UsagePart } from "./usage-parts.ts";
 
 export interface UsageCsv {
   readonly fileName: string;

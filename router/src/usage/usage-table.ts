@@ -3,23 +3,15 @@
  * pages. Totals are those of all rows that the filters let through, from the same snapshot as the rows.
  */
 import type { Clock } from "@weiche/shared/time/clock.ts";
+import { formatCredits, type Millicredits } from "@weiche/shared/credits.ts";
 import type { AccountId, KeyId, UserId } from "@weiche/shared/ids.ts";
 import { instantText, type Database } from "../db/database.ts";
-import { spanOf, viewSums, type Sums, type UsageSums } from "./usage-report.ts";
-import type { UsagePart } from "./usage-parts.ts";
+import { rowsMax } from "../rights/list-page.ts";
+import { germanDay } from "../subscriptions/billing-period.ts";
+import { periodOf, toTerm } from "../subscriptions/subscription.ts";
 
-export const usageSorts = [
-  "credits",
-  "requests",
-  "promptTokens",
-  "completionTokens",
-  "totalTokens",
-  "day",
-  "model",
-  "key",
-  "user",
-] as const;
-export type UsageSort = (typeof usageSorts)[number];
+export type UsagePart = "day" | "model" | "key" | "user";
+export type UsageSort = UsagePart | "credits" | "requests" | "promptTokens" | "completionTokens" | "totalTokens";
 
 export interface UsageTableWish {
   /** At least one. */
@@ -38,43 +30,13 @@ export interface UsageTableWish {
   readonly order?: "asc" | "desc";
 }
 
-export interface UsageRow extends UsageSums {
-  readonly day?: string;
-  readonly model?: string;
-  readonly key?: UsageKey;
-  readonly user?: { readonly id: UserId; readonly email: string | null };
-}
-
-export interface UsageKey {
-  readonly id: KeyId;
-  readonly kind: "api" | "test-chat";
-  /** null: the test chat, or a key that is not there. */
-  readonly name: string | null;
-  readonly lastFour: string | null;
-  readonly userEmail: string | null;
-}
-
-export interface UsageTable {
-  readonly by: readonly UsagePart[];
-  readonly from: string;
-  readonly to: string;
-  /** Of the billing period, if that was asked for. */
-  readonly periodStart: string | null;
-  readonly periodEnd: string | null;
-  readonly asOf: string;
-  readonly totals: UsageSums;
-  /** How many rows there are on all pages. */
-  readonly total: number;
-  readonly rows: readonly UsageRow[];
-}
-
 export async function readUsageTable(
   database: Database,
   clock: Clock,
   accountId: AccountId,
   wish: UsageTableWish,
-  { limit, offset }: { readonly limit: number; readonly offset: number },
-): Promise<UsageTable> {
+  { limit, offset }: { readonly limit: number; readonly offset: number } = { limit: rowsMax, offset: 0 },
+) {
   const query = await usageQuery(database, clock, accountId, wish);
   const { rows } = await database.pool.query<Totals & (TableRow | { readonly requests: null })>(
     `${query.text}
@@ -90,34 +52,43 @@ export async function readUsageTable(
     by: wish.by,
     ...query.span,
     totals: viewSums({ requests: allRequests, prompt: allPrompt, completion: allCompletion, credits: allCredits }),
+    /** How many rows there are on all pages. */
     total: Number(rowCount),
     rows: rows.flatMap((row) => (row.requests === null ? [] : [viewRow(wish.by, row)])),
   };
 }
 
-export interface UsageQuery {
-  /** Ends with the table `named`. */
-  readonly text: string;
-  readonly order: string;
-  readonly values: readonly unknown[];
-  readonly span: Pick<UsageTable, "from" | "to" | "periodStart" | "periodEnd" | "asOf">;
-}
+export type UsageQuery = Awaited<ReturnType<typeof usageQuery>>;
 
-export async function usageQuery(
-  database: Database,
-  clock: Clock,
-  accountId: AccountId,
-  wish: UsageTableWish,
-): Promise<UsageQuery> {
+export async function usageQuery(database: Database, clock: Clock, accountId: AccountId, wish: UsageTableWish) {
   const nowMs = clock.now();
   const { from, to, period } = await spanOf(database, accountId, wish, nowMs);
   const { model = null, keyId = null, userIds = null, search = null } = wish;
   const periodStart = period ? instantText(period.startMs) : null;
   return {
+    /** Ends with the table `named`. */
     text: namedSql(wish.by),
     order: orderOf(wish),
     values: [accountId, from, to, periodStart, model, keyId, userIds, search],
+    /** The period's beginning and end are null if days were asked for, or there is no package. */
     span: { from, to, periodStart, periodEnd: period ? instantText(period.endMs) : null, asOf: instantText(nowMs) },
+  };
+}
+
+/** The days that are meant; with the billing period if it is that. */
+async function spanOf(
+  { kysely }: Pick<Database, "kysely">,
+  accountId: AccountId,
+  { from, to }: Pick<UsageTableWish, "from" | "to">,
+  nowMs: number,
+) {
+  const terms = await kysely.selectFrom("subscriptions").selectAll().where("accountId", "=", accountId).execute();
+  const period = from === undefined && to === undefined ? periodOf(terms.map(toTerm), nowMs) : undefined;
+  const today = germanDay(nowMs);
+  return {
+    from: from ?? (period ? germanDay(period.startMs) : `${(to ?? today).slice(0, 8)}01`),
+    to: to ?? (period ? germanDay(period.endMs - 1) : today),
+    period,
   };
 }
 
@@ -191,14 +162,35 @@ export interface TableRow extends Sums {
   readonly email: string | null;
 }
 
-export function viewRow(by: readonly UsagePart[], row: TableRow): UsageRow {
+export type UsageRow = ReturnType<typeof viewRow>;
+
+/** Of parts that were not asked for: undefined. */
+export function viewRow(by: readonly UsagePart[], row: TableRow) {
   const { day, model, keyId, userId, keyName, lastFour, email } = row;
-  const kind = (keyId as string) === userId ? "test-chat" : "api";
+  const kind: "api" | "test-chat" = (keyId as string) === userId ? "test-chat" : "api";
   return {
-    ...(by.includes("day") ? { day: day! } : {}),
-    ...(by.includes("model") ? { model: model! } : {}),
-    ...(by.includes("key") ? { key: { id: keyId!, kind, name: keyName, lastFour, userEmail: email } } : {}),
-    ...(by.includes("user") ? { user: { id: userId!, email } } : {}),
+    day: by.includes("day") ? day! : undefined,
+    model: by.includes("model") ? model! : undefined,
+    key: by.includes("key") ? { id: keyId!, kind, name: keyName, lastFour, userEmail: email } : undefined,
+    user: by.includes("user") ? { id: userId!, email } : undefined,
     ...viewSums(row),
+  };
+}
+
+/** As the database adds them up. */
+interface Sums {
+  readonly requests: bigint;
+  readonly prompt: bigint;
+  readonly completion: bigint;
+  readonly credits: bigint;
+}
+
+function viewSums({ requests, prompt, completion, credits }: Sums) {
+  return {
+    requests: Number(requests),
+    promptTokens: Number(prompt),
+    completionTokens: Number(completion),
+    totalTokens: Number(prompt + completion),
+    credits: formatCredits(credits as Millicredits),
   };
 }

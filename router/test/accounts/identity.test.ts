@@ -9,6 +9,7 @@ import { idleMsMax, sessionMsMax, sessionsPerUserMax } from "../../src/sign-in/s
 import { instantText } from "../../src/db/database.ts";
 import { cheapHashing } from "./cheap-hashing.ts";
 import { elsewhere, here, identityRigOfFile, password } from "./identity-rig.ts";
+import { auditOf } from "./whole-lists.ts";
 
 const minuteMs = 60_000;
 const { rig, address, anotherRouter } = identityRigOfFile();
@@ -208,7 +209,7 @@ describe("signing in", () => {
   test("is written down with how many tries failed before it, which are not", async () => {
     for (let n = 0; n < 3; n++) await signIn({ password: "wrong wrong wrong" });
     await signIn();
-    const [entry, before] = await rig.accounts.audit.list(accountId);
+    const [entry, before] = await auditOf(rig.database, accountId);
     expect(entry).toMatchObject({
       action: "session.start",
       actor: userId,
@@ -217,7 +218,7 @@ describe("signing in", () => {
     });
     expect(before).toMatchObject({ action: "user.join" });
     await signIn();
-    expect((await rig.accounts.audit.list(accountId))[0]).toMatchObject({ details: { failedBefore: 0 } });
+    expect((await auditOf(rig.database, accountId))[0]).toMatchObject({ details: { failedBefore: 0 } });
     expect(rig.logins).toEqual(["wrong", "wrong", "wrong", "signed-in", "signed-in"]);
   });
 
@@ -397,7 +398,7 @@ describe("a second factor", () => {
     expect(await rig.identity.secondFactor.use(userId, codes[0]!)).toBe(false);
     const { rows } = await rig.database.pool.query("select totp_secret from credentials where user_id = $1", [userId]);
     expect(rows).toEqual([{ totp_secret: null }]);
-    expect((await rig.accounts.audit.list(accountId)).map(({ action }) => action)).toEqual(
+    expect((await auditOf(rig.database, accountId)).map(({ action }) => action)).toEqual(
       expect.arrayContaining(["user.totp-on", "user.totp-off"]),
     );
   });

@@ -6,6 +6,7 @@ import { resetMsMax } from "../../src/sign-in/passwords.ts";
 import { invitationMsMax } from "../../src/accounts/invitation-link.ts";
 import { instantText } from "../../src/db/database.ts";
 import { elsewhere, here, identityRigOfFile, password, tokenOf } from "./identity-rig.ts";
+import { auditOf, invitationsOf } from "./whole-lists.ts";
 
 const next = "another good password";
 const { rig, address } = identityRigOfFile({ mail: true, registration: "open" });
@@ -32,9 +33,8 @@ function contextWithoutMail() {
   return context;
 }
 const stateOf = async (id: UserId) =>
-  (await rig.identity.invitations.list(accountId)).find(({ userId }) => userId === id)?.state;
-const actions = async () =>
-  (await rig.accounts.audit.list(accountId)).map(({ action, result }) => `${action} ${result}`);
+  (await invitationsOf(rig.database, accountId, rig.clock.now())).find(({ userId }) => userId === id)?.state;
+const actions = async () => (await auditOf(rig.database, accountId)).map(({ action, result }) => `${action} ${result}`);
 
 describe("an invitation", () => {
   test("shows what it is for, as often as it is opened, and nothing else opens with it", async () => {
@@ -230,7 +230,7 @@ describe("who opens and closes the doors of others", () => {
       await expect(as(actor).invitations.withdraw(id)).rejects.toThrow(/your role|there is no/);
     }
     expect(await stateOf(id)).toBe("open");
-    const foreign = await rig.identity.invitations.list(accountId);
+    const foreign = await invitationsOf(rig.database, accountId, rig.clock.now());
     expect(foreign.some(({ userId }) => userId === stranger)).toBe(false);
   });
 });
@@ -293,7 +293,7 @@ describe("registration", () => {
     expect(session.user).toMatchObject({ email: address("ben"), role: "owner", language: "en" });
     expect(await rig.accounts.show(session.user.accountId)).toMatchObject({ name: "Ben & Co", package: null });
     expect((await signIn("ben")).kind).toBe("signed-in");
-    expect((await rig.accounts.audit.list(session.user.accountId)).at(-1)).toMatchObject({
+    expect((await auditOf(rig.database, session.user.accountId)).at(-1)).toMatchObject({
       action: "account.create",
       actor: session.user.id,
       source: here.source,

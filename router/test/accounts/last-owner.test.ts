@@ -2,6 +2,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { AccountId, UserId } from "@weiche/shared/ids.ts";
 import { here, identityRigOfFile, password, tokenOf } from "./identity-rig.ts";
+import { auditOf, peopleOf } from "./whole-lists.ts";
 
 const { rig, address } = identityRigOfFile();
 let accountId: AccountId;
@@ -24,7 +25,9 @@ async function secondOwner(): Promise<UserId> {
 }
 const signIn = async (name: string) => (await rig.identity.login.signIn({ email: address(name), password }, here)).kind;
 const unblockedOwners = async () =>
-  (await rig.accounts.show(accountId)).users.filter(({ role, blocked }) => role === "owner" && !blocked).length;
+  (await peopleOf(rig.database, accountId, rig.clock.now())).filter(
+    ({ role, state }) => role === "owner" && state !== "blocked",
+  ).length;
 
 describe("the last Owner who can sign in stays when", () => {
   const stays = "the last Owner of the account stays";
@@ -45,7 +48,7 @@ describe("the last Owner who can sign in stays when", () => {
     await expect(deed()).rejects.toThrow(why);
     expect(await rig.identity.sessions.list(ada)).toHaveLength(1);
     expect(await signIn("ada")).toBe("signed-in");
-    expect((await rig.accounts.audit.list(accountId)).map(({ result }) => result)).toContain("refused: conflict");
+    expect((await auditOf(rig.database, accountId)).map(({ result }) => result)).toContain("refused: conflict");
   });
 });
 
@@ -62,7 +65,7 @@ test("an Owner blocks another, who comes back when unblocked", async () => {
 test("an operator stops an Owner who never joined: nobody who is in is shut out", async () => {
   const { id, ownerUserId } = await rig.accounts.create({ name: "Globex", ownerEmail: address("hank") });
   expect((await operator.block(ownerUserId as UserId)).blocked).toBe(true);
-  expect((await rig.accounts.show(id)).users).toMatchObject([{ role: "owner", blocked: true }]);
+  expect(await peopleOf(rig.database, id, rig.clock.now())).toMatchObject([{ role: "owner", state: "blocked" }]);
 });
 
 test.each([

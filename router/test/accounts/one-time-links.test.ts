@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import type { AccountId, UserId } from "@weiche/shared/ids.ts";
 import type { Role } from "../../src/db/schema.ts";
 import { here, identityRigOfFile, tokenOf } from "./identity-rig.ts";
+import { invitationsOf } from "./whole-lists.ts";
 
 const next = "another good password";
 const { rig, address } = identityRigOfFile();
@@ -40,7 +41,7 @@ const reset = ({ token }: { token: string }) => rig.identity.passwords.reset(tok
 const signIn = async (name: string) =>
   (await rig.identity.login.signIn({ email: address(name), password: next }, here)).kind;
 const stateOf = async (id: UserId) =>
-  (await rig.identity.invitations.list(accountId)).find(({ userId }) => userId === id)!.state;
+  (await invitationsOf(rig.database, accountId, rig.clock.now())).find(({ userId }) => userId === id)!.state;
 
 describe("who becomes Owner", () => {
   test("does not join by the invitation that an Admin made before, but by one of an Owner", async () => {

@@ -14,6 +14,7 @@ import { makeUsageDays } from "../../src/usage/usage-days.ts";
 import type { Database } from "../../src/db/database.ts";
 import { startDatabaseServer, temporaryFolder, until, type DatabaseServer } from "../db/database-fixture.ts";
 import { makeRecord } from "../usage/usage-records.ts";
+import { auditOf } from "../accounts/whole-lists.ts";
 
 const dayMs = 86_400_000;
 const folder = temporaryFolder();
@@ -93,7 +94,7 @@ test("retention: usage records and entries of the audit log go when they are old
     );
     return rows[0]!.day;
   };
-  const numbers = async () => (await accounts(0).audit.list(id)).map(({ number }) => number);
+  const numbers = async () => (await auditOf(database, id)).map(({ number }) => number);
   expect(await oldestDay()).toBe("20261111");
   await until("the first entry is gone", 20_000, async () => (await numbers()).length === 2);
   await until("the next day and the next entry are gone, a day later", 20_000, async () => {

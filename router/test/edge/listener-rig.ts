@@ -3,9 +3,9 @@ import { connect as connectTcp, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import type { ListenerTimes, ServerCertificate } from "../../src/edge/listener.ts";
-import type { Handlers } from "../../src/surface/api-routes.ts";
-import { contract, type Contract } from "../../src/surface/contract.ts";
-import { openPortal } from "../../src/surface/portal-server.ts";
+import type { Handlers } from "../../src/surface/server/add-routes.ts";
+import { contract, type Contract } from "../../src/surface/contract/contract.ts";
+import { openPortal } from "../../src/surface/portal/portal-server.ts";
 import { startApi } from "../api/api-harness.ts";
 
 export type ListenerKind = "api" | "portal";

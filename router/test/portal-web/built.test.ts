@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { builtPages } from "../../src/surface/portal-pages.ts";
+import { builtPages } from "../../src/surface/portal/portal-pages.ts";
 
 const root = join(import.meta.dirname, "../../..");
 const fresh = mkdtempSync(join(tmpdir(), "weiche-portal-"));

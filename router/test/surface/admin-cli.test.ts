@@ -4,48 +4,73 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { StartError } from "@weiche/shared/files/directory-lock.ts";
-import { asId } from "@weiche/shared/ids.ts";
+import { asId, type ModelId } from "@weiche/shared/ids.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
 import { createAccounts, type Accounts } from "../../src/accounts/accounts.ts";
-import { addAccountRoutes } from "../../src/surface/operator/account-routes.ts";
-import { createAdminApi } from "../../src/surface/operator/admin-api.ts";
+import { createIdentity } from "../../src/accounts/identity.ts";
+import { createLoginThrottle } from "../../src/sign-in/login-throttle.ts";
+import type { Database } from "../../src/db/database.ts";
+import { openAdminSocket } from "../../src/surface/admin/admin-socket.ts";
+import type { Contract } from "../../src/surface/contract/contract.ts";
+import type { Handlers } from "../../src/surface/server/add-routes.ts";
+import { createHandlers, type HandlerDeps } from "../../src/surface/routes/handlers.ts";
 import { createUsageLedger } from "../../src/usage/usage-ledger.ts";
-import { reportUsage } from "../../src/usage/usage-report.ts";
 import { MemoryLimiter } from "../../src/limits/memory.ts";
+import { cheapHashing } from "../accounts/cheap-hashing.ts";
+import { catalogue as knownModels } from "../api/api-harness.ts";
 import { startDatabaseServer, temporaryFolder } from "../db/database-fixture.ts";
 import { grantedNode, grants, makeRecord } from "../usage/usage-records.ts";
 
 /** The command as people run it: through the link that npm makes, under their own Node.js. */
 const bin = join(import.meta.dirname, "../../../node_modules/.bin/weiche");
+const anyModel = knownModels.values().next().value!;
+const slot = {
+  name: "a",
+  state: "active",
+  active: "tiny-chat",
+  running: 0,
+  waiting: 0,
+  waitingByModel: {},
+  models: [],
+} as const;
+const gpu1 = { name: "gpu-1", state: "live", agentVersion: "1", dataSessions: 1, slots: [slot] } as const;
 const open = new AsyncDisposableStack();
 const failures: unknown[] = [];
 let dataDir: string;
+let database: Database;
+let handlers: Handlers<Contract>;
 let accounts: Accounts;
 let mistakes: string | undefined;
 let record: (accountId: string, keyId: string, userId?: string) => Promise<void>;
 
 beforeAll(async () => {
   const server = open.use(await startDatabaseServer());
-  const database = await server.newDatabase();
+  database = await server.newDatabase();
   accounts = createAccounts({ database, clock: systemClock, portalUrl: "https://portal.example" });
   dataDir = open.use(temporaryFolder()).path;
   mkdirSync(join(dataDir, "router"));
-  const context = {
-    accounts,
-    usage: (id: Parameters<typeof reportUsage>[2], wish: object) => reportUsage(database, systemClock, id, wish),
-    nodes: () => [{ name: "gpu-1", state: "live", slots: [{ name: "a", state: "active", active: "tiny-chat" }] }],
-    models: () => [
-      { id: "tiny-chat", status: "Beta", nodes: ["gpu-1"] },
-      { id: "tiny-embed", status: "Beta", nodes: [] },
-    ],
-    reloadCatalogue() {
-      if (mistakes !== undefined) throw new StartError(mistakes);
-    },
-    more: (app: Parameters<typeof addAccountRoutes>[0]) =>
-      addAccountRoutes(app, { accounts, database, limiter: new MemoryLimiter(systemClock), clock: systemClock }),
+  const clock = systemClock;
+  const catalogue = new Map(
+    ["tiny-chat", "tiny-embed"].map((id) => [asId<ModelId>(id), { ...anyModel, id: asId<ModelId>(id) }]),
+  );
+  handlers = {
+    ...createHandlers({
+      ...({ fleet: { details: () => [] } } as unknown as HandlerDeps),
+      ...{ database, clock, accounts, limiter: new MemoryLimiter(clock), catalogue: () => catalogue },
+      identity: createIdentity({
+        ...{ database, clock, portalUrl: "https://portal.example", hashing: cheapHashing(), registration: "closed" },
+        throttle: createLoginThrottle(database, clock),
+        events: { loginFinished() {} },
+      }),
+      models: () => catalogue.keys(),
+      reloadCatalogue() {
+        if (mistakes !== undefined) throw new StartError(mistakes);
+      },
+    }),
+    listNodes: () => [gpu1],
   };
   const events = { adminFailed: (error: unknown) => void failures.push(error) };
-  open.use(await createAdminApi(join(dataDir, "router/admin.sock"), context, events));
+  open.use(await openAdminSocket(join(dataDir, "router/admin.sock"), { database, handlers, events }));
   const nothing = () => {};
   const ledgerEvents = {
     usageCommitted: nothing,
@@ -289,13 +314,13 @@ describe("the exit code says how it went", () => {
     ],
     [
       1,
-      ["user", "update", someone, "--model", "tiny-caht"],
+      ["user", "update", "a user", "--model", "tiny-caht"],
       'there is no model "tiny-caht"; did you mean "tiny-chat"?',
     ],
-    [1, ["usage", "--account", someone, "--from", "2026-02-30"], "there is no day 2026-02-30"],
+    [1, ["usage", "--account", "an account", "--from", "2026-02-30"], "there is no day 2026-02-30"],
     [
       1,
-      ["usage", "--account", someone, "--from", "2026-02-02", "--to", "2026-02-01"],
+      ["usage", "--account", "an account", "--from", "2026-02-02", "--to", "2026-02-01"],
       "2026-02-02 is after 2026-02-01",
     ],
     [2, [], "Usage"],
@@ -315,7 +340,9 @@ describe("the exit code says how it went", () => {
     [2, ["key", "list"], "say whose"],
     [0, ["key", "--help"], ""],
   ] as const)("%i: %j", async (code, args, message) => {
-    const outcome = await weiche(args);
+    const [account] = await accounts.list();
+    const ids: Record<string, string> = { "an account": account!.id, "a user": account!.ownerUserId };
+    const outcome = await weiche(args.map((arg) => ids[arg] ?? arg));
     expect(outcome.code).toBe(code);
     expect(outcome.error).toContain(message);
     expect(outcome.error).not.toContain("    at ");
@@ -334,17 +361,14 @@ describe("the exit code says how it went", () => {
   test("1 if the router fails, and its log has the reason", async () => {
     using folder = temporaryFolder();
     const socket = join(folder.path, "admin.sock");
-    const context = {
-      nodes: () => {
-        throw new Error("canary");
-      },
-    } as unknown as Parameters<typeof createAdminApi>[1];
     const known: unknown[] = [];
-    await using _api = await createAdminApi(
-      socket,
-      { ...context, accounts: {} as never },
-      { adminFailed: (error) => void known.push(error) },
-    );
+    const listNodes = () => {
+      throw new Error("canary");
+    };
+    await using _socket = await openAdminSocket(socket, {
+      ...{ database, handlers: { ...handlers, listNodes } },
+      events: { adminFailed: (error) => void known.push(error) },
+    });
     const outcome = await weiche(["nodes", "--socket", socket]);
     expect(outcome).toMatchObject({ code: 1, error: "weiche: the router failed; its log says why\n" });
     expect(known).toMatchObject([{ message: "canary" }]);
@@ -371,7 +395,7 @@ test("the admin socket is its user's alone, replaces a dead one, and has a path 
   expect(statSync(socket).mode & 0o777).toBe(0o600);
   using folder = temporaryFolder();
   const long = join(folder.path, "x".repeat(120), "admin.sock");
-  const opening = createAdminApi(long, { accounts: {} } as never, { adminFailed() {} });
+  const opening = openAdminSocket(long, { database, handlers, events: { adminFailed() {} } });
   await expect(opening).rejects.toThrow(StartError);
   await expect(opening).rejects.toThrow("107 bytes");
 });

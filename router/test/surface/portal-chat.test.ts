@@ -1,7 +1,7 @@
 /** The test chat through the real portal, the real pipeline of the public API and simulated nodes behind it. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { asId } from "@weiche/shared/ids.ts";
-import { contract } from "../../src/surface/contract.ts";
+import { contract } from "../../src/surface/contract/contract.ts";
 import type { NodeView, SlotView } from "../../src/nodes/node-view.ts";
 import { sse, startApi, until, type Harness, type SimAnswer } from "../api/api-harness.ts";
 import { startPortal, type Person, type PortalRig } from "./portal-rig.ts";

@@ -1,8 +1,8 @@
 /** Exports hold connections to the database: few at once, one per account, and none for whoever has left. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
-import { exportMsMax, unreadMsMax } from "../../src/surface/api-csv.ts";
-import { waitMsMax } from "../../src/surface/export-places.ts";
+import { exportMsMax, unreadMsMax } from "../../src/surface/routes/csv-answer.ts";
+import { waitMsMax } from "../../src/surface/routes/export-places.ts";
 import { until } from "../db/database-fixture.ts";
 import { startPortal, type Answer, type Person, type PortalRig } from "./portal-rig.ts";
 

@@ -7,7 +7,7 @@ import { createIdentity, type Identity } from "../../src/accounts/identity.ts";
 import { createLoginThrottle } from "../../src/sign-in/login-throttle.ts";
 import type { Database } from "../../src/db/database.ts";
 import type { Letter } from "../../src/mail/letters.ts";
-import { contract } from "../../src/surface/contract.ts";
+import { contract } from "../../src/surface/contract/contract.ts";
 import type { Route } from "../../src/surface/contract/route.ts";
 import { cheapHashing } from "../accounts/cheap-hashing.ts";
 import { password } from "../accounts/identity-rig.ts";

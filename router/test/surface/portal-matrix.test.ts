@@ -1,12 +1,12 @@
 /** Every route × every principal × ids of the own and of the other account, made from the contract. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { contract } from "../../src/surface/contract.ts";
+import { contract } from "../../src/surface/contract/contract.ts";
 import type { Route } from "../../src/surface/contract/route.ts";
-import { expectations, usedDay, type Expected, type Ids } from "./portal-matrix.ts";
+import { expectations, operatorsOwn, operatorsToo, usedDay, type Expected, type Ids } from "./portal-matrix.ts";
 import { startPortal, type Person, type PortalRig } from "./portal-rig.ts";
 
 const routes: Readonly<Record<string, Route>> = contract;
-const names = Object.keys(contract) as (keyof typeof contract)[];
+const names = Object.keys(expectations) as (keyof typeof expectations)[];
 
 let portal: PortalRig;
 let acme: Readonly<Record<"owner" | "admin" | "member", Person>>;
@@ -87,7 +87,16 @@ async function ask(name: string, ids: Ids, who?: Person): Promise<{ outcome: str
 }
 
 test("the table and the contract have the same routes", () => {
-  expect(Object.keys(expectations).toSorted()).toEqual([...names].toSorted());
+  expect([...names, ...operatorsOwn].toSorted()).toEqual(Object.keys(contract).toSorted());
+  const ofOperator = Object.keys(contract).filter((name) => routes[name]!.may.includes("operator"));
+  expect([...operatorsOwn, ...operatorsToo].toSorted()).toEqual(ofOperator.toSorted());
+});
+
+test.each(operatorsOwn)("%s is not there on the portal's listener, for nobody", async (name) => {
+  const { method, path } = routes[name]!;
+  const target = path.replace(":id", acme.owner.id);
+  const ask = (who?: Person) => (method === "GET" ? portal.get(target, who) : portal.send(method, target, {}, who));
+  for (const who of [undefined, acme.owner]) expect((await ask(who)).json.error.code).toBe("404");
 });
 
 const principals = ["nobody", "expired", "blocked", "member", "admin", "owner", "stranger"] as const;

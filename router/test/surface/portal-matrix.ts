@@ -2,7 +2,7 @@
  * Who may call each route of the portal and what comes of it, by hand: the test holds the contract against this table.
  * Ids in a request are those of one account, so that the same request can be made with those of another.
  */
-import type { Contract } from "../../src/surface/contract.ts";
+import type { Contract, PortalContract } from "../../src/surface/contract/contract.ts";
 
 /** Fresh ones of one account. */
 export interface Ids {
@@ -38,7 +38,34 @@ const quoteId = "0".repeat(48);
 export const usedDay = "2026-01-15";
 const usedDays = `from=${usedDay}&to=${usedDay}`;
 
-export const expectations: Readonly<Record<keyof Contract, Expected>> = {
+/** What only the operator may, over the admin socket. */
+export const operatorsOwn = [
+  "createAccount",
+  "listAccounts",
+  "showAccount",
+  "signOutUser",
+  "turnUserTotpOff",
+  "verifyAudit",
+  "evaluateCredits",
+  "listRefusedUsage",
+  "listNodes",
+  "setMaintenance",
+  "prewarm",
+  "listCatalogue",
+  "reloadCatalogue",
+] as const satisfies readonly (keyof Contract)[];
+
+/** What people may, and the operator too. */
+export const operatorsToo = [
+  ...["listUsers", "showUser", "createUser", "updateUser", "blockUser", "unblockUser", "deleteUser"],
+  ...["invitations", "renewInvitation", "withdrawInvitation", "makeResetLink"],
+  ...["listKeys", "showKey", "createKey", "updateKey", "regenerateKey", "revokeKey"],
+  ...["showCredits", "showUsage", "showRefusals", "listNotices", "listAudit"],
+  ...["showPackage", "quotePackage", "changePackage", "listInvoiceLines"],
+];
+
+/** What people may. */
+export const expectations: Readonly<Record<keyof PortalContract, Expected>> = {
   session: { may: "OAM", own: "200" },
   signInOffers: { may: "N", own: "200" },
   signIn: {

@@ -5,8 +5,8 @@ import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { pagePaths } from "../../src/surface/page-paths.ts";
-import { builtPages } from "../../src/surface/portal-pages.ts";
+import { pagePaths } from "../../src/surface/portal/page-paths.ts";
+import { builtPages } from "../../src/surface/portal/portal-pages.ts";
 import { startPortal, type PortalRig } from "./portal-rig.ts";
 
 let portal: PortalRig;

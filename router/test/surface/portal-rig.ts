@@ -11,12 +11,12 @@ import { createSessions } from "../../src/sign-in/sessions.ts";
 import { createAccounts, type Accounts } from "../../src/accounts/accounts.ts";
 import type { Database } from "../../src/db/database.ts";
 import type { Role } from "../../src/db/schema.ts";
-import { cookieName } from "../../src/surface/api-request.ts";
-import type { Handlers } from "../../src/surface/api-routes.ts";
-import { contract, type Contract } from "../../src/surface/contract.ts";
+import { cookieName } from "../../src/surface/server/session-cookie.ts";
+import type { Handlers } from "../../src/surface/server/add-routes.ts";
+import { contract, type Contract } from "../../src/surface/contract/contract.ts";
 import type { Route } from "../../src/surface/contract/route.ts";
-import { createHandlers, type HandlerDeps } from "../../src/surface/handlers.ts";
-import { openPortal, type PortalDeps } from "../../src/surface/portal-server.ts";
+import { createHandlers, type HandlerDeps } from "../../src/surface/routes/handlers.ts";
+import { openPortal, type PortalDeps } from "../../src/surface/portal/portal-server.ts";
 import { MemoryLimiter } from "../../src/limits/memory.ts";
 import { catalogue } from "../api/api-harness.ts";
 import { cheapHashing } from "../accounts/cheap-hashing.ts";
@@ -66,6 +66,7 @@ export interface PortalParts {
   readonly handlers?: Handlers<Contract>;
 }
 
+const noWishes = { of: () => undefined, setMaintenance: async () => {}, prewarm: async () => {} };
 export const models = ["small-24b", "general-4-31b", "coder-next"];
 
 export async function startPortal({
@@ -103,6 +104,9 @@ export async function startPortal({
     limiter: new MemoryLimiter(clock),
     nodes: () => [],
     chat: () => Promise.reject(new Error("no API behind this portal")),
+    fleet: { details: () => [], wishes: noWishes, place: () => ({ refused: "no_node_available" }), nowMs: () => 0 },
+    reloadCatalogue() {},
+    evaluator: { evaluate: () => Promise.resolve({ charged: 0, accounts: 0, changed: 0, notices: 0 }) },
     ...parts(database),
   });
   const portal = opened.use(

@@ -7,9 +7,9 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
 import type { TlsMaterial } from "@weiche/shared/http/tls-files.ts";
-import { portalOpenApi } from "../../src/surface/api-openapi.ts";
-import { sessionCookie } from "../../src/surface/api-request.ts";
-import { contract } from "../../src/surface/contract.ts";
+import { portalOpenApi } from "../../src/surface/portal/portal-openapi.ts";
+import { sessionCookie } from "../../src/surface/server/session-cookie.ts";
+import { contract } from "../../src/surface/contract/contract.ts";
 import { askTls, certificate } from "../nodes/certificate.ts";
 import { startPortal, type Person, type PortalRig } from "./portal-rig.ts";
 
@@ -232,13 +232,10 @@ test("a body that trickles is waited for, but not for ever", async () => {
 });
 
 test("the contract is data that a browser can read: it needs nothing but the builder of schemas", () => {
-  const folder = join(import.meta.dirname, "../../src/surface");
-  const files = [
-    join(folder, "contract.ts"),
-    ...readdirSync(join(folder, "contract")).map((file) => join(folder, "contract", file)),
-  ];
+  const folder = join(import.meta.dirname, "../../src/surface/contract");
+  const files = readdirSync(folder).map((file) => join(folder, file));
   const imports = files.flatMap((file) => readFileSync(file, "utf8").match(/from "[^"]+"/g) ?? []);
-  expect(imports.filter((from) => !/^from "(typebox|\.\/(contract\/)?[a-z]+\.ts)"$/.test(from))).toEqual([]);
+  expect(imports.filter((from) => !/^from "(typebox|\.\/[a-z]+\.ts)"$/.test(from))).toEqual([]);
   expect(imports.length).toBeGreaterThan(20);
 });
 

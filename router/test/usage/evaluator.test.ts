@@ -16,6 +16,7 @@ import type { Database } from "../../src/db/database.ts";
 import { jobOfOneRouter } from "../../src/db/lease.ts";
 import { startDatabaseServer, until, type DatabaseServer } from "../db/database-fixture.ts";
 import { makeRecord } from "./usage-records.ts";
+import { keysOf } from "../accounts/whole-lists.ts";
 
 const berlin = (text: string) => Temporal.PlainDateTime.from(text).toZonedDateTime(timeZone).epochMilliseconds;
 const quota = 5_000_000;
@@ -188,7 +189,7 @@ describe("API key", () => {
     expect(await met()).toBe("admitted");
     await evaluator.evaluate();
     expect(await met()).toBe("blocked-by-limit");
-    expect((await accounts.keys.list(userId))[0]).toMatchObject({ state: "blocked-by-limit" });
+    expect((await keysOf(database, userId, clock.now()))[0]).toMatchObject({ state: "blocked-by-limit" });
   });
 
   test("active, its user's credit limit exceeded by all keys together: every key blocked by limit", async () => {

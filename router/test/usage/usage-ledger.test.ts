@@ -11,7 +11,7 @@ import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { createUsageLedger } from "../../src/usage/usage-ledger.ts";
 import type { UsageQueueEvents } from "../../src/usage/usage-queue.ts";
 import { rollUsageDays } from "../../src/usage/usage-days.ts";
-import { reportUsage } from "../../src/usage/usage-report.ts";
+import { readUsageTable } from "../../src/usage/usage-table.ts";
 import type { Database } from "../../src/db/database.ts";
 import { startDatabaseServer, until, type DatabaseServer } from "../db/database-fixture.ts";
 import { granted, grantedNode, grants, idOf, makeRecord, sumOf, sumsOf } from "./usage-records.ts";
@@ -315,7 +315,7 @@ test("a report's rows add up to its totals, for the period and for days, by ever
   );
   const account = idOf("a", 1) as UsageRecord["accountId"];
   for (const by of ["day", "model", "key", "user"] as const) {
-    const period = await reportUsage(database, clock, account, { by });
+    const period = await readUsageTable(database, clock, account, { by: [by] });
     expect(Number(sumOf(inPeriod).credits) / 1000).toBe(Number(period.totals.credits));
     expect(period).toMatchObject({
       from: "2026-11-01",
@@ -323,7 +323,7 @@ test("a report's rows add up to its totals, for the period and for days, by ever
       periodStart: "2026-11-01T08:00:00Z",
       periodEnd: "2026-11-30T23:00:00Z",
     });
-    const days = await reportUsage(database, clock, account, { by, from: "2026-10-01", to: "2026-12-31" });
+    const days = await readUsageTable(database, clock, account, { by: [by], from: "2026-10-01", to: "2026-12-31" });
     const { requests, tokens, credits } = sumOf(mine);
     expect(days.totals).toMatchObject({ requests: Number(requests), totalTokens: Number(tokens) });
     expect(days.totals.credits.replace(".", "")).toBe(String(credits));

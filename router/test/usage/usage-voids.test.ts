@@ -9,7 +9,7 @@ import { createUsageLedger, type UsageLedger } from "../../src/usage/usage-ledge
 import type { UsageQueueEvents } from "../../src/usage/usage-queue.ts";
 import type { CommittedBatch } from "../../src/usage/usage-queue.ts";
 import { commitUsage } from "../../src/usage/usage-commit.ts";
-import { reportUsage } from "../../src/usage/usage-report.ts";
+import { readUsageTable } from "../../src/usage/usage-table.ts";
 import type { Database } from "../../src/db/database.ts";
 import { startDatabaseServer, until, type DatabaseServer } from "../db/database-fixture.ts";
 import { granted, grantedNode, grants, makeRecord, sumOf, sumsOf } from "./usage-records.ts";
@@ -67,8 +67,10 @@ describe("an attempt that is declared void costs nothing", () => {
     await database.pool.query("insert into accounts (id, name, created_at) values ($1, 'one', now())", [
       lost.accountId,
     ]);
-    const wish = { by: "day", from: "2026-11-01", to: "2026-11-30" } as const;
-    expect((await reportUsage(database, clock, lost.accountId, wish)).rows.every((row) => row.requests > 0)).toBe(true);
+    const wish = { by: ["day"], from: "2026-11-01", to: "2026-11-30" } as const;
+    expect((await readUsageTable(database, clock, lost.accountId, wish)).rows.every((row) => row.requests > 0)).toBe(
+      true,
+    );
     const { rows } = await database.pool.query(
       "select voided_prompt_tokens as prompt, voided_completion_tokens as completion from usage_records where outcome = 'void'",
     );

@@ -2,12 +2,12 @@
  * Calls of the portal's JSON API. Requests and replies have the types of the contract, of which nothing but types is
  * imported: the schemas stay on the server.
  */
-import type { Contract } from "../../../src/surface/contract.ts";
+import type { PortalContract } from "../../../src/surface/contract/contract.ts";
 import type { Part, Reply } from "../../../src/surface/contract/route.ts";
 import { loginGate } from "./login-gate.ts";
 
-export type RouteName = keyof Contract;
-type Address = { readonly [Name in RouteName]: `${Contract[Name]["method"]} ${Contract[Name]["path"]}` };
+export type RouteName = keyof PortalContract;
+type Address = { readonly [Name in RouteName]: `${PortalContract[Name]["method"]} ${PortalContract[Name]["path"]}` };
 
 /** The type checker compares each of them with the contract. */
 const addresses: Address = {
@@ -63,15 +63,15 @@ const addresses: Address = {
 };
 
 /** What a route takes; members that it does not take are left out. */
-export type Ask<Name extends RouteName> = Wanted<"params", Part<Contract[Name], "params">> &
-  Wanted<"query", Part<Contract[Name], "query">> &
-  Wanted<"body", Part<Contract[Name], "body">>;
+export type Ask<Name extends RouteName> = Wanted<"params", Part<PortalContract[Name], "params">> &
+  Wanted<"query", Part<PortalContract[Name], "query">> &
+  Wanted<"body", Part<PortalContract[Name], "body">>;
 type Wanted<Key extends string, Value> = [Value] extends [undefined]
   ? unknown
   : object extends Value
     ? { readonly [K in Key]?: Value }
     : { readonly [K in Key]: Value };
-export type Answer<Name extends RouteName> = Reply<Contract[Name]>;
+export type Answer<Name extends RouteName> = Reply<PortalContract[Name]>;
 
 export interface FieldProblem {
   readonly param: string;

@@ -1,6 +1,6 @@
 /** A page: where it is, how its code comes, who sees it. */
 import { lazy, type ComponentType } from "react";
-import type { PagePath } from "../../../src/surface/page-paths.ts";
+import type { PagePath } from "../../../src/surface/portal/page-paths.ts";
 import type { RouteName } from "../api/client.ts";
 import type { IconName } from "../elements/icons.tsx";
 import type { Messages } from "../messages/messages.ts";

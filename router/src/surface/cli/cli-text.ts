@@ -2,19 +2,17 @@
 import { plainText } from "@weiche/shared/program/plain-text.ts";
 import { formatTable, type Cell } from "@weiche/shared/program/table.ts";
 
-export type Item = { readonly [name: string]: unknown };
-
 /** The named columns of each item. */
-export function listText(items: readonly Item[], columns: readonly string[]): string {
+export function listText(items: readonly object[], columns: readonly string[]): string {
   if (items.length === 0) return "none";
   return formatTable(
     columns.map((column) => column.replace(/([A-Z])/g, " $1").toUpperCase()),
-    items.map((item) => columns.map((column) => cell(item[column]))),
+    items.map((item) => columns.map((column) => cell((item as Record<string, unknown>)[column]))),
   );
 }
 
 /** Every field that has a value, a line each. */
-export function itemText(item: Item): string {
+export function itemText(item: object): string {
   const fields = Object.entries(item).filter(([, value]) => value !== null && value !== undefined);
   const width = Math.max(0, ...fields.map(([name]) => name.length));
   return fields.map(([name, value]) => `${name.padEnd(width)}  ${cell(value)}`).join("\n");
@@ -29,11 +27,4 @@ function cell(value: unknown): Cell {
       .map(([name, part]) => `${name} ${cell(part)}`)
       .join(" ");
   return plainText(typeof value === "string" ? value : JSON.stringify(value));
-}
-
-/** The fields that are there, as the query of a path. */
-export function query(fields: Readonly<Record<string, string | undefined>>): string {
-  return new URLSearchParams(
-    Object.entries(fields).filter((entry): entry is [string, string] => entry[1] !== undefined),
-  ).toString();
 }

@@ -1,6 +1,5 @@
 /** `weiche key …`: API keys. */
 import { CommanderError, InvalidArgumentError, Option, type Command } from "commander";
-import { itemText, query, type Item } from "./cli-text.ts";
 import type { Actions } from "./cli.ts";
 import { changes, restrictable, restrictions, type RestrictionOptions } from "./restriction-options.ts";
 
@@ -17,12 +16,12 @@ const columns = [
   "allowedModels",
 ];
 
-export function addKeyCommands(key: Command, { act, ask, list, print }: Actions): void {
+export function addKeyCommands(key: Command, { ask, printItem, printList }: Actions): void {
   const expiry = new Option("--expires <instant>", "such as 2027-01-31T18:00:00+01:00").argParser(instant);
   type KeyOptions = RestrictionOptions & { name?: string; expires?: string | false };
   const settings = ({ name, expires, ...wish }: KeyOptions) => ({
-    ...(name === undefined ? {} : { name }),
-    ...(expires === undefined ? {} : { expiresAt: expires === false ? null : expires }),
+    ...(name !== undefined && { name }),
+    ...(expires !== undefined && { expiresAt: expires === false ? null : expires }),
     ...restrictions(wish),
   });
   restrictable(key.command("create"))
@@ -30,44 +29,47 @@ export function addKeyCommands(key: Command, { act, ask, list, print }: Actions)
     .requiredOption("--user <id>")
     .requiredOption("--name <name>")
     .addOption(expiry)
-    .action(({ user, ...wish }: KeyOptions & { user: string }) =>
-      act("POST", "/keys", { userId: user, ...settings(wish) }),
-    );
+    .action(async ({ user, ...wish }: KeyOptions & { user: string }) => {
+      printItem(shownOnce(await ask("POST /keys", { body: { userId: user, ...settings(wish) } })));
+    });
   key
     .command("list")
     .description("the keys of a user or of a whole account: why one is not usable, what it used in this billing period")
     .option("--user <id>")
     .addOption(new Option("--account <id>").conflicts("user"))
-    .action(({ user, account }: { user?: string; account?: string }) => {
+    .action(async ({ user, account }: { user?: string; account?: string }) => {
       if (user === undefined && account === undefined)
         throw new CommanderError(2, "weiche.whose", "say whose: --user or --account (see --help)");
-      return list(
-        `/keys?${query({ user, account })}`,
+      const { items, accountId } = await ask("GET /keys", { query: { userId: user, account, sort: "created" } });
+      printList(
+        items.map((item) => ({ ...item, accountId })),
         user === undefined ? columns.toSpliced(2, 0, "userEmail") : columns,
       );
     });
   key
     .command("show <id>")
     .description("all of that of one key, and the limit that stops it first")
-    .action(async (id: string) => {
-      const shown = await ask<Item>("GET", `/keys/${encodeURIComponent(id)}`);
-      print(shown, itemText(shown));
-    });
+    .action(async (id: string) => printItem(await ask("GET /keys/:id", { id })));
   restrictable(key.command("update <id>"))
     .description("name, models, credits or expiry of a key")
     .option("--name <name>")
     .addOption(expiry)
     .option("--no-expires", "no expiry")
-    .action((id: string, wish: KeyOptions) => act("PATCH", `/keys/${encodeURIComponent(id)}`, changes(settings(wish))));
-  for (const [action, effect] of [
-    ["regenerate", "a new key with the same settings, shown only now; the old one stops at once"],
-    ["revoke", "stop a key for good"],
-  ] as const) {
-    key
-      .command(`${action} <id>`)
-      .description(effect)
-      .action((id: string) => act("POST", `/keys/${encodeURIComponent(id)}/${action}`));
-  }
+    .action(async (id: string, wish: KeyOptions) => {
+      printItem(await ask("PATCH /keys/:id", { id, body: changes(settings(wish)) }));
+    });
+  key
+    .command("regenerate <id>")
+    .description("a new key with the same settings, shown only now; the old one stops at once")
+    .action(async (id: string) => printItem(shownOnce(await ask("POST /keys/:id/regenerate", { id }))));
+  key
+    .command("revoke <id>")
+    .description("stop a key for good")
+    .action(async (id: string) => printItem(await ask("POST /keys/:id/revoke", { id })));
+}
+
+function shownOnce({ key, value, accountId }: { key: object; value: string; accountId: string }) {
+  return { ...key, accountId, key: value };
 }
 
 function instant(text: string): string {

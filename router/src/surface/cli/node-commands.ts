@@ -1,8 +1,16 @@
-/** `weiche node …` and `weiche prewarm`: what operators want of the nodes. */
+/** `weiche nodes`, `models`, `catalogue`, `node` and `prewarm`: nodes and the catalogue, and what operators want of them. */
 import { Argument, type Command } from "commander";
 import type { Actions } from "./cli.ts";
+import { modelsText, nodesText } from "./node-tables.ts";
 
-export function addNodeCommands(program: Command, { act }: Pick<Actions, "act">): void {
+export function addNodeCommands(program: Command, { ask, print, printItem }: Actions): void {
+  program
+    .command("nodes")
+    .description("nodes, their slots and what is active")
+    .action(async () => {
+      const nodes = await ask("GET /nodes");
+      print(nodes, nodesText(nodes));
+    });
   program
     .command("node")
     .description("steer a node")
@@ -10,11 +18,28 @@ export function addNodeCommands(program: Command, { act }: Pick<Actions, "act">)
     .description("on: nothing new, what runs finishes; off, unless the node's own side says otherwise")
     .argument("<node>")
     .addArgument(new Argument("<on|off>").choices(["on", "off"]))
-    .action((node: string, wish: string) => act("POST", "/nodes/maintenance", { node, on: wish === "on" }));
+    .action(async (node: string, wish: string) => {
+      printItem(await ask("POST /nodes/maintenance", { body: { node, on: wish === "on" } }));
+    });
   program
     .command("prewarm")
     .description("activate a model as soon as nobody is in its way, on the node where a request for it would go")
     .argument("<model>")
     .option("--node <node>")
-    .action((model: string, { node }: { node?: string }) => act("POST", "/prewarm", { model, node }));
+    .action(async (model: string, { node }: { node?: string }) => {
+      printItem(await ask("POST /prewarm", { body: { model, node } }));
+    });
+  program
+    .command("models")
+    .description("the catalogue, and who serves what")
+    .action(async () => {
+      const models = await ask("GET /catalogue");
+      print(models, modelsText(models));
+    });
+  program
+    .command("catalogue")
+    .description("the model catalogue")
+    .command("reload")
+    .description("take over the changed file; a wrong one is refused and the old catalogue stays")
+    .action(async () => printItem(await ask("POST /catalogue/reload")));
 }

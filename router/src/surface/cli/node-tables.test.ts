@@ -4,7 +4,7 @@ import { asId, type ModelId, type NodeId, type SlotName } from "@weiche/shared/i
 import type { NodeDetail } from "../../nodes/registry.ts";
 import type { SlotView } from "../../nodes/node-view.ts";
 import { nodesText } from "./node-tables.ts";
-import { nodesForOperators } from "../operator/node-views.ts";
+import { viewNode } from "../routes/nodes.ts";
 
 const model = asId<ModelId>("model-a");
 
@@ -21,7 +21,7 @@ function shown(slot: Partial<SlotView>) {
   };
   const hello = { node: view.node, bootId: "b", agentVersion: "1", slots: [] };
   const detail = { view, hello, linked: true, dataSessions: 1, report: undefined } as unknown as NodeDetail;
-  const nodes = nodesForOperators([detail], 1_600);
+  const nodes = JSON.parse(JSON.stringify([viewNode(detail, 1_600)])) as [ReturnType<typeof viewNode>];
   return { slot: nodes[0]!.slots[0]!, row: nodesText(nodes).split("\n").at(-1)! };
 }
 

@@ -1,9 +1,12 @@
-/** Nodes and models as tables for people. Apart from the views, whose imports would slow down every command. */
+/** Nodes and models as tables for people. */
 import { formatTable } from "@weiche/shared/program/table.ts";
-import type { ModelForOperators, NodeForOperators } from "../operator/node-views.ts";
+import type { Answer } from "./client.ts";
+
+type Nodes = Answer<"GET /nodes">;
+type Models = Answer<"GET /catalogue">;
 
 /** A line for each slot. */
-export function nodesText(nodes: readonly NodeForOperators[]): string {
+export function nodesText(nodes: Nodes): string {
   if (nodes.length === 0) return "no node has linked yet";
   const rows = nodes.flatMap(({ name, state, slots }) =>
     slots.map((slot) => [
@@ -14,14 +17,14 @@ export function nodesText(nodes: readonly NodeForOperators[]): string {
   return formatTable(["NODE", "STATE", "SLOT", "SLOT STATE", "ACTIVE", "NEXT", "RUNNING", "WAITING", "NOTE"], rows);
 }
 
-function failure({ state, failed, retryInSeconds }: NodeForOperators["slots"][number]): string | undefined {
+function failure({ state, failed, retryInSeconds }: Nodes[number]["slots"][number]): string | undefined {
   if (state !== "failed") return undefined;
   const what = failed === undefined ? "an engine could not be stopped" : `${failed} failed`;
   return retryInSeconds === undefined ? what : `${what}, tried again in ${retryInSeconds.toFixed(1)} s`;
 }
 
-export function modelsText(models: readonly ModelForOperators[]): string {
-  const where = (nodes: ModelForOperators["nodes"]) =>
+export function modelsText(models: Models): string {
+  const where = (nodes: Models[number]["nodes"]) =>
     nodes.map(
       ({ name, state, active }) => `${name} (${state === "live" ? (active ? "active" : "wakes on request") : state})`,
     );

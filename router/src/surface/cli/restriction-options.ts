@@ -11,8 +11,7 @@ export interface RestrictionOptions {
 export function restrictable(command: Command): Command {
   return command
     .option("--model <model>", "may be called; repeat for more", (model: string, all?: string[]) => [
-      ...(all ?? []),
-      model,
+      ...new Set([...(all ?? []), model]),
     ])
     .addOption(new Option("--all-models", "every model may be called").conflicts("model"))
     .option("--credit-limit <credits>", "per billing period", credits)

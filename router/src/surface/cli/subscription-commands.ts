@@ -1,7 +1,6 @@
 /** `weiche subscription …`: packages as operators order, change and look at them. */
 import { Option, type Command } from "commander";
 import { subscriptionActions, type SubscriptionAction } from "../../subscriptions/subscription-rules.ts";
-import { itemText, type Item } from "./cli-text.ts";
 import type { Actions } from "./cli.ts";
 
 const effects: Readonly<Record<SubscriptionAction["kind"], string>> = {
@@ -21,16 +20,18 @@ interface Wish {
   readonly quote?: string;
 }
 
-export function addSubscriptionCommands(subscription: Command, { act, ask, list, print }: Actions): void {
+export function addSubscriptionCommands(subscription: Command, { ask, printItem, printList }: Actions): void {
   for (const action of subscriptionActions) {
     const command = subscription.command(action).description(effects[action]).requiredOption("--account <id>");
     if (withPackage.includes(action))
       command.requiredOption("--package <package>", "Starter, Pro, Business or Business Plus");
     command
       .option("--quote <id>", "charge what `preview` said, or refuse if the price has changed")
-      .action(({ account, package: name, quote }: Wish) =>
-        act("POST", pathOf(account), { action, package: name, quoteId: quote }),
-      );
+      .action(async ({ account, package: name, quote }: Wish) => {
+        const body = { action, package: name, quoteId: quote };
+        const { accountId: _account, ...changed } = await ask("POST /package/changes", { query: { account }, body });
+        printItem(changed);
+      });
   }
   subscription
     .command("preview")
@@ -38,24 +39,20 @@ export function addSubscriptionCommands(subscription: Command, { act, ask, list,
     .requiredOption("--account <id>")
     .addOption(new Option("--action <action>").choices(subscriptionActions).makeOptionMandatory())
     .option("--package <package>")
-    .action(({ account, action, package: name }: Wish & { action: string }) =>
-      act("POST", `${pathOf(account)}/preview`, { action, package: name }),
-    );
+    .action(async ({ account, ...body }: Wish & { action: string }) => {
+      const { accountId: _account, ...quote } = await ask("POST /package/quotes", { query: { account }, body });
+      printItem(quote);
+    });
   subscription
     .command("show")
     .description("package, billing period and what is pending")
     .requiredOption("--account <id>")
-    .action(async ({ account }: Wish) => {
-      const shown = await ask<Item>("GET", pathOf(account));
-      print(shown, itemText(shown));
-    });
+    .action(async ({ account }: Wish) => printItem((await ask("GET /package", { query: { account } })).subscription));
   subscription
     .command("invoice")
     .description("what was charged, net, in cents")
     .requiredOption("--account <id>")
-    .action(({ account }: Wish) => list(`/accounts/${encodeURIComponent(account)}/invoice`, lineColumns));
-}
-
-function pathOf(account: string): string {
-  return `/accounts/${encodeURIComponent(account)}/subscription`;
+    .action(async ({ account }: Wish) => {
+      printList((await ask("GET /package/invoice-lines", { query: { account } })).items, lineColumns);
+    });
 }

@@ -1,11 +1,10 @@
 /** `weiche usage …`: what an account used, and what was set aside. */
 import { CommanderError, Option, type Command } from "commander";
 import { csvLine } from "../../usage/csv.ts";
-import { usageParts } from "../../usage/usage-parts.ts";
-import type { RefusedUsage } from "../../usage/usage-refused.ts";
-import type { UsageReport } from "../../usage/usage-report.ts";
-import { listText, query } from "./cli-text.ts";
+import { listText } from "./cli-text.ts";
 import type { Actions } from "./cli.ts";
+import type { Answer } from "./client.ts";
+import { keyName } from "./credits-commands.ts";
 
 export function addUsageCommands(usage: Command, { ask, print }: Actions): void {
   usage
@@ -13,11 +12,11 @@ export function addUsageCommands(usage: Command, { ask, print }: Actions): void 
     .option("--account <id>")
     .option("--from <date>")
     .option("--to <date>", "included")
-    .addOption(new Option("--by <part>").choices(usageParts))
+    .addOption(new Option("--by <part>").choices(["day", "model", "key", "user"]))
     .option("--csv", "the rows, for a spreadsheet")
     .action(async ({ account, csv, ...wish }: UsageOptions) => {
       if (account === undefined) throw new CommanderError(2, "weiche.account", "say which --account (see --help)");
-      const report = await ask<UsageReport>("GET", `/usage?${query({ account, ...wish })}`);
+      const report = viewReport(await ask("GET /usage", { query: { account, ...wish } }));
       if (csv) process.stdout.write(usageCsv(report));
       else print(report, usageText(report));
     });
@@ -26,15 +25,59 @@ export function addUsageCommands(usage: Command, { ask, print }: Actions): void 
     .description("usage records that were set aside and billed to nobody, youngest first, and why")
     .option("--node <node>", "of this node alone")
     .option("--limit <records>", "", "100")
-    .action(async (wish: { readonly node?: string; readonly limit: string }) => {
-      const refused = await ask<RefusedUsage[]>("GET", `/usage/refused?${query({ ...wish })}`);
+    .action(async (query: { readonly node?: string; readonly limit: string }) => {
+      const refused = await ask("GET /usage/refused", { query });
       print(refused, listText(refused.map(shown), refusedColumns));
     });
 }
 
+interface UsageOptions extends Readonly<Partial<Record<"from" | "to" | "by", string>>> {
+  readonly account?: string;
+  readonly csv?: boolean;
+}
+
+type Report = ReturnType<typeof viewReport>;
+
+/** A row has its part as one text; keys and users also the name that people know. */
+function viewReport({ by: [by = "day"], items, ...usage }: Answer<"GET /usage">) {
+  const { accountId, from, to, periodStart, periodEnd, asOf, totals } = usage;
+  return {
+    accountId,
+    by,
+    from,
+    to,
+    ...(periodStart !== null && { periodStart, periodEnd }),
+    asOf,
+    totals,
+    rows: items.map(({ day, model, key, user, ...sums }) => ({
+      [by]: day ?? model ?? key?.id ?? user!.id,
+      name: key ? keyName(key) : (user?.email ?? undefined),
+      ...sums,
+    })),
+  };
+}
+
+const sumColumns = ["requests", "promptTokens", "completionTokens", "totalTokens", "credits"];
+
+function columnsOf(by: Report["by"]): string[] {
+  return [by, ...(by === "key" || by === "user" ? ["name"] : []), ...sumColumns];
+}
+
+function usageCsv({ by, rows }: Report): string {
+  const columns = columnsOf(by);
+  const cells = (row: Readonly<Record<string, string | number | undefined>>) =>
+    columns.map((column) => row[column] ?? null);
+  return [columns, ...rows.map(cells)].map(csvLine).join("");
+}
+
+function usageText({ by, from, to, asOf, totals, rows }: Report): string {
+  return `${from} to ${to}, as of ${asOf}\n\n${listText([...rows, { [by]: "total", ...totals }], columnsOf(by))}`;
+}
+
 const refusedColumns = ["at", "node", "request", "reason", "account", "model", "input", "output", "factor"];
 
-function shown({ requestId, attempt, reason, detail, promptTokens, completionTokens, ...one }: RefusedUsage) {
+function shown(refused: Answer<"GET /usage/refused">[number]) {
+  const { requestId, attempt, reason, detail, promptTokens, completionTokens, ...one } = refused;
   return {
     ...one,
     request: `${requestId} (${attempt})`,
@@ -43,25 +86,4 @@ function shown({ requestId, attempt, reason, detail, promptTokens, completionTok
     input: promptTokens,
     output: completionTokens,
   };
-}
-
-interface UsageOptions extends Readonly<Partial<Record<"from" | "to" | "by", string>>> {
-  readonly account?: string;
-  readonly csv?: boolean;
-}
-
-function usageCsv({ by, rows }: UsageReport): string {
-  const named = by === "key" || by === "user" ? ["name" as const] : [];
-  const columns = [by, ...named, "requests", "promptTokens", "completionTokens", "totalTokens", "credits"] as const;
-  return [columns, ...rows.map((row) => columns.map((column) => row[column] ?? null))].map(csvLine).join("");
-}
-
-function usageText({ by, from, to, asOf, totals, rows }: UsageReport): string {
-  const columns = ["requests", "promptTokens", "completionTokens", "totalTokens", "credits"];
-  const named = by === "key" || by === "user" ? ["name"] : [];
-  const table = listText(
-    [...rows.map((row) => ({ ...row })), { [by]: "total", ...totals }],
-    [by, ...named, ...columns],
-  );
-  return `${from} to ${to}, as of ${asOf}\n\n${table}`;
 }

@@ -1,46 +1,104 @@
-/** `weiche user …`: the people of an account. How they sign in: identity-commands.ts. */
+/** `weiche user …`: the people of an account, and how they sign in. */
 import { Option, type Command } from "commander";
-import { itemText, query, type Item } from "./cli-text.ts";
 import type { Actions } from "./cli.ts";
+import type { Answer } from "./client.ts";
 import { changes, restrictable, restrictions, type RestrictionOptions } from "./restriction-options.ts";
 
 const columns = ["id", "email", "role", "state", "reason", "keys", "creditsUsed", "creditLimit", "lastLoginAt"];
+const roles = ["owner", "admin", "member"];
 
-export function addUserCommands(user: Command, { act, ask, list, print }: Actions): void {
+export function addUserCommands(user: Command, { ask, printItem, printList }: Actions): void {
   restrictable(user.command("create"))
     .description("a new user; prints the link by which they set a password, mailed too, if `smtp` is set up")
     .requiredOption("--account <id>")
     .requiredOption("--email <email>")
-    .addOption(new Option("--role <role>").choices(["owner", "admin", "member"]).makeOptionMandatory())
-    .action(({ account, email, role, ...wish }: RestrictionOptions & Record<"account" | "email" | "role", string>) =>
-      act("POST", "/users", { accountId: account, email, role, ...restrictions(wish) }),
+    .addOption(new Option("--role <role>").choices(roles).makeOptionMandatory())
+    .action(
+      async ({ account, email, role, ...wish }: RestrictionOptions & Record<"account" | "email" | "role", string>) => {
+        const body = { email, role, ...restrictions(wish) };
+        const { user: created, accountId, ...link } = await ask("POST /users", { query: { account }, body });
+        printItem({ ...viewPerson(created, accountId), ...link });
+      },
     );
   user
     .command("list")
     .description("the people of an account: how they stand and what they used in this billing period")
     .requiredOption("--account <id>")
-    .action(({ account }: { account: string }) => list(`/users?${query({ account })}`, columns));
+    .action(async (query: { account: string }) => {
+      const { items, accountId } = await ask("GET /users", { query: { ...query, sort: "created" } });
+      printList(
+        items.map((item) => ({ ...item, accountId })),
+        columns,
+      );
+    });
   user
     .command("show <id>")
     .description("all of that of one user")
-    .action(async (id: string) => {
-      const shown = await ask<Item>("GET", `/users/${encodeURIComponent(id)}`);
-      print(shown, itemText(shown));
-    });
+    .action(async (id: string) => printItem(await ask("GET /users/:id", { id })));
   restrictable(user.command("update <id>"))
     .description("role, models and credits of a user and all their keys; a new role ends their sessions")
-    .addOption(new Option("--role <role>").choices(["owner", "admin", "member"]))
-    .action((id: string, { role, ...wish }: RestrictionOptions & { role?: string }) =>
-      act("PATCH", `/users/${encodeURIComponent(id)}`, changes({ ...(role && { role }), ...restrictions(wish) })),
-    );
-  for (const [action, effect] of [
-    ["block", "stop all keys of a user at once"],
-    ["unblock", "let them work again"],
-    ["delete", "for good: their keys are revoked, their address is free again"],
-  ] as const) {
+    .addOption(new Option("--role <role>").choices(roles))
+    .action(async (id: string, { role, ...wish }: RestrictionOptions & { role?: string }) => {
+      const body = changes({ ...(role && { role }), ...restrictions(wish) });
+      printItem(viewPerson(await ask("PATCH /users/:id", { id, body })));
+    });
+  user
+    .command("block <id>")
+    .description("stop all keys of a user at once")
+    .action(async (id: string) => printItem(viewPerson(await ask("POST /users/:id/block", { id }))));
+  user
+    .command("unblock <id>")
+    .description("let them work again")
+    .action(async (id: string) => printItem(viewPerson(await ask("POST /users/:id/unblock", { id }))));
+  user
+    .command("delete <id>")
+    .description("for good: their keys are revoked, their address is free again")
+    .action(async (id: string) => {
+      const deleted = viewPerson(await ask("GET /users/:id", { id }));
+      await ask("DELETE /users/:id", { id });
+      printItem({ ...deleted, blocked: true });
+    });
+  addSignInCommands(user, { ask, printItem, printList });
+}
+
+/** For people who cannot sign in, or should not any more. */
+function addSignInCommands(user: Command, { ask, printItem, printList }: Omit<Actions, "print">): void {
+  for (const [name, address, effect] of [
+    [
+      "invite",
+      "POST /users/:id/invitation",
+      "a new link for who has not joined yet; the one before is over. Mailed too, if `smtp` is set up",
+    ],
+    ["withdraw", "DELETE /users/:id/invitation", "the invitation of who has not joined leads nowhere any more"],
+    [
+      "reset-password",
+      "POST /users/:id/password-reset",
+      "a link for a new password, once, for an hour; mailed, or printed where no mail goes out",
+    ],
+    ["logout", "DELETE /users/:id/sessions", "end all sessions of a user at once"],
+    [
+      "totp-off",
+      "DELETE /users/:id/totp",
+      "take the second factor of a user off, who has lost it and all recovery codes",
+    ],
+  ] as const)
     user
-      .command(`${action} <id>`)
+      .command(`${name} <id>`)
       .description(effect)
-      .action((id: string) => act("POST", `/users/${encodeURIComponent(id)}/${action}`));
-  }
+      .action(async (id: string) => printItem({ id, ...((await ask(address, { id })) as object | undefined) }));
+  user
+    .command("invitations")
+    .description("who was invited to an account, and what came of it")
+    .requiredOption("--account <id>")
+    .action(async (query: { account: string }) => {
+      printList((await ask("GET /invitations", { query })).items, ["userId", "email", "role", "state", "expiresAt"]);
+    });
+}
+
+/** `blocked` beside the state, as scripts know it. */
+export function viewPerson<User extends { readonly state: Answer<"GET /users/:id">["state"] }>(
+  user: User,
+  accountId?: string,
+) {
+  return { ...user, ...(accountId && { accountId }), blocked: user.state === "blocked" };
 }

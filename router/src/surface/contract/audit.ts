@@ -1,6 +1,17 @@
 /** Who did what in the account. */
 import { Type } from "typebox";
-import { administrators, count, instant, object, orNull, pageOf, pageQuery, type Routes } from "./route.ts";
+import {
+  administrators,
+  administratorsAndOperator,
+  count,
+  id,
+  instant,
+  object,
+  orNull,
+  pageOf,
+  pageQuery,
+  type Routes,
+} from "./route.ts";
 
 const filter = {
   actor: Type.Optional(Type.String({ maxLength: 40, description: "The id of a user, or `operator`." })),
@@ -9,6 +20,8 @@ const filter = {
   from: Type.Optional(instant),
   to: Type.Optional(Type.String({ ...instant, description: "Not included." })),
 };
+
+const sort = Type.Enum(["at", "actor", "action", "object", "result"]);
 
 const entry = object({
   number: count,
@@ -27,16 +40,36 @@ export const auditContract = {
     method: "GET",
     path: "/audit",
     summary: "The audit log, the youngest entry first. `to` keeps its pages still while entries are added",
-    roles: administrators,
-    query: pageQuery(Type.Enum(["at", "actor", "action", "object", "result"]), filter),
+    may: administratorsAndOperator,
+    of: "account",
+    query: pageQuery(sort, filter),
+    operator: {
+      query: pageQuery(sort, {
+        ...filter,
+        limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000 })),
+        before: Type.Optional(Type.Integer({ minimum: 1, description: "Entries with a lower number." })),
+      }),
+    },
     reply: pageOf(entry),
   },
   exportAudit: {
     method: "GET",
     path: "/audit.csv",
     summary: "The same, all of it, as CSV, the youngest entry first",
-    roles: administrators,
+    may: administrators,
     query: object({ search: Type.Optional(Type.String({ maxLength: 200 })), ...filter }),
     stream: "text/csv",
+  },
+  verifyAudit: {
+    method: "POST",
+    path: "/audit/verify",
+    summary: "Whether an entry was changed, taken out or cut off, in one account's chain or in all",
+    may: ["operator"],
+    body: object({ account: Type.Optional(id) }),
+    reply: object({
+      chains: count,
+      entries: count,
+      broken: Type.Array(object({ accountId: id, number: count, why: Type.Enum(["changed", "missing", "cut off"]) })),
+    }),
   },
 } as const satisfies Routes;

@@ -11,7 +11,7 @@ export const chatContract = {
       "at the end `event: done` with {promptTokens, completionTokens, reasoningTokens, credits, firstTokenMs, " +
       "tokensPerSecond, durationMs}, `event: error` with the error body, status and retryAfterSeconds. Closing it stops it. " +
       "At the user's credit limit it is 429 insufficient_quota, where the API answers 401: here that means a session that is over",
-    roles: everybody,
+    may: everybody,
     body: object({
       model: Type.String({ minLength: 1, maxLength: 200 }),
       messages: Type.Array(

@@ -1,19 +1,19 @@
 /** The models as an account sees them. */
 import { Type } from "typebox";
-import { count, credits, everybody, instant, object, orNull, type Routes } from "./route.ts";
+import { count, credits, everybody, instant, modelStatus, object, orNull, type Routes } from "./route.ts";
 
 export const modelsContract = {
   listModels: {
     method: "GET",
     path: "/models",
     summary: "Every model with what it can do, what it costs, whether it is awake and why this user cannot use it",
-    roles: everybody,
+    may: everybody,
     reply: object({
       items: Type.Array(
         object({
           id: Type.String(),
           category: Type.Enum(["language", "coding", "embeddings"]),
-          status: Type.Enum(["Beta", "Verfügbar", "Auslaufend", "Demnächst"]),
+          status: modelStatus,
           contextTokens: count,
           factor: credits,
           comingFactors: Type.Array(object({ validFrom: instant, factor: credits })),

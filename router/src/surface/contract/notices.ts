@@ -1,8 +1,19 @@
 /** Notices: an event and its facts each; the sentences are the page's. Members see those about themselves and the account. */
 import { Type, type TSchema } from "typebox";
-import { count, credits, everybody, id, instant, object, orNull, type Routes } from "./route.ts";
+import {
+  count,
+  credits,
+  everybody,
+  everybodyAndOperator,
+  id,
+  instant,
+  modelStatus,
+  object,
+  orNull,
+  type Routes,
+} from "./route.ts";
 
-const status = orNull(Type.Enum(["Beta", "Verfügbar", "Auslaufend", "Demnächst"]));
+const status = orNull(modelStatus);
 
 function notice<const K extends readonly [string, ...string[]], F extends Record<string, TSchema>>(kinds: K, facts: F) {
   return object({
@@ -16,7 +27,7 @@ function notice<const K extends readonly [string, ...string[]], F extends Record
   });
 }
 
-const notices = [
+const anyNotice = Type.Union([
   notice(["quota-75", "quota-90", "quota-100"], { package: Type.String(), quota: credits, periodEnd: instant }),
   notice(["key-limit", "user-limit"], { limit: credits, periodEnd: instant }),
   notice(["key-expiring"], { expiresAt: instant }),
@@ -28,21 +39,22 @@ const notices = [
     to: credits,
     coming: Type.Array(object({ validFrom: instant, factor: credits })),
   }),
-];
+]);
 
 export const noticesContract = {
   listNotices: {
     method: "GET",
     path: "/notices",
     summary: "Notices, the youngest first, and how many are unread",
-    roles: everybody,
+    may: everybodyAndOperator,
+    of: "account",
     query: object({
       page: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000 })),
       pageSize: Type.Optional(Type.Integer({ minimum: 1, maximum: 200 })),
       unread: Type.Optional(Type.Boolean()),
     }),
     reply: object({
-      items: Type.Array(Type.Union(notices)),
+      items: Type.Array(anyNotice),
       total: count,
       page: count,
       pageSize: count,
@@ -53,7 +65,7 @@ export const noticesContract = {
     method: "POST",
     path: "/notices/read",
     summary: "Marks notices as read by this user: those named, or all",
-    roles: everybody,
+    may: everybody,
     body: object({ ids: Type.Optional(Type.Array(id, { maxItems: 200 })) }),
     reply: object({ unread: count }),
   },

@@ -1,8 +1,16 @@
 /** The package of the account: what is booked, what a change would cost, and the change itself. Amounts are net, in cents. */
 import { Type } from "typebox";
-import { cents, count, credits, everybody, instant, object, orNull, type Routes } from "./route.ts";
-
-const packageName = Type.Enum(["Starter", "Pro", "Business", "Business Plus"]);
+import {
+  cents,
+  count,
+  credits,
+  everybodyAndOperator,
+  instant,
+  object,
+  orNull,
+  packageName,
+  type Routes,
+} from "./route.ts";
 
 const action = Type.Enum(["trial", "order", "upgrade", "downgrade", "cancel", "withdraw"]);
 
@@ -13,13 +21,14 @@ const pending = orNull(
   ),
 );
 
-const subscription = object({
+export const subscriptionFields = {
   package: orNull(packageName),
   state: Type.Enum(["no package", "trial", "active"]),
   periodStart: orNull(instant),
   periodEnd: orNull(instant),
   pending,
-});
+};
+const subscription = object(subscriptionFields);
 
 const invoiceLine = object({
   reason: Type.Enum(["package", "upgrade"]),
@@ -32,13 +41,15 @@ const invoiceLine = object({
 });
 
 const wish = object({ action, package: Type.Optional(packageName) });
+const operatorWish = { action, package: Type.Optional(Type.String({ description: "In any case." })) };
 
 export const packageContract = {
   showPackage: {
     method: "GET",
     path: "/package",
     summary: "The current package, what is pending, what is used of the quota, and all packages that there are",
-    roles: everybody,
+    may: everybodyAndOperator,
+    of: "account",
     reply: object({
       subscription,
       quota: orNull(object({ credits, used: credits, left: credits, exhausted: Type.Boolean() })),
@@ -60,8 +71,10 @@ export const packageContract = {
     method: "POST",
     path: "/package/quotes",
     summary: "What a change costs now and when it happens. Changes nothing",
-    roles: ["owner"],
+    may: ["owner", "operator"],
+    of: "account",
     body: wish,
+    operator: { body: object(operatorWish) },
     reply: object({
       quoteId: Type.String(),
       action,
@@ -78,15 +91,19 @@ export const packageContract = {
     path: "/package/changes",
     summary:
       "Charges exactly what the quote says, once however often it is sent; 409 price_changed if that has changed",
-    roles: ["owner"],
+    may: ["owner", "operator"],
+    of: "account",
     body: object({ ...wish.properties, quoteId: Type.String({ minLength: 16, maxLength: 100 }) }),
+    // Without a quote the operator orders at the price of the day.
+    operator: { body: object({ ...operatorWish, quoteId: Type.Optional(Type.String()) }) },
     reply: subscription,
   },
   listInvoiceLines: {
     method: "GET",
     path: "/package/invoice-lines",
     summary: "Everything that was charged, oldest first",
-    roles: everybody,
+    may: everybodyAndOperator,
+    of: "account",
     reply: object({ items: Type.Array(invoiceLine), total: count, totalCents: cents }),
   },
 } as const satisfies Routes;

@@ -1,19 +1,29 @@
-/** What an entry of the portal's contract is, and the pieces that many entries are made of. Only data: browsers read it too. */
+/** What an entry of the contract is, and the pieces that many entries are made of. Only data: browsers read it too. */
 import { Type, type Static, type TObject, type TSchema } from "typebox";
 
-/** `nobody`: without a session, which one with a session may do as well. */
-export type Principal = "owner" | "admin" | "member" | "nobody";
+/**
+ * The roles of signed-in people; `operator`: whoever may open the router's admin socket; `nobody`: everybody, also without
+ * a session.
+ */
+export type Principal = "owner" | "admin" | "member" | "operator" | "nobody";
 
 export interface Route {
   readonly method: "GET" | "POST" | "PATCH" | "DELETE";
-  /** Below `/api`, with its parameters as `:name`. */
+  /** Below `/api` on the portal's listener, with its parameters as `:name`. */
   readonly path: string;
   readonly summary: string;
   /** Who may; everybody else is refused. */
-  readonly roles: readonly Principal[];
+  readonly may: readonly Principal[];
+  /**
+   * Whose data it is about. For people it is the account of their session. For the operator it is the account of the user
+   * or key `:id`; where this says `account`, the one that the query names as `account`, or that of the user `userId`.
+   */
+  readonly of?: "account" | "user" | "key";
   readonly params?: TObject;
   readonly query?: TObject;
   readonly body?: TObject;
+  /** What the operator sends instead, where that is something else. */
+  readonly operator?: { readonly query?: TObject; readonly body?: TObject };
   /** Absent: 64 KB. */
   readonly bodyBytesMax?: number;
   /** Absent: an empty answer with status 204, or the stream. */
@@ -31,13 +41,21 @@ type Frozen<T> = T extends object ? { readonly [Name in keyof T]: Frozen<T[Name]
 
 /** What a client gets. */
 export type Reply<R extends Route> = R["reply"] extends TSchema ? Frozen<Static<R["reply"]>> : void;
-/** What a client sends; `undefined` where the route takes nothing. */
+/** What people send; `undefined` where the route takes nothing. */
 export type Part<R extends Route, Name extends "params" | "query" | "body"> = R[Name] extends TSchema
   ? Static<R[Name]>
   : undefined;
+/** What the operator sends instead. */
+export type OperatorPart<R extends Route, Name extends "query" | "body"> = R["operator"] extends {
+  readonly [N in Name]: infer S extends TSchema;
+}
+  ? Static<S>
+  : never;
 
 export const everybody = ["owner", "admin", "member"] as const;
+export const everybodyAndOperator = [...everybody, "operator"] as const;
 export const administrators = ["owner", "admin"] as const;
+export const administratorsAndOperator = [...administrators, "operator"] as const;
 
 const closed = { additionalProperties: false } as const;
 
@@ -79,7 +97,9 @@ export const count = Type.Integer({ minimum: 0 });
 export const modelList = orNull(
   Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { minItems: 1, maxItems: 200, uniqueItems: true }),
 );
-export const role = Type.Enum(["owner", "admin", "member"]);
+export const role = Type.Enum([...everybody]);
+export const packageName = Type.Enum(["Starter", "Pro", "Business", "Business Plus"]);
+export const modelStatus = Type.Enum(["Beta", "Verfügbar", "Auslaufend", "Demnächst"]);
 
 const pageSizeDefault = 50;
 const pageSizeMax = 200;

@@ -7,7 +7,7 @@ export const sessionContract = {
     method: "GET",
     path: "/session",
     summary: "Who is signed in, what they may do, and where the API is",
-    roles: everybody,
+    may: everybody,
     reply: object({
       user: object({ id, email: Type.String(), role }),
       account: object({ id, name: Type.String() }),

@@ -1,6 +1,19 @@
 /** How an account stands, what used its credits, and what was refused. Members see their own. */
 import { Type } from "typebox";
-import { count, credits, day, everybody, id, instant, object, orNull, pageQuery, type Routes } from "./route.ts";
+import {
+  count,
+  credits,
+  day,
+  everybody,
+  everybodyAndOperator,
+  id,
+  instant,
+  object,
+  orNull,
+  packageName,
+  pageQuery,
+  type Routes,
+} from "./route.ts";
 
 const sums = { requests: count, promptTokens: count, completionTokens: count, totalTokens: count, credits };
 
@@ -51,10 +64,11 @@ export const usageContract = {
     path: "/credits",
     summary:
       "Quota, what is left of it and for how long, requests of the last minute and at the moment, one's own limit",
-    roles: everybody,
+    may: everybodyAndOperator,
+    of: "account",
     reply: object({
       asOf: instant,
-      package: orNull(Type.Enum(["Starter", "Pro", "Business", "Business Plus"])),
+      package: orNull(packageName),
       periodStart: orNull(instant),
       periodEnd: orNull(instant),
       quota: orNull(credits),
@@ -86,7 +100,8 @@ export const usageContract = {
     method: "GET",
     path: "/usage",
     summary: "Requests, tokens and credits of German days or of the billing period, by any of day, model, key and user",
-    roles: everybody,
+    may: everybodyAndOperator,
+    of: "account",
     query: pageQuery(sort, filters),
     reply: object({
       by: Type.Array(Type.Enum(["day", "model", "key", "user"])),
@@ -106,7 +121,7 @@ export const usageContract = {
     method: "GET",
     path: "/usage.csv",
     summary: "The same rows, all of them, as CSV",
-    roles: everybody,
+    may: everybody,
     query: object({
       search: Type.Optional(Type.String({ maxLength: 200 })),
       sort: Type.Optional(sort),
@@ -119,7 +134,8 @@ export const usageContract = {
     method: "GET",
     path: "/refusals",
     summary: "Refused requests of the last 24 hours, or of German days, by code, with what helps",
-    roles: everybody,
+    may: everybodyAndOperator,
+    of: "account",
     query: object({ from: Type.Optional(day), to: Type.Optional(day) }),
     reply: object({
       since: instant,
@@ -135,5 +151,44 @@ export const usageContract = {
         }),
       ),
     }),
+  },
+  evaluateCredits: {
+    method: "POST",
+    path: "/credits/evaluate",
+    summary: "Compares usage with quotas and limits now, and writes the invoice lines of periods that have begun",
+    may: ["operator"],
+    reply: object({ charged: count, accounts: count, changed: count, notices: count }),
+  },
+  listRefusedUsage: {
+    method: "GET",
+    path: "/usage/refused",
+    summary: "Usage records that were set aside and billed to nobody, the youngest first",
+    may: ["operator"],
+    query: object({
+      node: Type.Optional(Type.String({ maxLength: 64 })),
+      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 999_999_999 })),
+    }),
+    reply: Type.Array(
+      object(
+        {
+          at: instant,
+          node: Type.String(),
+          requestId: Type.String(),
+          attempt: Type.Number(),
+          reason: Type.String(),
+          detail: orNull(Type.String()),
+          accountId: Type.String(),
+          userId: Type.String(),
+          keyId: Type.String(),
+          model: Type.String(),
+          factor: Type.String({ description: "Millicredits per token." }),
+          promptTokens: Type.String(),
+          completionTokens: Type.String(),
+          source: Type.String(),
+          outcome: Type.String(),
+        },
+        { description: "As the node said it; what it says of a count may be no number." },
+      ),
+    ),
   },
 } as const satisfies Routes;

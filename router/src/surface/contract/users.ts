@@ -1,7 +1,7 @@
 /** The people of an account. */
 import { Type } from "typebox";
 import {
-  administrators,
+  administratorsAndOperator,
   byId,
   count,
   creditLimit,
@@ -53,7 +53,8 @@ export const usersContract = {
     path: "/users",
     summary:
       "Users of the account: role, state and its reason, limits, what they used in this billing period, number of usable keys",
-    roles: administrators,
+    may: administratorsAndOperator,
+    of: "account",
     query: pageQuery(Type.Enum(["email", "role", "state", "used", "keys", "lastLogin", "created"]), {
       role: Type.Optional(role),
       state: Type.Optional(state),
@@ -64,7 +65,8 @@ export const usersContract = {
     method: "GET",
     path: "/users/:id",
     summary: "One user",
-    roles: administrators,
+    may: administratorsAndOperator,
+    of: "user",
     params: byId,
     reply: user,
   },
@@ -72,7 +74,8 @@ export const usersContract = {
     method: "POST",
     path: "/users",
     summary: "Invites somebody. The link is shown to whoever asks, once, and mailed where mail is sent",
-    roles: administrators,
+    may: administratorsAndOperator,
+    of: "account",
     body: object({ email, role, ...restrictions }),
     reply: object({
       user,
@@ -86,7 +89,8 @@ export const usersContract = {
     path: "/users/:id",
     summary:
       "Role, allowed models, credit limit. Only Owners change Owners or make them; the last Owner stays. Who becomes Owner needs a new link, if any",
-    roles: administrators,
+    may: administratorsAndOperator,
+    of: "user",
     params: byId,
     body: object({ role: Type.Optional(role), ...restrictions }, { minProperties: 1 }),
     reply: user,
@@ -95,7 +99,8 @@ export const usersContract = {
     method: "POST",
     path: "/users/:id/block",
     summary: "All keys and sessions of the user stop at once, and links that they made for others",
-    roles: administrators,
+    may: administratorsAndOperator,
+    of: "user",
     params: byId,
     reply: user,
   },
@@ -103,7 +108,8 @@ export const usersContract = {
     method: "POST",
     path: "/users/:id/unblock",
     summary: "The user's keys work again",
-    roles: administrators,
+    may: administratorsAndOperator,
+    of: "user",
     params: byId,
     reply: user,
   },
@@ -111,7 +117,8 @@ export const usersContract = {
     method: "DELETE",
     path: "/users/:id",
     summary: "For good: keys are revoked, the address is free again; what was used and done stays on record",
-    roles: administrators,
+    may: administratorsAndOperator,
+    of: "user",
     params: byId,
   },
 } as const satisfies Routes;

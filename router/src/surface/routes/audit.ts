@@ -1,14 +1,15 @@
-/** The audit log of the session's account. */
+/** The audit log of an account. */
 import type { Clock } from "@weiche/shared/time/clock.ts";
-import type { AccountId } from "@weiche/shared/ids.ts";
+import { asId, type AccountId } from "@weiche/shared/ids.ts";
 import { germanDay } from "../../subscriptions/billing-period.ts";
+import { verifyAudit } from "../../rights/audit.ts";
 import { auditEntries, auditPage, type AuditFilter, type NamedEntry } from "../../rights/audit-page.ts";
 import { csvLine } from "../../usage/csv.ts";
 import type { Database } from "../../db/database.ts";
-import { exportCsv } from "../api-csv.ts";
-import { readInstant } from "../api-request.ts";
-import type { Handlers } from "../api-routes.ts";
-import type { ExportPlaces } from "../export-places.ts";
+import { exportCsv } from "./csv-answer.ts";
+import { readInstant } from "../server/query.ts";
+import type { Handlers } from "../server/add-routes.ts";
+import type { ExportPlaces } from "./export-places.ts";
 import type { auditContract } from "../contract/audit.ts";
 import { pageWindow } from "../contract/route.ts";
 
@@ -22,17 +23,18 @@ const exportPage = 500;
 
 export function auditHandlers({ database, clock, exports }: AuditRouteDeps): Handlers<typeof auditContract> {
   return {
-    async listAudit({ session, query }) {
-      const { page: _page, pageSize: _size, sort = "at", order = sort === "at" ? "desc" : "asc", ...filter } = query;
+    async listAudit({ accountId, query }) {
       const { page, pageSize, ...window } = pageWindow(query);
-      const wanted = { ...window, sort, order };
-      return { ...(await auditPage(database, session.user.accountId, checked(filter), wanted)), page, pageSize };
+      const { sort = "at", order = sort === "at" ? "desc" : "asc", ...filter } = query;
+      return { ...(await auditPage(database, accountId, checked(filter), { ...window, sort, order })), page, pageSize };
     },
     exportAudit: (call) => {
       const filter = checked(call.query);
       const lines = () => auditLines(database, call.session.user.accountId, filter);
       return exportCsv(call, clock, exports, { fileName: `audit-${germanDay(clock.now())}.csv`, lines });
     },
+    verifyAudit: ({ body: { account } }) =>
+      verifyAudit(database, account === undefined ? undefined : asId<AccountId>(account)),
   };
 }
 
@@ -59,7 +61,7 @@ async function* auditLines(database: Database, accountId: AccountId, filter: Aud
   yield csvLine(Object.keys(columns));
   let before: number | undefined;
   for (;;) {
-    const items = await auditEntries(database, accountId, filter, { limit: exportPage, ...(before && { before }) });
+    const items = await auditEntries(database, accountId, { ...filter, before }, { limit: exportPage });
     yield items.map((entry) => csvLine(Object.values(columns).map((cell) => cell(entry)))).join("");
     if (items.length < exportPage) return;
     before = items.at(-1)!.number;

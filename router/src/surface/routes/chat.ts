@@ -10,8 +10,8 @@ import { serves } from "../../nodes/model-state.ts";
 import type { NodeView } from "../../nodes/node-view.ts";
 import type { Placed } from "../../nodes/placement.ts";
 import type { ApiServer } from "../../api/server.ts";
-import type { Handlers } from "../api-routes.ts";
-import { ChatAnswer } from "../chat-answer.ts";
+import type { Handlers } from "../server/add-routes.ts";
+import { ChatAnswer } from "./chat-answer.ts";
 import type { chatContract } from "../contract/chat.ts";
 import type { Part } from "../contract/route.ts";
 

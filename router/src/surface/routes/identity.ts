@@ -7,8 +7,8 @@ import { ProofIsOver, type Evidence } from "../../sign-in/proven.ts";
 import type { Session } from "../../sign-in/session.ts";
 import { listInvitations } from "../../accounts/invitation-list.ts";
 import type { Database } from "../../db/database.ts";
-import { PortalError, tooMany } from "../api-error.ts";
-import type { Call, Handlers } from "../api-routes.ts";
+import { Refused, tooManyAttempts } from "../../rights/refused.ts";
+import type { Call, Handlers } from "../server/add-routes.ts";
 import type { identityContract } from "../contract/identity.ts";
 import { pageWindow, type Route } from "../contract/route.ts";
 
@@ -63,16 +63,15 @@ function signingIn({ identity, clock }: IdentityRouteDeps): Pick<Identified, Sig
     },
 
     async register(call) {
-      if (!identity.offers.registration)
-        throw new PortalError("forbidden", "Accounts are opened by the operator here.");
+      if (!identity.offers.registration) throw new Refused("forbidden", "accounts are opened by the operator here");
       const outcome = await identity.register(call.body, signedInFrom(call));
-      if (outcome.kind === "throttled") throw tooMany(outcome.waitMs);
+      if (outcome.kind === "throttled") throw tooManyAttempts(outcome.waitMs);
       await setSession(call, outcome);
     },
 
     async requestPasswordReset({ body, address }) {
       const waitMs = await passwords.requestReset(body.email, address);
-      if (waitMs > 0) throw tooMany(waitMs);
+      if (waitMs > 0) throw tooManyAttempts(waitMs);
     },
 
     resetPassword: ({ body, address }) => passwords.reset(body.token, body.password, address),
@@ -139,38 +138,47 @@ function secondFactor({ identity }: IdentityRouteDeps): Pick<Identified, "setUpT
   };
 }
 
-/** Users who are added, and links of both kinds, which are mailed, too. Throws when there were too many. */
+/**
+ * Users who are added by somebody of their account, and links of both kinds, which are mailed, too. Throws when there were
+ * too many.
+ */
 export async function countLink(
   { invitations }: Pick<Identity, "invitations">,
-  { session, address }: Pick<Call<typeof identityContract.makeResetLink>, "session" | "address">,
+  { user }: Session,
+  address: string,
 ): Promise<void> {
-  const waitMs = await invitations.count(session.user.accountId, address);
-  if (waitMs > 0) throw tooMany(waitMs);
+  const waitMs = await invitations.count(user.accountId, address);
+  if (waitMs > 0) throw tooManyAttempts(waitMs);
 }
 
-function ofOthers({
-  identity,
-  database,
-  clock,
-}: IdentityRouteDeps): Pick<Identified, "invitations" | "renewInvitation" | "withdrawInvitation" | "makeResetLink"> {
+type OfOthers =
+  | "invitations"
+  | "renewInvitation"
+  | "withdrawInvitation"
+  | "makeResetLink"
+  | "signOutUser"
+  | "turnUserTotpOff";
+
+function ofOthers({ identity, database, clock }: IdentityRouteDeps): Pick<Identified, OfOthers> {
+  const by = (call: Pick<Call<Route>, "origin">) => identity.as(call.origin);
   return {
-    async invitations({ session, query }) {
+    async invitations({ accountId, query }) {
       const { page, pageSize, ...window } = pageWindow(query);
-      const { sort = "created", order = sort === "created" ? "desc" : "asc", role, state, search } = query;
-      const filter = { ...(role && { role }), ...(state && { state }), ...(search && { search }) };
-      const wanted = { ...window, sort, order };
-      const list = await listInvitations(database, session.user.accountId, filter, wanted, clock.now());
+      const { sort = "created", order = sort === "created" ? "desc" : "asc", ...filter } = query;
+      const list = await listInvitations(database, accountId, filter, { ...window, sort, order }, clock.now());
       return { ...list, page, pageSize };
     },
     async renewInvitation(call) {
-      await countLink(identity, call);
-      return identity.as(call.origin).invitations.renew(asId<UserId>(call.params.id));
+      if (call.session) await countLink(identity, call.session, call.address);
+      return by(call).invitations.renew(asId<UserId>(call.params.id));
     },
-    withdrawInvitation: ({ params, origin }) => identity.as(origin).invitations.withdraw(asId<UserId>(params.id)),
+    withdrawInvitation: (call) => by(call).invitations.withdraw(asId<UserId>(call.params.id)),
     async makeResetLink(call) {
-      await countLink(identity, call);
-      return identity.as(call.origin).passwords.makeResetLink(asId<UserId>(call.params.id));
+      if (call.session) await countLink(identity, call.session, call.address);
+      return by(call).passwords.makeResetLink(asId<UserId>(call.params.id));
     },
+    signOutUser: (call) => by(call).login.signOutEverywhere(asId<UserId>(call.params.id)),
+    turnUserTotpOff: (call) => by(call).secondFactor.turnOff(asId<UserId>(call.params.id)),
   };
 }
 
@@ -178,19 +186,19 @@ function signedInFrom({ address, userAgent }: Pick<Call<Route>, "address" | "use
   return { source: address, agent: userAgent ?? "" };
 }
 
-function unproven(outcome: Unproven): PortalError {
+function unproven(outcome: Unproven): Refused {
   switch (outcome.kind) {
     case "throttled":
-      return tooMany(outcome.waitMs);
+      return tooManyAttempts(outcome.waitMs);
     case "wrong":
-      return new PortalError("login_failed", "E-mail address or password is wrong.");
+      return new Refused("login_failed", "e-mail address or password is wrong");
     case "code-required":
-      return new PortalError("totp_required", "A code of your authenticator is needed.");
+      return new Refused("totp_required", "a code of your authenticator is needed");
     case "code-wrong":
-      return new PortalError("login_failed", "The code is wrong, or it was used already.", {
+      return new Refused("login_failed", "the code is wrong, or it was used already", {
         details: [{ param: "code", code: "wrong" }],
       });
     case "blocked":
-      return new PortalError("forbidden", "This user is blocked. An Admin or Owner of the account can change that.");
+      return new Refused("forbidden", "this user is blocked. An Admin or Owner of the account can change that");
   }
 }

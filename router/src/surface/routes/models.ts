@@ -7,7 +7,7 @@ import { periodOf, toTerm } from "../../subscriptions/subscription.ts";
 import type { Database } from "../../db/database.ts";
 import { modelState, type ModelLiveness } from "../../nodes/model-state.ts";
 import type { NodeView } from "../../nodes/node-view.ts";
-import type { Handlers } from "../api-routes.ts";
+import type { Handlers } from "../server/add-routes.ts";
 import type { modelsContract } from "../contract/models.ts";
 import type { Reply } from "../contract/route.ts";
 

@@ -1,9 +1,9 @@
-/** Notices of the session's user, with their marks of what they have read. */
+/** Notices, with the marks of the signed-in user on what they have read. */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { Session } from "../../sign-in/session.ts";
 import { createNotices } from "../../accounts/notices.ts";
 import type { Database } from "../../db/database.ts";
-import type { Handlers } from "../api-routes.ts";
+import type { Handlers } from "../server/add-routes.ts";
 import type { noticesContract } from "../contract/notices.ts";
 import { pageWindow, type Reply } from "../contract/route.ts";
 
@@ -17,12 +17,10 @@ type Items = Reply<(typeof noticesContract)["listNotices"]>["items"];
 export function noticesHandlers({ database, clock }: NoticeRouteDeps): Handlers<typeof noticesContract> {
   const notices = createNotices(database, clock);
   return {
-    async listNotices({ session, query }) {
+    async listNotices({ session, accountId, query }) {
       const { page, pageSize, ...window } = pageWindow(query);
-      const { items, ...counts } = await notices.list(viewerOf(session), {
-        ...window,
-        ...(query.unread === undefined ? {} : { unread: query.unread }),
-      });
+      const viewer = session ? viewerOf(session) : { accountId, seesAll: true };
+      const { items, ...counts } = await notices.list(viewer, { ...window, unread: query.unread });
       // Each kind is written with its own facts.
       return { items: items as unknown as Items, ...counts, page, pageSize };
     },

@@ -1,12 +1,11 @@
-/** The package of the session's account. */
+/** The package of an account. */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { formatCredits, millicredits } from "@weiche/shared/credits.ts";
 import type { Accounts } from "../../accounts/accounts.ts";
 import { packageUse, type PackageUse } from "../../subscriptions/package-use.ts";
 import { packages } from "../../subscriptions/packages.ts";
-import type { SubscriptionWish } from "../../subscriptions/subscriptions.ts";
 import type { Database } from "../../db/database.ts";
-import type { Handlers } from "../api-routes.ts";
+import type { Handlers } from "../server/add-routes.ts";
 import type { packageContract } from "../contract/package.ts";
 
 export interface PackageRouteDeps {
@@ -17,8 +16,8 @@ export interface PackageRouteDeps {
 
 export function packageHandlers({ accounts, database, clock }: PackageRouteDeps): Handlers<typeof packageContract> {
   return {
-    async showPackage({ session }) {
-      const use = await packageUse(database, session.user.accountId, clock.now());
+    async showPackage({ accountId }) {
+      const use = await packageUse(database, accountId, clock.now());
       const { subscription, choices } = use;
       return {
         subscription,
@@ -31,19 +30,15 @@ export function packageHandlers({ accounts, database, clock }: PackageRouteDeps)
         actions: choices.alone,
       };
     },
-    quotePackage: ({ session, body }) => accounts.subscriptions.preview(session.user.accountId, wishOf(body)),
-    changePackage: ({ session, body, origin }) =>
-      accounts.as(origin).subscriptions.change(session.user.accountId, wishOf(body), body.quoteId),
-    async listInvoiceLines({ session }) {
-      const items = await accounts.subscriptions.invoice(session.user.accountId);
+    quotePackage: ({ accountId, body }) => accounts.subscriptions.preview(accountId, body),
+    changePackage: ({ accountId, body: { quoteId, ...wish }, origin }) =>
+      accounts.as(origin).subscriptions.change(accountId, wish, quoteId),
+    async listInvoiceLines({ accountId }) {
+      const items = await accounts.subscriptions.invoice(accountId);
       const totalCents = items.reduce((sum, { amountCents }) => sum + amountCents, 0);
       return { items, total: items.length, totalCents };
     },
   };
-}
-
-function wishOf({ action, package: name }: SubscriptionWish): SubscriptionWish {
-  return { action, ...(name === undefined ? {} : { package: name }) };
 }
 
 function viewQuota({ quota, used, isExhausted }: PackageUse) {

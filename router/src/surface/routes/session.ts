@@ -1,6 +1,6 @@
 /** Who is signed in. */
 import type { Database } from "../../db/database.ts";
-import type { Handlers } from "../api-routes.ts";
+import type { Handlers } from "../server/add-routes.ts";
 import type { sessionContract } from "../contract/session.ts";
 import type { Routes } from "../contract/route.ts";
 
@@ -18,7 +18,7 @@ export function sessionHandlers({ database, apiUrl, routes }: SessionRouteDeps):
       return {
         user: { id: user.id, email: user.email, role: user.role },
         account: await accounts.where("id", "=", user.accountId).executeTakeFirstOrThrow(),
-        actions: Object.entries(routes).flatMap(([name, { roles }]) => (roles.includes(user.role) ? [name] : [])),
+        actions: Object.entries(routes).flatMap(([name, { may }]) => (may.includes(user.role) ? [name] : [])),
         language: user.language,
         theme: user.theme,
         apiUrl,

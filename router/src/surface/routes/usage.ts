@@ -1,19 +1,21 @@
-/** How an account stands, its usage as rows and as CSV, and its refusals. */
+/** How an account stands, its usage as rows and as CSV, its refusals, and what runs over all accounts. */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { asId, type KeyId, type UserId } from "@weiche/shared/ids.ts";
 import type { Session } from "../../sign-in/session.ts";
 import { viewCredits } from "../../usage/credits-view.ts";
 import { reportRefusals } from "../../usage/refusal-report.ts";
+import type { Evaluator } from "../../usage/evaluator.ts";
 import { openUsageCsv } from "../../usage/usage-csv.ts";
-import type { UsagePart } from "../../usage/usage-parts.ts";
-import { readUsageTable, type UsageTableWish } from "../../usage/usage-table.ts";
+import { listRefused } from "../../usage/usage-refused.ts";
+import { readUsageTable, type UsagePart, type UsageTableWish } from "../../usage/usage-table.ts";
 import { isDay } from "../../db/calendar-text.ts";
 import type { Database } from "../../db/database.ts";
 import type { Limiter } from "../../limits/limiter.ts";
-import { exportCsv } from "../api-csv.ts";
-import { PortalError } from "../api-error.ts";
-import type { Handlers } from "../api-routes.ts";
-import type { ExportPlaces } from "../export-places.ts";
+import { exportCsv } from "./csv-answer.ts";
+import { Refused } from "../../rights/refused.ts";
+import { malformed } from "../server/refusal.ts";
+import type { Handlers } from "../server/add-routes.ts";
+import type { ExportPlaces } from "./export-places.ts";
 import { pageWindow, type Part } from "../contract/route.ts";
 import type { usageContract } from "../contract/usage.ts";
 
@@ -22,21 +24,17 @@ export interface UsageRouteDeps {
   readonly limiter: Pick<Limiter, "use">;
   readonly clock: Clock;
   readonly exports: ExportPlaces;
+  readonly evaluator: Evaluator;
 }
 
-export function usageHandlers({ database, limiter, clock, exports }: UsageRouteDeps): Handlers<typeof usageContract> {
+export function usageHandlers(deps: UsageRouteDeps): Handlers<typeof usageContract> {
+  const { database, limiter, clock, exports, evaluator } = deps;
   return {
-    showCredits: ({ session: { user } }) => viewCredits(database, limiter, clock, user.accountId, user.id),
+    showCredits: ({ session, accountId }) => viewCredits(database, limiter, clock, accountId, session?.user.id),
 
-    async showUsage({ session, query }) {
+    async showUsage({ session, accountId, query }) {
       const { page, pageSize, ...window } = pageWindow(query);
-      const { rows, ...table } = await readUsageTable(
-        database,
-        clock,
-        session.user.accountId,
-        wishOf(session, query),
-        window,
-      );
+      const { rows, ...table } = await readUsageTable(database, clock, accountId, wishOf(session, query), window);
       return { ...table, items: rows, page, pageSize };
     },
 
@@ -46,34 +44,34 @@ export function usageHandlers({ database, limiter, clock, exports }: UsageRouteD
       await exportCsv(call, clock, exports, file);
     },
 
-    showRefusals({ session: { user }, query }) {
+    showRefusals({ session, accountId, query }) {
       checkDays(query);
-      const own = user.role === "member" ? { userId: user.id } : {};
-      return reportRefusals(database.pool, clock, user.accountId, { ...query, ...own });
+      const userId = session?.user.role === "member" ? session.user.id : undefined;
+      return reportRefusals(database.pool, clock, accountId, { ...query, userId });
     },
+
+    evaluateCredits: () => evaluator.evaluate(),
+    listRefusedUsage: ({ query: { node, limit = 100 } }) => listRefused(database.pool, { node, limit }),
   };
 }
 
 /** To a member the usage of others does not exist. */
-function wishOf({ user }: Session, query: Part<(typeof usageContract)["exportUsage"], "query">): UsageTableWish {
+function wishOf(session: Session | undefined, query: Part<typeof usageContract.exportUsage, "query">): UsageTableWish {
   checkDays(query);
-  const { by = "day", keyId, userId, ...more } = query;
+  const { by = "day", keyId, userId, ...filters } = query;
   const asked = userId === undefined ? undefined : [asId<UserId>(userId)];
-  const seen = user.role === "member" ? (asked ?? [user.id]).filter((id) => id === user.id) : asked;
-  const { page: _page, pageSize: _size, ...filters } = more as typeof more & { page?: number; pageSize?: number };
+  const own = session?.user.role === "member" ? session.user.id : undefined;
   return {
     ...filters,
     by: [...new Set(by.split(",") as UsagePart[])],
-    ...(keyId === undefined ? {} : { keyId: asId<KeyId>(keyId) }),
-    ...(seen === undefined ? {} : { userIds: seen }),
+    keyId: keyId === undefined ? undefined : asId<KeyId>(keyId),
+    userIds: own === undefined ? asked : (asked ?? [own]).filter((id) => id === own),
   };
 }
 
 function checkDays({ from, to }: { readonly from?: string; readonly to?: string }): void {
-  for (const [param, text] of Object.entries({ from, to })) if (text !== undefined && !isDay(text)) throw wrong(param);
-  if (from !== undefined && to !== undefined && from > to) throw wrong("to", "too_small");
-}
-
-function wrong(param: string, code = "malformed"): PortalError {
-  return new PortalError("invalid", `Not accepted: ${param}.`, { details: [{ param, code }] });
+  for (const [param, text] of Object.entries({ from, to }))
+    if (text !== undefined && !isDay(text)) throw malformed(param, `there is no day ${text}`);
+  if (from !== undefined && to !== undefined && from > to)
+    throw new Refused("invalid", `${from} is after ${to}`, { details: [{ param: "to", code: "too_small" }] });
 }

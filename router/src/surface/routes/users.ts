@@ -1,17 +1,17 @@
-/** The people of an account: the account is always that of the session. */
+/** The people of an account. */
 import { parseFactor } from "@weiche/shared/credits.ts";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { asId, type AccountId, type UserId } from "@weiche/shared/ids.ts";
 import type { Identity } from "../../accounts/identity.ts";
 import type { Accounts } from "../../accounts/accounts.ts";
-import { found } from "../../rights/refused.ts";
+import { found, Refused } from "../../rights/refused.ts";
 import { listUsers } from "../../accounts/user-list.ts";
 import type { Restrictions } from "../../accounts/users.ts";
 import type { Database } from "../../db/database.ts";
-import { PortalError } from "../api-error.ts";
-import type { Call, Handlers } from "../api-routes.ts";
+import type { Call, Handlers } from "../server/add-routes.ts";
 import { pageWindow } from "../contract/route.ts";
 import type { usersContract } from "../contract/users.ts";
+import { noSuch } from "../server/refusal.ts";
 import { countLink } from "./identity.ts";
 
 export interface UserRouteDeps {
@@ -37,36 +37,30 @@ export function usersHandlers({
   };
   const setBlocked =
     (blocked: boolean) =>
-    async ({
-      session,
-      params,
-      origin,
-    }: Pick<Call<typeof usersContract.blockUser>, "session" | "params" | "origin">) => {
+    async ({ accountId, params, origin }: Call<typeof usersContract.blockUser>) => {
       await accounts.as(origin).users.setBlocked(asId<UserId>(params.id), blocked);
-      return one(session.user.accountId, params.id);
+      return one(accountId, params.id);
     };
   return {
-    async listUsers({ session, query }) {
+    async listUsers({ accountId, query }) {
       const { page, pageSize, ...window } = pageWindow(query);
-      const { sort = "email", order = "asc", role, state, search } = query;
-      const filter = { ...(role && { role }), ...(state && { state }), ...(search && { search }) };
-      const list = await listUsers(database, session.user.accountId, filter, { ...window, sort, order }, clock.now());
+      const { sort = "email", order = "asc", ...filter } = query;
+      const list = await listUsers(database, accountId, filter, { ...window, sort, order }, clock.now());
       return { ...list, page, pageSize };
     },
-    showUser: ({ session, params }) => one(session.user.accountId, params.id),
-    async createUser({ session, body, origin, address }) {
-      const { accountId } = session.user;
+    showUser: ({ accountId, params }) => one(accountId, params.id),
+    async createUser({ session, accountId, body, origin, address }) {
       const wish = { accountId, email: body.email, role: body.role, ...readRestrictions(body, models()) };
       // The answer tells whether somebody has this address.
-      await countLink(identity, { session, address });
+      if (session) await countLink(identity, session, address);
       const { id, invitationUrl } = await accounts.as(origin).users.create(wish);
       const mailed = await identity.invitations.send(id, invitationUrl);
       return { user: await one(accountId, id), invitationUrl, mailed };
     },
-    async updateUser({ session, params, body, origin }) {
+    async updateUser({ accountId, params, body, origin }) {
       const wish = { ...(body.role && { role: body.role }), ...readRestrictions(body, models()) };
       await accounts.as(origin).users.update(asId<UserId>(params.id), wish);
-      return one(session.user.accountId, params.id);
+      return one(accountId, params.id);
     },
     blockUser: setBlocked(true),
     unblockUser: setBlocked(false),
@@ -82,13 +76,11 @@ export function readRestrictions(
   models: Iterable<string>,
 ): Restrictions {
   const { allowedModels, creditLimit } = wish;
-  const known = new Set(models);
+  const known = [...models];
   const details = (allowedModels ?? []).flatMap((model, index) =>
-    known.has(model) ? [] : [{ param: `allowedModels.${index}`, code: "not_allowed" }],
+    known.includes(model) ? [] : [{ param: `allowedModels.${index}`, code: "not_allowed" }],
   );
-  if (details.length > 0) throw new PortalError("invalid", "There is no such model.", { details });
-  return {
-    ...(allowedModels === undefined ? {} : { allowedModels }),
-    ...(creditLimit === undefined ? {} : { creditLimit: creditLimit === null ? null : parseFactor(creditLimit)! }),
-  };
+  const unknown = allowedModels?.find((model) => !known.includes(model));
+  if (unknown !== undefined) throw new Refused("invalid", noSuch("model", unknown, known), { details });
+  return { allowedModels, creditLimit: typeof creditLimit === "string" ? parseFactor(creditLimit) : creditLimit };
 }

@@ -1,6 +1,7 @@
-/** The portal: people and their accounts, as they use them themselves. */
-import { createAccounts, type Accounts } from "./accounts/accounts.ts";
-import { createIdentity, type Identity } from "./accounts/identity.ts";
+/** What people and the operator manage the service with: the portal, and the admin socket behind the `weiche` command. */
+import { join } from "node:path";
+import { createAccounts } from "./accounts/accounts.ts";
+import { createIdentity } from "./accounts/identity.ts";
 import type { Core } from "./core.ts";
 import { createMail } from "./mail/mail.ts";
 import type { PublicApi } from "./open-api.ts";
@@ -10,22 +11,24 @@ import { createLoginThrottle } from "./sign-in/login-throttle.ts";
 import { createPasswordHashing } from "./sign-in/password-hashing.ts";
 import { startPasswordThreads } from "./sign-in/password-threads.ts";
 import { createSessions } from "./sign-in/sessions.ts";
-import { createHandlers } from "./surface/handlers.ts";
-import { openPortal as openPortalServer, type PortalServer } from "./surface/portal-server.ts";
+import { openAdminSocket } from "./surface/admin/admin-socket.ts";
+import { openPortal, type PortalServer } from "./surface/portal/portal-server.ts";
+import { createHandlers } from "./surface/routes/handlers.ts";
+import type { Evaluator } from "./usage/evaluator.ts";
 
-export interface Portal {
-  readonly server: PortalServer;
-  readonly accounts: Accounts;
-  readonly identity: Identity;
-}
-
-export async function openPortal(core: Core, { database }: Storage, nodes: Nodes, api: PublicApi): Promise<Portal> {
+export async function openSurface(
+  core: Core,
+  { database }: Storage,
+  nodes: Nodes,
+  api: PublicApi,
+  evaluator: Evaluator,
+): Promise<PortalServer> {
   const { config, clock, events, limiter, catalogue, opened } = core;
   const mail = config.smtp && opened.use(createMail(config.smtp, clock, events));
   const hashing = createPasswordHashing(clock, opened.use(startPasswordThreads()));
   // Accounts and people send links to the portal, so that it listens before they are made.
-  const server = opened.use(
-    await openPortalServer({
+  const portal = opened.use(
+    await openPortal({
       listen: config.listen.portal,
       publicUrl: config.publicPortal,
       apiUrl: api.url,
@@ -36,20 +39,22 @@ export async function openPortal(core: Core, { database }: Storage, nodes: Nodes
       events: { ...api.events, ...events },
     }),
   );
-  const people = { database, clock, portalUrl: server.url };
+  const people = { database, clock, portalUrl: portal.url };
   const accounts = createAccounts(people);
   const { registration } = config;
   const throttle = createLoginThrottle(database, clock);
   const identity = createIdentity({ ...people, hashing, throttle, registration, mail, events });
-  await server.serve(
-    createHandlers({
-      ...{ database, clock, accounts, identity, limiter },
-      apiUrl: api.url,
-      models: catalogue.models,
-      catalogue: catalogue.get,
-      nodes: nodes.views,
-      chat: (chat) => api.server.chat(chat),
-    }),
-  );
-  return { server, accounts, identity };
+  const handlers = createHandlers({
+    ...{ database, clock, accounts, identity, limiter, evaluator },
+    apiUrl: api.url,
+    models: catalogue.models,
+    catalogue: catalogue.get,
+    reloadCatalogue: catalogue.reload,
+    nodes: nodes.views,
+    fleet: nodes,
+    chat: (chat) => api.server.chat(chat),
+  });
+  await portal.serve(handlers);
+  opened.use(await openAdminSocket(join(config.stateDir, "admin.sock"), { database, handlers, events }));
+  return portal;
 }

@@ -12,7 +12,7 @@ import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { creditsOf, formatCredits, type Millicredits } from "@weiche/shared/credits.ts";
 import { SseParser } from "@weiche/shared/http/sse.ts";
-import { HttpAnswer, type AnswerSink } from "../edge/answer-sink.ts";
+import { HttpAnswer, type AnswerSink } from "../../edge/answer-sink.ts";
 
 interface Usage {
   readonly prompt_tokens: number;

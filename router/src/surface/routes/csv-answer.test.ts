@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { connect, type AddressInfo, type Socket } from "node:net";
 import { expect, test } from "vitest";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
-import { sendCsv, unreadMsMax } from "./api-csv.ts";
+import { sendCsv, unreadMsMax } from "./csv-answer.ts";
 
 /** More than the system takes for somebody who does not read. */
 const large = "x".repeat(64 << 20);

@@ -1,13 +1,14 @@
 /** The portal's JSON API as an OpenAPI 3.1 document, made of its contract. */
 import { Type, type TObject } from "typebox";
-import { cookieName } from "./api-request.ts";
-import { portalErrors } from "./api-error.ts";
-import type { Route, Routes } from "./contract/route.ts";
+import type { Route, Routes } from "../contract/route.ts";
+import { refusals } from "../server/refusal.ts";
+import { cookieName } from "../server/session-cookie.ts";
+import { isForPeople } from "./portal-entrance.ts";
 
 /** `baseUrl`: where the portal is reached. */
 export function portalOpenApi(contract: Routes, baseUrl: string): object {
   const paths: Record<string, Record<string, object>> = {};
-  for (const [name, route] of Object.entries(contract)) {
+  for (const [name, route] of Object.entries(contract).filter(([, one]) => isForPeople(one))) {
     const path = route.path.replaceAll(/:(\w+)/g, "{$1}");
     (paths[path] ??= {})[route.method.toLowerCase()] = operation(name, route);
   }
@@ -44,21 +45,23 @@ const errorSchema = Type.Object({
 });
 
 function operation(operationId: string, route: Route): object {
-  const { roles, summary, body } = route;
-  const isOpen = roles.includes("nobody");
+  const { may, summary, body } = route;
+  const isOpen = may.includes("nobody");
   return {
     operationId,
     summary,
-    description: isOpen ? "Without a session." : `For ${roles.join(", ")}.`,
+    description: isOpen
+      ? "Without a session."
+      : `For ${may.filter((principal) => principal !== "operator").join(", ")}.`,
     security: isOpen ? [] : [{ session: [] }],
     parameters: [...parameters("path", route.params), ...parameters("query", route.query)],
     ...(body ? { requestBody: { required: true, content: { "application/json": { schema: body } } } } : {}),
-    responses: { ...success(route), default: { description: refusals, content: json({ $ref: errorRef }) } },
+    responses: { ...success(route), default: { description: refusalText, content: json({ $ref: errorRef }) } },
   };
 }
 
 const errorRef = "#/components/schemas/Error";
-const refusals = `A refusal: ${[...new Set(Object.values(portalErrors).map(({ code }) => code))].toSorted().join(", ")}`;
+const refusalText = `A refusal: ${[...new Set(Object.values(refusals).map(({ code }) => code))].toSorted().join(", ")}`;
 
 function parameters(place: "path" | "query", schema: TObject | undefined): object[] {
   const required = new Set(schema?.required ?? []);

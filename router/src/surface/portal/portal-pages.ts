@@ -12,7 +12,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { pagePaths } from "./page-paths.ts";
 
 /** Made by `npm run portal`. */
-export const builtPages = join(import.meta.dirname, "../../portal-web/built");
+export const builtPages = join(import.meta.dirname, "../../../portal-web/built");
 
 const mediaTypes: Readonly<Record<string, string>> = {
   ".html": "text/html; charset=utf-8",

@@ -2,10 +2,10 @@
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
-import type { Call } from "./api-routes.ts";
+import type { Call } from "../server/add-routes.ts";
 import type { ExportPlaces } from "./export-places.ts";
-import type { Session } from "../sign-in/session.ts";
-import type { Route } from "./contract/route.ts";
+import type { Session } from "../../sign-in/session.ts";
+import type { Route } from "../contract/route.ts";
 
 /** Whoever reads nothing for so long keeps others from an export. */
 export const unreadMsMax = 30_000;

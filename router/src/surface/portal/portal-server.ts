@@ -1,26 +1,28 @@
 /** The portal's listener: its JSON API below `/api`, its pages, and the OpenAPI documents of both APIs. */
-import { fastify, type FastifyReply } from "fastify";
+import { fastify, type FastifyInstance, type FastifyReply } from "fastify";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { uuidv7 } from "@weiche/shared/ids.ts";
 import { formatListen, type ListenAddress } from "@weiche/shared/http/listen.ts";
 import { closeServer, listenOn } from "@weiche/shared/program/ops-server.ts";
-import { openApiDocument } from "../api/openapi.ts";
-import type { Sessions } from "../sign-in/session.ts";
-import { createClientAddress } from "../edge/client-address.ts";
-import { createConnectionLimit } from "../edge/connection-limit.ts";
-import { htmlPage } from "../edge/html-pages.ts";
-import { IpLimit, timesAsMany, type IpLimitSettings } from "../edge/ip-limit.ts";
+import { openApiDocument } from "../../api/openapi.ts";
+import type { Sessions } from "../../sign-in/session.ts";
+import { createClientAddress } from "../../edge/client-address.ts";
+import { createConnectionLimit } from "../../edge/connection-limit.ts";
+import { htmlPage } from "../../edge/html-pages.ts";
+import { IpLimit, timesAsMany, type IpLimitSettings } from "../../edge/ip-limit.ts";
 import {
   createListener,
   defaultListenerTimes,
   requireSoundHead,
   type ListenerTimes,
   type ServerCertificate,
-} from "../edge/listener.ts";
-import { answerRaw } from "../edge/raw-answer.ts";
-import { portalOpenApi } from "./api-openapi.ts";
-import { addRoutes, type Handlers, type PortalEvents, type RouteDeps } from "./api-routes.ts";
-import { contract, type Contract } from "./contract.ts";
+} from "../../edge/listener.ts";
+import { answerRaw } from "../../edge/raw-answer.ts";
+import { Refused } from "../../rights/refused.ts";
+import { contract, type Contract } from "../contract/contract.ts";
+import { addRoutes, type Handlers } from "../server/add-routes.ts";
+import { portalEntrance, type PortalEvents } from "./portal-entrance.ts";
+import { portalOpenApi } from "./portal-openapi.ts";
 import { addPages } from "./portal-pages.ts";
 
 export interface PortalDeps {
@@ -122,20 +124,28 @@ export async function openPortal(deps: PortalDeps): Promise<PortalServer> {
     ["/api/openapi.json", JSON.stringify(portalOpenApi(contract, url))],
   ] as const)
     app.get(path, (_request, reply) => reply.type("application/json").send(document));
-  const routeDeps: RouteDeps = {
+  const entrance = portalEntrance({
     sessions: deps.sessions,
-    admit: (request) => ipLimit.admit(addressOf(request)),
     addressOf,
     ownOrigin: publicUrl && new URL(publicUrl).origin,
     isTls: tls !== undefined,
     events: deps.events,
-  };
+  });
   const closing = opened.move();
   return {
     address,
     url,
     async serve(handlers) {
-      await app.register(async (api) => addRoutes(api, contract, handlers, routeDeps), { prefix: "/api" });
+      const addApi = async (api: FastifyInstance) => {
+        api.addHook("onRequest", async (request, reply) => {
+          void reply.header("cache-control", "no-store");
+          if (ipLimit.admit(addressOf(request.raw))) return;
+          reply.raw.shouldKeepAlive = false;
+          throw new Refused("too_many_requests", "too many requests from this address", { retryAfterSeconds: 1 });
+        });
+        addRoutes(api, contract, handlers, entrance);
+      };
+      await app.register(addApi, { prefix: "/api" });
       await app.ready();
       complete.resolve();
     },

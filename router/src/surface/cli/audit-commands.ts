@@ -1,0 +1,74 @@
+/** `weiche audit …`: who did what to an account, and whether the log is whole. */
+import { CommanderError, InvalidArgumentError, type Command } from "commander";
+import { timeZone } from "../../subscriptions/billing-period.ts";
+import { listText } from "./cli-text.ts";
+import type { Actions } from "./cli.ts";
+import type { Answer } from "./client.ts";
+
+interface AuditOptions {
+  readonly account?: string;
+  readonly actor?: string;
+  readonly object?: string;
+  readonly action?: string;
+  readonly since?: string;
+  readonly until?: string;
+  readonly limit: string;
+  readonly before?: string;
+}
+
+export function addAuditCommands(audit: Command, { ask, print }: Actions): void {
+  audit
+    .description("who did what to an account, youngest first")
+    .option("--account <id>")
+    .option("--actor <id>", "who did it: a user, or `operator`")
+    .option("--object <id>", "what it was done to: a user, a key or the account")
+    .option("--action <action>", "such as key.revoke")
+    .option("--since <time>", "an instant, or a German day", (text) => instantOf(text, 0))
+    .option("--until <time>", "before that instant, or to the end of that German day", (text) => instantOf(text, 1))
+    .option("--limit <entries>", "at most 1000", "100")
+    .option("--before <number>", "entries older than this one")
+    .action(async ({ account, since, until, ...wish }: AuditOptions) => {
+      if (account === undefined) throw new CommanderError(2, "weiche.account", "say which --account (see --help)");
+      const { items } = await ask("GET /audit", { query: { account, from: since, to: until, ...wish } });
+      const entries = items.map(({ object: { kind, id, name }, ...entry }) => ({
+        ...entry,
+        object: `${kind} ${id}`,
+        objectName: name,
+      }));
+      print(entries, auditText(items, Number(wish.limit)));
+    });
+  audit
+    .command("verify")
+    .description("that no entry was changed, taken out or cut off: of one account, or of all; exit code 1 if one was")
+    .action(async (_own: object, command: Command) => {
+      const { account } = command.optsWithGlobals<AuditOptions>();
+      const check = await ask("POST /audit/verify", { body: { account } });
+      print(check, `${check.entries} entries in ${check.chains} chains, ${check.broken.length} chains broken`);
+      const first = check.broken[0];
+      if (first)
+        throw new Error(`the audit log of ${first.accountId} is broken: entry ${first.number} is ${first.why}`);
+    });
+}
+
+function auditText(entries: Answer<"GET /audit">["items"], limit: number): string {
+  const named = entries.map(({ actor, actorName, object: { kind, id, name }, ...entry }) => ({
+    ...entry,
+    actor: actorName ?? actor,
+    object: name === null ? `${kind} ${id}` : `${kind} ${id} (${name})`,
+  }));
+  const columns = ["number", "at", "actor", "source", "action", "object", "result", "details"];
+  const last = entries.at(-1);
+  const isCut = last !== undefined && entries.length === limit && last.number > 1;
+  return listText(named, columns) + (isCut ? `\n\nolder ones: --before ${last.number}` : "");
+}
+
+/** A day is its beginning, or that of a later one. */
+function instantOf(text: string, daysLater: number): string {
+  try {
+    if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return Temporal.Instant.from(text).toString();
+    const day = Temporal.PlainDate.from(text, { overflow: "reject" }).add({ days: daysLater });
+    return day.toZonedDateTime(timeZone).toInstant().toString();
+  } catch {
+    throw new InvalidArgumentError("A time looks like 2027-01-31 or 2027-01-31T18:00:00+01:00.");
+  }
+}

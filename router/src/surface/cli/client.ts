@@ -1,0 +1,40 @@
+/** Asks the router for a route of the contract over its admin socket. Only types come from the contract: it would slow down every command. */
+import { askSocket } from "@weiche/shared/program/admin-socket.ts";
+import type { Contract } from "../contract/contract.ts";
+import type { Reply, Route } from "../contract/route.ts";
+
+type OperatorRoute = Extract<Contract[keyof Contract], { readonly may: readonly [...unknown[], "operator"] }>;
+type AddressOf<R extends Route> = R extends Route ? `${R["method"]} ${R["path"]}` : never;
+type RouteAt<A, R extends Route = OperatorRoute> = R extends Route ? (A extends AddressOf<R> ? R : never) : never;
+
+/** Method and path, such as `GET /users/:id`. */
+export type Address = AddressOf<OperatorRoute>;
+
+/** An answer about the data of an account names the account, too. */
+export type Answer<A extends Address> = Reply<RouteAt<A>> &
+  (RouteAt<A> extends { readonly of: string } ? { readonly accountId: string } : unknown);
+
+export interface Sent {
+  /** In the path. */
+  readonly id?: string;
+  readonly query?: Readonly<Record<string, string | undefined>>;
+  readonly body?: object;
+}
+
+export type Ask = <A extends Address>(address: A, sent?: Sent) => Promise<Answer<A>>;
+
+/** The router refused, or failed. */
+export class Failed extends Error {}
+
+export async function askRouter<A extends Address>(
+  socketPath: string,
+  address: A,
+  { id = "", query = {}, body }: Sent,
+): Promise<Answer<A>> {
+  const [method, path] = address.split(" ") as ["GET" | "POST" | "PATCH" | "DELETE", string];
+  const given = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  const target = `${path.replace(":id", encodeURIComponent(id))}?${new URLSearchParams(given).toString()}`;
+  const answer = await askSocket(socketPath, method, target, body);
+  if (answer.status >= 300) throw new Failed((answer.body as { error: string }).error);
+  return answer.body as Answer<A>;
+}

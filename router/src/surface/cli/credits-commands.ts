@@ -1,0 +1,95 @@
+/** `weiche credits …`: what an account used of its quota, and the evaluation of all accounts. */
+import type { Command } from "commander";
+import { itemText, listText } from "./cli-text.ts";
+import type { Actions } from "./cli.ts";
+import type { Ask } from "./client.ts";
+
+export function addCreditsCommands(credits: Command, { ask, print, printItem }: Actions): void {
+  credits
+    .command("show <account>")
+    .description("what an account used of its quota in this billing period, by user, key and model; its rate of now")
+    .action(async (account: string) => {
+      const shown = await accountCredits(ask, account);
+      print(shown, creditsText(shown));
+    });
+  credits
+    .command("evaluate")
+    .description("now, instead of within a minute; also writes the invoice lines of periods that have begun")
+    .action(async () => printItem(await ask("POST /credits/evaluate")));
+}
+
+/** Each of the three lists, heaviest first, adds up to what the account used. */
+async function accountCredits(ask: Ask, account: string) {
+  const { own: _own, accountId: _account, ...credits } = await ask("GET /credits", { query: { account } });
+  const usedBy = async (by: string) =>
+    credits.periodStart === null ? [] : (await ask("GET /usage", { query: { account, by } })).items;
+  const query = { account, sort: "used", order: "desc" };
+  const [users, keys, byUser, byKey, models] = await Promise.all([
+    ask("GET /users", { query }),
+    ask("GET /keys", { query }),
+    usedBy("user"),
+    usedBy("key"),
+    usedBy("model"),
+  ]);
+  const people = new Set(users.items.map(({ id }) => id));
+  const known = new Set(keys.items.map(({ id }) => id));
+  const isGone = ({ state }: { readonly state: string }) => state === "revoked" || state === "expired";
+  return {
+    ...credits,
+    users: heaviestFirst([
+      ...users.items.map(({ id, email, creditsUsed: used, creditLimit: limit, limitReached }) => ({
+        ...{ id, email, used, limit, limitReached },
+      })),
+      // Those who were deleted since then.
+      ...byUser
+        .filter(({ user }) => !people.has(user!.id))
+        .map(({ user, credits: used }) => ({ id: user!.id, email: user!.id, used, limit: null, limitReached: false })),
+    ]),
+    keys: heaviestFirst([
+      ...keys.items
+        .filter((key) => !isGone(key) || Number(key.creditsUsed) > 0)
+        .map(({ id, name, userEmail: user, creditsUsed: used, creditLimit: limit, reason }) => ({
+          ...{ id, name, user, used, limit, reason },
+        })),
+      // Test chats.
+      ...byKey
+        .filter(({ key }) => !known.has(key!.id))
+        .map(({ key, credits: used }) => ({
+          ...{ id: key!.id, name: keyName(key!) ?? key!.id, user: null, used, limit: null, reason: null },
+        })),
+    ]),
+    models,
+  };
+}
+
+/** undefined: it is not there. */
+export function keyName(key: { readonly name: string | null; readonly userEmail: string | null }): string | undefined {
+  return key.name ?? (key.userEmail === null ? undefined : `test chat of ${key.userEmail}`);
+}
+
+function heaviestFirst<Part extends { readonly used: string }>(parts: readonly Part[]): readonly Part[] {
+  return parts.toSorted((a, b) => Number(b.used) - Number(a.used));
+}
+
+function creditsText({ users, keys, models, ...account }: Awaited<ReturnType<typeof accountCredits>>): string {
+  const { lastMinute, perMinute, parallel, parallelMax } = account.rate;
+  const of = (used: number, max: number | null) => (max === null ? String(used) : `${used} of ${max}`);
+  const summary = {
+    ...account,
+    package: account.package ?? "none",
+    forecast: account.forecast && `${account.forecast.perDay} a day, ${lasting(account.forecast.until)}`,
+    rate: `${of(lastMinute, perMinute)} requests in the last minute, ${of(parallel, parallelMax)} at once`,
+  };
+  const people = users.map((user) => ({ ...user, user: user.email, reason: user.limitReached ? "user-limit" : null }));
+  const named = keys.map((key) => ({ ...key, key: key.name }));
+  return [
+    itemText(summary),
+    listText(people, ["user", "used", "limit", "reason", "id"]),
+    listText(named, ["key", "user", "used", "limit", "reason", "id"]),
+    listText(models, ["model", "requests", "promptTokens", "completionTokens", "credits"]),
+  ].join("\n\n");
+}
+
+function lasting(until: string | null): string {
+  return until === null ? "lasts to the end of the period" : `used up at ${until}`;
+}

@@ -1,0 +1,40 @@
+/**
+ * Everything that people and the operator manage the service by, as one table: routes, who may, requests and replies. The
+ * portal's listener serves what signed-in people may, the admin socket what the operator may. Fastify routes, checks, the
+ * OpenAPI document, the types of the `weiche` command and the matrix of the tests are made of it. Nothing here has effects
+ * or needs Node.js.
+ */
+import { accountsContract } from "./accounts.ts";
+import { auditContract } from "./audit.ts";
+import { chatContract } from "./chat.ts";
+import { identityContract } from "./identity.ts";
+import { keysContract } from "./keys.ts";
+import { packageContract } from "./package.ts";
+import { modelsContract } from "./models.ts";
+import { nodesContract } from "./nodes.ts";
+import { noticesContract } from "./notices.ts";
+import { sessionContract } from "./session.ts";
+import { usageContract } from "./usage.ts";
+import { usersContract } from "./users.ts";
+
+export const contract = {
+  ...sessionContract,
+  ...identityContract,
+  ...usersContract,
+  ...keysContract,
+  ...usageContract,
+  ...noticesContract,
+  ...modelsContract,
+  ...chatContract,
+  ...packageContract,
+  ...auditContract,
+  ...accountsContract,
+  ...nodesContract,
+} as const;
+
+export type Contract = typeof contract;
+
+/** What the portal's listener serves. */
+export type PortalContract = {
+  readonly [Name in keyof Contract as Contract[Name]["may"][number] extends "operator" ? never : Name]: Contract[Name];
+};

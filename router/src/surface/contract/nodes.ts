@@ -1,0 +1,106 @@
+/** Nodes, their slots and the catalogue, which the operator watches and steers. A missing measurement is absent, never 0. */
+import { Type } from "typebox";
+import { count, credits, modelStatus, object, type Routes } from "./route.ts";
+
+const seconds = Type.Optional(Type.Number());
+const bytes = Type.Optional(Type.Number());
+const share = Type.Optional(Type.Number({ description: "0 to 1." }));
+
+const nodeState = Type.Enum(["live", "maintenance", "not-admitting", "silent", "gone"], {
+  description: "silent: linked, but no report or no data session of late. gone: not linked.",
+});
+
+const slot = object({
+  name: Type.String(),
+  state: Type.Enum(["empty", "starting", "active", "draining-open", "draining-closed", "stopping", "failed"]),
+  active: Type.Optional(Type.String()),
+  failed: Type.Optional(Type.String({ description: "The model that failed." })),
+  next: Type.Optional(Type.String()),
+  running: count,
+  waiting: count,
+  waitingByModel: Type.Record(Type.String(), count),
+  models: Type.Array(Type.String()),
+  oldestRunningSeconds: seconds,
+  closesInSeconds: seconds,
+  retryInSeconds: seconds,
+});
+
+const host = object({
+  cpuUse: share,
+  memoryTotalBytes: bytes,
+  memoryAvailableBytes: bytes,
+  gpus: Type.Array(
+    object({
+      index: count,
+      memoryTotalBytes: bytes,
+      memoryUsedBytes: bytes,
+      utilisation: share,
+      temperatureCelsius: Type.Optional(Type.Number()),
+      powerWatts: Type.Optional(Type.Number()),
+    }),
+  ),
+});
+
+export const nodesContract = {
+  listNodes: {
+    method: "GET",
+    path: "/nodes",
+    summary: "Nodes, their slots and what is active",
+    may: ["operator"],
+    reply: Type.Array(
+      object({
+        name: Type.String(),
+        state: nodeState,
+        agentVersion: Type.String(),
+        dataSessions: count,
+        reportAgeSeconds: seconds,
+        slots: Type.Array(slot),
+        host: Type.Optional(host),
+      }),
+    ),
+  },
+  setMaintenance: {
+    method: "POST",
+    path: "/nodes/maintenance",
+    summary: "on: nothing new, what runs finishes. The answer has the state that the node is in then",
+    may: ["operator"],
+    body: object({ node: Type.String(), on: Type.Boolean() }),
+    reply: object({ node: Type.String(), maintenance: Type.Boolean(), state: nodeState }),
+  },
+  prewarm: {
+    method: "POST",
+    path: "/prewarm",
+    summary: "Activates a model where nobody is in its way, on the node named or where a request for it would go",
+    may: ["operator"],
+    body: object({ model: Type.String(), node: Type.Optional(Type.String()) }),
+    reply: object({
+      model: Type.String(),
+      node: Type.String(),
+      slot: Type.Optional(Type.String()),
+      state: Type.Enum(["active", "asked"]),
+    }),
+  },
+  listCatalogue: {
+    method: "GET",
+    path: "/catalogue",
+    summary: "The catalogue, and which nodes serve what",
+    may: ["operator"],
+    reply: Type.Array(
+      object({
+        id: Type.String(),
+        status: modelStatus,
+        category: Type.Enum(["language", "coding", "embeddings"]),
+        contextTokens: count,
+        factor: credits,
+        nodes: Type.Array(object({ name: Type.String(), state: nodeState, active: Type.Boolean() })),
+      }),
+    ),
+  },
+  reloadCatalogue: {
+    method: "POST",
+    path: "/catalogue/reload",
+    summary: "Takes the changed file over; a wrong one is refused and the old catalogue stays",
+    may: ["operator"],
+    reply: object({ models: count }),
+  },
+} as const satisfies Routes;

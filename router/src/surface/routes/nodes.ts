@@ -1,0 +1,176 @@
+/** Nodes and the catalogue as the operator sees and steers them. */
+import { factorAt, type Catalogue } from "@weiche/shared/catalogue.ts";
+import { formatCredits } from "@weiche/shared/credits.ts";
+import { StartError } from "@weiche/shared/files/directory-lock.ts";
+import { sleep, type Clock } from "@weiche/shared/time/clock.ts";
+import { asId, type ModelId, type NodeId } from "@weiche/shared/ids.ts";
+import { Refused } from "../../rights/refused.ts";
+import type { NodeWishes } from "../../nodes/node-wishes.ts";
+import type { SlotView } from "../../nodes/node-view.ts";
+import type { Placement } from "../../nodes/placement.ts";
+import type { NodeDetail } from "../../nodes/registry.ts";
+import type { nodesContract } from "../contract/nodes.ts";
+import type { Reply } from "../contract/route.ts";
+import type { Handlers } from "../server/add-routes.ts";
+import { noSuch } from "../server/refusal.ts";
+
+export interface NodeRouteDeps {
+  readonly fleet: Fleet;
+  readonly clock: Clock;
+  readonly catalogue: () => Catalogue;
+  /** Throws a `StartError` with the mistakes if the file is wrong; the old catalogue stays then. */
+  readonly reloadCatalogue: () => void;
+}
+
+export interface Fleet {
+  readonly details: () => readonly NodeDetail[];
+  readonly wishes: Pick<NodeWishes, "of" | "setMaintenance" | "prewarm">;
+  readonly place: (request: { readonly model: ModelId }) => Placement;
+  /** Monotonic ms, by which reports are dated. */
+  readonly nowMs: () => number;
+}
+
+type Node = Reply<typeof nodesContract.listNodes>[number];
+
+/** How long a node is given to report that it did as told. */
+const agreedMsMax = 1_500;
+const lookEveryMs = 20;
+
+export function nodesHandlers(deps: NodeRouteDeps): Handlers<typeof nodesContract> {
+  const { fleet, clock, catalogue, reloadCatalogue } = deps;
+  const { details, nowMs } = fleet;
+  return {
+    listNodes: () => details().map((detail) => viewNode(detail, nowMs())),
+
+    setMaintenance: ({ body: { node, on } }) => setMaintenance(asId<NodeId>(node), on, deps),
+
+    async prewarm({ body: { model: name, node } }) {
+      requireKnown("model", name, [...catalogue().keys()]);
+      const model = asId<ModelId>(name);
+      const detail = node === undefined ? chooseNode(model, fleet) : findNode(asId<NodeId>(node), model, fleet);
+      return prewarmOn(detail, model, fleet);
+    },
+
+    listCatalogue: () =>
+      Array.from(catalogue().values(), (entry) => ({
+        id: entry.id,
+        status: entry.status,
+        category: entry.category,
+        contextTokens: entry.contextTokens,
+        factor: formatCredits(factorAt(entry, clock.now())),
+        nodes: details()
+          .filter((detail) => hasModel(detail, entry.id))
+          .map((detail) => ({
+            name: detail.view.node,
+            state: nodeState(detail),
+            active: detail.view.slots.some((slot) => isActive(slot, entry.id)),
+          })),
+      })),
+
+    reloadCatalogue() {
+      try {
+        reloadCatalogue();
+      } catch (error) {
+        throw error instanceof StartError ? new Refused("conflict", error.message) : error;
+      }
+      return { models: catalogue().size };
+    },
+  };
+}
+
+export function viewNode(detail: NodeDetail, nowMs: number): Node {
+  const { view, hello, dataSessions, report } = detail;
+  const reportAgeMs = nowMs - view.reportedAtMs;
+  return {
+    name: view.node,
+    state: nodeState(detail),
+    agentVersion: hello.agentVersion,
+    dataSessions,
+    reportAgeSeconds: Number.isFinite(reportAgeMs) ? seconds(reportAgeMs) : undefined,
+    slots: view.slots.map((slot) => viewSlot(slot, reportAgeMs)),
+    host: report?.host,
+  };
+}
+
+function viewSlot(slot: SlotView, reportAgeMs: number): Node["slots"][number] {
+  const { name, kind, active, next, running, waiting, waitingByModel, models } = slot;
+  return {
+    name,
+    state: kind,
+    // Of a failed slot the node names the model that failed: none is active.
+    active: kind === "failed" ? undefined : active,
+    failed: kind === "failed" ? active : undefined,
+    next,
+    running,
+    waiting,
+    waitingByModel: Object.fromEntries(waitingByModel),
+    models,
+    oldestRunningSeconds: seconds(slot.oldestRunningMs),
+    closesInSeconds: seconds(slot.closesInMs),
+    retryInSeconds: seconds(slot.retryInMs && Math.max(0, slot.retryInMs - reportAgeMs)),
+  };
+}
+
+function seconds(ms: number | undefined): number | undefined {
+  return ms === undefined ? undefined : Math.round(ms / 100) / 10;
+}
+
+function nodeState({ view, linked }: NodeDetail): Node["state"] {
+  if (!linked) return "gone";
+  if (!view.reachable) return "silent";
+  if (view.maintenance) return "maintenance";
+  return view.admitting ? "live" : "not-admitting";
+}
+
+function isActive(slot: SlotView, model: ModelId): boolean {
+  return slot.active === model && (slot.kind === "active" || slot.kind === "draining-open");
+}
+
+function hasModel({ hello }: NodeDetail, model: ModelId): boolean {
+  return hello.slots.some(({ models }) => models.includes(model));
+}
+
+/** Answers with the state that the node is in then: it stays in maintenance when its own side says so too. */
+async function setMaintenance(node: NodeId, on: boolean, { fleet, clock }: NodeRouteDeps) {
+  const { wishes, details } = fleet;
+  const detail = () => details().find(({ view }) => view.node === node);
+  if (!wishes.of(node)) requireNode(node, details());
+  await wishes.setMaintenance(node, on);
+  const untilMs = clock.monotonicMs() + agreedMsMax;
+  const agrees = () => !detail()?.linked || detail()?.report?.maintenance === on;
+  while (!agrees() && clock.monotonicMs() < untilMs) await sleep(clock, lookEveryMs);
+  const seen = detail();
+  return { node, maintenance: on, state: seen ? nodeState(seen) : ("gone" as const) };
+}
+
+async function prewarmOn({ view: { node, slots } }: NodeDetail, model: ModelId, { wishes }: Fleet) {
+  const active = slots.find((slot) => slot.active === model && slot.kind === "active" && slot.waiting === 0);
+  if (active) return { model, node, slot: active.name, state: "active" } as const;
+  await wishes.prewarm(node, model);
+  return { model, node, state: "asked" } as const;
+}
+
+/** Where a request for the model would go. */
+function chooseNode(model: ModelId, { details, place }: Fleet): NodeDetail {
+  const placed = place({ model });
+  if ("node" in placed) return details().find(({ view }) => view.node === placed.node)!;
+  if (placed.refused === "maintenance") throw new Refused("conflict", `every node of ${model} is in maintenance`);
+  throw new Refused("conflict", `no node that has ${model} can be reached`);
+}
+
+function findNode(node: NodeId, model: ModelId, { details }: Fleet): NodeDetail {
+  const detail = requireNode(node, details());
+  if (!hasModel(detail, model)) throw new Refused("invalid", `${node} does not have ${model}`);
+  if (!detail.view.reachable) throw new Refused("conflict", `${node} cannot be reached`);
+  return detail;
+}
+
+function requireNode(node: NodeId, nodes: readonly NodeDetail[]): NodeDetail {
+  const names = nodes.map(({ view }) => view.node);
+  requireKnown("node", node, names);
+  return nodes[names.indexOf(node)]!;
+}
+
+function requireKnown(what: string, name: string, known: readonly string[]): void {
+  if (!known.includes(name)) throw new Refused("not_found", noSuch(what, name, known));
+}

@@ -1,0 +1,171 @@
+/**
+ * Contract and handlers become routes. Everything that is the same for all of them is here, in its order: who asks, body,
+ * schema, handler. Whatever the contract does not allow is refused.
+ */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { asId, type AccountId, type RequestId } from "@weiche/shared/ids.ts";
+import { lightValuesMax, readJson, scanJson } from "@weiche/shared/http/json-guard.ts";
+import type { Session } from "../../sign-in/session.ts";
+import type { Origin } from "../../rights/accounts-context.ts";
+import { Refused } from "../../rights/refused.ts";
+import type { OperatorPart, Part, Reply, Route, Routes } from "../contract/route.ts";
+import { readQuery } from "./query.ts";
+import { sessionCookie } from "./session-cookie.ts";
+
+/** What a handler is called with. */
+export interface Call<R extends Route> {
+  /** The operator has none, and nobody only by accident. */
+  readonly session: [Extract<R["may"][number], "nobody" | "operator">] extends [never] ? Session : Session | undefined;
+  /** Whose data the route is about. */
+  readonly accountId: R["of"] extends string ? AccountId : undefined;
+  readonly params: Part<R, "params">;
+  readonly query: Part<R, "query"> | OperatorPart<R, "query">;
+  readonly body: Part<R, "body"> | OperatorPart<R, "body">;
+  /** Who acts, for the audit log. */
+  readonly origin: Origin;
+  /** The client's network address. */
+  readonly address: string;
+  readonly userAgent: string | undefined;
+  readonly requestId: RequestId;
+  /** Aborts when the client leaves before it has its whole answer. */
+  readonly left: AbortSignal;
+  /** The client gets this session with the answer. */
+  setSession(token: string, maxAgeSeconds: number): void;
+  clearSession(): void;
+  /** For routes with a stream: from here on the answer is the handler's own, with our headers already set. */
+  takeOver(): { readonly request: IncomingMessage; readonly response: ServerResponse };
+}
+
+export type Handlers<C extends Routes> = {
+  readonly [Name in keyof C]: (call: Call<C[Name]>) => Reply<C[Name]> | Promise<Reply<C[Name]>>;
+};
+
+/** Where requests come in. */
+export interface Entrance {
+  /** The route as it is served there; undefined: it is not. */
+  readonly serve: (route: Route) => Route | undefined;
+  /** Who asks. Refuses whoever may not; nothing of the body is read before. */
+  readonly admit: (route: Route, request: FastifyRequest) => Asker | Promise<Asker>;
+  /** What a client may hear of an error; the rest is for the operator's log. */
+  readonly answerTo: (error: unknown, requestId: RequestId) => ErrorAnswer;
+}
+
+export type Asker = Pick<Call<Route>, "session" | "origin" | "address">;
+
+export interface ErrorAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: object;
+}
+
+type Handler = (call: Call<Route>) => unknown;
+const askerOf = Symbol("asker");
+type Known = FastifyRequest & { [askerOf]?: Asker };
+
+/** Throws if a route has no handler or a handler no route. */
+export function addRoutes<C extends Routes>(
+  app: FastifyInstance,
+  contract: C,
+  handlers: Handlers<C>,
+  entrance: Entrance,
+): void {
+  for (const name of new Set([...Object.keys(contract), ...Object.keys(handlers)]))
+    if (!Object.hasOwn(contract, name) || !Object.hasOwn(handlers, name))
+      throw new Error(`the route ${name} is not both in the contract and among the handlers`);
+
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, bytes, done) => {
+    if (bytes.length === 0) return done(null, undefined);
+    const json = readJson(bytes as Buffer, scanJson(bytes as Buffer, lightValuesMax));
+    if ("problem" in json) done(new Refused("invalid", json.problem));
+    else done(null, json.value);
+  });
+  const answer = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
+    const { status, headers, body } = entrance.answerTo(error, asId(request.id));
+    return reply.status(status).headers(headers).send(body);
+  };
+  app.setErrorHandler(answer);
+  app.setNotFoundHandler((request, reply) =>
+    answer(new Refused("not_found", "there is no such route"), request, reply),
+  );
+  for (const [name, route] of Object.entries(contract)) {
+    const served = entrance.serve(route);
+    if (served) addRoute(app, served, handlers[name] as unknown as Handler, entrance);
+  }
+}
+
+function addRoute(app: FastifyInstance, route: Route, handler: Handler, entrance: Entrance): void {
+  app.route({
+    method: route.method,
+    url: route.path,
+    bodyLimit: route.bodyBytesMax,
+    // Fastify warns of parts that are there and undefined.
+    schema: {
+      ...(route.params && { params: route.params }),
+      querystring: route.query ?? { type: "object", additionalProperties: false },
+      ...(route.body && { body: route.body }),
+    },
+    onRequest: async (request: Known) => {
+      request[askerOf] = await entrance.admit(route, request);
+    },
+    preParsing: async (request, reply, payload) => {
+      if (request.headers.expect?.toLowerCase() === "100-continue") reply.raw.writeContinue();
+      return payload;
+    },
+    preValidation: async (request) => {
+      request.query = readQuery(route.query, request.query as Record<string, unknown>);
+      if (!route.body && request.body !== undefined && !isEmpty(request.body))
+        throw new Refused("invalid", "this request takes no body");
+    },
+    handler: async (request: Known, reply) => {
+      const call = callOf(route, request, reply);
+      const result = await Promise.try(() => handler(call)).catch((error: unknown) => {
+        if (!reply.sent) throw error;
+        // Too late for an answer: a cut connection is how a client learns of it.
+        entrance.answerTo(error, call.requestId);
+        reply.raw.destroy();
+      });
+      if (reply.sent) return reply;
+      if (!route.reply) return reply.status(204).send();
+      return reply.status(route.status ?? 200).send(result);
+    },
+  });
+}
+
+function callOf(route: Route, request: Known, reply: FastifyReply): Call<Route> {
+  const asker = request[askerOf]!;
+  return {
+    ...asker,
+    accountId: asker.session?.user.accountId as undefined,
+    params: request.params as undefined,
+    query: request.query as undefined,
+    body: request.body as undefined,
+    userAgent: request.headers["user-agent"]?.slice(0, 400),
+    requestId: asId(request.id),
+    get left() {
+      return leftSignal(reply.raw);
+    },
+    setSession: (token, maxAgeSeconds) => void reply.header("set-cookie", sessionCookie(token, maxAgeSeconds)),
+    clearSession: () => void reply.header("set-cookie", sessionCookie("", 0)),
+    takeOver() {
+      if (!route.stream) throw new Error(`${route.path} has no stream`);
+      reply.hijack();
+      for (const [header, value] of Object.entries(reply.getHeaders()))
+        if (value !== undefined) reply.raw.setHeader(header, value);
+      return { request: request.raw, response: reply.raw };
+    },
+  };
+}
+
+function leftSignal(response: ServerResponse): AbortSignal {
+  const left = new AbortController();
+  const leave = () => response.writableFinished || left.abort(new Error("the client left"));
+  if (response.destroyed) leave();
+  else response.once("close", leave);
+  return left.signal;
+}
+
+function isEmpty(body: unknown): boolean {
+  return typeof body === "object" && body !== null && Object.keys(body).length === 0;
+}
