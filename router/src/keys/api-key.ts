@@ -20,7 +20,7 @@ export function isApiKey(text: string): boolean {
   return pattern.test(text) && checksum(text.slice(0, -checksumLength)) === text.slice(-checksumLength);
 }
 
-/** What is stored of a key, and what it is found by. */
+/** SHA-256 in hex: the form in which a key is stored and looked up. */
 export function hashApiKey(key: string): string {
   return hash("sha256", key, "hex");
 }

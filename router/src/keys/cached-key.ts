@@ -1,4 +1,4 @@
-/** One key as the cache holds it: read from the database once, judged by the clock at each request. */
+/** A key as the cache holds it: read from the database once, judged by the clock at each request. */
 import type { PackageName } from "../db/schema.ts";
 import { asId, type AccountId, type KeyId, type ModelId, type UserId } from "@weiche/shared/ids.ts";
 import type { PromptQueries } from "../db/prompt-queries.ts";
@@ -9,14 +9,14 @@ export interface CachedKey extends Identity {
   readonly revoked: boolean;
   readonly expiresMs: number;
   readonly userBlocked: boolean;
-  /** Of the key or of its user, whichever lasts longer. */
+  /** Credit-limit block of the key or of its user, whichever ends later. */
   readonly limitReachedUntilMs: number;
   readonly exhaustedUntilMs: number;
-  /** The packages of the account that have not ended. */
+  /** The account's two latest packages; one of them may not have begun, or have ended. */
   readonly terms: readonly { readonly startMs: number; readonly endMs: number; readonly caller: Caller }[];
 }
 
-/** Reasons in the order of the service: first those of the key, then the package, then its quota. */
+/** Checks in the order of the service contract: the key, the package, its quota. */
 export function judge(key: CachedKey, nowMs: number): Caller | KeyRefusal {
   if (key.revoked) return { refused: "invalid_api_key", why: "revoked", of: key };
   if (key.expiresMs <= nowMs) return { refused: "invalid_api_key", why: "expired", of: key };
@@ -29,7 +29,7 @@ export function judge(key: CachedKey, nowMs: number): Caller | KeyRefusal {
 }
 
 export interface Lookup {
-  /** The change that the answer is as new as. */
+  /** Number of the last change that the answer includes. */
   readonly number: bigint;
   readonly key: CachedKey | undefined;
 }
@@ -40,8 +40,8 @@ export function lookUpKey(prompt: PromptQueries, hash: string): Promise<Lookup> 
 }
 
 /**
- * The key by which a signed-in user tries the models: nobody has its value, its id is the user's, and it is restricted
- * like its user and no further.
+ * The key of a signed-in user's test chat: it has no secret, its id is the user's, and only the user's restrictions
+ * apply.
  */
 export async function lookUpTestChat(prompt: PromptQueries, userId: UserId): Promise<CachedKey | undefined> {
   const settings = ["revoked_at", "limit_reached_until", "expires_at"].map((name) => `null::timestamptz as ${name}`);

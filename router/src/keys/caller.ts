@@ -1,4 +1,4 @@
-/** Who asks: what a request needs to know of the key behind it. Made by the key cache from the headers alone. */
+/** The identity and limits behind a request's API key. */
 import type { AccountId, KeyId, ModelId, UserId } from "@weiche/shared/ids.ts";
 
 export interface Identity {
@@ -14,23 +14,23 @@ export interface Caller extends Identity {
   readonly parallelRequests: number;
 }
 
-/** Why a key is refused, in the order of the service. Only the message differs between the kinds of 401. */
+/** Why a key is refused, in the order of the service contract. The kinds of 401 differ in their message only. */
 export type KeyRefusal =
   | {
       readonly refused: "invalid_api_key";
       readonly why: "unknown" | "revoked" | "expired" | "blocked-by-limit" | "user-blocked";
-      /** Absent: of a key that nobody has. */
+      /** Absent for an unknown key. */
       readonly of?: Identity;
     }
   | { readonly refused: "no_package"; readonly of?: Identity }
-  /** The model list stays open to this caller. */
+  /** The model list stays available to this caller. */
   | { readonly refused: "insufficient_quota"; readonly caller: Caller };
 
 /** Looks a key up in memory; never waits for the database on a known key. */
 export interface KeyCache {
   /**
-   * `key` is the value of the bearer header. Resolves at once when the key is cached. `atMs`: when the request was
-   * accepted, which decides on its billing period, too; now, if it is absent.
+   * `key`: the value of the bearer header. Resolves at once when the key is cached. `atMs`: when the request was
+   * accepted (default: now); it decides on the billing period.
    */
   find(key: string, atMs?: number): Caller | KeyRefusal | Promise<Caller | KeyRefusal>;
 }

@@ -1,6 +1,7 @@
 /**
- * Keys in memory. Loaded when first asked for; kept right by the numbered changes of the database, polled every 2 s on a
- * connection of its own, and at once when a notification hints at one. While the database is away, known keys go on for a while.
+ * Caches API keys in memory. A key is loaded at its first use and dropped when the database's numbered change log names
+ * it; the log is polled every 2 s on a separate connection, and at once after a notification. While the database is
+ * unreachable, cached keys stay valid for `trustMsMax`.
  */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
@@ -13,18 +14,18 @@ import { judge, lookUpKey, type CachedKey } from "./cached-key.ts";
 import type { Caller, KeyCache, KeyRefusal } from "./caller.ts";
 
 export interface KeyCacheEvents {
-  /** The changes could not be read; keys that are known go on until their time is over. */
+  /** The change log could not be read; cached keys stay valid until `trustMsMax` is over. */
   keyChangesUnreadable(error: unknown): void;
   keyLookupFailed(error: unknown): void;
 }
 
 export interface KeyCacheOptions {
   readonly pollMs?: number;
-  /** How long known keys are trusted without news from the database. */
+  /** How long cached keys stay valid without a successful poll. */
   readonly trustMsMax?: number;
   readonly keysMax?: number;
   readonly unknownKeysMax?: number;
-  /** Off: by polling alone. */
+  /** Whether to listen for notifications; false: polling alone. */
   readonly hints?: boolean;
 }
 
@@ -33,10 +34,10 @@ export type OpenKeyCache = KeyCache & AsyncDisposable;
 const unknown: KeyRefusal = { refused: "invalid_api_key", why: "unknown" };
 const changesMax = 1_000;
 const lookupsMax = 3;
-/** Twice in a row and with the wait before it, a change is still known in time. */
+/** Timeout of a poll: the wait before it and two in a row take 5 s, within which a change must be known. */
 const pollMsMax = 1_500;
 
-/** Resolves once the cache follows the changes. */
+/** Resolves once the change log was read for the first time. */
 export async function createKeyCache(
   database: Database,
   clock: Clock,
@@ -54,13 +55,13 @@ class DatabaseKeyCache implements OpenKeyCache {
   readonly #events: KeyCacheEvents;
   readonly #options: Required<KeyCacheOptions>;
   readonly #open = new AsyncDisposableStack();
-  /** Revocations wait for no report and for no connection that was lost without a word. */
+  /** A separate connection: revocations must not wait for long queries in the pool, nor for a dead connection. */
   readonly #changes: OwnConnection;
-  /** By hash, oldest first. */
+  /** By `hashApiKey`, oldest first. */
   readonly #known = new Map<string, CachedKey>();
   readonly #unknown = new Set<string>();
   readonly #looking = new Map<string, Promise<CachedKey | undefined>>();
-  /** Every change up to this one is applied. */
+  /** Number of the last change that was applied. */
   #applied = -1n;
   #newsMs: number;
   readonly #polls: SingleFlight;
@@ -122,7 +123,7 @@ class DatabaseKeyCache implements OpenKeyCache {
   async #lookUp(hash: string): Promise<CachedKey | undefined> {
     for (let attempt = 1; ; attempt++) {
       const { number, key } = await lookUpKey(this.#database.prompt, hash);
-      // A change that was applied while this answer was on its way would never be applied to it.
+      // An answer older than an applied change would never see that change, so it is not cached.
       if (number >= this.#applied) this.#keep(hash, key);
       else if (attempt < lookupsMax) continue;
       return key;
@@ -134,7 +135,7 @@ class DatabaseKeyCache implements OpenKeyCache {
     else keepYoungest(this.#unknown.add(hash), this.#options.unknownKeysMax);
   }
 
-  /** Later polls again. Never rejects. */
+  /** Polls, then schedules the next poll. Never rejects. */
   async #poll(): Promise<void> {
     try {
       await this.#applyChanges();
@@ -153,7 +154,7 @@ class DatabaseKeyCache implements OpenKeyCache {
     });
     const latest = rows[0]!.latest;
     const changes = rows.filter(({ number }) => number !== null);
-    // Changes are missing if the oldest were dropped, or if the database is an older one, come back from a copy.
+    // The list has gaps if old changes were deleted, or if the database was restored from a backup.
     const complete = changes.length <= changesMax && BigInt(changes.length) === latest - this.#applied;
     if (complete) this.#forget(changes);
     else this.#forgetAll();
