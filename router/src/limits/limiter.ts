@@ -1,4 +1,4 @@
-/** Rate and parallel limits of an account behind one decision, so that a store shared by several routers can take its place. */
+/** An account's rate and parallel limits as one interface, which a store shared by several routers can implement. */
 import type { AccountId, RequestId } from "@weiche/shared/ids.ts";
 
 export interface AccountLimits {
@@ -19,11 +19,11 @@ export interface LimitUse {
 export interface Limiter {
   /**
    * Decides both limits at once: a true sliding window of 60 s and a set of live request ids. A refusal by one limit
-   * consumes nothing of the other. A request id that is in already is admitted again without counting.
+   * consumes nothing of the other. A request id that holds a place already is admitted again without counting.
    */
   enter(account: AccountId, request: RequestId, limits: AccountLimits): LimitDecision | Promise<LimitDecision>;
-  /** Gives the parallel place back. Harmless for an id that is not in. */
+  /** Frees the parallel place. Does nothing for an id that holds none. */
   leave(account: AccountId, request: RequestId): void;
-  /** What of the limits is used now, over all routers that share them. Changes nothing. */
+  /** Current usage over all routers that share the limits. Read-only. */
   use(account: AccountId): LimitUse | Promise<LimitUse>;
 }

@@ -1,10 +1,10 @@
-/** Limits of accounts in the memory of one router. */
+/** Account limits in the memory of one router. */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { AccountId, RequestId } from "@weiche/shared/ids.ts";
 import type { AccountLimits, LimitDecision, Limiter, LimitUse } from "./limiter.ts";
 
 export const windowMs = 60_000;
-/** A running request may take long; a place may also be free at once. */
+/** Retry delay after a refusal by the parallel limit: when a place becomes free cannot be predicted. */
 const parallelRetryMs = 1_000;
 
 interface AccountUse {
@@ -59,12 +59,12 @@ export class MemoryLimiter implements Limiter {
     return this.#running;
   }
 
-  /** Accounts that are remembered. */
+  /** Number of accounts in memory. */
   get size(): number {
     return this.#accounts.size;
   }
 
-  /** At most once a window, so that its cost is shared by all that entered meanwhile. */
+  /** Runs at most once per window, so that its cost per request stays small. */
   #forgetIdle(nowMs: number): void {
     if (nowMs - this.#sweptAtMs < windowMs) return;
     this.#sweptAtMs = nowMs;
