@@ -1,4 +1,4 @@
-/** What we write to people, in their language; in both where we do not know it. Pure. */
+/** Texts of the e-mails, in the recipient's language, or in German and English if it is unknown. Pure. */
 import type { Language } from "../db/schema.ts";
 
 export type LetterKind = "invitation" | "reset";
@@ -85,7 +85,7 @@ function inLanguage(language: Language | null, words: (language: Language) => Wo
   return { subject: `${de.subject} / ${en.subject}`, text: `${de.text}\n\n— — —\n\n${en.text}` };
 }
 
-/** German time, as everything that the portal shows. */
+/** In German time, like all times in the portal. */
 function dayTime(language: Language, ms: number): string {
   const format = { dateStyle: "long", timeStyle: "short", timeZone: "Europe/Berlin" } as const;
   return new Intl.DateTimeFormat(language === "de" ? "de-DE" : "en-GB", format).format(ms);

@@ -1,6 +1,6 @@
 /**
- * One-time links, invitations and those for a new password, open a door to whoever has them, and their makers have them,
- * too. So a link ends when its maker might not make it any more.
+ * Who made a one-time link (invitation or password reset). Its maker knows it and could use it, so it is revoked when
+ * the maker loses the right to make it.
  */
 import type { Transaction } from "kysely";
 import type { Clock } from "@weiche/shared/time/clock.ts";
@@ -9,12 +9,12 @@ import { instantText } from "../db/database.ts";
 import type { Schema } from "../db/schema.ts";
 import { operator, type AccountsContext } from "../rights/accounts-context.ts";
 
-/** null: the operator. */
+/** The user who makes links in this context; null: the operator. */
 export function linkMaker({ origin = operator }: Pick<AccountsContext, "origin">): UserId | null {
   return origin.actor === operator.actor ? null : asId<UserId>(origin.actor);
 }
 
-/** Ends the links that lead to this user, or those that this user made. */
+/** Revokes the links for a user (`userId`), or those that a user made (`createdBy`). */
 export async function endLinks(
   transaction: Transaction<Schema>,
   clock: Clock,

@@ -1,4 +1,4 @@
-/** Mail through the SMTP server that the configuration names. Its address may hold a password, so it is said nowhere. */
+/** Sends mail through the configured SMTP server. The server's URL may contain a password, so it is never logged. */
 import { createTransport } from "nodemailer";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { Letter, LetterKind } from "./letters.ts";
@@ -10,13 +10,13 @@ export interface MailConfig {
 }
 
 export interface Mail extends AsyncDisposable {
-  /** Whether the server took it. Never rejects; waits for a slow server, but not long. */
+  /** Whether the server accepted the letter. Never rejects; gives up when the server stalls for some seconds. */
   send(to: string, letter: Letter): Promise<boolean>;
 }
 
 export interface MailEvents {
   mailSent(kind: LetterKind, durationMs: number): void;
-  /** `code` is a word such as `ECONNECTION`, or the server's number. */
+  /** `code`: an error code such as `ECONNECTION`, or the SMTP reply code. */
   mailFailed(kind: LetterKind, code: string): void;
 }
 
@@ -30,7 +30,7 @@ export function createMail(config: MailConfig, clock: Clock, events: MailEvents)
   async function deliver(address: string, { kind, subject, text }: Letter): Promise<boolean> {
     const startMs = clock.monotonicMs();
     try {
-      // As an object: in a text, a comma would make two receivers of one.
+      // As an object: a comma in a string would separate two recipients.
       await transport.sendMail({ from: config.from, to: { name: "", address }, subject, text });
       events.mailSent(kind, clock.monotonicMs() - startMs);
       return true;
@@ -57,7 +57,7 @@ export function createMail(config: MailConfig, clock: Clock, events: MailEvents)
   };
 }
 
-/** What a server answers may repeat the address, and a message of the library the credentials. */
+/** Reduces an error to its code: the server's reply may contain the address, the library's message the credentials. */
 function codeOf(error: unknown): string {
   const { responseCode, code } = error as { readonly responseCode?: unknown; readonly code?: unknown };
   if (typeof responseCode === "number") return String(responseCode);
