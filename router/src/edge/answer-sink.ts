@@ -1,21 +1,21 @@
-/** Where the answer to a request is written: an HTTP response of the API, or what the portal makes of it. */
+/** Where the answer to a request is written: an HTTP response of the API, or the portal's test chat. */
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 
 export interface AnswerSink {
   /** Whether `head` was called: no other status can be sent any more. */
   readonly hasBegun: boolean;
   head(status: number, headers: OutgoingHttpHeaders): void;
-  /** False: the client does not keep up; no more should come until `onDrain` calls back. */
+  /** False: the client reads too slowly; wait for `onDrain` before the next piece. */
   piece(bytes: Buffer): boolean;
-  /** The answer is whole. False: not all of it has left yet. */
+  /** Completes the answer. False: some of it is still buffered. */
   end(last?: Buffer): boolean;
-  /** Ends the connection without the end of the answer: at once, or after what was written has left. */
+  /** Closes the connection before the answer is complete: at once, or after the written bytes were sent. */
   cut(when: "at-once" | "written"): void;
-  /** Lets a client that asked first send its body. Absent where the body has come already. */
+  /** Sends `100 Continue`. Absent where the body has arrived already. */
   askForBody?(): void;
-  /** Calls back each time that more can be taken. Of several callbacks the last one counts. */
+  /** Calls back whenever more can be written. A later callback replaces an earlier one. */
   onDrain(callback: () => void): void;
-  /** Calls back once nothing more can be written, never in the same turn. `isWhole`: all was handed over, up to `end`. */
+  /** Calls back when nothing more can be written, never synchronously. `isWhole`: all up to `end` was handed over. */
   onClosed(callback: (isWhole: boolean) => void): void;
 }
 
@@ -33,7 +33,6 @@ export class HttpAnswer implements AnswerSink {
     return this.#response.headersSent;
   }
 
-  /** Nobody reads any more. */
   get isClosed(): boolean {
     return this.#response.destroyed;
   }
@@ -54,7 +53,7 @@ export class HttpAnswer implements AnswerSink {
   cut(when: "at-once" | "written"): void {
     const { socket } = this.#response.req;
     if (when === "at-once") socket.destroy();
-    // Node gathers what is written within one turn; only then the socket knows of it.
+    // Node buffers what is written within one turn of the event loop; the socket gets it only afterwards.
     else setImmediate(() => socket.destroySoon());
   }
 

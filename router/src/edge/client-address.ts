@@ -1,4 +1,4 @@
-/** Which address a request comes from: the connection's, or what a trusted proxy says of it. */
+/** A client's address: that of the connection, or the one that a trusted proxy reports in `X-Forwarded-For`. */
 import type { IncomingMessage } from "node:http";
 import { BlockList, isIP } from "node:net";
 import { StartError } from "@weiche/shared/files/directory-lock.ts";
@@ -13,7 +13,7 @@ export function createClientAddress(trustedProxies: readonly string[]): ClientAd
   return (request) => {
     let address = plainAddress(request.socket.remoteAddress ?? "");
     if (isIP(address) === 0) return address;
-    // Every proxy appends whom it heard, so only the entries that trusted ones wrote can be believed: from the right.
+    // Each proxy appends its peer's address, so entries can be trusted from the right while their writer is trusted.
     const forwarded = String(request.headers["x-forwarded-for"] ?? "").split(",");
     while (isTrusted(address)) {
       const next = plainAddress(forwarded.pop()?.trim() ?? "");
@@ -24,7 +24,7 @@ export function createClientAddress(trustedProxies: readonly string[]): ClientAd
   };
 }
 
-/** Whether an address is in one of these networks. Throws `StartError` if one is none. */
+/** Whether an address is in one of these networks. Throws `StartError` if an entry is not a network. */
 export function readTrusted(trustedProxies: readonly string[]): (address: string) => boolean {
   if (trustedProxies.length === 0) return () => false;
   const trusted = readNetworks(trustedProxies);

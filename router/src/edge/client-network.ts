@@ -1,10 +1,10 @@
 /**
- * Which addresses are counted together. Whoever has one IPv6 address has 2^64 of them, the network of a line; a site or a
- * rented server often has 65,536 such networks, its /48.
+ * Which addresses share a limit. An IPv6 client can use all 2^64 addresses of its line (/64); a site or a rented server
+ * often has 65,536 such networks (/48).
  */
 import { isIP } from "node:net";
 
-/** For attempts: a /24 or a /64. What is no address stays what it is. */
+/** The network by which sign-in attempts are counted: a /24 or a /64. Text that is no address is returned as it is. */
 export function networkOf(address: string): string {
   const plain = plainAddress(address);
   const family = isIP(plain);
@@ -12,7 +12,7 @@ export function networkOf(address: string): string {
   return family === 0 ? plain : lineOf(groupsOf(plain));
 }
 
-/** For requests: an IPv4 address alone; of an IPv6 address its line, a /64, and its site, a /48. */
+/** What requests are counted by: an IPv4 address itself; of an IPv6 address its line (/64) and its site (/48). */
 export function lineAndSiteOf(address: string): readonly [line: string, site?: string] {
   const plain = plainAddress(address);
   if (isIP(plain) !== 6) return [plain];
@@ -20,7 +20,7 @@ export function lineAndSiteOf(address: string): readonly [line: string, site?: s
   return [lineOf(groups), `${hexOf(groups, 3)}::/48`];
 }
 
-/** An IPv4 client of a socket that listens on `::`, or one that a proxy writes in that way, is the same client. */
+/** Turns an IPv4-mapped IPv6 address (`::ffff:a.b.c.d`) into the IPv4 address; any other text stays as it is. */
 export function plainAddress(address: string): string {
   if (!/ffff/i.test(address) || isIP(address) !== 6) return address;
   const groups = groupsOf(address);
@@ -38,7 +38,7 @@ function hexOf(groups: readonly number[], count: number): string {
   return text;
 }
 
-/** The eight groups of 16 bits. In plain loops: each request of an IPv6 client comes by here. */
+/** The eight groups of 16 bits. Plain loops, since it runs for each request of an IPv6 client. */
 function groupsOf(address: string): number[] {
   const gap = address.indexOf("::");
   if (gap < 0) return readGroups(address);
@@ -48,7 +48,7 @@ function groupsOf(address: string): number[] {
   return left.concat(right);
 }
 
-/** A zone at the end is no part of its group, and a dotted end stands for two groups. */
+/** `parseInt` ignores a zone (`%eth0`) after the last group; an IPv4 address at the end stands for two groups. */
 function readGroups(text: string): number[] {
   const groups: number[] = [];
   for (const group of text === "" ? [] : text.split(":")) {

@@ -1,6 +1,6 @@
 /**
- * How many connections one address may open: five for each request that it may send. Beyond that it is not told anything,
- * since a handshake, a head and a page cost more than the refusal is worth. A trusted proxy is not counted.
+ * Limits new connections per address to five times its request limit. Beyond it a connection is reset without an
+ * answer, since a TLS handshake and a response would cost too much. Trusted proxies are exempt.
  */
 import type { Socket } from "node:net";
 import type { Clock } from "@weiche/shared/time/clock.ts";
@@ -10,7 +10,7 @@ import { IpLimit, timesAsMany, type IpLimitSettings } from "./ip-limit.ts";
 
 const connectionsPerRequest = 5;
 
-/** Whether a connection that has just been accepted is let in. */
+/** Whether a connection that was just accepted may stay. */
 export type ConnectionLimit = (socket: Socket) => boolean;
 
 export function createConnectionLimit(
@@ -20,7 +20,7 @@ export function createConnectionLimit(
   const limit = new IpLimit(timesAsMany(limits, connectionsPerRequest), clock);
   const isTrusted = readTrusted(limits.trustedProxies);
   return ({ remoteAddress }) => {
-    // It has gone already.
+    // The client has disconnected already.
     if (remoteAddress === undefined) return false;
     const address = plainAddress(remoteAddress);
     return isTrusted(address) || limit.admit(address);

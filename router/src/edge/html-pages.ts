@@ -1,4 +1,4 @@
-/** The pages that answer before the API does. Nothing of the request is in them. */
+/** HTML pages for refusals in front of the API. They repeat nothing of the request. */
 export type PageStatus = 403 | 413 | 503;
 
 const titles: Record<PageStatus, string> = {

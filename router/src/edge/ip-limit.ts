@@ -1,6 +1,6 @@
 /**
- * How many requests one address may send: a bucket that refills, one per address, in a table of bounded size. The
- * addresses of an IPv6 line share one, and the lines of a site have another one together.
+ * Token bucket per client address, in a table of bounded size. The addresses of an IPv6 line share one bucket, and the
+ * lines of a site share a larger one.
  */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { lineAndSiteOf } from "./client-network.ts";
@@ -11,7 +11,7 @@ export interface IpLimitSettings {
   readonly perIpBurst: number;
 }
 
-/** For what costs less than a request. */
+/** Multiplies a request limit, for events that cost less than a request. */
 export function timesAsMany({ perIpPerSecond, perIpBurst }: IpLimitSettings, factor: number): IpLimitSettings {
   return { perIpPerSecond: perIpPerSecond * factor, perIpBurst: perIpBurst * factor };
 }
@@ -22,14 +22,14 @@ interface Bucket {
 }
 
 export const addressesMax = 100_000;
-/** An IPv6 site may send as much as so many of its lines. */
+/** The bucket of an IPv6 site (/48) is as large as those of so many lines (/64). */
 export const linesPerSite = 16;
 
 export class IpLimit {
   readonly #clock: Clock;
   readonly #perMs: number;
   readonly #burst: number;
-  /** Addresses seen since the last turn, and those of the turn before: whoever rests longer has a full bucket again. */
+  /** Buckets used since the last `#turn`, and in the turn before. Longer idle addresses have a full bucket again. */
   #recent = new Map<string, Bucket>();
   #earlier = new Map<string, Bucket>();
   #turnedAtMs: number;
@@ -41,7 +41,7 @@ export class IpLimit {
     this.#turnedAtMs = clock.monotonicMs();
   }
 
-  /** Whether one more request of this address is let in. A refused one takes nothing. */
+  /** Whether one more request is admitted. A refused one takes no token. */
   admit(address: string): boolean {
     if (this.#perMs === 0) return true;
     const nowMs = this.#clock.monotonicMs();
@@ -55,7 +55,7 @@ export class IpLimit {
     return true;
   }
 
-  /** As full as it is by now. */
+  /** The bucket, refilled up to now. */
   #bucket(key: string, nowMs: number, factor: number): Bucket {
     const full = this.#burst * factor;
     let bucket = this.#recent.get(key);
@@ -68,12 +68,12 @@ export class IpLimit {
     return bucket;
   }
 
-  /** Addresses that are remembered, some of them twice. */
+  /** Number of buckets in memory; an address may have two. */
   get size(): number {
     return this.#recent.size + this.#earlier.size;
   }
 
-  /** Under a flood of addresses it turns earlier; one that keeps asking is carried over. */
+  /** Forgets idle addresses once their buckets would be full, or earlier under a flood of addresses. */
   #turn(nowMs: number): void {
     const isFullAgain = nowMs - this.#turnedAtMs >= this.#burst / this.#perMs;
     if (!isFullAgain && this.#recent.size < addressesMax / 2) return;

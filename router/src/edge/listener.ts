@@ -1,4 +1,4 @@
-/** The HTTP server under the public API: what Node decides before a request exists, and what it must not answer itself. */
+/** The HTTP server under the public API: timeouts, TLS, connection limit, and checks of the head that Node omits. */
 import { constants } from "node:crypto";
 import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
@@ -11,12 +11,12 @@ import type { ConnectionLimit } from "./connection-limit.ts";
 
 export interface ListenerTimes extends TurnTimes {
   readonly keepAliveMs: number;
-  /** Until a connection speaks TLS. */
+  /** For the TLS handshake. */
   readonly handshakeMsMax: number;
 }
 
 export const defaultListenerTimes: ListenerTimes = {
-  /** Looked at once a second, so that a head is waited for 20 s at most. */
+  /** Checked once a second, so a request's head may take 20 s at most. */
   headersMsMax: 19_000,
   handshakeMsMax: 10_000,
   keepAliveMs: 75_000,
@@ -30,10 +30,10 @@ const headerBytesMax = 16 << 10;
 
 export interface ListenerDeps {
   readonly times: ListenerTimes;
-  /** Absent: plain HTTP. */
+  /** undefined: plain HTTP. */
   readonly tls: ServerCertificate | undefined;
   readonly limit: ConnectionLimit;
-  /** A connection was not let in. */
+  /** Called for each connection that `limit` refuses. */
   readonly onRefused: () => void;
   readonly clock: Clock;
 }
@@ -45,25 +45,25 @@ export function createListener(
   const options = {
     connectionsCheckingInterval: Math.min(1_000, times.headersMsMax),
     headersTimeout: times.headersMsMax,
-    // The body has a deadline of its own, which grows with what has come.
+    // The body has a separate deadline, which grows with the bytes received.
     requestTimeout: 0,
     keepAliveTimeout: times.keepAliveMs,
     maxHeaderSize: headerBytesMax,
-    // Checked by us, so that the answer is ours.
+    // `requireSoundHead` checks it, so that the error has the API's format.
     requireHostHeader: false,
   };
   const server = tls
     ? createTlsServer({ ...options, ...secure(tls), handshakeTimeout: times.handshakeMsMax }, listener)
     : createServer(options, listener);
   tls?.onChange(() => (server as TlsServer).setSecureContext(secure(tls)));
-  // A client that asks before it sends its body is told to go on when the body is wanted, not before.
+  // `100 Continue` is sent when the body is wanted, not before.
   server.on("checkContinue", listener).on("checkExpectation", listener);
   readOneAtATime(server, clock, times);
   limitConnections(server, limit, onRefused);
   return server;
 }
 
-/** Before anybody who listens for connections by now, TLS included. */
+/** Runs before all existing listeners for connections, TLS included. */
 function limitConnections(server: Server, limit: ConnectionLimit, onRefused: () => void): void {
   const listeners = server.listeners("connection");
   server.removeAllListeners("connection");
@@ -76,10 +76,7 @@ function limitConnections(server: Server, limit: ConnectionLimit, onRefused: () 
   });
 }
 
-/**
- * Clients of the public are older than our own agents, and none is so old that it could not agree on a key of its own for
- * each connection and on a cipher that authenticates what it encrypts: no static RSA, no CBC.
- */
+/** TLS 1.2 for older clients, but only with forward secrecy and authenticated encryption: no static RSA, no CBC. */
 const ciphers = [
   ...["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"],
   ...["ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-RSA-AES128-GCM-SHA256"],
@@ -92,8 +89,8 @@ function secure({ current: { cert, key } }: ServerCertificate) {
 }
 
 /**
- * Throws for what Node lets pass and another program on the way may read in another way: two hosts, a version that is not
- * spoken here, a transfer coding that nobody takes off again. The connection is closed after it.
+ * Throws `ApiError` for a head that Node accepts and a proxy may read differently (request smuggling): two hosts,
+ * another HTTP version, a transfer coding besides `chunked`. The connection is closed after the answer.
  */
 export function requireSoundHead(request: IncomingMessage, response: { shouldKeepAlive: boolean }): void {
   const mistake = mistakeIn(request);
@@ -103,13 +100,13 @@ export function requireSoundHead(request: IncomingMessage, response: { shouldKee
 }
 
 function mistakeIn({ headers, rawHeaders, httpVersion }: IncomingMessage): string | undefined {
-  if (httpVersion !== "1.1" && httpVersion !== "1.0") return "The request must be one of HTTP/1.1.";
+  if (httpVersion !== "1.1" && httpVersion !== "1.0") return "The request must use HTTP/1.1.";
   let hosts = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) if (rawHeaders[at]!.toLowerCase() === "host") hosts++;
   if (hosts > 1 || (hosts === 0 && httpVersion !== "1.0")) return "The request must have one Host header.";
-  // What does not end in chunks Node refuses itself, right after this.
+  // Node itself refuses a coding that does not end in `chunked`, right after this.
   const coding = headers["transfer-encoding"]?.trim().toLowerCase();
   if (coding?.endsWith("chunked") && (coding !== "chunked" || httpVersion === "1.0"))
-    return "The only Transfer-Encoding is chunked, in HTTP/1.1.";
+    return "The only supported Transfer-Encoding is chunked, in HTTP/1.1.";
   return undefined;
 }

@@ -1,4 +1,4 @@
-/** Answers on a connection on which there is no request that HTTP could be spoken about. */
+/** Writes a bare HTTP response to a socket for which there is no response object, such as after a malformed request. */
 import type { Duplex } from "node:stream";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { uuidv7 } from "@weiche/shared/ids.ts";
@@ -34,9 +34,9 @@ const answers = {
 
 const readMsMax = 5_000;
 
-/** Writes the answer and closes the connection, also if nobody reads it. */
+/** Writes the answer and closes the connection, after 5 s even if the client does not read. */
 export function answerRaw(socket: Duplex, what: keyof typeof answers, clock: Clock): void {
-  // Node gives a tunnel's socket away without a listener: a reset by the client would end the process.
+  // Node hands over the socket of an upgrade without an error listener: a reset by the client would end the process.
   socket.on("error", () => {});
   const { head, type, body } = answers[what];
   const headers = [
