@@ -25,12 +25,12 @@ export function billingPeriodAt(orderedMs: number, atMs: number): BillingPeriod 
   };
 }
 
-/** Where a trial ends that began at `startMs`: at German midnight, 30 days later. */
+/** End of a trial that began at `startMs`: German midnight, 30 days later. */
 export function trialEndMs(startMs: number): number {
   return germanDate(startMs).add({ days: trialDays }).toZonedDateTime(timeZone).epochMilliseconds;
 }
 
-/** German days from the one that `startMs` lies in, which counts, to the one that begins at `endMs`, which does not. */
+/** Number of German calendar days from that of `startMs`, inclusive, to that of `endMs`, exclusive. */
 export function germanDaysBetween(startMs: number, endMs: number): number {
   return germanDate(startMs).until(germanDate(endMs), { largestUnit: "days" }).days;
 }
@@ -44,7 +44,7 @@ function germanDate(atMs: number): Temporal.PlainDate {
   return Temporal.Instant.fromEpochMilliseconds(atMs).toZonedDateTimeISO(timeZone).toPlainDate();
 }
 
-/** Midnight, `months` after the order; a day that the month does not have is its last one. */
+/** German midnight `months` after the order's day, on the last day of a month that is too short. */
 function boundaryMs(ordered: Temporal.PlainDate, months: number): number {
   return ordered.add({ months }, { overflow: "constrain" }).toZonedDateTime(timeZone).epochMilliseconds;
 }

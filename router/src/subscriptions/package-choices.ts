@@ -1,4 +1,4 @@
-/** What an Owner could do with the package now: whatever the rules do not refuse. Pure. */
+/** The subscription actions that the rules allow now. Pure. */
 import type { PackageName } from "../db/schema.ts";
 import { packages } from "./packages.ts";
 import { Refused } from "../rights/refused.ts";
@@ -7,9 +7,9 @@ import { changeTerms, type SubscriptionAction, type Term } from "./subscription-
 export type ActionKind = SubscriptionAction["kind"];
 
 export interface PackageChoices {
-  /** What would lead to each package. */
+  /** Possible actions that lead to each package. */
   readonly to: Readonly<Record<PackageName, readonly ActionKind[]>>;
-  /** What names no package. */
+  /** Possible actions that take no package. */
   readonly alone: readonly ActionKind[];
 }
 

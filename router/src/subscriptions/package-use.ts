@@ -1,4 +1,4 @@
-/** What an account has used of its package in the current billing period. */
+/** An account's subscription and what it used in the current billing period. */
 import { sql } from "kysely";
 import { millicredits, type Millicredits } from "@weiche/shared/credits.ts";
 import type { AccountId } from "@weiche/shared/ids.ts";
@@ -10,7 +10,7 @@ import { periodOf, toTerm, viewSubscription, type SubscriptionView } from "./sub
 
 export interface PackageUse {
   readonly subscription: SubscriptionView;
-  /** As the database takes it; without a package no period begins then. */
+  /** A PostgreSQL timestamp; `infinity` without a package, so that it matches no usage. */
   readonly periodStart: string;
   /** null: no package. */
   readonly quota: Millicredits | null;

@@ -1,4 +1,4 @@
-/** One change of an account's package: its terms and invoice lines, in the caller's transaction, one change at a time. */
+/** Writes a change of an account's package, its terms and invoice lines, in the caller's transaction. */
 import { sql, type Transaction } from "kysely";
 import type { AccountId } from "@weiche/shared/ids.ts";
 import { instantText } from "../db/database.ts";
@@ -9,11 +9,11 @@ import { periodOf, toTerm } from "./subscription.ts";
 
 export interface LockedSubscription {
   readonly terms: readonly Term[];
-  /** Never before an earlier change or charge. */
+  /** The current time, but never before an earlier change or charge. */
   readonly nowMs: number;
 }
 
-/** Nobody else changes the package until the transaction ends; rows that belong to the account can still be added. */
+/** Locks the package until the transaction ends. Rows that reference the account can still be added. */
 export async function lockSubscription(
   transaction: Transaction<Schema>,
   accountId: AccountId,
@@ -38,8 +38,8 @@ export async function lockSubscription(
 }
 
 /**
- * Everything that is paid for up to now and not written down yet. Harmless when there is nothing. Nothing happens to the
- * account before this instant any more, so that a clock that is behind cannot end a period whose successor is charged.
+ * Writes the invoice lines that are due and not written yet; idempotent. No later change of the account may be dated
+ * before this instant, so that a clock that is behind cannot end a period whose successor is charged.
  */
 export async function writeCharges(
   transaction: Transaction<Schema>,
@@ -65,14 +65,14 @@ export async function writeCharges(
     .execute();
 }
 
-/** Writes the change down with what it costs. Returns the instant from which it holds. */
+/** Writes the new terms and their charges. Returns when they take effect, in ms. */
 export async function writeChange(
   transaction: Transaction<Schema>,
   accountId: AccountId,
   { terms: before, nowMs }: LockedSubscription,
   after: readonly Term[],
 ): Promise<number> {
-  // What began at this very instant begins a millisecond later: see `changeTerms`.
+  // `changeTerms` begins a term one millisecond late if the period began at this very instant.
   const changedMs = nowMs + 1;
   await writeTerms(transaction, accountId, before, after);
   await writeCharges(transaction, accountId, after, changedMs);
@@ -126,7 +126,7 @@ function isSame(a: Term, b: Term): boolean {
   return a.startMs === b.startMs && a.package === b.package && a.state === b.state && a.rhythmMs === b.rhythmMs;
 }
 
-/** A new period begins, with nothing used. */
+/** A new period begins with nothing used: limits reached before no longer block. */
 async function forgetLimits(transaction: Transaction<Schema>, accountId: AccountId): Promise<void> {
   for (const table of ["users", "apiKeys"] as const)
     await transaction

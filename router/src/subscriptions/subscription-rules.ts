@@ -1,7 +1,7 @@
 /**
- * Packages over time, as pure functions: an account's history is a list of terms without gaps inside a subscription, and
- * what is to come (a downgrade, a cancellation, the end of a trial) is in it already. So nothing has to happen at the end
- * of a period for it to be over, and everything that was or will be charged follows from the terms.
+ * The rules of packages, as pure functions. An account's history is a list of terms without gaps inside a subscription,
+ * future changes included (a downgrade, a cancellation, the end of a trial). So no job has to run when a period ends,
+ * and all past and future charges follow from the terms.
  *
  *   no package ──trial──▶ trial ──30 days──▶ active Starter          active ──upgrade──▶ active, larger, at once
  *   no package ──order──▶ active              trial ──upgrade──▶ active, in a period of its own
@@ -12,14 +12,14 @@ import { billingPeriodAt, germanDaysBetween, trialEndMs, type BillingPeriod } fr
 import { packages } from "./packages.ts";
 import { Refused } from "../rights/refused.ts";
 
-/** One package from its beginning to its end. */
+/** A package over a span of time. */
 export interface Term {
   readonly package: PackageName;
   readonly state: "trial" | "active";
   readonly startMs: number;
-  /** Exclusive; Infinity if no end is in sight. */
+  /** Exclusive; Infinity: open-ended. */
   readonly endMs: number;
-  /** The order whose rhythm the periods keep. An upgrade or downgrade begins a term, but not another rhythm. */
+  /** The order from which billing periods are counted. An upgrade or downgrade of an active package keeps it. */
   readonly rhythmMs: number;
 }
 
@@ -29,17 +29,17 @@ export type SubscriptionAction =
   | { readonly kind: "trial" | "cancel" | "withdraw" }
   | { readonly kind: "order" | "upgrade" | "downgrade"; readonly package: PackageName };
 
-/** What happens at the end of the current period, and can be withdrawn until then. */
+/** A change at the end of the current period, which can be withdrawn until then. */
 export interface Pending {
   readonly change: "cancellation" | "downgrade";
-  /** null: none. */
+  /** null: no package. */
   readonly package: PackageName | null;
   readonly atMs: number;
 }
 
-/** Net. Written once, when the time that it pays for begins. */
+/** A net amount, charged once, when the time begins that it pays for. */
 export interface Charge {
-  /** `package`: a whole period. `upgrade`: the difference for the days that were left, today's included. */
+  /** `package`: a whole period. `upgrade`: the price difference for the remaining days, including the current one. */
   readonly reason: "package" | "upgrade";
   readonly package: PackageName;
   readonly startMs: number;
@@ -49,7 +49,7 @@ export interface Charge {
   readonly cents: number;
 }
 
-/** The terms after the action. `nowMs` never goes back for an account. Throws a `Refused` that says why not. */
+/** Returns the terms after the action. `nowMs` must not go back for an account. Throws `Refused` with the reason. */
 export function changeTerms(terms: readonly Term[], action: SubscriptionAction, nowMs: number): readonly Term[] {
   const current = termAt(terms, nowMs);
   if (!current) return [...terms, ...firstTerms(terms, action, nowMs)];
@@ -86,12 +86,12 @@ export function changeTerms(terms: readonly Term[], action: SubscriptionAction, 
   }
 }
 
-/** The term that the account is in; undefined: no package. */
+/** The current term; undefined: no package. */
 export function termAt(terms: readonly Term[], nowMs: number): Term | undefined {
   return terms.find(({ startMs, endMs }) => startMs <= nowMs && nowMs < endMs);
 }
 
-/** The billing period of a term; the trial is one, however long its month. */
+/** The billing period of a term at `atMs`; a trial is a single one. */
 export function periodIn(term: Pick<Term, "state" | "startMs" | "rhythmMs">, atMs: number): BillingPeriod {
   if (term.state === "trial") return { startMs: term.startMs, endMs: trialEndMs(term.startMs) };
   return billingPeriodAt(term.rhythmMs, atMs);
@@ -106,7 +106,7 @@ export function pendingOf(terms: readonly Term[], nowMs: number): Pending | unde
   return { change: "downgrade", package: next.package, atMs: current.endMs };
 }
 
-/** Everything that had to be paid until then, that instant included. */
+/** All charges due up to `untilMs`, inclusive. */
 export function chargesOf(terms: readonly Term[], untilMs: number): readonly Charge[] {
   return terms.flatMap((term, index) => {
     if (term.state === "trial") return [];
@@ -120,7 +120,7 @@ export function chargesOf(terms: readonly Term[], untilMs: number): readonly Cha
   });
 }
 
-/** When the next charge falls due, if nobody changes anything. */
+/** When the next charge falls due, if nothing changes; undefined: never. */
 export function nextChargeMs(terms: readonly Term[], nowMs: number): number | undefined {
   const current = termAt(terms, nowMs);
   if (!current) return undefined;
@@ -135,7 +135,7 @@ function firstTerms(terms: readonly Term[], action: SubscriptionAction, nowMs: n
   return trial(nowMs);
 }
 
-/** A trial ends with an upgrade and the period with it; in an active package the period goes on, and what was used stays used. */
+/** An upgrade ends a trial and its period. In an active package the period goes on, with what was used so far. */
 function upgraded(current: Term, name: PackageName, atMs: number): readonly Term[] {
   requireStepUp(current.package, name, "upgrade");
   const ended = { ...current, endMs: atMs };

@@ -1,4 +1,4 @@
-/** The package that an account has booked, as its rows tell it and as people see it. */
+/** An account's subscription: read from its rows, and as API and portal show it. */
 import type { Selectable } from "kysely";
 import { instantText } from "../db/database.ts";
 import type { Schema, PackageName } from "../db/schema.ts";
@@ -13,7 +13,7 @@ export interface SubscriptionView {
   readonly periodStart: string | null;
   /** Exclusive: German midnight. */
   readonly periodEnd: string | null;
-  /** What happens at the end of the period unless it is withdrawn. */
+  /** The change at the end of the period unless it is withdrawn. */
   readonly pending: {
     readonly change: "cancellation" | "downgrade";
     readonly package: PackageName | null;
@@ -42,7 +42,7 @@ export function packageNamed(name: string): PackageName {
   throw new Refused("invalid", `there is no package "${name}"; there are ${Object.keys(packages).join(", ")}`);
 }
 
-/** The billing period that `atMs` is in; undefined without a package. */
+/** The billing period that contains `atMs`; undefined without a package. */
 export function periodOf(terms: readonly Term[], atMs: number): (BillingPeriod & { readonly term: Term }) | undefined {
   const term = termAt(terms, atMs);
   return term && { ...periodIn(term, atMs), term };

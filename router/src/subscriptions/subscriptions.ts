@@ -1,6 +1,6 @@
 /**
- * What an Owner does with the package of the account. A preview says what a change costs now, under a quote id; a change
- * that names the quote charges exactly that, once however often it is sent, or is refused because the price has changed.
+ * Changes of an account's package by its Owner. A preview returns what a change costs now, and a quote id. A change
+ * with that id charges exactly this price, once however often it is sent, or is refused because the price has changed.
  */
 import { hash, randomBytes } from "node:crypto";
 import type { Selectable, Transaction } from "kysely";
@@ -25,7 +25,7 @@ import { packageNamed, toTerm, viewPending, viewSubscription, type SubscriptionV
 
 export interface SubscriptionWish {
   readonly action: SubscriptionAction["kind"];
-  /** By its name in any case. For an order, an upgrade or a downgrade. */
+  /** Its name in any case; required for an order, an upgrade or a downgrade. */
   readonly package?: string;
 }
 
@@ -35,11 +35,11 @@ export interface Quote {
   readonly action: SubscriptionAction["kind"];
   readonly dueCents: number;
   readonly charges: readonly InvoiceLine[];
-  /** Per month, from the next period on; null: nothing. */
+  /** Monthly price from the next period on; null: the package ends. */
   readonly thenCents: number | null;
-  /** What the change takes back. */
+  /** The pending change that this one withdraws. */
   readonly withdraws: SubscriptionView["pending"];
-  /** The package as it would be. */
+  /** The subscription after the change. */
   readonly after: SubscriptionView;
 }
 
@@ -55,13 +55,13 @@ export interface InvoiceLine {
 
 export interface Subscriptions {
   preview(accountId: AccountId, wish: SubscriptionWish): Promise<Quote>;
-  /** Charges the price of the day, or that of the quote if there is one. */
+  /** Charges the price of the quote, or the current one without a quote. */
   change(accountId: AccountId, wish: SubscriptionWish, quoteId?: string): Promise<SubscriptionView>;
   /** Oldest first. */
   invoice(accountId: AccountId): Promise<InvoiceLine[]>;
   /**
-   * Writes the invoice lines of periods that have begun. Returns for how many accounts; throws, after all of them, if one
-   * failed. Any router may, at any time.
+   * Writes the invoice lines of periods that have begun. Returns the number of accounts; tries all of them before it
+   * throws. Any router may call it at any time.
    */
   chargeWhatIsDue(): Promise<number>;
 }
@@ -70,7 +70,7 @@ export function createSubscriptions(context: ActingContext): Subscriptions {
   const { database, clock } = context;
   const { kysely } = database;
 
-  /** As of now, which is never before the last change or charge. */
+  /** `nowMs`: the current time, but never before the last change or charge. */
   async function read(accountId: AccountId): Promise<{ readonly terms: readonly Term[]; readonly nowMs: number }> {
     const accounts = kysely.selectFrom("accounts").select("packageChangedAt").where("id", "=", accountId);
     const { packageChangedAt } = found(await accounts.executeTakeFirst(), "account", accountId);
@@ -95,7 +95,7 @@ export function createSubscriptions(context: ActingContext): Subscriptions {
         },
         async (transaction) => {
           const object = { kind: "account", id: accountId, accountId } as const;
-          // The account first, then its users, as whoever evaluates usage locks them.
+          // Lock order: the account, then its users, as in the evaluation of usage.
           await lockSubscription(transaction, accountId, clock.now());
           await requireRight(context, transaction, object, ({ role }) => role === "owner");
           return changePackage(transaction, accountId, wish, clock.now(), quoteId);
@@ -118,14 +118,14 @@ export function createSubscriptions(context: ActingContext): Subscriptions {
         await inTransaction(database, async (transaction) => {
           const { terms, nowMs } = await lockSubscription(transaction, id, clock.now());
           await writeCharges(transaction, id, terms, nowMs);
-        }).catch((error: unknown) => failures.push(error)); // the others are not to wait for it
+        }).catch((error: unknown) => failures.push(error)); // must not delay the other accounts
       if (failures.length > 0) throw failures[0];
       return rows.length;
     },
   };
 }
 
-/** In the caller's transaction; the account's row stays locked until it ends. */
+/** Runs in the caller's transaction; the account's row stays locked until it ends. */
 export async function changePackage(
   transaction: Transaction<Schema>,
   accountId: AccountId,
@@ -146,7 +146,7 @@ export async function changePackage(
   return viewSubscription(after, changedMs);
 }
 
-/** Writes down that it is, if it was not. */
+/** Returns whether the quote was ordered before; otherwise records the order. */
 async function wasOrdered(
   transaction: Transaction<Schema>,
   accountId: AccountId,
@@ -169,7 +169,7 @@ async function wasOrdered(
 
 const nonceLength = 16;
 
-/** Its id is a nonce, so that each is ordered once, and a hash of everything that it promises. */
+/** The quote id is a nonce, so that each is ordered once, and a hash of everything that the quote promises. */
 function quote(
   accountId: AccountId,
   terms: readonly Term[],
