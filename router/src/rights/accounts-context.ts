@@ -1,16 +1,16 @@
-/** What the parts of the business are made from. */
+/** Dependencies of everything that reads or changes accounts. */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { Database } from "../db/database.ts";
 
 export interface ActingContext {
   readonly database: Database;
   readonly clock: Clock;
-  /** Who acts, for the audit log. Absent: the operator. */
+  /** Who acts, for rights and the audit log. Absent: the operator. */
   readonly origin?: Origin;
 }
 
 export interface AccountsContext extends ActingContext {
-  /** Where invitations lead. */
+  /** Base URL of one-time links. */
   readonly portalUrl: string;
 }
 
@@ -21,5 +21,5 @@ export interface Origin {
   readonly source: string;
 }
 
-/** Whoever may open the admin socket. */
+/** Anyone who can open the admin socket. */
 export const operator: Origin = { actor: "operator", source: "admin.sock" };

@@ -1,6 +1,7 @@
 /**
- * Who did what to which object, when, from where, with what result: one chain per account, written in the transaction of
- * the deed itself. A refusal is written after its transaction is gone. No key, password, address or content goes in.
+ * Writes the audit log, one hash chain per account: who did what to which object, when, from where, with what result.
+ * An entry is part of the transaction of the change itself; a refusal is written after the rollback. Entries hold no
+ * key, password, e-mail address or content.
  */
 import { hash } from "node:crypto";
 import { sql, type Transaction } from "kysely";
@@ -21,9 +22,9 @@ export type AuditAction =
 
 export interface Deed {
   readonly action: AuditAction;
-  /** What the wish is addressed to. */
+  /** The object of the request. */
   readonly on: Subject;
-  /** What was wished. Undefined fields are left out, bigints are credits. */
+  /** The requested values. Undefined fields are left out; bigints are millicredits, written as credits. */
   readonly details?: object;
 }
 
@@ -44,10 +45,10 @@ export interface AuditEntry {
   readonly details: string;
 }
 
-/** The hash that the first entry of a chain follows. */
+/** The previous hash of a chain's first entry. */
 export const chainStart = "0".repeat(64);
 
-/** Does `work` and writes it down in one transaction; `madeBy` names what came of it, if that is something new. */
+/** Runs `work` and logs it in one transaction. `madeBy`: the object that `work` made, logged instead of `deed.on`. */
 export async function audited<T>(
   context: ActingContext,
   deed: Deed,
@@ -62,7 +63,7 @@ export async function audited<T>(
       return result;
     });
   } catch (error) {
-    // What does not exist for the actor belongs to nobody, or to others, whose log is not theirs to write.
+    // `not_found`: the object does not exist, or is another account's, whose log the actor must not write to.
     if (error instanceof Refused && error.kind !== "not_found")
       await inTransaction(database, (transaction) =>
         append(context, transaction, deed, deed.on, `refused: ${error.kind}`),
@@ -77,7 +78,7 @@ export function hashEntry(before: string, entry: AuditEntry): string {
   return hash("sha256", JSON.stringify([...fields, details]));
 }
 
-/** Last in its transaction, so that whoever writes next waits for a moment only. */
+/** Call last in a transaction: it locks the chain's head until the commit. */
 async function append(
   { clock, origin = operator }: ActingContext,
   transaction: Transaction<Schema>,
@@ -86,7 +87,7 @@ async function append(
   result: string,
 ): Promise<void> {
   const accountId = await accountOf(transaction, object);
-  if (accountId === undefined) return; // nobody's chain: it was about something that does not exist
+  if (accountId === undefined) return; // the object does not exist: no chain to write to
   const head = await transaction
     .insertInto("auditHeads")
     .values({ accountId, number: 0n, hash: chainStart })
@@ -127,7 +128,7 @@ async function accountOf(transaction: Transaction<Schema>, { kind, id }: Subject
   return rows[0]?.accountId;
 }
 
-/** People paste keys into the oddest fields. */
+/** Masks API keys, which people paste into any field. */
 function detailsText(details: object): string {
   const text = JSON.stringify(details, (_name, value: unknown) =>
     typeof value === "bigint" ? formatCredits(value as Millicredits) : value,

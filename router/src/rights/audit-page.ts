@@ -1,4 +1,4 @@
-/** The audit log as people search it: by person, object, action and time, with the names they know. */
+/** Searches the audit log by actor, object, action and time, and adds names to ids. */
 import { sql } from "kysely";
 import type { AccountId } from "@weiche/shared/ids.ts";
 import type { Database } from "../db/database.ts";
@@ -13,17 +13,17 @@ export interface AuditFilter {
   /** The id of a user, a key or the account. */
   readonly object?: string;
   readonly action?: string;
-  /** An instant; included. */
+  /** An instant, inclusive. */
   readonly from?: string;
-  /** An instant; not included. */
+  /** An instant, exclusive. */
   readonly to?: string;
   /** Only entries below this number. */
   readonly before?: number;
-  /** In the names of who did it and of what it was done to, in the action, the result or where it came from. */
+  /** Text in the name of the actor or object, in the action, the result or the source. */
   readonly search?: string;
 }
 
-/** The youngest entry first, unless it is sorted. */
+/** Newest first by default. */
 export interface AuditPage {
   readonly limit: number;
   readonly offset?: number;
@@ -33,7 +33,7 @@ export interface AuditPage {
 
 export interface NamedEntry extends Omit<AuditView, "object" | "details"> {
   readonly details: Readonly<Record<string, unknown>>;
-  /** The address; null for the operator, and for who is deleted. */
+  /** E-mail address; null for the operator and for deleted users. */
   readonly actorName: string | null;
   readonly object: { readonly kind: string; readonly id: string; readonly name: string | null };
 }
@@ -48,7 +48,7 @@ const orders: Readonly<Record<AuditSort, string>> = {
   result: "result",
 };
 
-/** `total`: all that match, wherever the page begins. */
+/** `total`: number of all matching entries, on any page. */
 export async function auditPage(
   database: Log,
   accountId: AccountId,

@@ -1,6 +1,6 @@
 /**
- * The audit log keeps its entries for `retention.auditDays`. What is older is taken from the beginning of a chain, and a
- * checkpoint with the number and hash of the last one removed stays, so that the rest of the chain still proves itself.
+ * Removes audit entries older than `retention.auditDays` from the beginning of each chain. A checkpoint keeps the
+ * number and hash of the last one removed, so that the rest of the chain can still be verified.
  */
 import { sql } from "kysely";
 import type { AccountId } from "@weiche/shared/ids.ts";
@@ -9,7 +9,7 @@ import { inTransaction, instantText, type Database } from "../db/database.ts";
 const dayMs = 86_400_000;
 const entriesPerStep = 5_000;
 
-/** Returns how many entries went. */
+/** Returns the number of removed entries. */
 export async function removeOldAudit(database: Database, nowMs: number, keepDays: number): Promise<number> {
   const oldest = instantText(nowMs - keepDays * dayMs);
   const { rows } = await database.pool.query<{ id: AccountId }>(
@@ -23,7 +23,7 @@ export async function removeOldAudit(database: Database, nowMs: number, keepDays
   return removed;
 }
 
-/** The oldest entries up to the first that is kept, with the chain's head locked. A clock that went back removes less. */
+/** Removes the oldest entries up to the first to keep, with the chain's head locked. After a clock went back, fewer. */
 function removeFrom(database: Database, accountId: AccountId, oldest: string, nowMs: number): Promise<number> {
   return inTransaction(database, async (transaction) => {
     await sql`select 1 from audit_heads where account_id = ${accountId} for update`.execute(transaction);

@@ -1,4 +1,4 @@
-/** The audit log as it is read, and the proof that nobody changed it. */
+/** Verifies the hash chains of the audit log, and formats its entries. */
 import type { Selectable, Transaction } from "kysely";
 import type { AccountId } from "@weiche/shared/ids.ts";
 import type { Database } from "../db/database.ts";
@@ -16,7 +16,7 @@ export interface AuditView {
   readonly details: object;
 }
 
-/** What is wrong with a chain, at its first entry that does not hold. */
+/** The first invalid entry of a chain. */
 export interface BrokenChain {
   readonly accountId: AccountId;
   readonly number: number;
@@ -31,13 +31,13 @@ export interface AuditCheck {
 
 const pageMax = 1_000;
 
-/** One chain, or all. */
+/** Verifies one account's chain, or all. */
 export async function verifyAudit({ kysely }: Pick<Database, "kysely">, accountId?: AccountId): Promise<AuditCheck> {
   const accounts =
     accountId === undefined
       ? (await kysely.selectFrom("accounts").select("id").orderBy("id").execute()).map(({ id }) => id)
       : [accountId];
-  // Each in one snapshot: entries are added and old ones removed meanwhile.
+  // Each in one snapshot, since entries are added and removed concurrently.
   const snapshot = kysely.transaction().setIsolationLevel("repeatable read").setAccessMode("read only");
   let check: AuditCheck = { chains: accounts.length, entries: 0, broken: [] };
   for (const id of accounts) {

@@ -1,4 +1,4 @@
-/** Lists as people look things up in them: a page of what matches, in an order of theirs, and how much there is of it. */
+/** Pages of a list: matching rows, sorted, and the total number of matches. */
 import { sql, type RawBuilder } from "kysely";
 import type { Database } from "../db/database.ts";
 
@@ -9,10 +9,10 @@ export interface Page<Sort extends string> {
   readonly order: "asc" | "desc";
 }
 
-/** More than any account has: all of them. */
+/** A limit for "all rows": more than any account has. */
 export const rowsMax = 100_000;
 
-/** Both in one statement. `matching` is read once; `order` and `tie`, which no two rows share, are columns of it in SQL. */
+/** Reads page and total in one statement. `order` and `tie` (unique) are SQL expressions over columns of `matching`. */
 export async function readPage<Row>(
   { kysely }: Pick<Database, "kysely">,
   matching: RawBuilder<unknown>,
@@ -30,7 +30,7 @@ export async function readPage<Row>(
   return { rows: rows.filter(({ isThere }) => isThere), total: rows[0]!.total };
 }
 
-/** Whether an SQL text holds what was searched, in any case. */
+/** SQL condition: the expression `text` contains the search term, in any case. True without a term. */
 export function containing(search: string | undefined, text: string) {
   if (search === undefined || search.trim() === "") return sql<boolean>`true`;
   return sql<boolean>`position(lower(${search.trim()}) in lower(${sql.raw(text)})) > 0`;

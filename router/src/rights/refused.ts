@@ -1,4 +1,4 @@
-/** A wish that is refused. The message is for the person who asked, a phrase without a full stop, and never quotes a secret. */
+/** Why a request is refused. The message is for the requester: a phrase without a full stop that quotes no secret. */
 export type RefusalKind =
   | "invalid"
   | "login_required"
@@ -14,7 +14,7 @@ export type RefusalKind =
   | "too_many_attempts"
   | "too_many_requests";
 
-/** One thing that is wrong: where (`body.member` without the `body`), and a word for what. */
+/** One mistake in a request. `param`: the path of the field, without `body.`. `code`: what is wrong, in a word. */
 export interface RefusalDetail {
   readonly param: string;
   readonly code: string;
@@ -37,13 +37,13 @@ export class Refused extends Error {
   }
 }
 
-/** Of what is counted in the database, such as guesses: nothing was looked at. */
+/** Refused before a guess was checked: the attempts before it are counted in the database. */
 export function tooManyAttempts(waitMs: number): Refused {
   const retryAfterSeconds = waitMs / 1000;
   return new Refused("too_many_attempts", "too many attempts: wait a while before the next one", { retryAfterSeconds });
 }
 
-/** The row, or the refusal that names what is missing. */
+/** Returns the row; throws `Refused` ("not_found") if there is none. */
 export function found<T>(row: T | undefined, what: string, id: string): T {
   if (row === undefined) throw new Refused("not_found", `there is no ${what} ${id}`);
   return row;

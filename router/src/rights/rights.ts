@@ -1,6 +1,6 @@
 /**
- * Who may change whom, decided in the transaction of the change with the actor's role of that moment. The operator may do
- * everything; the roles of the service what this page says. To other accounts an object does not exist.
+ * Which role may change what, checked in the transaction of the change with the actor's current role. The operator may
+ * do everything. Objects of other accounts are reported as not found.
  */
 import type { Transaction } from "kysely";
 import { asId, type AccountId, type UserId } from "@weiche/shared/ids.ts";
@@ -20,12 +20,12 @@ export function mayChangeUser(actor: Actor, user: { readonly role: Role }): bool
   return actor.role === "owner" || (actor.role === "admin" && user.role !== "owner");
 }
 
-/** Only an Owner makes Owners, so no role grows by its own request. */
+/** Only an Owner makes Owners, so nobody can promote themselves. */
 export function mayGrant(actor: Actor, role: Role): boolean {
   return actor.role === "owner" || (actor.role === "admin" && role !== "owner");
 }
 
-/** Everybody has their own keys; an Owner has a hand in all of them. */
+/** Users change their own keys; an Owner changes all of the account. */
 export function mayChangeKey(actor: Actor, key: { readonly userId: UserId }): boolean {
   return actor.role === "owner" || actor.id === key.userId;
 }
@@ -34,7 +34,7 @@ export function mayRevokeKey(actor: Actor, key: { readonly userId: UserId }): bo
   return actor.role !== "member" || actor.id === key.userId;
 }
 
-/** Call it with the object's row locked, so that nobody waits crosswise. Returns who acts; undefined: the operator. */
+/** Call with the object's row locked: one lock order prevents deadlocks. Returns the actor; undefined: the operator. */
 export async function requireRight(
   { origin = operator }: ActingContext,
   transaction: Transaction<Schema>,
