@@ -11,6 +11,8 @@ import { queryClient } from "./api/queries.ts";
 import "./styles/tokens.css";
 import "./styles/base.css";
 import "./styles/elements.css";
+import "./styles/lists.css";
+import "./styles/pages.css";
 import "./styles/shell.css";
 
 const texts = await loadTexts(document.documentElement.lang as Language);

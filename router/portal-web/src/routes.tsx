@@ -13,4 +13,16 @@ export const signedInRoutes: readonly SignedInRoute[] = [
     ...pageRoute("/", () => import("./pages/overview/overview-page.tsx")),
     ...{ name: "overview", icon: "overview", needs: "showCredits" },
   },
+  {
+    ...pageRoute("/keys", () => import("./pages/keys/keys-page.tsx")),
+    ...{ name: "keys", icon: "keys", needs: "listKeys" },
+  },
+  {
+    ...pageRoute("/start", () => import("./pages/start/start-page.tsx")),
+    ...{ name: "start", icon: "start", needs: "createKey" },
+  },
+  {
+    ...pageRoute("/notices", () => import("./pages/notices/notices-page.tsx")),
+    ...{ name: "notices", icon: "notices", needs: "listNotices", hidden: true },
+  },
 ];

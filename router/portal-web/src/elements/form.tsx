@@ -10,19 +10,21 @@ interface FormProps {
   readonly submit: string;
   readonly kind?: "primary" | "danger";
   readonly busy: boolean;
+  /** Whether something is still missing. */
+  readonly disabled?: boolean;
   readonly problem: Problem | null;
   readonly children: ReactNode;
   /** Beside the button. */
   readonly actions?: ReactNode;
 }
 
-export function Form({ onSubmit, submit, kind = "primary", busy, problem, children, actions }: FormProps) {
+export function Form({ onSubmit, submit, kind = "primary", busy, disabled, problem, children, actions }: FormProps) {
   return (
     <form
       className="form"
       onSubmit={(event) => {
         event.preventDefault();
-        if (busy) return;
+        if (busy || disabled) return;
         onSubmit(Object.fromEntries(new FormData(event.currentTarget)) as Record<string, string>);
       }}
     >
@@ -30,7 +32,7 @@ export function Form({ onSubmit, submit, kind = "primary", busy, problem, childr
       {problem && <ProblemBox problem={problem} />}
       <div className="actions">
         {actions}
-        <Button type="submit" kind={kind} busy={busy}>
+        <Button type="submit" kind={kind} busy={busy} disabled={disabled}>
           {submit}
         </Button>
       </div>

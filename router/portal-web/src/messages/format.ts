@@ -10,7 +10,11 @@ export function createFormat(language: Language) {
   const number = (options: Intl.NumberFormatOptions) => new Intl.NumberFormat(locale, options);
   const time = (options: Intl.DateTimeFormatOptions) => new Intl.DateTimeFormat(locale, { timeZone, ...options });
   const plain = number({ maximumFractionDigits: 3 });
-  const compact = number({ notation: "compact", maximumSignificantDigits: 3 });
+  // In British English a million is "m", which reads as metres or thousandths.
+  const compact = new Intl.NumberFormat(language === "de" ? locale : "en-US", {
+    notation: "compact",
+    maximumSignificantDigits: 3,
+  });
   const euros = number({ style: "currency", currency: "EUR" });
   const share = number({ style: "percent", maximumFractionDigits: 0 });
   const date = time({ dateStyle: "medium" });

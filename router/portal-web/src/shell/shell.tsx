@@ -8,6 +8,7 @@ import { Page } from "../elements/page.tsx";
 import { ToastProvider } from "../elements/toast.tsx";
 import { useTexts } from "../messages/messages.ts";
 import { useMay, useSession } from "../session/session.ts";
+import { NoticesBell } from "./notices-bell.tsx";
 import type { SignedInRoute } from "./page-route.ts";
 import { UserMenuButton } from "./user-menu-button.tsx";
 
@@ -40,6 +41,7 @@ export default function Shell({ routes: all }: { readonly routes: readonly Signe
             <Mark /> Weiche
           </Link>
           <span className="account-name">{account.name}</span>
+          <NoticesBell />
           <UserMenuButton />
         </header>
         <nav id="pages" className={isOpen ? "side open" : "side"} aria-label={t.shell.navigation}>

@@ -1,4 +1,13 @@
 /** Paths of the portal's pages. All of them are answered with the same document; the browser application shows the page. */
-export const pagePaths = ["/", "/invitation", "/reset", "/forgotten", "/registration"] as const;
+export const pagePaths = [
+  "/",
+  "/keys",
+  "/start",
+  "/notices",
+  "/invitation",
+  "/reset",
+  "/forgotten",
+  "/registration",
+] as const;
 
 export type PagePath = (typeof pagePaths)[number];

@@ -1,1 +1,0 @@
-import{t as e}from"./page-DaAxKnYG.js";import{a as t,r as n}from"./messages-BCvjpc1M.js";var r=t();function i(){let{t}=n();return(0,r.jsx)(e,{title:t.shell.pages.overview})}export{i as default};

@@ -1,0 +1,1 @@
+var e={query:{unread:!0,pageSize:5}};export{e as t};

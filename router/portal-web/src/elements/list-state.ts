@@ -1,0 +1,56 @@
+/** What a list shows (words, filters, order, page) stands in the address, so that it can be linked and gone back to. */
+import { useCallback } from "react";
+import { useSearchParams } from "wouter";
+
+export interface ListState {
+  readonly get: (name: string) => string | undefined;
+  /** Undefined removes a part. Begins with the first page again unless the page is what changes. */
+  readonly set: (parts: Readonly<Record<string, string | undefined>>) => void;
+  readonly page: number;
+  readonly search: string | undefined;
+  readonly sort: string | undefined;
+  readonly order: "asc" | "desc" | undefined;
+  /** Whether anything but order and page is chosen. */
+  readonly isFiltered: boolean;
+}
+
+export function useListState(): ListState {
+  const [params, setParams] = useSearchParams();
+  const get = (name: string) => params.get(name) ?? undefined;
+  const set = useCallback(
+    (parts: Readonly<Record<string, string | undefined>>) =>
+      setParams(
+        (before) => {
+          const next = new URLSearchParams(before);
+          if (!("page" in parts)) next.delete("page");
+          for (const [name, value] of Object.entries(parts)) {
+            if (value === undefined || value === "") next.delete(name);
+            else next.set(name, value);
+          }
+          return next;
+        },
+        { replace: true },
+      ),
+    [setParams],
+  );
+  const order = get("order");
+  return {
+    get,
+    set,
+    page: readPage(get("page")),
+    search: get("search"),
+    sort: get("sort"),
+    order: order === "asc" || order === "desc" ? order : undefined,
+    isFiltered: [...params.keys()].some((name) => !["page", "sort", "order"].includes(name)),
+  };
+}
+
+/** The value if it is one of those that there are: an address can say anything. */
+export function oneOf<const T extends string>(values: readonly T[], value: string | undefined): T | undefined {
+  return values.find((one) => one === value);
+}
+
+function readPage(text: string | undefined): number {
+  const page = Number(text ?? 1);
+  return Number.isInteger(page) && page >= 1 && page <= 100_000 ? page : 1;
+}

@@ -1,0 +1,66 @@
+/** The sentence of a notice. */
+import type { Answer } from "../api/client.ts";
+import type { Texts } from "../messages/messages.ts";
+
+export type Notice = Answer<"listNotices">["items"][number];
+
+/** The contract's types tell the facts of one kind from those of another at runtime only. */
+type Facts =
+  | {
+      readonly kind: "quota-75" | "quota-90" | "quota-100";
+      readonly facts: { readonly package: string; readonly periodEnd: string };
+    }
+  | {
+      readonly kind: "key-limit" | "user-limit";
+      readonly facts: { readonly limit: string; readonly periodEnd: string };
+    }
+  | { readonly kind: "key-expiring"; readonly facts: { readonly expiresAt: string } }
+  | { readonly kind: "trial-ending"; readonly facts: { readonly endsAt: string } }
+  | {
+      readonly kind: "model-status";
+      readonly facts: { readonly model: string; readonly from: string | null; readonly to: string | null };
+    }
+  | {
+      readonly kind: "model-factor";
+      readonly facts: {
+        readonly model: string;
+        readonly from: string;
+        readonly to: string;
+        readonly coming: readonly { readonly validFrom: string; readonly factor: string }[];
+      };
+    };
+
+export function noticeText(notice: Notice, { t, format }: Texts): string {
+  const { notices, shell } = t;
+  const { kind, facts } = notice as Facts;
+  const key = `“${notice.key?.name ?? shell.unknown}”`;
+  switch (kind) {
+    case "quota-75":
+    case "quota-90":
+    case "quota-100": {
+      const percent = format.percent(Number(kind.slice("quota-".length)) / 100);
+      return notices.quota(percent, facts.package, format.date(facts.periodEnd));
+    }
+    case "key-limit":
+      return notices.keyLimit(key, format.number(facts.limit), format.date(facts.periodEnd));
+    case "user-limit": {
+      const user = notice.user?.email ?? shell.unknown;
+      return notices.userLimit(user, format.number(facts.limit), format.date(facts.periodEnd));
+    }
+    case "key-expiring":
+      return notices.keyExpiring(key, format.dateTime(facts.expiresAt));
+    case "trial-ending":
+      return notices.trialEnding(format.date(facts.endsAt));
+    case "model-status": {
+      const { model, from, to } = facts;
+      if (to === null) return notices.modelGone(model);
+      return from === null ? notices.modelNew(model, to) : notices.modelStatus(model, from, to);
+    }
+    case "model-factor": {
+      const { model, from, to, coming } = facts;
+      const [next] = coming;
+      if (from !== to || !next) return notices.factor(model, format.number(from), format.number(to));
+      return notices.factorComing(model, format.number(next.factor), format.dateTime(next.validFrom));
+    }
+  }
+}

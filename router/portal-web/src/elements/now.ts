@@ -1,0 +1,13 @@
+/** The present for texts such as "2 min ago", moved on every half minute. */
+import { useEffect, useState } from "react";
+
+const stepMs = 30_000;
+
+export function useNow(): number {
+  const [nowMs, setNow] = useState(() => Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), stepMs);
+    return () => clearInterval(timer);
+  }, []);
+  return nowMs;
+}

@@ -1,0 +1,29 @@
+/** What of a limit is used, as a meter with marks at 75 and 90 %. */
+import { shareOf } from "../messages/format.ts";
+
+interface QuotaBarProps {
+  readonly label: string;
+  readonly used: string;
+  readonly limit: string;
+  readonly isSmall?: boolean;
+}
+
+export function QuotaBar({ label, used, limit, isSmall }: QuotaBarProps) {
+  const share = shareOf(used, limit);
+  const tone = share >= 1 ? "bad" : share >= 0.75 ? "warn" : "good";
+  return (
+    <div className={`quota ${tone}${isSmall ? " small" : ""}`}>
+      <meter aria-label={label} min={0} max={1} value={Math.min(1, share)} className="hidden" />
+      <svg viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">
+        <rect width="100" height="1" className="quota-whole" />
+        <rect width={Math.min(100, share * 100)} height="1" className="quota-used" />
+      </svg>
+      {!isSmall && (
+        <span className="quota-marks" aria-hidden="true">
+          <i>75 %</i>
+          <i>90 %</i>
+        </span>
+      )}
+    </div>
+  );
+}

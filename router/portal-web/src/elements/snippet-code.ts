@@ -1,0 +1,82 @@
+/** Programs that ask a model one question, with the key from the environment. Pure. */
+export const snippetKinds = ["curl", "python", "node", "langchain"] as const;
+export type SnippetKind = (typeof snippetKinds)[number];
+
+/** Where a program of ours looks for the key. */
+export const keyVariable = "WEICHE_API_KEY";
+
+export interface SnippetFacts {
+  /** Without /v1. */
+  readonly apiUrl: string;
+  readonly model: string;
+  readonly prompt?: string;
+}
+
+export interface SnippetText {
+  /** To run once before; null: nothing. */
+  readonly install: string | null;
+  readonly code: string;
+}
+
+export function snippetOf(kind: SnippetKind, facts: SnippetFacts): SnippetText {
+  const prompt = facts.prompt ?? "Say hello in one sentence.";
+  const base = `${facts.apiUrl.replace(/\/$/, "")}/v1`;
+  return writers[kind](base, facts.model, prompt);
+}
+
+type Writer = (base: string, model: string, prompt: string) => SnippetText;
+
+const writers: Readonly<Record<SnippetKind, Writer>> = {
+  curl: (base, model, prompt) => ({
+    install: null,
+    code: `curl ${shell(`${base}/chat/completions`)} \\
+  -H "Authorization: Bearer $${keyVariable}" \\
+  -H "Content-Type: application/json" \\
+  -d ${shell(JSON.stringify({ model, messages: [{ role: "user", content: prompt }] }))}`,
+  }),
+  python: (base, model, prompt) => ({
+    install: "pip install openai",
+    code: `import os
+from openai import OpenAI
+
+client = OpenAI(base_url=${text(base)}, api_key=os.environ["${keyVariable}"])
+answer = client.chat.completions.create(
+    model=${text(model)},
+    messages=[{"role": "user", "content": ${text(prompt)}}],
+)
+print(answer.choices[0].message.content)`,
+  }),
+  node: (base, model, prompt) => ({
+    install: "npm install openai",
+    code: `import OpenAI from "openai";
+
+const client = new OpenAI({ baseURL: ${text(base)}, apiKey: process.env.${keyVariable} });
+const answer = await client.chat.completions.create({
+  model: ${text(model)},
+  messages: [{ role: "user", content: ${text(prompt)} }],
+});
+console.log(answer.choices[0].message.content);`,
+  }),
+  langchain: (base, model, prompt) => ({
+    install: "npm install @langchain/openai",
+    code: `import { ChatOpenAI } from "@langchain/openai";
+
+const chat = new ChatOpenAI({
+  model: ${text(model)},
+  apiKey: process.env.${keyVariable},
+  configuration: { baseURL: ${text(base)} },
+});
+const answer = await chat.invoke(${text(prompt)});
+console.log(answer.content);`,
+  }),
+};
+
+/** A text of JSON is one of Python and of JavaScript, too. */
+function text(value: string): string {
+  return JSON.stringify(value);
+}
+
+/** One word of a POSIX shell, whatever is in it. */
+function shell(value: string): string {
+  return `'${value.replaceAll("'", `'\\''`)}'`;
+}

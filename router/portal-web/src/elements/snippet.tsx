@@ -1,0 +1,58 @@
+/** Code that calls the API, in the reader's language of choice, which is remembered. */
+import { Tabs } from "@base-ui/react/tabs";
+import { useId, useState } from "react";
+import { useTexts } from "../messages/messages.ts";
+import { CopyButton } from "./copy-button.tsx";
+import { snippetKinds, snippetOf, type SnippetKind } from "./snippet-code.ts";
+
+interface SnippetProps {
+  readonly apiUrl: string;
+  readonly model: string;
+  /** Absent: a question of ours. */
+  readonly prompt?: string;
+}
+
+export function Snippet(props: SnippetProps) {
+  const { t } = useTexts();
+  const id = useId();
+  const [kind, setKind] = useState<SnippetKind>(readKind);
+  const { install, code } = snippetOf(kind, props);
+  return (
+    <Tabs.Root
+      className="snippet"
+      value={kind}
+      onValueChange={(value: SnippetKind) => {
+        localStorage.setItem("weiche.snippet", value);
+        setKind(value);
+      }}
+    >
+      <div className="snippet-head">
+        <Tabs.List className="tabs" aria-label={t.start.kindsLabel}>
+          {snippetKinds.map((one) => (
+            <Tabs.Tab key={one} value={one} className="tab">
+              {t.start.kinds[one]}
+            </Tabs.Tab>
+          ))}
+        </Tabs.List>
+        <CopyButton text={code} shownIn={id} />
+      </div>
+      <Tabs.Panel value={kind} className="snippet-code">
+        {/* It scrolls sideways, which the keyboard needs a focus for. */}
+        {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
+        <pre id={id} tabIndex={0}>
+          {code}
+        </pre>
+        {install && (
+          <p className="hint">
+            <code>{t.start.install(install)}</code>
+          </p>
+        )}
+      </Tabs.Panel>
+    </Tabs.Root>
+  );
+}
+
+function readKind(): SnippetKind {
+  const kind = localStorage.getItem("weiche.snippet");
+  return snippetKinds.find((one) => one === kind) ?? "curl";
+}

@@ -1,0 +1,24 @@
+import type { notices as english } from "../en/notices.ts";
+import type { Shape } from "../messages.ts";
+
+export const notices: Shape<typeof english> = {
+  lead: (unread) => `${unread} ungelesen.`,
+  leadNone: "Sie haben alles gelesen.",
+  readAll: "Alle als gelesen markieren",
+  read: "Als gelesen markieren",
+  unread: "ungelesen",
+  empty: "Noch keine Hinweise",
+  emptyHint: "Hier erfahren Sie von erreichten Limits, ablaufenden Schlüsseln und Änderungen an Modellen.",
+  onlyUnread: "Nur ungelesene",
+  quota: (percent, name, end) => `${percent} der Credits von ${name} sind verbraucht, bis ${end}.`,
+  keyLimit: (key, limit, end) => `Schlüssel ${key} hat sein Limit von ${limit} Credits erreicht, bis ${end}.`,
+  userLimit: (user, limit, end) =>
+    `${user} hat das Limit von ${limit} Credits erreicht, bis ${end}. Alle Schlüssel dieses Benutzers erhalten 401.`,
+  keyExpiring: (key, at) => `Schlüssel ${key} läuft am ${at} ab.`,
+  trialEnding: (at) => `Der Test endet am ${at}. Danach kostet Starter 7 € im Monat, wenn er nicht gekündigt wird.`,
+  modelNew: (model, status) => `Das Modell ${model} ist da: ${status}.`,
+  modelGone: (model) => `Das Modell ${model} gibt es nicht mehr.`,
+  modelStatus: (model, from, to) => `Das Modell ${model} wechselte von ${from} zu ${to}.`,
+  factor: (model, from, to) => `Der Credit-Faktor von ${model} wechselte von ${from} zu ${to}.`,
+  factorComing: (model, factor, at) => `Der Credit-Faktor von ${model} wird am ${at} ${factor}.`,
+};

@@ -1,0 +1,23 @@
+import type { start as english } from "../en/start.ts";
+import type { Shape } from "../messages.ts";
+
+export const start: Shape<typeof english> = {
+  lead: "Drei Schritte zur ersten Antwort eines Modells.",
+  leadDone: "Ihre Programme erhalten Antworten.",
+  package: "Ein Paket",
+  packageDone: "Ihr Konto hat eines.",
+  packageMissing: "Ihr Konto hat kein Paket. Ein Owner bestellt eines oder beginnt den kostenlosen Test.",
+  key: "Ein Schlüssel",
+  keyDone: (name) => `Sie haben einen: ${name}. Sein Wert wurde beim Anlegen gezeigt.`,
+  keyMissing: "Der Schlüssel wird einmal gezeigt. Ihr Programm liest ihn aus der Umgebung.",
+  call: "Der Aufruf",
+  callLead: "Legen Sie den Schlüssel in die Umgebung, dann führen Sie dies aus:",
+  noModel: "Zurzeit gibt es kein Modell, das Sie aufrufen dürfen.",
+  answer: "Die Antwort",
+  waiting: "Wartet auf Ihren ersten Aufruf …",
+  answered: (tokens, credits) => `Sie ist da: ${tokens} Token, ${credits} Credits.`,
+  seeUsage: "Verbrauch ansehen",
+  kinds: { curl: "curl", python: "Python", node: "Node.js", langchain: "LangChain" },
+  kindsLabel: "Sprache des Beispiels",
+  install: (command) => `Einmal vorher: ${command}`,
+};

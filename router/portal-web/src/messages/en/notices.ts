@@ -1,0 +1,22 @@
+export const notices = {
+  lead: (unread: string) => `${unread} unread.`,
+  leadNone: "You have read everything.",
+  readAll: "Mark all as read",
+  read: "Mark as read",
+  unread: "unread",
+  empty: "No notices yet",
+  emptyHint: "Here you learn of limits that are reached, keys that expire and models that change.",
+  onlyUnread: "Unread only",
+  quota: (percent: string, name: string, end: string) => `${percent} of the credits of ${name} are used, until ${end}.`,
+  keyLimit: (key: string, limit: string, end: string) =>
+    `Key ${key} reached its limit of ${limit} credits, until ${end}.`,
+  userLimit: (user: string, limit: string, end: string) =>
+    `${user} reached the limit of ${limit} credits, until ${end}. All keys of this user get 401.`,
+  keyExpiring: (key: string, at: string) => `Key ${key} expires on ${at}.`,
+  trialEnding: (at: string) => `The trial ends on ${at}. After that, Starter costs 7 € a month unless it is cancelled.`,
+  modelNew: (model: string, status: string) => `Model ${model} is there: ${status}.`,
+  modelGone: (model: string) => `Model ${model} is gone.`,
+  modelStatus: (model: string, from: string, to: string) => `Model ${model} changed from ${from} to ${to}.`,
+  factor: (model: string, from: string, to: string) => `Credit factor of ${model} changed from ${from} to ${to}.`,
+  factorComing: (model: string, factor: string, at: string) => `Credit factor of ${model} becomes ${factor} on ${at}.`,
+};

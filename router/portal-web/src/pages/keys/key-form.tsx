@@ -1,0 +1,105 @@
+/** Settings of a key: for a new one, and to change one. */
+import { useState } from "react";
+import type { Ask, Problem } from "../../api/client.ts";
+import { useRead } from "../../api/queries.ts";
+import { TextField } from "../../elements/field.tsx";
+import { Form } from "../../elements/form.tsx";
+import { addDays, endOfGermanDay, germanDay, lastGermanDay } from "../../elements/german-day.ts";
+import { useNow } from "../../elements/now.ts";
+import { fieldText } from "../../messages/problem-text.ts";
+import { useTexts } from "../../messages/messages.ts";
+import { Button } from "../../elements/button.tsx";
+import { ModelChoice } from "../../elements/model-choice.tsx";
+
+export interface KeySettings {
+  readonly name: string;
+  readonly allowedModels: readonly string[] | null;
+  readonly creditLimit: string | null;
+  readonly expiresAt: string | null;
+}
+type Wish = Pick<Ask<"createKey">["body"], "name" | "allowedModels" | "creditLimit" | "expiresAt">;
+
+interface KeyFormProps {
+  /** Absent: of a new key. */
+  readonly before?: KeySettings;
+  readonly submit: string;
+  readonly busy: boolean;
+  readonly problem: Problem | null;
+  readonly onSubmit: (wish: Wish & { readonly name: string }) => void;
+  readonly onCancel: () => void;
+}
+
+export function KeyForm({ before, submit, busy, problem, onSubmit, onCancel }: KeyFormProps) {
+  const texts = useTexts();
+  const { t } = texts;
+  const models = useRead("listModels", {});
+  const [chosen, setChosen] = useState(before?.allowedModels ?? null);
+  const today = germanDay(useNow());
+  const error = (param: string) => fieldText(problem, param, texts);
+  return (
+    <Form
+      submit={submit}
+      busy={busy}
+      problem={problem}
+      actions={<Button onClick={onCancel}>{t.shell.cancel}</Button>}
+      onSubmit={({ name, limit, expiry }) =>
+        onSubmit({
+          name: name!.trim(),
+          allowedModels: chosen && [...chosen],
+          creditLimit: limit?.trim() ? limit.trim() : null,
+          expiresAt: expiryOf(expiry, before),
+        })
+      }
+    >
+      <TextField
+        name="name"
+        label={t.keys.form.name}
+        hint={t.keys.form.nameHint}
+        error={error("name")}
+        defaultValue={before?.name}
+        maxLength={200}
+        pattern=".*\S.*"
+        autoComplete="off"
+        required
+        autoFocus
+      />
+      <ModelChoice
+        legend={t.keys.form.models}
+        every={t.keys.form.every}
+        only={t.keys.form.chosen}
+        models={models.data?.items.map(({ id }) => id) ?? []}
+        chosen={chosen}
+        onChange={setChosen}
+      />
+      <div className="columns">
+        <TextField
+          name="limit"
+          label={t.keys.form.limit}
+          hint={t.keys.form.limitHint}
+          error={error("creditLimit")}
+          defaultValue={before?.creditLimit ? String(Number(before.creditLimit)) : ""}
+          inputMode="decimal"
+          pattern="\d{1,9}(\.\d{1,3})?"
+          autoComplete="off"
+        />
+        <TextField
+          name="expiry"
+          type="date"
+          label={t.keys.form.expiry}
+          hint={t.keys.form.expiryHint}
+          error={error("expiresAt")}
+          defaultValue={before?.expiresAt ? lastGermanDay(before.expiresAt) : ""}
+          min={today}
+          max={addDays(today, 3_650)}
+        />
+      </div>
+    </Form>
+  );
+}
+
+/** What was not changed stays to the second: an expiry need not be at midnight. */
+function expiryOf(day: string | undefined, before: KeySettings | undefined): string | null {
+  if (!day) return null;
+  if (before?.expiresAt && lastGermanDay(before.expiresAt) === day) return before.expiresAt;
+  return endOfGermanDay(day);
+}

@@ -1,0 +1,205 @@
+/** Which keys exist, and who uses them? */
+import { Menu } from "@base-ui/react/menu";
+import { useState } from "react";
+import { useRead } from "../../api/queries.ts";
+import { Badge, type Tone } from "../../elements/badge.tsx";
+import { Button } from "../../elements/button.tsx";
+import { Empty } from "../../elements/empty.tsx";
+import { Icon } from "../../elements/icons.tsx";
+import { oneOf, useListState } from "../../elements/list-state.ts";
+import { Loaded } from "../../elements/loaded.tsx";
+import { useNow } from "../../elements/now.ts";
+import { Page } from "../../elements/page.tsx";
+import { QuotaBar } from "../../elements/quota-bar.tsx";
+import { SearchField } from "../../elements/search-field.tsx";
+import { Pages, Table, type Column } from "../../elements/table.tsx";
+import { useTexts } from "../../messages/messages.ts";
+import { useMay, useSession } from "../../session/session.ts";
+import { KeyDialog, type KeyWish, type ListedKey } from "./key-dialogs.tsx";
+
+const states = ["active", "blocked-by-limit", "user-blocked", "expired", "revoked"] as const;
+const sorts = ["name", "user", "state", "used", "lastUsed", "created", "expires"] as const;
+const refreshMs = 30_000;
+
+export default function KeysPage() {
+  const { t, format } = useTexts();
+  const list = useListState();
+  const state = oneOf(states, list.get("state"));
+  const query = { page: list.page, search: list.search, state, sort: oneOf(sorts, list.sort), order: list.order };
+  const read = useRead("listKeys", { query }, { refreshMs });
+  const [wish, setWish] = useState<KeyWish>();
+  const columns = useColumns(setWish);
+  const total = read.data?.total;
+  const isEmpty = total === 0 && !list.isFiltered;
+  const create = (
+    <Button kind="primary" onClick={() => setWish({ kind: "create" })}>
+      <Icon name="plus" />
+      {t.keys.create}
+    </Button>
+  );
+  return (
+    <Page title={t.shell.pages.keys} lead={t.keys.leadNone} actions={!isEmpty && create}>
+      {!isEmpty && (
+        <div className="filters">
+          <SearchField label={t.keys.search} state={list} />
+          <select
+            aria-label={t.keys.state}
+            value={state ?? ""}
+            onChange={({ target }) => list.set({ state: target.value })}
+          >
+            <option value="">{`${t.keys.state}: ${t.shell.all}`}</option>
+            {states.map((one) => (
+              <option key={one} value={one}>
+                {t.keys.states[one]}
+              </option>
+            ))}
+          </select>
+          <output className="soft number">{total !== undefined && t.keys.count(format.number(total))}</output>
+        </div>
+      )}
+      <Loaded read={read}>
+        {(keys) =>
+          keys.items.length > 0 ? (
+            <>
+              <Table
+                caption={t.shell.pages.keys}
+                columns={columns}
+                rows={keys.items}
+                rowKey={({ id }) => id}
+                state={list}
+              />
+              <Pages state={list} list={keys} />
+            </>
+          ) : isEmpty ? (
+            <Empty title={t.keys.empty} hint={t.keys.emptyHint}>
+              {create}
+            </Empty>
+          ) : (
+            <Empty title={t.keys.emptyFilter} hint={t.keys.emptyFilterHint}>
+              <Button onClick={() => list.set({ search: undefined, state: undefined })}>{t.keys.clearFilter}</Button>
+            </Empty>
+          )
+        }
+      </Loaded>
+      {wish && <KeyDialog wish={wish} onClose={() => setWish(undefined)} />}
+    </Page>
+  );
+}
+
+function useColumns(onWish: (wish: KeyWish) => void): readonly Column<ListedKey>[] {
+  const { t, format } = useTexts();
+  const { columns, never, noExpiry } = t.keys;
+  const nowMs = useNow();
+  const seesOthers = useMay()("listUsers");
+  const name: Column<ListedKey> = {
+    name: "name",
+    title: columns.name,
+    sort: "name",
+    cell: ({ name: text, lastFour }) => (
+      <span className="name-cell">
+        <strong>{text}</strong> <code className="soft">…{lastFour}</code>
+      </span>
+    ),
+  };
+  const user: Column<ListedKey> = { name: "user", title: columns.user, sort: "user", cell: (key) => key.userEmail };
+  const rest: readonly Column<ListedKey>[] = [
+    { name: "state", title: columns.state, sort: "state", cell: (key) => <KeyStateBadge listed={key} /> },
+    { name: "models", title: columns.models, cell: (key) => <ModelsCell listed={key} /> },
+    { name: "used", title: columns.used, sort: "used", isNumber: true, cell: (key) => <UsedCell listed={key} /> },
+    {
+      name: "lastUsed",
+      title: columns.lastUsed,
+      sort: "lastUsed",
+      cell: ({ lastUsedAt: at }) =>
+        at ? <time title={format.dateTime(at)}>{format.relative(at, nowMs)}</time> : never,
+    },
+    {
+      name: "expires",
+      title: columns.expires,
+      sort: "expires",
+      cell: ({ expiresAt: at }) => (at ? <time title={format.dateTime(at)}>{format.date(at)}</time> : noExpiry),
+    },
+    {
+      name: "actions",
+      title: columns.actions,
+      isTitleHidden: true,
+      cell: (key) => key.state !== "revoked" && <KeyMenu listed={key} onWish={onWish} />,
+    },
+  ];
+  return seesOthers ? [name, user, ...rest] : [name, ...rest];
+}
+
+const tones: Readonly<Record<ListedKey["state"], Tone>> = {
+  active: "good",
+  "blocked-by-limit": "bad",
+  "user-blocked": "bad",
+  expired: "plain",
+  revoked: "plain",
+};
+
+function KeyStateBadge({ listed: { state, reason } }: { readonly listed: ListedKey }) {
+  const { t } = useTexts();
+  const isHindered = state === "active" && reason !== null;
+  const saysMore = reason !== null && reason !== state;
+  return (
+    <>
+      <Badge tone={isHindered ? "warn" : tones[state]}>{t.keys.states[state]}</Badge>
+      {saysMore && <small className="reason">{t.keys.reasons[reason]}</small>}
+    </>
+  );
+}
+
+function ModelsCell({ listed: { usableModels: models } }: { readonly listed: ListedKey }) {
+  const { t, format } = useTexts();
+  if (models === null) return t.keys.allModels;
+  if (models.length === 1) return <code>{models[0]}</code>;
+  return <span title={format.list(models)}>{t.keys.modelCount(format.number(models.length))}</span>;
+}
+
+function UsedCell({ listed: { state, creditsUsed, creditLimit, binding, name } }: { readonly listed: ListedKey }) {
+  const { t, format } = useTexts();
+  return (
+    <div className="used-cell" title={format.number(creditsUsed)}>
+      {format.short(creditsUsed)}
+      {creditLimit !== null && ` / ${format.short(creditLimit)}`}
+      {creditLimit !== null && <QuotaBar label={name} used={creditsUsed} limit={creditLimit} isSmall />}
+      {state === "active" && binding?.by === "user" && (
+        <small>{t.keys.userLimitLeft(format.short(binding.left))}</small>
+      )}
+    </div>
+  );
+}
+
+function KeyMenu({ listed, onWish }: { readonly listed: ListedKey; readonly onWish: (wish: KeyWish) => void }) {
+  const { t } = useTexts();
+  const { user } = useSession();
+  // Admins see all keys and revoke them; changing those of others is the Owner's.
+  const mayChange = listed.userId === user.id || user.role === "owner";
+  return (
+    <Menu.Root modal={false}>
+      <Menu.Trigger className="button quiet icon-only" aria-label={t.keys.menu(listed.name)}>
+        <Icon name="more" />
+      </Menu.Trigger>
+      <Menu.Portal>
+        <Menu.Positioner align="end" sideOffset={4} className="menu-positioner">
+          <Menu.Popup className="menu">
+            {mayChange && (
+              <>
+                <Menu.Item className="menu-item" onClick={() => onWish({ kind: "edit", key: listed })}>
+                  {t.keys.edit}
+                </Menu.Item>
+                <Menu.Item className="menu-item" onClick={() => onWish({ kind: "regenerate", key: listed })}>
+                  {t.keys.regenerate}
+                </Menu.Item>
+                <Menu.Separator className="menu-line" />
+              </>
+            )}
+            <Menu.Item className="menu-item bad" onClick={() => onWish({ kind: "revoke", key: listed })}>
+              {t.keys.revoke}
+            </Menu.Item>
+          </Menu.Popup>
+        </Menu.Positioner>
+      </Menu.Portal>
+    </Menu.Root>
+  );
+}

@@ -1,0 +1,85 @@
+/** An account as it looks after some weeks: people, keys in every state, usage, refusals, notices. For tests and screenshots. */
+import { asId, uuidv7, type KeyId, type UserId } from "@weiche/shared/ids.ts";
+import { millicredits } from "@weiche/shared/credits.ts";
+import { systemClock, type Clock } from "@weiche/shared/time/clock.ts";
+import { createRandom } from "@weiche/shared/testing/random.ts";
+import { commitUsage } from "../../src/usage/usage-commit.ts";
+import { makeUsageDays } from "../../src/usage/usage-days.ts";
+import { models, type Person, type PortalRig } from "../surface/portal-rig.ts";
+import { makeRecord } from "../usage/usage-records.ts";
+
+const dayMs = 86_400_000;
+const factors = [2_000n, 1_500n, 1_000n];
+
+/** The time of the system, or some days earlier: accounts need a past. */
+export class ShiftedClock implements Clock {
+  earlierDays = 0;
+  now = () => systemClock.now() - this.earlierDays * dayMs;
+  monotonicMs = () => systemClock.monotonicMs();
+  after: Clock["after"] = (delayMs, callback) => systemClock.after(delayMs, callback);
+}
+
+/** Returns the Owner, signed in. `clock`: the portal's. */
+export async function fillAccount(portal: PortalRig, clock: ShiftedClock, name = "ACME GmbH"): Promise<Person> {
+  clock.earlierDays = 20;
+  const { email, ...owner } = await portal.newAccount(name, { package: "Pro" });
+  clock.earlierDays = 0;
+  const ada = await portal.signIn({ ...owner, email });
+  const ben = await portal.newUser(ada, "admin");
+  const cleo = await portal.newUser(ada, "member");
+  const { keys, users } = portal.accounts;
+  const inDays = (days: number) => clock.now() + days * dayMs;
+  const wishes = [
+    { of: ada, name: "ci" },
+    { of: ada, name: "website chat", creditLimit: millicredits(2_000_000_000n), expiresMs: inDays(5) },
+    { of: ben, name: "nightly batch", allowedModels: ["coder-next"], creditLimit: millicredits(5_000_000_000n) },
+    { of: ben, name: "notebook", expiresMs: inDays(60) },
+    { of: cleo, name: "support assistant", allowedModels: ["general-4-31b", "coder-next"] },
+    { of: cleo, name: "old laptop" },
+  ];
+  const made: { readonly id: KeyId; readonly userId: UserId }[] = [];
+  for (const { of, ...wish } of wishes) made.push({ id: (await keys.create(of.id, wish)).id, userId: of.id });
+  await keys.revoke(made[5]!.id);
+  await users.update(cleo.id, { creditLimit: millicredits(3_000_000_000n) });
+  await users.create({ accountId: ada.accountId, email: "dora@example.com", role: "member" });
+  await useForDays(portal, ada, made.slice(0, 5));
+  return ada;
+}
+
+/** Some requests a day for three weeks, each day of the present period among them. */
+async function useForDays(
+  { database }: PortalRig,
+  { accountId }: Person,
+  keys: readonly { readonly id: KeyId; readonly userId: UserId }[],
+): Promise<void> {
+  const random = createRandom(7);
+  const nowMs = Date.now();
+  const records = [];
+  for (let day = 0; day < 20; day++) {
+    for (let request = 0; request < 12; request++) {
+      const atMs = nowMs - day * dayMs - random.below(6 * 3_600_000);
+      const key = keys[random.below(keys.length)]!;
+      const model = random.below(models.length);
+      records.push(
+        makeRecord(random, atMs, {
+          requestId: asId(uuidv7({ now: () => atMs })),
+          accountId,
+          userId: key.userId,
+          keyId: key.id,
+          model: asId(models[model]!),
+          factor: millicredits(factors[model]!),
+          promptTokens: 20_000 + random.below(400_000),
+          completionTokens: 2_000 + random.below(60_000),
+        }),
+      );
+    }
+  }
+  await makeUsageDays(
+    database.pool,
+    Array.from({ length: 22 }, (_, day) => nowMs - day * dayMs),
+  );
+  await commitUsage(
+    database.pool,
+    records.map((record) => ({ node: asId("node-1"), record })),
+  );
+}

@@ -1,0 +1,144 @@
+/** Keys in a real browser: from creating one to revoking it, with the keyboard alone, and what each role sees. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startPortal, type Person, type PortalRig } from "../surface/portal-rig.ts";
+import { axeFindings, openTab, startBrowser, type Browser, type Page } from "./browser.ts";
+import { fillAccount, ShiftedClock } from "./busy-account.ts";
+
+let browser: Browser;
+let portal: PortalRig;
+let ada: Person;
+
+beforeAll(async () => {
+  const clock = new ShiftedClock();
+  [browser, portal] = await Promise.all([startBrowser(), startPortal({ clock })]);
+  ada = await fillAccount(portal, clock);
+});
+afterAll(async () => {
+  await browser?.close();
+  await portal?.[Symbol.asyncDispose]();
+});
+
+/** Presses Tab until the focus is where the test wants it. */
+async function tabTo(page: Page, name: RegExp): Promise<void> {
+  for (let presses = 0; presses < 60; presses++) {
+    await page.keyboard.press("Tab");
+    const label = await page.evaluate(
+      `(document.activeElement?.getAttribute("aria-label") ?? "") + " " + (document.activeElement?.textContent ?? "")`,
+    );
+    if (name.test(String(label))) return;
+  }
+  throw new Error(`Tab leads to nothing that is called ${name.source}`);
+}
+
+test("a key is created, shown once, edited, regenerated and revoked by keyboard alone", async () => {
+  const ben = await portal.newUser(ada, "member");
+  await using tab = await openTab(browser, portal.origin, { cookie: ben.cookie });
+  const { page } = tab;
+  await page.goto("/keys");
+  await page.getByRole("heading", { name: "No key yet" }).waitFor();
+  expect(await axeFindings(page)).toEqual([]);
+  await tabTo(page, /Create key/);
+  await page.keyboard.press("Enter");
+  await page.getByRole("dialog", { name: "Create key" }).waitFor();
+  expect(await axeFindings(page)).toEqual([]);
+  await page.keyboard.type("ci");
+  await page.keyboard.press("Enter");
+  const secret = page.getByRole("dialog", { name: "Your new key" });
+  await secret.waitFor();
+  const first = await secret.getByLabel("Key", { exact: true }).textContent();
+  expect(first).toMatch(/^sk-weiche-/);
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("Escape");
+  expect(await secret.isVisible()).toBe(true);
+  expect(await axeFindings(page)).toEqual([]);
+  await tabTo(page, /I have stored it/);
+  await page.keyboard.press("Enter");
+  await secret.waitFor({ state: "detached" });
+  expect(await page.content()).not.toContain(first);
+
+  const menu = async (item: string) => {
+    await tabTo(page, /Actions for/);
+    await page.keyboard.press("Enter");
+    await page.getByRole("menu").waitFor();
+    await page.getByRole("menuitem", { name: item }).press("Enter");
+  };
+  await menu("Edit");
+  await page.getByRole("dialog", { name: "Edit ci" }).waitFor();
+  await page.keyboard.press("ControlOrMeta+A");
+  await page.keyboard.type("nightly");
+  await page.keyboard.press("Enter");
+  await page.getByText("nightly is changed").waitFor();
+  await menu("Regenerate");
+  await page.getByRole("dialog", { name: "Regenerate nightly?" }).waitFor();
+  await tabTo(page, /^ ?Regenerate$/);
+  await page.keyboard.press("Enter");
+  await secret.waitFor();
+  expect(await secret.getByLabel("Key", { exact: true }).textContent()).not.toBe(first);
+  await tabTo(page, /I have stored it/);
+  await page.keyboard.press("Enter");
+  await page.getByRole("cell", { name: "replaced by a new one" }).waitFor();
+  await menu("Revoke");
+  await page.getByRole("dialog", { name: "Revoke nightly?" }).waitFor();
+  await page.keyboard.press("Enter");
+  expect(await page.getByRole("dialog", { name: "Revoke nightly?" }).isVisible()).toBe(true);
+  await page.keyboard.type("nightly");
+  await page.keyboard.press("Enter");
+  await page.getByText("nightly is revoked").waitFor();
+  const states = (await portal.get("/keys", ben)).json.items.map(({ state }: { state: string }) => state);
+  expect(states).toEqual(["revoked", "revoked"]);
+  tab.check();
+});
+
+test("the list is searched, filtered and sorted by the server, and its address can be kept", async () => {
+  await using tab = await openTab(browser, portal.origin, { cookie: ada.cookie });
+  const { page } = tab;
+  await page.goto("/keys");
+  await page.getByRole("cell", { name: /^support assistant/ }).waitFor();
+  expect(await axeFindings(page)).toEqual([]);
+  await page.getByRole("searchbox").fill("batch");
+  await expect.poll(() => page.getByRole("row").count()).toBe(2);
+  await expect.poll(() => page.url()).toBe(`${portal.origin}/keys?search=batch`);
+  await page.reload();
+  await page.getByRole("cell", { name: /^nightly batch/ }).waitFor();
+  expect(await page.getByRole("row").count()).toBe(2);
+  await page.goto("/keys?state=revoked&search=laptop");
+  await page.getByRole("cell", { name: /^old laptop/ }).waitFor();
+  expect(await page.getByRole("row").count()).toBe(2);
+  await page.getByRole("combobox", { name: "State" }).selectOption("user-blocked");
+  await page.getByRole("heading", { name: "No key matches" }).waitFor();
+  await page.getByRole("button", { name: "Show all keys" }).click();
+  await page.getByRole("button", { name: "Used / limit" }).click();
+  await expect.poll(() => page.url()).toContain("sort=used&order=desc");
+  tab.check();
+});
+
+test("the overview says how the account stands, and what was dismissed is gone", async () => {
+  await using tab = await openTab(browser, portal.origin, { cookie: ada.cookie, language: "de" });
+  const { page } = tab;
+  await portal.database.pool.query(
+    `insert into notices (account_id, kind, event, facts, created_at)
+     values ($1, 'quota-75', 'one', '{"package":"Pro","quota":"80000000.000","periodEnd":"2026-12-14T00:00:00Z"}', now())`,
+    [ada.accountId],
+  );
+  await page.goto("/");
+  await page.getByText("Kontingent").first().waitFor();
+  await page.getByRole("link", { name: "Hinweise, 1 ungelesen" }).waitFor();
+  expect(await axeFindings(page)).toEqual([]);
+  expect(tab.asked().length).toBeLessThanOrEqual(4); // the session and three of the page
+  await page.getByRole("button", { name: /Erledigt: 75.% der Credits von Pro/ }).click();
+  await page.getByRole("link", { name: "Hinweise, keine ungelesen" }).waitFor();
+  tab.check();
+});
+
+test("where no answer comes, the page says so and tries again", async () => {
+  await using tab = await openTab(browser, portal.origin, { cookie: ada.cookie });
+  const { page } = tab;
+  await page.route("**/api/keys*", (route) => route.abort());
+  await page.goto("/keys");
+  await page.getByRole("alert").getByText("The portal does not answer.").waitFor({ timeout: 20_000 });
+  expect(await axeFindings(page)).toEqual([]);
+  await page.unroute("**/api/keys*");
+  await page.getByRole("button", { name: "Retry" }).click();
+  await page.getByRole("cell", { name: /^support assistant/ }).waitFor();
+  tab.check();
+});
