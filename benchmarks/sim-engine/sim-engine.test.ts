@@ -163,7 +163,7 @@ describe("llama-server", () => {
   });
 
   it("says Loading model until it has loaded, and carries the counts of an overflow as fields", async () => {
-    const origin = await start({ dialect: "llama-server", startMs: 50, contextTokens: 50 });
+    const origin = await start({ dialect: "llama-server", startMs: 1_000, contextTokens: 50 });
     expect(await ask(origin, "/health")).toMatchObject({ status: 503, text: expect.stringContaining("Loading model") });
     await engine.ready;
     expect((await ask(origin, "/health")).text).toBe('{"status":"ok"}');
