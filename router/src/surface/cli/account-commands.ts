@@ -1,7 +1,7 @@
 /** `weiche account …`, and what an account is told: `weiche notices` and `weiche refusals`. */
 import type { Command } from "commander";
 import { itemText, listText } from "./cli-text.ts";
-import type { Actions } from "./cli.ts";
+import type { Actions } from "./actions.ts";
 import { viewPerson } from "./user-commands.ts";
 
 export function addAccountCommands(program: Command, { ask, print, printItem, printList }: Actions): void {

@@ -2,7 +2,7 @@
 import { CommanderError, InvalidArgumentError, type Command } from "commander";
 import { timeZone } from "../../subscriptions/billing-period.ts";
 import { listText } from "./cli-text.ts";
-import type { Actions } from "./cli.ts";
+import type { Actions } from "./actions.ts";
 import type { Answer } from "./client.ts";
 
 interface AuditOptions {

@@ -7,7 +7,8 @@ import { plainJson, plainText } from "@weiche/shared/program/plain-text.ts";
 import { addAccountCommands } from "./account-commands.ts";
 import { addAuditCommands } from "./audit-commands.ts";
 import { itemText, listText } from "./cli-text.ts";
-import { askRouter, type Address, type Answer, type Ask, type Sent } from "./client.ts";
+import type { Actions } from "./actions.ts";
+import { askRouter, type Address, type Answer, type Sent } from "./client.ts";
 import { addCreditsCommands } from "./credits-commands.ts";
 import { addKeyCommands } from "./key-commands.ts";
 import { addNodeCommands } from "./node-commands.ts";
@@ -23,14 +24,6 @@ export async function runCli(args: readonly string[], env: NodeJS.ProcessEnv): P
   } catch (error) {
     return exitCodeOf(error);
   }
-}
-
-export interface Actions {
-  readonly ask: Ask;
-  /** With `--json` the value, otherwise the text. */
-  readonly print: (value: unknown, text: string) => void;
-  readonly printItem: (item: object) => void;
-  readonly printList: (items: readonly object[], columns: readonly string[]) => void;
 }
 
 /** Every command there is. */

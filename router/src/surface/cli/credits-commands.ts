@@ -1,7 +1,7 @@
 /** `weiche credits …`: what an account used of its quota, and the evaluation of all accounts. */
 import type { Command } from "commander";
 import { itemText, listText } from "./cli-text.ts";
-import type { Actions } from "./cli.ts";
+import type { Actions } from "./actions.ts";
 import type { Ask } from "./client.ts";
 
 export function addCreditsCommands(credits: Command, { ask, print, printItem }: Actions): void {

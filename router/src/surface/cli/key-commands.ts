@@ -1,6 +1,6 @@
 /** `weiche key …`: API keys. */
 import { CommanderError, InvalidArgumentError, Option, type Command } from "commander";
-import type { Actions } from "./cli.ts";
+import type { Actions } from "./actions.ts";
 import { changes, restrictable, restrictions, type RestrictionOptions } from "./restriction-options.ts";
 
 const columns = [

@@ -1,6 +1,6 @@
 /** `weiche nodes`, `models`, `catalogue`, `node` and `prewarm`: nodes and the catalogue, and what operators want of them. */
 import { Argument, type Command } from "commander";
-import type { Actions } from "./cli.ts";
+import type { Actions } from "./actions.ts";
 import { modelsText, nodesText } from "./node-tables.ts";
 
 export function addNodeCommands(program: Command, { ask, print, printItem }: Actions): void {

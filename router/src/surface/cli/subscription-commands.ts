@@ -1,7 +1,7 @@
 /** `weiche subscription …`: packages as operators order, change and look at them. */
 import { Option, type Command } from "commander";
 import { subscriptionActions, type SubscriptionAction } from "../../subscriptions/subscription-rules.ts";
-import type { Actions } from "./cli.ts";
+import type { Actions } from "./actions.ts";
 
 const effects: Readonly<Record<SubscriptionAction["kind"], string>> = {
   trial: "30 days of Starter, once per account; Starter goes on after it unless cancelled",

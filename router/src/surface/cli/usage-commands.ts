@@ -2,7 +2,7 @@
 import { CommanderError, Option, type Command } from "commander";
 import { csvLine } from "../../usage/csv.ts";
 import { listText } from "./cli-text.ts";
-import type { Actions } from "./cli.ts";
+import type { Actions } from "./actions.ts";
 import type { Answer } from "./client.ts";
 import { keyName } from "./credits-commands.ts";
 

@@ -1,6 +1,6 @@
 /** `weiche user …`: the people of an account, and how they sign in. */
 import { Option, type Command } from "commander";
-import type { Actions } from "./cli.ts";
+import type { Actions } from "./actions.ts";
 import type { Answer } from "./client.ts";
 import { changes, restrictable, restrictions, type RestrictionOptions } from "./restriction-options.ts";
 
