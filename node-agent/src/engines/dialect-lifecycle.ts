@@ -3,34 +3,34 @@ import type { ModelId } from "@weiche/shared/ids.ts";
 import type { DialectName, EngineEndpoint } from "./engine.ts";
 import type { EngineCommandLine } from "./shared-context.ts";
 
-/** Every call ends when its signal aborts, then rejecting with the signal's reason. None of them retries. */
+/** No call retries. Each rejects with the signal's reason when its signal aborts. */
 export interface DialectLifecycle {
   /**
-   * Asks once. Resolves when health is good, the engine names the model, and one token (or one embedding) was made;
-   * throws with the reason while that is not so. `onLoaded` is called when only the token is missing.
+   * Probes once. Resolves if the engine is healthy, lists the model and generates one token (or one embedding);
+   * otherwise rejects with the reason. Calls `onLoaded` when only the token is missing.
    */
   readiness(endpoint: EngineEndpoint, model: ModelId, signal: AbortSignal, onLoaded?: () => void): Promise<EngineFacts>;
-  /** What the command line of the program with this name says besides. Absent: nothing that counts. */
+  /** Corrects the facts by the command line of a process that runs `program`. Absent: it adds nothing. */
   readonly onCommandLine?: {
     readonly program: string;
     read(facts: EngineFacts, command: EngineCommandLine): EngineFacts;
   };
   /**
-   * Resolves when the engine says that it sleeps and its health is good. Called only with nothing in flight. Absent: the
-   * dialect cannot sleep.
+   * Resolves when the engine reports that it sleeps and is healthy. Call with no request in flight. Absent: the dialect
+   * cannot sleep.
    */
   sleep?(endpoint: EngineEndpoint, level: 1 | 2, signal: AbortSignal): Promise<void>;
-  /** Whether the engine says that it sleeps: also while it falls asleep or is being woken. With `sleep`. */
+  /** Whether the engine reports that it sleeps, also while it falls asleep or wakes. Present with `sleep`. */
   isSleeping?(endpoint: EngineEndpoint, signal: AbortSignal): Promise<boolean>;
-  /** Resolves when the engine says that it is awake; level 2 includes bringing the weights back. No probe. */
+  /** Resolves when the engine reports that it is awake; at level 2 this reloads the weights. Does not probe. */
   wake?(endpoint: EngineEndpoint, level: 1 | 2, signal: AbortSignal): Promise<void>;
-  /** What the engine measures of itself. Absent, or a field of it absent: not known, never 0. */
+  /** Reads the engine's own metrics. Absent method, or absent field: unknown, never 0. */
   metrics?(endpoint: EngineEndpoint, signal: AbortSignal): Promise<EngineMetrics>;
 }
 
 export type DialectLifecycles = Readonly<Record<DialectName, DialectLifecycle>>;
 
-/** What a ready engine says of itself. What it does not say is absent. */
+/** Limits that a ready engine reports. A limit that it does not report is absent. */
 export type EngineFacts = Pick<EngineEndpoint, "windowTokens" | "parallelMax" | "sharedSlots">;
 
 export interface EngineMetrics {
@@ -40,6 +40,6 @@ export interface EngineMetrics {
   readonly kvCacheUse?: number;
   /** 0 to 1, over the engine's life. */
   readonly prefixCacheHitRate?: number;
-  /** The sum of all that moves as the engine works. As a number it means nothing; that it moves is a sign of life. */
+  /** Sum of counters that change while the engine works. Only a change has a meaning: it is a sign of life. */
   readonly work?: number;
 }

@@ -1,4 +1,4 @@
-/** What all engines of this host share: launchers, dialects, handles on disk, log files. */
+/** Creates what all engines of this host share: launchers, dialects, stored handles, log files. */
 import { join } from "node:path";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { dialects } from "./dialects/all.ts";
@@ -11,7 +11,7 @@ import { createProcessLauncher } from "./launchers/process.ts";
 import { createSystemdLauncher, runCommand } from "./launchers/systemd.ts";
 import { defaultEngineLimits, type EngineHost } from "./running-engine.ts";
 
-/** `environment` is the agent's own, of which engines see a part. */
+/** `environment`: the agent's own, of which engines inherit an allow-listed part. */
 export function createEngineHost(
   stateDir: string,
   environment: NodeJS.ProcessEnv,

@@ -1,4 +1,4 @@
-/** Engines that an earlier agent left: those that may be taken over are named, all others of the slot are stopped. */
+/** Finds the engines that an earlier agent left: returns those that can be adopted, stops all others of the slot. */
 import type { SlotName } from "@weiche/shared/ids.ts";
 import type { EngineHandle, EngineSpec } from "./engine.ts";
 import type { EngineHost } from "./running-engine.ts";
@@ -12,8 +12,8 @@ export interface Recovered {
 export type RecoveryEvents = Pick<SlotEngineEvents, "engineNotAdopted" | "engineSurprised">;
 
 /**
- * The one that has slept longest comes first. Rejects, with nothing stopped, where it cannot be told now which may be
- * taken over, and where one that must go does not: it may be awake.
+ * Returns the engines to adopt, longest asleep first. Rejects, with nothing stopped, if it cannot be determined now
+ * which these are. Rejects if an engine that must go does not stop, as it may be awake.
  */
 export async function recoverEngines(
   slot: SlotName,
@@ -46,7 +46,7 @@ export async function recoverEngines(
   return recovered.toSorted((a, b) => slept(a) - slept(b));
 }
 
-/** The spec that an engine is taken over with, or why it is not. */
+/** Returns the spec to adopt the engine with, or the reason against it. */
 async function judge(
   handle: EngineHandle,
   specs: readonly EngineSpec[],
@@ -60,12 +60,12 @@ async function judge(
   return "it is gone, or was started from another configuration";
 }
 
-/** A process that an engine has put in a session of its own carries that engine's mark. */
+/** A process that an engine moved to another session is found as a stray, with the nonce of that engine. */
 function isOfSameStart(stray: EngineHandle, { launcher, model, nonce }: EngineHandle): boolean {
   return stray.launcher === launcher && stray.model === model && stray.nonce === nonce;
 }
 
-/** Stops an engine of a stored handle that is not taken over, and forgets it. Rejects if it does not stop. */
+/** Stops an engine that is not adopted and removes its stored handle. Rejects if it does not stop. */
 export async function refuseEngine(
   handle: EngineHandle,
   reason: string,
@@ -76,7 +76,7 @@ export async function refuseEngine(
   await host.handles.remove(handle.slot, handle.model);
 }
 
-/** What is stored under its name may be the handle of another engine, which stays. */
+/** Keeps the stored handle: it may belong to another engine of the same name. */
 async function stopRefused(
   handle: EngineHandle,
   reason: string,

@@ -1,9 +1,9 @@
-/** Waiting for engines: until one is ready, and never longer than allowed. */
+/** Waits until an engine is ready, up to a deadline. */
 import { sleep, type Clock } from "@weiche/shared/time/clock.ts";
 import { EngineStartError } from "./engine.ts";
 
 export interface Deadline extends Disposable {
-  /** Aborts when the time is over, or when one of the given signals does, with that one's reason. */
+  /** Aborts at the deadline, or with the reason of the first given signal that aborts. */
   readonly signal: AbortSignal;
 }
 
@@ -13,12 +13,12 @@ export function deadline(clock: Clock, ms: number, what: string, ...signals: rea
   return { signal: AbortSignal.any([late.signal, ...signals]), [Symbol.dispose]: () => timer.cancel() };
 }
 
-/** Steps grow by a tenth, so that an engine is found ready at most a tenth later than it was. */
+/** The poll interval grows by 10 % per step, so readiness is noticed at most 10 % late. */
 const stepMsMin = 50;
 const stepMsMax = 500;
 const stepGrowth = 1.1;
 
-/** Asks again and again until `ask` resolves. Rejects when the signal aborts, with its reason and why `ask` last failed. */
+/** Repeats `ask` until it resolves. When the signal aborts, rejects with its reason and the last error of `ask`. */
 export async function untilReady<Facts>(
   clock: Clock,
   askMsMax: number,
@@ -39,7 +39,7 @@ export async function untilReady<Facts>(
   }
 }
 
-/** An exit says enough; of a deadline one wants to know what it waited for. */
+/** Adds the last error to the reason of a deadline; the exit of an engine explains itself. */
 function withLast(reason: unknown, last: unknown): unknown {
   if (reason instanceof EngineStartError || !(reason instanceof Error) || !(last instanceof Error)) return reason;
   return new Error(`${reason.message}; its last answer: ${last.message}`, { cause: reason });

@@ -1,12 +1,12 @@
-/** Tells where awake engines take less than one would think: shorter requests than the catalogue promises, or fewer. */
+/** Reports awake engines that take shorter requests than the catalogue promises, or fewer at once than their slots. */
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import type { EngineEndpoint } from "./engine.ts";
 
 export interface EngineWindowEvents {
-  /** Once for each engine that was proven and each promise. The smaller one holds. */
+  /** Emitted once per proven engine and promised window. The smaller of the two applies. */
   engineWindow(slot: SlotName, model: ModelId, windowTokens: number, promisedTokens: number): void;
-  /** Once for each engine that was proven: its slots share one context, so that only `used` of them are used. */
+  /** Emitted once per proven engine whose `slots` share one context, so that only `used` of them are used. */
   engineSharesContext(slot: SlotName, model: ModelId, slots: number, used: number): void;
 }
 
@@ -25,7 +25,7 @@ export class EngineWindows {
     this.#events = events;
   }
 
-  /** Called when engines or rules have changed; an engine that does not say, and a model without rules, are passed over. */
+  /** Call when engines or rules change. Skips engines that report no window and models without rules. */
   compare(awake: readonly Awake[], rules: ReadonlyMap<ModelId, ModelRules>): void {
     for (const { slot, spec, endpoint } of awake) {
       this.#tellOfSharing(slot, spec.model, endpoint);

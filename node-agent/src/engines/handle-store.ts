@@ -1,4 +1,4 @@
-/** Handles of running engines on disk, one JSON file each, so that an agent that was killed finds its engines again. */
+/** Handles of running engines on disk, one JSON file each, so that the agent finds its engines again after a kill. */
 import { mkdir, readFile, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Type } from "typebox";
@@ -8,23 +8,23 @@ import type { EngineHandle } from "./engine.ts";
 import { engineName } from "./engine-name.ts";
 
 export interface HandleStoreEvents {
-  /** A file in the handles' directory that is not one of ours, or is damaged. It stays where it is. */
+  /** A file in the directory is damaged or no handle. It is left in place. */
   handleUnreadable(file: string, reason: string): void;
 }
 
 export interface HandleStore {
-  /** Handles of all slots. Rejects where the host cannot read them now, as for want of file descriptors. */
+  /** Handles of all slots. Rejects on transient errors, such as too many open files. */
   read(): Promise<readonly EngineHandle[]>;
-  /** Resolves when the next agent would find it. Nothing is synced: a power cut ends the engines too. */
+  /** Resolves when the next agent would find the handle. Does not fsync: a power cut ends the engines too. */
   write(handle: EngineHandle): Promise<void>;
-  /** Harmless when there is none. */
+  /** Does nothing if there is none. */
   remove(slot: SlotName, model: ModelId): Promise<void>;
-  /** GPU memory that an engine with this command was last seen to hold awake. Kept also when its handle is gone. */
+  /** Bytes of GPU memory that an engine with this command last held awake. Outlives the handle. */
   readUse(slot: SlotName, model: ModelId, commandHash: string): Promise<number | undefined>;
   writeUse(slot: SlotName, model: ModelId, commandHash: string, usedBytes: number): Promise<void>;
 }
 
-/** A pid is a number that gets signals: 0, 1 and negative ones would reach others than the engine. */
+/** `pid` gets signals: 0, 1 and negative numbers would reach other processes than the engine. */
 const handleSchema = Type.Object({
   slot: Type.String(),
   model: Type.String(),
@@ -41,8 +41,7 @@ const handleSchema = Type.Object({
   loadingSinceMs: Type.Optional(Type.Number()),
 });
 
-/** Errors of a read that say nothing of the file. */
-const passing: ReadonlySet<string> = new Set(["EMFILE", "ENFILE", "ENOMEM", "EIO"]);
+const transientCodes: ReadonlySet<string> = new Set(["EMFILE", "ENFILE", "ENOMEM", "EIO"]);
 
 export function createHandleStore(directory: string, events: HandleStoreEvents): HandleStore {
   const fileOf = (slot: SlotName, model: ModelId) => `${engineName(slot, model)}.json`;
@@ -63,8 +62,8 @@ export function createHandleStore(directory: string, events: HandleStoreEvents):
       return known;
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
-      // The engine of a handle that only cannot be read now would be taken for one without.
-      if (code !== undefined && passing.has(code)) throw error;
+      // Otherwise the engine of an unreadable handle would count as a stray and be stopped.
+      if (code !== undefined && transientCodes.has(code)) throw error;
       events.handleUnreadable(file, code ?? message);
       return undefined;
     }

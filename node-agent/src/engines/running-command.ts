@@ -1,9 +1,9 @@
-/** Finds the command line that an engine really runs with, wherever a script, a unit or somebody else started it. Linux. */
+/** Finds the actual command line of an engine, even if a script, a systemd unit or a person started it. Linux only. */
 import { readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { EngineCommandLine } from "./shared-context.ts";
 
-/** Undefined: none of the processes is seen to be the program, or several are and cannot be told apart by their port. */
+/** Undefined: no process is seen to run `program`, or several are and `port` does not single out one. */
 export async function runningCommand(
   pids: Iterable<number>,
   program: string,
@@ -16,7 +16,7 @@ export async function runningCommand(
   return seen.length === 1 ? seen[0] : ofPort.length === 1 ? ofPort[0] : undefined;
 }
 
-/** The environment of another user's process cannot be read; its arguments can. */
+/** The arguments of another user's process are readable, its environment is not and counts as empty. */
 async function commandOf(directory: string): Promise<EngineCommandLine | undefined> {
   const words = await readList(join(directory, "cmdline"));
   if (words.length === 0) return undefined;

@@ -1,9 +1,9 @@
 /**
- * One engine that exists on this host: watched from its first moment, proven, put to sleep, woken and stopped.
+ * One engine of this host: watched for its exit, proven ready, put to sleep, woken and stopped.
  *
- * On disk its handle says `asleep` only while that is certain: written after it fell asleep, taken back before it is
- * woken; in between it says which of the two it was told. So an agent that dies then leaves an engine that the next one
- * brings where it was to go, and never a second one awake.
+ * The handle on disk says `asleep` only while that is certain: set after the engine fell asleep, cleared before it is
+ * woken. In between, `heading` names the state that it was told to enter. If the agent dies then, the next one completes
+ * the transition, so that no second engine is ever awake.
  */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { DialectLifecycle, DialectLifecycles, EngineFacts } from "./dialect-lifecycle.ts";
@@ -24,9 +24,9 @@ export interface EngineHost {
 }
 
 export interface EngineLimits {
-  /** One probe; the first token of a fresh engine can take long. */
+  /** Time for one probe; the first token of a new engine can take long. */
   readonly probeMsMax: number;
-  /** How long an engine that should be there already (woken, adopted, external) may take to answer. */
+  /** Time until an engine that should already run (woken, adopted, external) is ready. */
   readonly warmMsMax: number;
   readonly sleepMsMax: number;
   readonly wakeMsMax: number;
@@ -39,12 +39,12 @@ export const defaultEngineLimits: EngineLimits = {
   wakeMsMax: 120_000,
 };
 
-/** While changing, whoever changes it deals with its exit. */
+/** In state `changing`, the code that changes the engine handles its exit. */
 export type EngineState = "changing" | "awake" | "asleep";
 
 export class RunningEngine {
   readonly spec: EngineSpec;
-  /** GPU memory that would be free without it, as measured before it started or woke. */
+  /** Bytes of GPU memory that would be free without this engine, measured before it started or woke. */
   freeWithout: number | undefined;
   readonly #host: EngineHost;
   readonly #gone = new AbortController();
@@ -55,7 +55,7 @@ export class RunningEngine {
   #state: EngineState = "changing";
   #sinceMs: number;
 
-  /** `onExit` is called when it exits while awake or asleep; the engine is `changing` then. */
+  /** Calls `onExit` when it exits while awake or asleep; its state is then `changing`. */
   constructor(
     host: EngineHost,
     spec: EngineSpec,
@@ -82,7 +82,7 @@ export class RunningEngine {
     return this.#handle;
   }
 
-  /** Where it listens; once it is proven, with what it said of itself. */
+  /** Where it listens and, once proven ready, the limits that it reported. */
   get endpoint(): EngineEndpoint {
     return this.#endpoint;
   }
@@ -91,7 +91,7 @@ export class RunningEngine {
     return this.#state;
   }
 
-  /** On the monotonic clock. */
+  /** Monotonic time at which it entered its state. */
   get sinceMs(): number {
     return this.#sinceMs;
   }
@@ -105,7 +105,7 @@ export class RunningEngine {
     this.#sinceMs = this.#host.clock.monotonicMs();
   }
 
-  /** What it keeps of the GPU's memory is known when it is measured, if it still sleeps then. */
+  /** Sets `keptBytes` when `measured` resolves, if the engine still sleeps then. */
   fellAsleep(measured: Promise<number | undefined>): void {
     this.enter("asleep");
     this.#keptBytes = undefined;
@@ -118,7 +118,7 @@ export class RunningEngine {
     );
   }
 
-  /** GPU memory that it keeps asleep. Undefined: not measured. */
+  /** Bytes of GPU memory that it holds asleep. Undefined: not measured. */
   get keptBytes(): number | undefined {
     return this.#keptBytes;
   }
@@ -127,7 +127,7 @@ export class RunningEngine {
     this.#gone.signal.throwIfAborted();
   }
 
-  /** Asks until it has made a token. Throws if it is not ready, alive and wanted at the very end. */
+  /** Probes until the engine has generated a token. Rejects if it exits, or the signal aborts, before the end. */
   async becomeReady(signal: AbortSignal, onLoaded?: () => void): Promise<void> {
     const either = AbortSignal.any([signal, this.#gone.signal]);
     const facts = await untilReady(this.#host.clock, this.#host.limits.probeMsMax, either, (limit) =>
@@ -135,17 +135,17 @@ export class RunningEngine {
     );
     if (this.#handle.heading) await this.remember(false);
     await this.#launcher.serve?.(this.#handle);
-    // An engine that has loaded does not go because that could not be written: the next agent asks it once more.
+    // A failed write must not stop a loaded engine: the next agent would only probe it again.
     if (this.isLoading) await this.remember(false).catch(() => {});
     const limited = await this.#limited(facts);
     either.throwIfAborted();
     this.#endpoint = { ...this.#handle.endpoint, ...limited };
   }
 
-  /** What it says of itself may be more than its command line lets it keep. */
+  /** Lowers the reported limits to what the command line allows. */
   async #limited(facts: EngineFacts): Promise<EngineFacts> {
     const { onCommandLine } = this.#dialect;
-    // No engine goes because it could not be looked at.
+    // An unreadable command line must not stop the engine.
     const command = onCommandLine && (await this.#commandLine(onCommandLine.program).catch(() => undefined));
     return command ? onCommandLine.read(facts, command) : facts;
   }
@@ -156,13 +156,13 @@ export class RunningEngine {
     return await runningCommand(pids ?? [], program, new URL(this.#handle.endpoint.origin).port);
   }
 
-  /** The same for an engine that should be there already. */
+  /** Like `becomeReady`, with a short deadline, for an engine that should already run. */
   async answer(signal: AbortSignal, onLoaded?: () => void): Promise<void> {
     using limit = deadline(this.#host.clock, this.#host.limits.warmMsMax, "the engine's answer", signal);
     await this.becomeReady(limit.signal, onLoaded);
   }
 
-  /** Its process was started, maybe by an earlier agent, and has not been proven yet. */
+  /** Whether its process, maybe of an earlier agent, has not been proven ready yet. */
   get isLoading(): boolean {
     return this.#handle.loadingSinceMs !== undefined;
   }
@@ -176,7 +176,7 @@ export class RunningEngine {
     return this.spec.sleepLevel !== undefined && this.#dialect.sleep !== undefined;
   }
 
-  /** Harmless when it sleeps already. */
+  /** Idempotent. */
   async sleep(): Promise<void> {
     await this.remember(false, "asleep");
     using limit = deadline(this.#host.clock, this.#host.limits.sleepMsMax, "falling asleep", this.#gone.signal);
@@ -184,7 +184,7 @@ export class RunningEngine {
     limit.signal.throwIfAborted();
   }
 
-  /** Harmless when it is awake already. */
+  /** Idempotent. */
   async wake(signal: AbortSignal): Promise<void> {
     if (!this.#dialect.wake || this.spec.sleepLevel === undefined) throw new Error("it sleeps, but is not set up to");
     using limit = deadline(this.#host.clock, this.#host.limits.wakeMsMax, "waking", signal, this.#gone.signal);
@@ -193,7 +193,7 @@ export class RunningEngine {
     limit.signal.throwIfAborted();
   }
 
-  /** Wakes it if it was on its way to be awake, or says that it sleeps. For an engine that an earlier agent left. */
+  /** For an engine of an earlier agent: wakes it if it was being woken, or reports that it sleeps. */
   async wakeIfAsleep(signal: AbortSignal): Promise<void> {
     if (this.#handle.heading === "awake" || (await this.#isSleeping(signal))) await this.wake(signal);
   }
@@ -202,34 +202,31 @@ export class RunningEngine {
     if (this.spec.sleepLevel === undefined || !this.#dialect.isSleeping) return false;
     const { clock, limits } = this.#host;
     using limit = deadline(clock, limits.warmMsMax, "the engine's answer", signal, this.#gone.signal);
-    // One that was being started may not listen yet.
-    // awaited: the deadline ends with this function
+    // Repeated, as an engine that was being started may not listen yet. Awaited, as `limit` is disposed at return.
     return await untilReady(clock, limits.warmMsMax, limit.signal, (each) =>
       this.#dialect.isSleeping!(this.#handle.endpoint, each),
     );
   }
 
-  /** Writes its handle to disk: its process is there, and whether it loads. An external engine only has to answer. */
+  /** Writes the handle of a new process to disk. An external engine counts as loaded. */
   async rememberStart(): Promise<void> {
     const loads = this.spec.launcher.kind !== "external";
-    this.#handle = { ...this.#handle, ...(loads ? { loadingSinceMs: this.#host.clock.now() } : {}) };
+    this.#handle = { ...this.#handle, loadingSinceMs: loads ? this.#host.clock.now() : undefined };
     await this.#host.handles.write(this.#handle);
   }
 
-  /** Writes its handle to disk. */
+  /** Writes the handle to disk in its new state, no longer as loading. */
   async remember(asleep: boolean, heading?: "asleep" | "awake"): Promise<void> {
-    const { heading: _, asleepSinceMs: __, loadingSinceMs: ___, ...handle } = this.#handle;
-    const since = asleep ? { asleepSinceMs: this.#host.clock.now() } : {};
-    this.#handle = { ...handle, asleep, ...since, ...(heading ? { heading } : {}) };
+    const asleepSinceMs = asleep ? this.#host.clock.now() : undefined;
+    this.#handle = { ...this.#handle, asleep, heading, asleepSinceMs, loadingSinceMs: undefined };
     await this.#host.handles.write(this.#handle);
   }
 
-  /** Resolves when it is gone, with all of its group, and forgotten on disk. */
+  /** Resolves when the engine and its process group are gone and its handle is removed. */
   async stop(): Promise<void> {
     this.enter("changing");
-    const { loadingSinceMs: _, ...handle } = this.#handle;
-    this.#handle = handle;
-    await this.#launcher.stop(handle);
+    this.#handle = { ...this.#handle, loadingSinceMs: undefined };
+    await this.#launcher.stop(this.#handle);
     this.unwatch();
     await this.#host.handles.remove(this.#handle.slot, this.#handle.model);
   }

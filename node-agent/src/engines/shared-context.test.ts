@@ -33,7 +33,7 @@ test("the environment counts where the command says nothing", () => {
 test("of slots that share a context as many are used as can be full", () => {
   const said = { windowTokens: 2_048, parallelMax: 4 };
   expect(limitToContext(said, { because: "no -np" })).toEqual({ ...said, parallelMax: 1, sharedSlots: 4 });
-  // each slot is kept within what the model was trained for, or within a limit of its own
+  // each slot is limited to the model's training context, or to a limit of its own
   expect(limitToContext(said, { because: "-kvu", tokens: 5_000 })).toEqual({ ...said, parallelMax: 2, sharedSlots: 4 });
   expect(limitToContext(said, { because: "-kvu", tokens: 8_192 })).toEqual(said);
   expect(limitToContext({ parallelMax: 4 }, { because: "-kvu" }), "an engine that says nothing").toEqual({

@@ -1,4 +1,4 @@
-/** What the engines of one slot are made of. */
+/** Dependencies of the engines of one slot. */
 import type { SlotName } from "@weiche/shared/ids.ts";
 import type { EngineSpec } from "./engine.ts";
 import type { EngineHost } from "./running-engine.ts";
@@ -11,6 +11,6 @@ export interface SlotEnginesOptions {
   readonly host: EngineHost;
   readonly memory: SlotMemory;
   readonly events: SlotEngineEvents;
-  /** Before it has resolved, an engine that is nobody's any more may hold memory. */
+  /** Resolves when engines of slots that are no longer configured are gone; until then they may hold GPU memory. */
   readonly forgotten?: Promise<unknown> | undefined;
 }

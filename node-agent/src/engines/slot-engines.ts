@@ -3,9 +3,9 @@
  *
  *   absent ──start, probe──▶ awake ──retire──▶ asleep ──wake, probe──▶ awake
  *      ▲                       │                  │
- *      └── stop, exit, or any surprise at sleep, wake or probe: stopped, and started cold if it is wanted
+ *      └── stop, exit, or a failed sleep, wake or probe: stopped, and started cold when it is wanted
  *
- * Calls run one after the other; the clean-up after an exit takes its turn among them.
+ * Calls run one after the other, in order; so does the clean-up after an exit.
  */
 import { assert } from "@weiche/shared/assert.ts";
 import type { ModelId } from "@weiche/shared/ids.ts";
@@ -22,7 +22,7 @@ type OnPhase = (phase: SwitchPhase) => void;
 export class LocalSlotEngines implements SlotEngines, Disposable {
   readonly #options: SlotEnginesOptions;
   readonly #engines = new Map<ModelId, RunningEngine>();
-  /** Engines that are to be put away: whether they exit before their turn is nobody's concern. */
+  /** Engines for which `retire` was called: their exits are no longer reported. */
   readonly #unwanted = new WeakSet<RunningEngine>();
   #onExit: (model: ModelId, report: ExitReport) => void = () => {};
   #activation = new AbortController();
@@ -75,7 +75,7 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     return asleep.map(({ spec, keptBytes }) => ({ model: spec.model, keptBytes }));
   }
 
-  /** The agent goes, its engines stay: they are no longer watched. */
+  /** Stops watching the engines, which outlive the agent. */
   [Symbol.dispose](): void {
     for (const engine of this.#engines.values()) engine.unwatch();
   }
@@ -93,7 +93,7 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     return this.#startCold(spec, signal, onPhase);
   }
 
-  /** False if the engine did not come back: it is stopped then. */
+  /** Wakes or probes the engine. Returns false if that failed; the engine is then stopped. */
   async #bringBack(engine: RunningEngine, signal: AbortSignal, onPhase: OnPhase): Promise<boolean> {
     const wasAsleep = engine.state === "asleep";
     if (wasAsleep) await this.#waitForRoom(engine.spec, signal, onPhase, engine);
@@ -116,7 +116,7 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     }
   }
 
-  /** What it says itself of missing memory counts, too: more may be in its way than was known. */
+  /** If the engine's output says that GPU memory was missing, evicts a sleeper and tries again. */
   async #startCold(spec: EngineSpec, signal: AbortSignal, onPhase: OnPhase): Promise<EngineEndpoint> {
     const { host, memory, slot } = this.#options;
     for (;;) {
@@ -135,7 +135,7 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     }
   }
 
-  /** The start of a process, by this agent or by an earlier one, until it is ready. One that fails is cleared away. */
+  /** Waits until a process, started by this agent or an earlier one, is ready. Clears it away if it fails. */
   async #comeUp(
     engine: RunningEngine,
     how: "started" | "adopted",
@@ -170,7 +170,7 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     await this.#clearAway(engine, onPhase, before);
   }
 
-  /** Resolves with whether it sleeps, its memory seen to be free. */
+  /** Resolves with whether the engine sleeps and its memory was seen to be free. */
   async #fallAsleep(engine: RunningEngine, before: MemoryBefore | undefined, onPhase: OnPhase): Promise<boolean> {
     const { memory, events, slot } = this.#options;
     const { model } = engine.spec;
@@ -189,7 +189,7 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     }
   }
 
-  /** What it keeps is measured in the background: no switch waits for that. */
+  /** Measures the kept memory in the background, so that no switch waits for it. */
   #asleep(engine: RunningEngine, before: MemoryBefore | undefined): void {
     engine.fellAsleep(this.#options.memory.keptBytes(() => engine.processes(), before));
   }
@@ -216,7 +216,7 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     return undefined;
   }
 
-  /** The earlier agent had told it to sleep. Nobody waits for it: what comes next takes its turn. */
+  /** Completes a sleep that an earlier agent began. `readopt` does not await it; later calls queue behind it. */
   async #putToSleep(engine: RunningEngine): Promise<void> {
     if (!(await this.#fallAsleep(engine, undefined, () => {}))) await this.#stop(engine);
   }
@@ -241,12 +241,12 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     if (!need) return;
     onPhase("memory");
     const ownBytes = async () => sleeper && ((await memory.heldBy(await sleeper.processes())) ?? sleeper.keptBytes);
-    // What is only guessed to be missing costs no sleeper that could not make up for it.
+    // A need that is only estimated evicts a sleeper only if the sleepers together hold enough.
     const makeRoom = (missing: number) => this.#evictSleeper(spec.model, need.isConfigured ? 0 : missing);
     await memory.waitForRoom({ ...need, ownBytes }, makeRoom, signal);
   }
 
-  /** A sleeper keeps some memory: the one that has slept longest makes room for an engine that is wanted now. */
+  /** Stops the engine that has slept longest. False if no sleeper holds memory, or all less than `keptBytesMin`. */
   async #evictSleeper(wanted: ModelId, keptBytesMin = 0): Promise<boolean> {
     const sleepers = this.sleepers().filter(({ model, keptBytes }) => model !== wanted && keptBytes !== 0);
     const kept = sleepers.reduce((sum, { keptBytes = 0 }) => sum + keptBytes, 0);
@@ -264,7 +264,7 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     return engine;
   }
 
-  /** What is left of its group goes, and its memory comes back, before the slot starts anything else. */
+  /** Stops the rest of the process group and waits for its memory before the slot starts anything else. */
   #exited(engine: RunningEngine, was: EngineState, report: ExitReport): void {
     if (was === "asleep") this.#options.events.sleeperExited(this.#options.slot, engine.spec.model, report);
     void this.#inTurn(async () => {
@@ -274,7 +274,7 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     if (was === "awake" && !this.#unwanted.has(engine)) this.#onExit(engine.spec.model, report);
   }
 
-  /** Throws if it has exited since it was proven: nobody would be told. */
+  /** Throws if the engine has exited since it was proven, as no event would report that. */
   #ready(engine: RunningEngine, how: "started" | "woken" | "adopted" | "probed"): void {
     engine.throwIfGone();
     this.#options.events.engineReady(this.#options.slot, engine.spec.model, how, engine.inStateMs);
@@ -282,7 +282,7 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     this.#unwanted.delete(engine);
   }
 
-  /** Stops an engine, maybe one that is gone already, and awaits its memory. Called while no other of the slot is awake. */
+  /** Stops an engine, maybe already gone, and waits for its memory. Call while no other engine of the slot is awake. */
   async #clearAway(engine: RunningEngine, onPhase: OnPhase = () => {}, known?: MemoryBefore): Promise<void> {
     const { memory } = this.#options;
     const before = known ?? (await memory.beforeLeaving(() => engine.processes(), 0, engine.freeWithout));

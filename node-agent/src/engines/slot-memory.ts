@@ -1,6 +1,6 @@
 /**
- * The GPU memory of one slot: whether there is room for an engine, whether the memory of one that went away has come
- * back (it comes later than the process goes), and who else holds some. Where nothing is measured nothing is waited for.
+ * GPU memory of one slot: waits for room for an engine, waits for the memory of a stopped one (which is freed later
+ * than its process exits), and reports foreign processes. Waits for nothing where nothing is measured.
  */
 import { sleep, type Clock } from "@weiche/shared/time/clock.ts";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
@@ -8,11 +8,11 @@ import type { EngineSpec } from "./engine.ts";
 import type { GpuProcess, GpuReader, GpuReading } from "../host/gpu.ts";
 
 export interface SlotMemoryEvents {
-  /** An engine waits until so much more is free on its slot's GPUs. */
+  /** An engine waits for `missingBytes` more free memory on its slot's GPUs. */
   memoryAwaited(slot: SlotName, model: ModelId, missingBytes: number): void;
-  /** The memory of an engine that went away is still not free. */
+  /** The memory of an engine that stopped or fell asleep was not free in time. */
   memoryLate(slot: SlotName, model: ModelId): void;
-  /** A process that is no engine of this node holds memory on the slot's GPUs. Told once per process; it is left alone. */
+  /** A process that is no engine of this node holds memory on the slot's GPUs. Reported once, and left alone. */
   foreignGpuProcess(slot: SlotName, pid: number, usedBytes: number | undefined): void;
 }
 
@@ -22,7 +22,7 @@ export interface SlotMemoryOptions {
   readonly clock: Clock;
   readonly reader: GpuReader;
   readonly events: SlotMemoryEvents;
-  /** Process ids of all engines of this node. Undefined: not known, then no process is called foreign. */
+  /** Process ids of all engines of this node. Undefined: unknown; then no process counts as foreign. */
   readonly engineProcesses: () => Promise<ReadonlySet<number> | undefined>;
   readonly limits: MemoryLimits;
 }
@@ -30,71 +30,71 @@ export interface SlotMemoryOptions {
 export interface MemoryLimits {
   /** How long an engine waits for room before its start fails. */
   readonly roomMsMax: number;
-  /** How long it waits before a sleeping engine is stopped to make room. */
+  /** How long it waits before sleeping engines are stopped to make room. */
   readonly makeRoomAfterMs: number;
-  /** How long the memory of an engine that went away may take to come back. */
+  /** How long to wait for the memory of an engine that stopped or fell asleep. */
   readonly returnMsMax: number;
-  /** Of what it held, the part that must come back, 0 to 1: a sleeper keeps some, and other readings wobble. */
+  /** Share of its memory that must become free, 0 to 1: a sleeper keeps some, and readings fluctuate. */
   readonly returnShareMin: number;
 }
 
 export interface WantedRoom {
   readonly model: ModelId;
   readonly neededBytes: number;
-  /** Not configured, it is what the engine held the last time, which may be more than it needs. */
+  /** False: `neededBytes` is what the engine held last time, which may be more than it needs. */
   readonly isConfigured: boolean;
-  /** What the engine itself holds asleep counts as free for it. */
+  /** Bytes that the engine itself holds asleep; they count as free for it. */
   readonly ownBytes: () => Promise<number | undefined>;
 }
 
-/** What was free, and what one engine held, before it went away. */
+/** Free bytes, and bytes held by one engine, before it stopped or fell asleep. */
 export interface MemoryBefore {
   readonly freeBytes: number;
   readonly heldBytes: number;
 }
 
 const pollMs = 100;
-/** An awake engine's memory hardly moves: a reading of the last report will do. */
+/** Maximum age of a reading where memory hardly changes, such as that of an awake engine. */
 const steadyMs = 10_000;
-/** Of what an engine held the last time, the part that must be free for it now: readings wobble. */
+/** Share of the memory held last time that must be free now, as readings fluctuate. */
 const knownShare = 0.95;
 
 export class SlotMemory {
   readonly #options: SlotMemoryOptions;
-  /** What engines held when they were awake last. */
+  /** Bytes that each engine last held awake. */
   readonly #usedBytes = new Map<ModelId, number>();
-  #told = new Set<number>();
+  #reported = new Set<number>();
 
   constructor(options: SlotMemoryOptions) {
     this.#options = options;
   }
 
-  /** Free on the slot's GPUs together. Undefined: not measured. */
+  /** Free bytes on the slot's GPUs together. Undefined: not measured. */
   async freeBytes(ageMsMax = 0): Promise<number | undefined> {
     return sumOf(await this.#gpus(ageMsMax), (gpu) => gpu.memoryFreeBytes);
   }
 
-  /** Free if an engine that is about to start were not there. What somebody else runs may hold its memory already. */
+  /** Free bytes without an engine that is about to start or wake. Undefined if external: it may already hold memory. */
   async freeWithout({ launcher }: EngineSpec, keptBytes = 0): Promise<number | undefined> {
     const free = launcher.kind === "external" ? undefined : await this.freeBytes(steadyMs);
     return free === undefined ? undefined : free + keptBytes;
   }
 
-  /** An engine of the model was seen to hold so much while it was awake. */
+  /** Stores how much the model's engine was seen to hold awake. */
   learn(model: ModelId, heldBytes: number): void {
     this.#usedBytes.set(model, heldBytes);
   }
 
-  /** As configured, else as learned. Undefined: nothing is known. */
+  /** Memory need as configured, else as learned. Undefined: unknown. */
   needOf({ model, memoryBytes }: EngineSpec): Omit<WantedRoom, "ownBytes"> | undefined {
     const neededBytes = memoryBytes ?? this.#usedBytes.get(model);
     return neededBytes === undefined ? undefined : { model, neededBytes, isConfigured: memoryBytes !== undefined };
   }
 
   /**
-   * Resolves when so much is free, or nothing is measured. `makeRoom` stops something that can be spared and resolves
-   * with whether there was any. Rejects with the reason when there is no room, or with that of the signal. A need that is
-   * only known from the last time is no reason by itself: the engine is tried, unless it is known who is in its way.
+   * Resolves when the wanted memory is free, or nothing is measured. `makeRoom` stops a sleeper, and resolves with
+   * whether there was one to stop. Rejects if there is no room, or with the signal's reason. A need that is only
+   * learned does not reject: the engine is tried, unless foreign processes are known to hold the memory.
    */
   async waitForRoom(
     wanted: WantedRoom,
@@ -126,7 +126,7 @@ export class SlotMemory {
     }
   }
 
-  /** What the slot's GPUs could never hold is not waited for. */
+  /** Throws if the slot's GPUs could never hold that much. */
   async #requireFit(neededBytes: number): Promise<void> {
     const total = sumOf(await this.#gpus(steadyMs), (gpu) => gpu.memoryTotalBytes);
     if (total === undefined || neededBytes <= total) return;
@@ -134,8 +134,8 @@ export class SlotMemory {
   }
 
   /**
-   * To be asked before an engine with these processes goes away. Its memory is steady since `steadyForMs`; what was free
-   * before it came serves where nvidia-smi knows no pids.
+   * Call before an engine with these processes stops or falls asleep; its memory has been steady for `steadyForMs`.
+   * `freeWithout` is used where nvidia-smi knows no pids.
    */
   async beforeLeaving(
     processes: () => Promise<readonly number[]>,
@@ -150,13 +150,13 @@ export class SlotMemory {
     return heldBytes === undefined ? undefined : { freeBytes, heldBytes };
   }
 
-  /** What would be free without an engine that runs already. Undefined: not measured, for which no engine goes. */
+  /** Free bytes without an engine that already runs. Undefined if not measured; errors are ignored. */
   async freeWithoutRunning(processes: () => Promise<readonly number[]>): Promise<number | undefined> {
     const before = await this.beforeLeaving(processes, 0, undefined).catch(() => undefined);
     return before && before.freeBytes + before.heldBytes;
   }
 
-  /** Resolves with whether the memory was seen to come back in time; true where nothing is measured. */
+  /** Resolves with whether the memory became free in time; true where nothing is measured. */
   async hasReturned(model: ModelId, before: MemoryBefore | undefined): Promise<boolean> {
     if (before === undefined) return true;
     const { clock, events, limits, slot } = this.#options;
@@ -172,12 +172,12 @@ export class SlotMemory {
     return false;
   }
 
-  /** What an engine keeps that has just fallen asleep. Undefined: not measured. */
+  /** Bytes held by an engine that has just fallen asleep. Undefined: not measured. */
   async keptBytes(
     processes: () => Promise<readonly number[]>,
     before: MemoryBefore | undefined,
   ): Promise<number | undefined> {
-    // Taken at once: soon the next engine holds some of what is free now.
+    // Read first: the next engine soon takes some of what is free now.
     const free = before && (await this.freeBytes(steadyMs));
     const held = await this.heldBy(await processes());
     if (held !== undefined || before === undefined || free === undefined) return held;
@@ -190,20 +190,20 @@ export class SlotMemory {
     const engines = processes.length > 0 ? await this.#options.engineProcesses() : undefined;
     const foreign = engines ? processes.filter((process) => !engines.has(process.pid)) : [];
     for (const { pid, memoryUsedBytes } of foreign) {
-      if (!this.#told.has(pid)) this.#options.events.foreignGpuProcess(this.#options.slot, pid, memoryUsedBytes);
+      if (!this.#reported.has(pid)) this.#options.events.foreignGpuProcess(this.#options.slot, pid, memoryUsedBytes);
     }
-    this.#told = new Set(foreign.map((process) => process.pid));
+    this.#reported = new Set(foreign.map((process) => process.pid));
     return foreign;
   }
 
-  /** GPU memory of these processes. Undefined: nvidia-smi does not know them, as in some containers. */
+  /** GPU memory of these processes. Undefined: nvidia-smi does not list them, as in some containers. */
   async heldBy(pids: readonly number[], ageMsMax = 0): Promise<number | undefined> {
     if (pids.length === 0) return undefined;
     const known = (await this.#processes(ageMsMax))?.filter((process) => pids.includes(process.pid));
     return known?.length ? sumOf(known, (process) => process.memoryUsedBytes) : undefined;
   }
 
-  /** Who they are, if there are any; with a need: if what they hold alone leaves too little for it. */
+  /** Describes the foreign processes if they alone leave less than `neededBytes`; undefined otherwise. */
   async foreignHolders(neededBytes = Infinity): Promise<string | undefined> {
     const [foreign, gpus] = await Promise.all([this.foreignProcesses(), this.#gpus(steadyMs)]);
     const total = sumOf(gpus, (gpu) => gpu.memoryTotalBytes);
@@ -229,12 +229,12 @@ export class SlotMemory {
   }
 }
 
-/** Whether an engine's last words are that GPU memory was missing: those of vLLM, llama.cpp, SGLang, PyTorch. */
+/** Whether an engine's last output says that GPU memory is missing, as vLLM, llama.cpp, SGLang or PyTorch word it. */
 export function missesMemory(lastLines: readonly string[]): boolean {
   return lastLines.some((line) => /out of memory|(free|available|enough) memory|unable to allocate/i.test(line));
 }
 
-/** Undefined if there is nothing to add up, or one value is missing. */
+/** Sum of the values; undefined if `items` is, or one value is missing. */
 function sumOf<T>(items: readonly T[] | undefined, valueOf: (item: T) => number | undefined): number | undefined {
   return items?.reduce<number | undefined>((sum, item) => {
     const value = valueOf(item);

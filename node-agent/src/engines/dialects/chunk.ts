@@ -1,4 +1,4 @@
-/** Reads the events of a chat or completion stream, as all engines that follow the convention send them. */
+/** Reads the events of chat and completion streams in the OpenAI convention, which all engines follow. */
 import type { ChoiceDelta, EngineChunk, RawUsage, ToolCallPiece } from "./dialect.ts";
 import { EngineFault } from "./engine-fault.ts";
 import { isObject, type Json } from "@weiche/shared/json.ts";
@@ -44,7 +44,7 @@ function readToolCall(value: unknown, position: number): ToolCallPiece {
     index: whole(call["index"] ?? position, "tool call index"),
     id: text(call["id"], "tool call id"),
     name: text(called["name"], "function name"),
-    // Some parsers hand out the arguments as the object that they stand for.
+    // Some tool parsers send the arguments as an object, not as JSON text.
     arguments: isObject(given) ? JSON.stringify(given) : text(given, "arguments"),
   };
 }

@@ -1,8 +1,8 @@
-/** Bodies in the convention's own words, which every dialect starts from. What is undefined is not sent. */
+/** Request bodies in the OpenAI convention, the base of every dialect's. Undefined fields are not sent. */
 import type { ModelId } from "@weiche/shared/ids.ts";
 import type { ChatRequest, CompletionRequest, GenerationRequest, Thinking } from "./dialect.ts";
 
-/** OpenAI's, for this path only; engines have other ideas of their own. */
+/** OpenAI's default of `max_tokens` for completions; engines have other defaults. */
 const completionTokensDefault = 16;
 
 export function chatBody(request: ChatRequest) {
@@ -38,7 +38,7 @@ function generation(request: GenerationRequest) {
   return {
     model: request.model,
     max_tokens: request.maxTokens,
-    // Said even where the client said nothing: an engine would take them from the model or its command line.
+    // Always sent: an engine would otherwise take defaults from the model or its command line.
     temperature: request.temperature,
     top_p: request.topP,
     presence_penalty: request.presencePenalty,
@@ -51,7 +51,7 @@ function generation(request: GenerationRequest) {
   };
 }
 
-/** Both spellings: which of them a model's template knows differs. */
+/** Sends both spellings of the template argument, as models' templates differ in which one they know. */
 function thinkingFields({ on, effort, templateSwitch }: Thinking) {
   return {
     reasoning_effort: effort,

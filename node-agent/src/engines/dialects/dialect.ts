@@ -1,6 +1,6 @@
 /**
- * A dialect: how engines of one kind are spoken to. This is the request half, from our words into the engine's and back;
- * the other half is the engine's life. Foreign names and shapes stop here.
+ * A dialect: how engines of one kind are spoken to. This half translates requests and answers; the other half is the
+ * engine's lifecycle. Names and shapes of an engine's API do not pass this interface.
  */
 import type { ModelId } from "@weiche/shared/ids.ts";
 import type { DialectLifecycle } from "../dialect-lifecycle.ts";
@@ -8,27 +8,27 @@ import type { Json } from "@weiche/shared/json.ts";
 import type { SchemaBounds } from "./schema-bounds.ts";
 
 export interface Dialect extends DialectLifecycle {
-  /** Whether a connection may be used for several requests in a row. */
+  /** Whether a connection may be reused for further requests. */
   readonly keepsConnections: boolean;
-  /** Each answer of a request has a usage chunk of its own, so that they add up. */
+  /** The engine sends a usage chunk per choice, to be added up, instead of one for all choices. */
   readonly usagePerChoice: boolean;
-  /** Calls that must come are asked of it as JSON text, which `RequiredCalls` reads. */
+  /** Required tool calls are requested as JSON text, which `RequiredCalls` parses. */
   readonly requiredCallsAreText?: true;
-  /** It is known to keep prompts with another `cacheSalt` apart: what it found in its cache may be shown. */
+  /** The engine is known to separate its prefix cache by `cacheSalt`, so that clients may see their cached tokens. */
   readonly keepsSaltsApart: boolean;
-  /** What the JSON Schemas of a request may cost. */
+  /** Bounds on the cost of a request's JSON Schemas. */
   readonly schemaBounds: SchemaBounds;
-  /** Bodies always ask for a stream with as much usage as the engine can give. */
+  /** Bodies always ask for a stream, with as much usage data as the engine can give. */
   chatBody(request: ChatRequest): object;
   completionBody(request: CompletionRequest): object;
   embeddingBody(model: ModelId, texts: readonly string[]): object;
-  /** What one event of a stream says. Throws an `EngineFault` if it is none. */
+  /** Translates one event of a stream. Throws an `EngineFault` if it is malformed. */
   readChunk(event: Json): EngineChunk;
-  /** What an answer with this status, or an error event with this body, means. */
+  /** Classifies an answer with this error status, or an error event with this body. */
   readRefusal(status: number, body: unknown): EngineRefusal;
   /**
-   * How the engine counts the input of a body that it has refused without saying the count: one question for each text,
-   * the longest first. An answer's `count` is the number.
+   * Requests that count the tokens of a body which the engine refused without a count: one per text, longest first.
+   * Each is answered with the number in `count`.
    */
   countRequests?(body: object): readonly CountRequest[];
 }
@@ -38,10 +38,10 @@ export interface CountRequest {
   readonly body: object;
 }
 
-/** A request as an engine is to see it: checked, with the model's rules applied. */
+/** A validated request with the model's rules applied. */
 export interface GenerationRequest {
   readonly model: ModelId;
-  /** Requests with the same one may find one another's prompts in the engine's cache. Absent: all may. */
+  /** Requests with the same salt share the engine's prefix cache. Absent: all requests share it. */
   readonly cacheSalt?: string;
   readonly maxTokens?: number;
   readonly temperature: number;
@@ -51,7 +51,7 @@ export interface GenerationRequest {
   readonly seed?: number;
   readonly stop: readonly string[];
   readonly choices: number;
-  /** Alternatives to show of each token; absent: no probabilities at all. */
+  /** Number of alternatives per token. Absent: no log probabilities. */
   readonly logprobs?: number;
   readonly stream: boolean;
   readonly includeUsage: boolean;
@@ -60,12 +60,11 @@ export interface GenerationRequest {
 export interface ChatRequest extends GenerationRequest {
   readonly kind: "chat";
   readonly messages: readonly object[];
-  /** Empty: none. */
   readonly tools: readonly Tool[];
   readonly toolChoice: "auto" | "required" | { readonly name: string };
   readonly responseFormat?: ResponseFormat;
   readonly thinking: Thinking;
-  /** A plain `stop` is told as `tool_calls`: the client demanded a call, and the model is one that cannot be forced. */
+  /** Finish reason `stop` is sent as `tool_calls`: a call was required, but the model cannot be forced to make one. */
   readonly stopsAsToolCalls: boolean;
 }
 
@@ -83,9 +82,9 @@ export interface Tool {
 
 export interface Thinking {
   readonly on: boolean;
-  /** Absent: the engine's own. */
+  /** Absent: the engine's default. */
   readonly effort?: string;
-  /** Whether the model's engine takes arguments of the template, in which many models have their switch. */
+  /** Whether the engine takes arguments of the chat template, with which many models switch thinking on and off. */
   readonly templateSwitch: boolean;
 }
 
@@ -94,12 +93,12 @@ export interface CompletionRequest extends GenerationRequest {
   readonly prompt: string;
 }
 
-/** One event of a stream in our words. What is absent was not said. */
+/** One event of a stream, translated. Absent fields were not sent. */
 export interface EngineChunk {
   readonly choices: readonly ChoiceDelta[];
-  /** As the engine says it, unchecked. With choices: of the first one's answer so far; without: of the whole. */
+  /** Usage as reported, unchecked. With choices: of the first one so far; without: final. */
   readonly usage?: RawUsage;
-  /** Length of the prompt, as soon as the engine knows it. Unchecked. */
+  /** Length of the prompt as reported, unchecked. */
   readonly promptTokens?: unknown;
   /** The body of an error event. */
   readonly error?: unknown;
@@ -128,26 +127,26 @@ export interface RawUsage {
   readonly cached?: unknown;
 }
 
-/** Why an engine did not answer, in our words; its own text is never shown. */
+/** Why an engine refused a request. Its own text is never shown. */
 export type EngineRefusal =
   | {
       readonly kind: "context";
-      /** Absent: it did not say, or said only a lower bound. */
+      /** Absent: not reported, or only as a lower bound. */
       readonly promptTokens?: number;
       readonly promptTokensMin?: number;
       readonly contextTokens?: number;
     }
-  /** The request asks for what the engine does not do. */
+  /** The engine does not support what the request asks for. */
   | {
       readonly kind: "invalid";
-      /** The parameter's name in the body; `schema` for one of its JSON Schemas, the engine does not say which. */
+      /** Name of the parameter in the body; `schema`: one of the JSON Schemas, the engine does not say which. */
       readonly param?: string;
-      /** What it must be instead, behind "must be". */
+      /** The allowed value, as it continues a sentence after "must be". */
       readonly must?: string;
-      /** The service promises what the engine refuses: what its operator can do. Quotes nothing of the request. */
+      /** Set if the service promises what the engine refused: advice for the operator. Does not quote the request. */
       readonly shortfall?: string;
     }
-  /** It has no room, or is still loading. */
+  /** The engine is at capacity, or still loads. */
   | { readonly kind: "overloaded" }
-  /** Its own fault, or ours. */
+  /** The engine or the agent is at fault, not the request. */
   | { readonly kind: "failed"; readonly reason: "unknown model" | "key refused" | "engine error" | "core died" };

@@ -1,30 +1,30 @@
 import type { EngineDeath } from "@weiche/shared/node-protocol.ts";
 
-/** An engine that broke off, lied or hung. Ends the one request that met it. The text is for the log and quotes nothing. */
+/** How an engine failed to answer. Ends only the request that met it. Messages are for the log and quote nothing. */
 export type EngineFaultReason =
-  /** Nobody listens. */
+  /** Nothing listens at its endpoint. */
   | "refused"
-  /** The connection ended before the answer did. */
+  /** The connection broke before the end of the answer. */
   | "connection lost"
   /** No sign of life for too long. */
   | "silent"
-  /** Its process is gone. */
+  /** Its process exited. */
   | "gone"
-  /** Not what the protocol allows: no JSON, a wrong shape, an order that cannot be. */
+  /** A violation of the protocol: invalid JSON, a wrong shape, an impossible order. */
   | "malformed"
   | "too large"
-  /** It ended cleanly, but without a reason for each answer and the terminator. */
+  /** The stream ended cleanly, but without the terminator or a finish reason for every choice. */
   | "unfinished"
-  /** It says itself that it failed. */
+  /** The engine reported that it failed. */
   | "engine error"
-  /** It says itself that what generates in it is dead: nothing comes from this engine any more. */
+  /** The engine reported that its generating process is dead: it will not answer again. */
   | "core died"
   | "unknown model"
   | "key refused";
 
 export class EngineFault extends Error {
   readonly reason: EngineFaultReason;
-  /** Of an engine that is gone: whether it died over this request. */
+  /** Set if the engine died: with this request alone, or with others that may be the cause as well. */
   readonly death: EngineDeath | undefined;
 
   constructor(reason: EngineFaultReason, message: string = reason, death?: EngineDeath) {

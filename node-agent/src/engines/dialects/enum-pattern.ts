@@ -1,13 +1,13 @@
-/** Writes long lists of words in a JSON Schema as patterns, for engines that try each value of an `enum` by itself. */
+/** Rewrites long `enum` lists in a JSON Schema as patterns, for engines that try each `enum` value separately. */
 import { literalTrie, type LiteralTrie } from "@weiche/shared/literal-trie.ts";
 import { isObject, type Json } from "@weiche/shared/json.ts";
 
-/** Shorter lists are cheap, and stay as they are. */
+/** Shorter lists are cheap and stay as they are. */
 const valuesMin = 16;
-/** What stands in JSON as it is. */
+/** Strings that JSON writes without escapes. */
 const plain = /^[ !#-[\]-~\u00a1-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]+$/u;
 
-/** A copy in which each `enum` with many plain words is a pattern that matches the same. */
+/** Returns a copy in which a pattern replaces the plain strings of each long `enum`. It matches the same values. */
 export function withEnumPatterns(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(withEnumPatterns);
   if (!isObject(schema)) return schema;
@@ -21,12 +21,12 @@ export function withEnumPatterns(schema: unknown): unknown {
   );
 }
 
-/** Values that a pattern can stand for. */
+/** Returns the values that a pattern can replace. */
 export function plainWords(values: readonly unknown[]): string[] {
   return values.filter((value): value is string => typeof value === "string" && plain.test(value));
 }
 
-/** Members that are values, not schemas. */
+/** Keywords whose members are values, not schemas. */
 const literal: ReadonlySet<string> = new Set(["const", "enum", "default", "examples", "required"]);
 
 function wordsSchema(words: readonly string[]): Json {

@@ -1,4 +1,4 @@
-/** What the dialects have in common of an engine's life: proof that it is ready, and what it measures of itself. */
+/** Lifecycle calls that the dialects share: the proof that an engine is ready, and its metrics. */
 import type { ModelId } from "@weiche/shared/ids.ts";
 import { Pool } from "undici";
 import type { EngineFacts, EngineMetrics } from "../dialect-lifecycle.ts";
@@ -16,7 +16,7 @@ interface Answer {
   readonly text: string;
 }
 
-/** Questions come in rows, at a switch a dozen. Far below the five seconds after which engines close an idle connection. */
+/** Requests come in bursts, a dozen per switch. Far below the 5 s after which engines close an idle connection. */
 const idleMsMax = 1_000;
 const pools = new Map<string, Pool>();
 
@@ -25,13 +25,13 @@ function poolOf({ origin, socketPath }: EngineEndpoint): Pool {
   const known = pools.get(key);
   if (known) return known;
   const pool = new Pool(origin, {
-    ...(socketPath === undefined ? {} : { socketPath }),
+    socketPath,
     headersTimeout: 0,
     bodyTimeout: 0,
     keepAliveTimeout: idleMsMax,
     keepAliveMaxTimeout: idleMsMax,
   });
-  // A question that was given up is counted until its connection has told of its end.
+  // An aborted request is counted until after its connection has reported its end.
   const forget = () =>
     setImmediate(() => {
       if (pool.stats.connected + pool.stats.size > 0 || pools.get(key) !== pool) return;
@@ -43,12 +43,12 @@ function poolOf({ origin, socketPath }: EngineEndpoint): Pool {
   return pool;
 }
 
-/** Room for any page about an engine, and for a probe's answer. */
+/** Enough for any status page of an engine and for the answer to a probe. */
 const answerBytesMax = 1 << 20;
-/** An engine of many processes has all series of each. */
+/** Larger: an engine with many processes exposes all series once per process. */
 const metricsBytesMax = 4 << 20;
 
-/** Rejects an answer of more bytes, and ends its connection. */
+/** Rejects, and closes the connection, if the answer has more than `bytesMax` bytes. */
 async function ask(
   endpoint: EngineEndpoint,
   { method, path, body }: Ask,
@@ -82,7 +82,7 @@ export class EngineAnswerError extends Error {
   }
 }
 
-/** The JSON of an answer with status 200, undefined if it has none. Any other status is thrown; its text is not. */
+/** Returns the JSON of an answer with status 200, undefined if empty. Other statuses throw `EngineAnswerError`. */
 export async function askEngine(endpoint: EngineEndpoint, request: Ask, signal: AbortSignal): Promise<unknown> {
   const { status, text } = await ask(endpoint, request, signal);
   if (status !== 200) throw new EngineAnswerError(request.path, status);
@@ -99,14 +99,14 @@ export interface FactsPage {
 }
 
 export interface ReadinessOptions {
-  /** Health and the list of models may be missing. */
+  /** `/health` and `/v1/models` may answer 404. */
   readonly mayLackPages?: boolean;
-  /** Where the engine says more of itself, if its list of models does not. It may be missing. */
+  /** Page with the engine's limits, read if `/v1/models` has none. It may be missing. */
   readonly facts?: FactsPage;
   readonly onLoaded: (() => void) | undefined;
 }
 
-/** Health alone proves nothing: it is good on a sleeping engine, and while another process holds the port. */
+/** `/health` alone proves nothing: it is good on a sleeping engine, and while another process holds the port. */
 export async function proveReady(
   endpoint: EngineEndpoint,
   model: ModelId,
@@ -148,7 +148,7 @@ function parsed(text: string): Json {
   return isObject(page) ? page : {};
 }
 
-/** One token or, where none can be had, one embedding. */
+/** Requires one token or, if the model generates none, one embedding. */
 async function proveOutput(endpoint: EngineEndpoint, model: ModelId, signal: AbortSignal): Promise<void> {
   const token = { model, prompt: "1", max_tokens: 1, temperature: 0 };
   const generated = await ask(endpoint, { method: "POST", path: "/v1/completions", body: token }, signal);
@@ -159,7 +159,7 @@ async function proveOutput(endpoint: EngineEndpoint, model: ModelId, signal: Abo
   throw new Error(`no token (${generated.status}) and no embedding (${embedded.status})`);
 }
 
-/** An engine that is about to sleep or broken answers well, too, with nothing in it and an end of its own. */
+/** A broken engine, or one about to sleep, also answers 200, with no output and an unusual `finish_reason`. */
 function hasToken({ choices, usage }: Json): boolean {
   const choice: unknown = Array.isArray(choices) ? choices[0] : undefined;
   if (!isObject(choice)) return false;
@@ -173,7 +173,7 @@ function hasVector({ data }: Json): boolean {
   return Array.isArray(data) && data.length > 0;
 }
 
-/** Names drift between engines and versions: the first that is there counts, a missing one is not known. */
+/** Metric names differ between engines and versions: the first one present counts; if none is, the value is unknown. */
 const names = {
   running: ["vllm:num_requests_running", "sglang:num_running_reqs", "llamacpp:requests_processing"],
   waiting: ["vllm:num_requests_waiting", "sglang:num_queue_reqs", "llamacpp:requests_deferred", "te_queue_size"],
@@ -181,7 +181,7 @@ const names = {
   prefixCacheHitRate: ["sglang:cache_hit_rate"],
 } as const;
 
-/** What only an engine that works moves. Its front's own counters (requests served, processor time) say nothing of it. */
+/** Counters that change only while the engine works. Those of its HTTP front (requests, CPU time) prove nothing. */
 const workCounters = [
   ...["vllm:prompt_tokens_total", "vllm:generation_tokens_total", "vllm:iteration_tokens_total_count"],
   ...["sglang:prompt_tokens_total", "sglang:generation_tokens_total"],
@@ -189,7 +189,7 @@ const workCounters = [
   ...["te_request_success", "te_embed_success"],
 ];
 
-/** Prompt tokens found in the cache, and the counters that make up all of them. */
+/** Pairs of a counter of cached prompt tokens, and the counters whose sum is all prompt tokens. */
 const prefixCounters = [
   ["vllm:prefix_cache_hits_total", ["vllm:prefix_cache_queries_total"]],
   ["vllm:gpu_prefix_cache_hits_total", ["vllm:gpu_prefix_cache_queries_total"]],
@@ -202,7 +202,7 @@ export async function readMetrics(endpoint: EngineEndpoint, signal: AbortSignal)
   return parseMetrics(text);
 }
 
-/** Reads Prometheus text. */
+/** Parses Prometheus text format. */
 export function parseMetrics(text: string): EngineMetrics {
   const series = new Map<string, number[]>();
   for (const [, name, value] of text.matchAll(/^([a-z_]+(?::[a-z_]+)?)(?:\{[^\n]*\})? (\S+)/gm)) {
@@ -215,7 +215,7 @@ export function parseMetrics(text: string): EngineMetrics {
   const first = (of: readonly string[]) => of.map((name) => series.get(name)).find((values) => values !== undefined);
   const sum = (values: readonly number[] = []) => values.reduce((total, value) => total + value, 0);
   const present = (values?: readonly number[]) => values && sum(values);
-  // An engine of several processes has a series of each.
+  // An engine with several processes has one series per process.
   const mean = (values?: readonly number[]) => values && sum(values) / values.length;
   const hitRate = prefixCounters
     .filter(([hits]) => series.has(hits))

@@ -1,4 +1,4 @@
-/** llama.cpp's server. Many names that OpenAI does not know are live switches here: nothing but our own goes in. */
+/** llama.cpp's server. Many field names unknown to OpenAI change its behaviour, so only fields of our own are sent. */
 import { readConventionChunk } from "./chunk.ts";
 import { chatBody, completionBody, embeddingBody } from "./convention-body.ts";
 import type { ChatRequest, Dialect, EngineChunk, GenerationRequest, RawUsage } from "./dialect.ts";
@@ -11,14 +11,14 @@ import { limitToContext, sharedContext } from "../shared-context.ts";
 import { schemaBounds } from "./schema-bounds.ts";
 
 export const llamaServer: Dialect = {
-  // It announces that it keeps connections, and closes each after a stream.
+  // It announces keep-alive, but closes the connection after each stream.
   keepsConnections: false,
   usagePerChoice: true,
   keepsSaltsApart: false,
   requiredCallsAreText: true,
   schemaBounds: schemaBounds["llama-server"],
   chatBody: (request) => ({
-    // Any template takes arguments here, and one that nobody has told otherwise thinks.
+    // llama-server passes arguments to any template, and templates think unless told otherwise.
     ...chatBody({ ...request, thinking: { ...request.thinking, templateSwitch: true } }),
     ...formatFields(request),
     ...toolFields(request),
@@ -41,7 +41,7 @@ export const llamaServer: Dialect = {
   metrics: readMetrics,
 };
 
-/** The window is that of one of its slots. What finds none queues. */
+/** The window is that of one slot. Requests without a free slot queue inside the engine. */
 const properties = {
   path: "/props",
   read: ({ default_generation_settings: settings, total_slots: parallelMax }: Json) => ({
@@ -50,45 +50,45 @@ const properties = {
   }),
 };
 
-/** Taken as 32 bits; the highest means "by chance". */
+/** Seeds have 32 bits; the highest value means "random". */
 const seedsMax = 2 ** 32 - 1;
 
 function ownFields({ seed, cacheSalt }: GenerationRequest) {
   return {
-    // It has no salt, and takes the slot that holds most of the prompt, whoever sent that.
+    // llama-server has no cache salt: it reuses the slot with most of the prompt, whichever account sent that.
     cache_prompt: cacheSalt === undefined,
     top_k: 0,
     min_p: 0,
     seed: seed === undefined ? undefined : Math.abs(seed) % seedsMax,
     stream_options: { include_usage: true },
     timings_per_token: true,
-    // A prompt being read shows signs of life, and only who shows some is noticed to have lost its client.
+    // Sends progress events, which are signs of life; llama-server notices a lost client only while it sends.
     return_progress: true,
   };
 }
 
-/** Asked for none, it says nothing of the tokens themselves either. */
+/** With 0 alternatives llama-server omits the log probabilities of the chosen tokens too. */
 function alternatives({ logprobs }: GenerationRequest): number | undefined {
   return logprobs === undefined ? undefined : Math.max(1, logprobs);
 }
 
 /**
- * Its own "required" lets text come before the call, up to the last token, and a named function is read as "auto". A schema
- * holds from the first character behind the thoughts; with "none" the template shows the tools all the same.
+ * llama-server's `required` allows text before the call, up to the last token, and it treats a named function as
+ * `auto`. A schema holds from the first character after the reasoning; with `none` the template still shows the tools.
  */
 function toolFields({ toolChoice, tools }: ChatRequest) {
   if (toolChoice === "auto") return {};
   return { tool_choice: "none", response_format: requiredCallsFormat({ tools, toolChoice }) };
 }
 
-/** Tools stay as they are: the model reads them. The format of an answer becomes a grammar and nothing else. */
+/** Only the response format is rewritten, as it becomes a grammar. Tool schemas stay, as the model reads them. */
 function formatFields({ responseFormat: format }: ChatRequest) {
   if (format?.type !== "json_schema") return {};
   const { schema, ...described } = format.json_schema;
   return { response_format: { ...format, json_schema: { ...described, schema: withEnumPatterns(schema) } } };
 }
 
-/** Its timings are usage that runs along. */
+/** llama-server's `timings` serve as running usage. */
 function readChunk(event: Json): EngineChunk {
   const chunk = readConventionChunk(event);
   const { timings, prompt_progress: progress } = event;

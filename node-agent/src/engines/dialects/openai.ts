@@ -11,14 +11,14 @@ export const openai: Dialect = {
   keepsConnections: true,
   usagePerChoice: false,
   schemaBounds: schemaBounds["openai"],
-  // The embedded engine and SGLang do; of others it is not known.
+  // The embedded engine and SGLang do; other engines may not.
   keepsSaltsApart: false,
   chatBody: (request) => ({ ...chatBody(request), cache_salt: request.cacheSalt }),
   completionBody: (request) => ({ ...completionBody(request), cache_salt: request.cacheSalt }),
   embeddingBody,
   readChunk: readConventionChunk,
   readRefusal: readConventionRefusal,
-  // TEI has no list of models, and not everyone has a health page.
+  // TEI has no `/v1/models`, and some engines have no `/health`.
   readiness: (endpoint, model, signal, onLoaded) =>
     proveReady(endpoint, model, { mayLackPages: true, facts: teiInfo, onLoaded }, signal),
   metrics: readMetrics,

@@ -1,4 +1,4 @@
-/** What engines mean when they refuse. Status and type decide; text only where engines say a thing in no other way. */
+/** Classifies the refusals of engines by status and error type; by message only where nothing else tells them apart. */
 import type { EngineRefusal } from "./dialect.ts";
 import { isObject, type Json } from "@weiche/shared/json.ts";
 import { readRefusedValue } from "./refused-value.ts";
@@ -9,11 +9,11 @@ const contextTypes: ReadonlySet<unknown> = new Set([
   "ContextWindowExceededError",
 ]);
 
-/** What engines mean by a text they say at its beginning; after it, some quote the client. */
+/** Only the beginning of a message is matched: after it, some engines quote the request. */
 const messageCharactersMax = 2 << 10;
 const tokensMax = 2 ** 31 - 1;
 
-/** The first number is the engine's window. */
+/** Messages whose captured number is the engine's context window. */
 const windowPatterns: readonly RegExp[] = [
   /maximum context length (?:is|of) (\d+)/,
   /context length \((\d+) tokens\)/,
@@ -23,7 +23,7 @@ const windowPatterns: readonly RegExp[] = [
   /must have less than (\d+) tokens/,
 ];
 
-/** The first number is the length of the prompt; with a limit that does not fit, the prompt alone. */
+/** Messages whose captured number is the length of the prompt, without `max_tokens`. */
 const promptPatterns: readonly RegExp[] = [
   /prompt contains (\d+) input tokens/,
   /(?<!\d)(\d+) tokens (?:from|in) the (?:input )?messages/,
@@ -34,13 +34,13 @@ const promptPatterns: readonly RegExp[] = [
 
 const promptMinPattern = /prompt contains at least (\d+) input tokens/;
 
-/** A prompt that fills the window to the last token leaves vLLM a limit of nothing. */
+/** vLLM's message for a prompt that fills the window to the last token. */
 const noRoomPattern = /max_tokens must be at least 1, got (?:0|-\d+)/;
 
-/** Told with a status of 500 or 501, yet about the request. */
+/** Errors with status 500 or 501 that are the request's fault. */
 const requestFaultPattern = /json\.exception|image input is not supported|does not logits computation/;
 
-/** vLLM's front, of the process that generates; until the front ends too, a second later, it says so to everybody. */
+/** vLLM's front says this to every request once its generating process died, until it exits itself a second later. */
 const deadCorePattern = /^EngineCore encountered an issue\b/;
 
 export function readConventionRefusal(status: number, body: unknown): EngineRefusal {
@@ -57,7 +57,7 @@ export function readConventionRefusal(status: number, body: unknown): EngineRefu
   return readRefusedValue(error, message);
 }
 
-/** Under `error` or, with SGLang and TEI, the body itself; sometimes a bare string. */
+/** The error is under `error` or, with SGLang and TEI, the body itself; sometimes it is a bare string. */
 function errorOf(body: unknown): Json {
   if (!isObject(body)) return {};
   const error = body["error"] ?? body;

@@ -1,13 +1,13 @@
 /**
- * Which value of a request an engine does not take, and what it would take, in words of ours: the engine's own may quote
- * the request, so that only numbers are taken from them.
+ * Reads which value an engine refused and what it would accept. The text is ours: the engine's may quote the request,
+ * so only numbers are taken from it.
  */
 import type { EngineRefusal } from "./dialect.ts";
 import type { Json } from "@weiche/shared/json.ts";
 
 export type InvalidRefusal = Extract<EngineRefusal, { readonly kind: "invalid" }>;
 
-/** Parameters of ours that an engine may name as wrong. */
+/** Parameters of the API that an engine may name as wrong. */
 const params: ReadonlySet<string> = new Set(
   (
     "messages prompt input max_tokens max_completion_tokens temperature top_p stop n seed presence_penalty " +
@@ -17,7 +17,7 @@ const params: ReadonlySet<string> = new Set(
 
 type Reading = (number: string) => Omit<InvalidRefusal, "kind">;
 
-/** What is captured is a number. The first that matches holds. */
+/** Patterns of messages, whose capture is a number. The first match counts. */
 const readings: readonly (readonly [RegExp, Reading])[] = [
   [/^n must be 1 when using greedy sampling/, () => ({ param: "n", must: "1 where temperature is 0" })],
   [
@@ -52,7 +52,7 @@ const readings: readonly (readonly [RegExp, Reading])[] = [
   ],
 ];
 
-/** Names the parameter in another way, without a bound that could be told. */
+/** A message that names the parameter, without a usable bound. */
 const fieldPattern = /^Field '(\w{1,40})': /;
 
 export function readRefusedValue(error: Json, message: string): InvalidRefusal {

@@ -1,14 +1,14 @@
 /**
- * Tool calls that must come, from an engine that lets text come first but keeps to a JSON Schema: it is asked for a call as
- * JSON text, `{"name": …, "arguments": {…}}`, or for a list of them, and the text is read back into calls piece by piece.
+ * Required tool calls, for an engine that allows text before a call but enforces a JSON Schema: it is asked for a call
+ * as JSON text, `{"name": …, "arguments": {…}}`, or a list of them. The text is parsed back into calls as it arrives.
  */
 import type { ChatRequest, ChoiceDelta, Tool, ToolCallPiece } from "./dialect.ts";
 import { EngineFault } from "./engine-fault.ts";
 
-/** What a name with what stands around it may take, which is looked at again with every piece: longer ones are no call. */
+/** Maximum characters before the arguments of a call, which are matched again with every piece. More is no call. */
 const headCharactersMax = 4 << 10;
 
-/** A `response_format` of at least one call of these functions, or of exactly one of the function that is named. */
+/** Returns a `response_format` for at least one call of these functions, or for exactly one of the named function. */
 export function requiredCallsFormat({ tools, toolChoice }: Pick<ChatRequest, "tools" | "toolChoice">): object {
   const named = typeof toolChoice === "object" ? toolChoice.name : undefined;
   const callable = tools.filter((tool) => named === undefined || tool.function.name === named);
@@ -18,7 +18,7 @@ export function requiredCallsFormat({ tools, toolChoice }: Pick<ChatRequest, "to
     required: ["name", "arguments"],
     additionalProperties: false,
   }));
-  // One by itself is what models write where their template has them call: held to a list, a small one chose wrong functions.
+  // A single call needs no list, as in most templates: restricted to lists, a small model chose wrong functions.
   const list = { type: "array", items: calls.length === 1 ? calls[0] : { anyOf: calls }, minItems: 1 };
   const schema = {
     ...(named === undefined ? { anyOf: [...calls, list] } : calls[0]),
@@ -36,7 +36,7 @@ function argumentsOf({ function: { parameters } }: Tool, at: string): object {
   return { type: "object", ...(moved(parameters, at) as object) };
 }
 
-/** A schema that has become a part of another one: what it refers to within itself is further down now. */
+/** Rewrites the internal references of a schema that has become a part of another one at `to`. */
 function moved(value: unknown, to: string): unknown {
   if (Array.isArray(value)) return value.map((item) => moved(item, to));
   if (typeof value !== "object" || value === null) return value;
@@ -48,11 +48,11 @@ function moved(value: unknown, to: string): unknown {
   );
 }
 
-/** Reads the text of the answers to one request. */
+/** Parses the text of all answers to one request into tool calls. */
 export class RequiredCalls {
   readonly #lists = new Map<number, CallList>();
 
-  /** The same delta with calls in place of text. Throws an `EngineFault` if the text is no list of calls. */
+  /** Returns the delta with calls in place of text. Throws an `EngineFault` if the text is no list of calls. */
   read(delta: ChoiceDelta): ChoiceDelta {
     const { content, ...rest } = delta;
     if (!content) return rest;
@@ -62,18 +62,18 @@ export class RequiredCalls {
   }
 }
 
-/** A call up to its arguments, with what stands before it: nothing, the bracket of a list, or the call before. */
+/** Matches a call up to its arguments, with what precedes it: nothing, the bracket of a list, or the end of a call. */
 const head =
   /^\s*(?:\[|\}\s*,)?\s*\{\s*"name"\s*:\s*("(?:[^"\\\p{Cc}]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*")\s*,\s*"arguments"\s*:\s*(?=\{)/u;
-/** What a text begins with that may become such a head, before the first call and behind one. */
+/** Matches text that may still become such a head: before the first call, and after a call. */
 const headBegins = { first: /^\s*(?:\[\s*)?(?:\{\s*(?:"|$)|$)/, next: /^\s*(?:\}\s*(?:,|$)|$)/ };
 
 class CallList {
   #phase: "head" | "arguments" | "closed" = "head";
-  /** Not read yet: the head of a call, or the end of the text. */
+  /** Unparsed text: a part of a call's head, or the end of the answer. */
   #text = "";
   #calls = 0;
-  /** Ends the text: of a list, or of a call by itself. */
+  /** Matches the end of the text: of a list, or of a single call. */
   #closing: RegExp | undefined;
   readonly #value = new JsonEnd();
 
@@ -118,13 +118,13 @@ class CallList {
   }
 }
 
-/** Finds where an object of JSON ends that comes in pieces. */
+/** Finds the end of a JSON object that arrives in pieces. */
 class JsonEnd {
   #depth = 0;
   #inString = false;
   #isEscaped = false;
 
-  /** Behind the last character of the object; undefined if it goes on. */
+  /** Index after the object's last character; undefined if the object continues. */
   endIn(text: string): number | undefined {
     for (let at = 0; at < text.length; at++) {
       if (this.#take(text[at]!)) return at + 1;
@@ -144,7 +144,7 @@ class JsonEnd {
   }
 }
 
-/** The chat template of the model keeps its engine from holding to a schema. Names what an operator can do. */
+/** The model's chat template keeps the engine from enforcing a schema. The message tells the operator what to do. */
 function noCalls(): EngineFault {
   return new EngineFault("malformed", "text where calls were required: the model needs tools.enforced: false");
 }

@@ -1,4 +1,4 @@
-/** vLLM, with sleep and wake. The development mode that these need makes it an engine for loopback only. */
+/** vLLM, with sleep and wake. They need its development mode, which restricts the engine to loopback. */
 import type { EngineMetrics } from "../dialect-lifecycle.ts";
 import type { EngineEndpoint } from "../engine.ts";
 import { readConventionChunk } from "./chunk.ts";
@@ -28,20 +28,20 @@ export const vllm: Dialect = {
 };
 
 /**
- * Its counters of tokens stand still until a prompt is read to its end, which can take minutes. What is used of its cache
- * grows with each part of the prompt, and is told by the process that does the work.
+ * Adds KV cache use to the work counters: token counters stand still until a whole prompt is processed, which can take
+ * minutes, while cache use grows with each part and is reported by the generating process.
  */
 async function measure(endpoint: EngineEndpoint, signal: AbortSignal): Promise<EngineMetrics> {
   const { work, ...metrics } = await readMetrics(endpoint, signal);
   return { ...metrics, work: work === undefined ? undefined : work + (metrics.kvCacheUse ?? 0) };
 }
 
-/** Whatever the model's own generation_config says, nobody asked for it. */
+/** Neutral values, as vLLM would otherwise apply the model's generation_config, which the client did not ask for. */
 function ownFields(request: GenerationRequest) {
   return { top_k: 0, min_p: 0, repetition_penalty: 1, cache_salt: request.cacheSalt };
 }
 
-/** Its refusals say "at least", since its tokeniser stops at the limit. */
+/** vLLM's refusals only say "at least", as its tokeniser stops at the limit. */
 function countRequests(body: object): readonly CountRequest[] {
   const { model, prompt, input, messages, tools, chat_template_kwargs } = body as Record<string, unknown>;
   const texts = prompt === undefined ? input : [prompt];
@@ -52,8 +52,8 @@ function countRequests(body: object): readonly CountRequest[] {
 }
 
 /**
- * `mode=wait` lets what still runs end: its default would abort it. A sleeping engine's health stays good, and a dead one
- * may have answered the call, so both are asked for afterwards.
+ * `mode=wait` lets running requests end; the default aborts them. Checks both pages afterwards: the health of a
+ * sleeping engine stays good, and an engine that answered the call may be dead.
  */
 async function sleep(endpoint: EngineEndpoint, level: 1 | 2, signal: AbortSignal): Promise<void> {
   await askEngine(endpoint, { method: "POST", path: `/sleep?level=${level}&mode=wait` }, signal);
@@ -65,12 +65,12 @@ async function wake(endpoint: EngineEndpoint, level: 1 | 2, signal: AbortSignal)
   if (level === 1) {
     await post("/wake_up");
   } else {
-    // The weights were thrown away: room for them, then the weights, then the room for the cache.
+    // Level 2 discarded the weights: allocate their memory, load them, then allocate the cache.
     await post("/wake_up?tags=weights");
     await post("/collective_rpc", { method: "reload_weights" });
     await post("/wake_up?tags=kv_cache");
   }
-  // The cache is stale, and not every version forgets it by itself.
+  // The prefix cache is stale, and not every version resets it on its own.
   await post("/reset_prefix_cache").catch(passOverMissing);
   await requireSleeping(endpoint, false, signal);
 }

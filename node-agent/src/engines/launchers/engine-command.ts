@@ -1,4 +1,4 @@
-/** What an engine is started with: its place to listen, its command line, its environment, the hash of its configuration. */
+/** What an engine is started with: address, command line, environment, and the hash of its configuration. */
 import { createHash } from "node:crypto";
 import { delimiter, dirname } from "node:path";
 import type { EngineEndpoint, LauncherSpec } from "../engine.ts";
@@ -6,17 +6,17 @@ import type { EngineEndpoint, LauncherSpec } from "../engine.ts";
 /** The kernel's limit for the path of a Unix socket. */
 const socketPathBytesMax = 107;
 
-/** What of the agent's own environment an engine may see. Never credentials: those are named in the engine's `env`. */
+/** Variables that engines inherit from the agent. Never credentials: those are set in the engine's `env`. */
 const inherited =
   /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_[A-Z]+|TZ|TMPDIR|LD_LIBRARY_PATH|CUDA_HOME|CUDA_PATH|NVIDIA_[A-Z_]+|HF_HOME|HF_HUB_CACHE|HF_HUB_OFFLINE|XDG_[A-Z_]+)$/;
 
-/** What every engine is told unless its own `env` says otherwise. No part of its hash: a new agent adopts what runs. */
+/** Variables of every engine, which its own `env` overrides. Not hashed, so a new agent adopts running engines. */
 export const agentEnvironment = {
-  // The GPU numbers of the configuration are nvidia-smi's: CUDA counts in another order unless told so.
+  // The configuration uses nvidia-smi's GPU numbers; CUDA's default order differs.
   CUDA_DEVICE_ORDER: "PCI_BUS_ID",
-  // As many as the service takes; vLLM's own default is 4.
+  // The service's own limit; vLLM's default is 4.
   VLLM_MAX_STOP_STRINGS: "64",
-  // llama-server's cache in the host's memory holds the prompts of all accounts, and the time of a search in it tells of them.
+  // Turns off llama-server's prompt cache in host memory: accounts share it, and lookup times reveal their prompts.
   LLAMA_ARG_CACHE_RAM: "0",
 } as const;
 
@@ -36,7 +36,7 @@ export interface ListenPlace {
   readonly socketPath?: string;
 }
 
-/** `{port}` and `{socket}` in a command. A socket is what the engine is reached by when it has both. */
+/** Replaces `{port}` and `{socket}` in a command. An engine with both is reached by its socket. */
 export function fillCommand(command: readonly string[], place: ListenPlace): string[] {
   return command.map((part) =>
     part.replaceAll("{port}", String(place.port)).replaceAll("{socket}", String(place.socketPath)),

@@ -1,10 +1,10 @@
-/** Free loopback ports for engines. A port is handed out before its engine listens on it: none is handed out twice. */
+/** Hands out free loopback ports for engines. A port stays taken until released, even before its engine listens. */
 import { once } from "node:events";
 import { createServer, type AddressInfo } from "node:net";
 
 export interface LoopbackPorts {
   take(): Promise<number>;
-  /** The engine that had it is gone. */
+  /** Call when the engine that had the port is gone. */
   release(port: number): void;
 }
 
@@ -23,7 +23,7 @@ export function createLoopbackPorts(): LoopbackPorts {
   };
 }
 
-/** One that was free a moment ago. */
+/** Returns a port that was free a moment ago. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");

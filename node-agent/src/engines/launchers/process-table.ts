@@ -1,15 +1,15 @@
-/** The host's processes, as far as one must know them to own an engine: which lives, since when, in which group. */
+/** The host's processes: which one is alive, since when, in which process group. */
 import { execFile } from "node:child_process";
 import { readFile, readdir } from "node:fs/promises";
 import { promisify } from "node:util";
 
-/** Each call rejects where the host cannot say now, as for want of file descriptors: nothing is known gone for that. */
+/** Calls reject on transient errors, such as too many open files; these do not mean that a process is gone. */
 export interface ProcessTable {
-  /** When the process started: with the pid it names one process. Undefined if it is gone or only waits to be reaped. */
+  /** Start time of the process, which with the pid identifies it. Undefined if it is gone or a zombie. */
   startOf(pid: number): Promise<number | undefined>;
-  /** Living processes of a group; those that only wait to be reaped do not count. */
+  /** Pids of the processes of a group, without zombies. */
   group(pgid: number): Promise<readonly number[]>;
-  /** Groups with a process whose environment has a line that starts so. Empty where environments cannot be read. */
+  /** Groups with an environment line of this prefix, and the rest of the line. Empty if environments are unreadable. */
   groupsWith(environmentPrefix: string): Promise<ReadonlyMap<number, string>>;
 }
 
@@ -26,7 +26,7 @@ interface Stat {
 /** Linux: `/proc`. Start times are clock ticks since boot. */
 export const procTable: ProcessTable = createProcTable("/proc");
 
-/** `proc` is the folder that the kernel tells of its processes in. */
+/** `proc`: the mount point of procfs. */
 export function createProcTable(proc: string): ProcessTable {
   const pids = async () => (await readdir(proc)).filter((name) => /^\d+$/.test(name)).map(Number);
   const statOf = async (pid: number) => parseStat(await readOf(`${proc}/${pid}/stat`));
@@ -52,10 +52,10 @@ export function createProcTable(proc: string): ProcessTable {
   };
 }
 
-/** macOS has no `/proc`; `ps` knows start times to the second, which with the pid still names one process. */
+/** macOS has no `/proc`; `ps` reports start times in seconds, which with the pid still identify a process. */
 export const psTable: ProcessTable = createPsTable("/bin:/usr/bin");
 
-/** `path` is where `ps` is looked for. */
+/** `path`: the search path for `ps`. */
 export function createPsTable(path: string): ProcessTable {
   const ps = (...args: string[]) => answerOfPs(path, args);
   return {
@@ -71,7 +71,7 @@ export function createPsTable(path: string): ProcessTable {
   };
 }
 
-/** The process is gone, or another user's that may not be looked into, and so no engine of this agent. */
+/** The process is gone, or belongs to another user and so is no engine of this agent. */
 const absent: ReadonlySet<unknown> = new Set(["ENOENT", "ESRCH", "EACCES", "EPERM"]);
 
 async function readOf(file: string): Promise<string | undefined> {
@@ -83,7 +83,7 @@ async function readOf(file: string): Promise<string | undefined> {
   }
 }
 
-/** The command's name, field 2, may hold spaces and brackets: fields are counted from its last bracket. */
+/** Field 2, the command name, may contain spaces and brackets: fields are counted from the last bracket. */
 function parseStat(text: string | undefined): Stat | undefined {
   if (text === undefined) return undefined;
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
@@ -94,7 +94,7 @@ function isAlive(state: string): boolean {
   return !/^[ZXx]/.test(state);
 }
 
-/** Nothing found is exit code 1 and an empty answer. */
+/** `ps` exits with code 1 and an empty output if it finds nothing. */
 async function answerOfPs(path: string, args: readonly string[]): Promise<string> {
   try {
     return (await promisify(execFile)("ps", args, { env: { PATH: path, LC_ALL: "C" } })).stdout;

@@ -1,13 +1,13 @@
 /**
- * Engines as processes of the agent's host. Each leads a process group and session of its own and writes to a file, so
- * that it outlives the agent however that ends; the next agent finds it by pid, start time and hash of its command.
+ * Engines as processes of the agent's host. Each leads its own process group and session and writes to a file, so that
+ * it outlives the agent however that ends; the next agent finds it by pid, start time and hash of its command.
  *
- *   start ── spawned, handle ──▶ living ──▶ exits by itself: onExit; what is left of its group goes with `stop`
+ *   start ── spawned, handle ──▶ living ──▶ exits by itself: onExit; `stop` ends the rest of its group
  *                                  │
  *                                  └─ stop: SIGTERM, 2 s, SIGTERM (llama-server wants two), 10 s, SIGKILL, to the group
  *
- * What an engine puts in sessions and groups of its own inherits the engine's mark in its environment, which names this
- * one start, and goes with it.
+ * Child processes in other sessions and groups are stopped, too: all inherit the variable WEICHE_ENGINE, the engine's
+ * mark, which is unique per start.
  */
 import { spawn, type ChildProcess } from "node:child_process";
 import { randomUUID } from "node:crypto";
@@ -27,9 +27,9 @@ import type { ProcessTable } from "./process-table.ts";
 
 export interface ProcessLauncherOptions {
   readonly stateDir: string;
-  /** The agent's own environment, of which engines see a part. */
+  /** The agent's own environment, of which engines inherit an allow-listed part. */
   readonly environment: NodeJS.ProcessEnv;
-  /** The agent's own runtime. */
+  /** Path of the Node.js program that runs the agent. */
   readonly nodePath: string;
   readonly clock: Clock;
   readonly logs: EngineLogs;
@@ -41,7 +41,7 @@ export interface ProcessLauncherOptions {
 export interface StopTimes {
   readonly secondSignalAfterMs: number;
   readonly killAfterMs: number;
-  /** After a kill; a process in the kernel's hands can stay longer. */
+  /** Wait after SIGKILL; a process in uninterruptible sleep can outlast it. */
   readonly goneAfterMs: number;
 }
 
@@ -49,7 +49,7 @@ const defaultStopTimes: StopTimes = { secondSignalAfterMs: 2_000, killAfterMs: 1
 const adoptedPollMs = 250;
 const stopPollMsMin = 10;
 const stopPollMsMax = 200;
-/** At the end of an engine's mark, after its model: which start it was. */
+/** The nonce, which an engine's mark has after its model. */
 const nonceAtEnd = /#([0-9a-f-]{36})$/;
 
 export function createProcessLauncher(options: ProcessLauncherOptions): Launcher {
@@ -58,7 +58,7 @@ export function createProcessLauncher(options: ProcessLauncherOptions): Launcher
 
 class ProcessLauncher implements Launcher {
   readonly #options: ProcessLauncherOptions;
-  /** Leaders that were seen to be ours in this agent's life, with their exit if they are our children. */
+  /** Group leaders known to be engines of this agent, by pid; for child processes with their exit. */
   readonly #known = new Map<number, Promise<string> | "adopted">();
 
   constructor(options: ProcessLauncherOptions) {
@@ -138,7 +138,7 @@ class ProcessLauncher implements Launcher {
       void exit.then(report);
       return () => void (watching = false);
     }
-    // Not our child: only its disappearance can be seen.
+    // Not a child process: polled, and its exit status stays unknown.
     const poll = every(this.#options.clock, adoptedPollMs, async () => {
       const started = await this.#options.processes.startOf(handle.pid!).catch(() => handle.startTicks);
       if (started === handle.startTicks) return;
@@ -161,7 +161,7 @@ class ProcessLauncher implements Launcher {
     return (await Promise.all(groups)).flat();
   }
 
-  /** By a mark in their environment: an agent can die between starting an engine and writing its handle. */
+  /** Finds them by their mark: an agent can die between starting an engine and writing its handle. */
   async running(slot: SlotName): Promise<readonly EngineHandle[]> {
     const groups = await this.#options.processes.groupsWith(`WEICHE_ENGINE=${this.#mark(slot)}`);
     return Promise.all(
@@ -171,8 +171,7 @@ class ProcessLauncher implements Launcher {
         const nonce = nonceAtEnd.exec(started)?.[1];
         const model = asId<ModelId>(started.replace(nonceAtEnd, ""));
         return {
-          ...{ slot, model, launcher: "process", endpoint, pid, startTicks, asleep: false },
-          ...(nonce === undefined ? {} : { nonce }),
+          ...{ slot, model, launcher: "process", endpoint, pid, startTicks, nonce, asleep: false },
         };
       }),
     );
@@ -183,7 +182,7 @@ class ProcessLauncher implements Launcher {
       throw new Error(`its directory ${directory} does not exist`);
     }
     await using log = await this.#options.logs.open(name);
-    // Detached: a session and group of its own. Files, not pipes: a pipe would break with the agent.
+    // Detached: its own session and group. Output goes to a file, as a pipe would break when the agent ends.
     const child: ChildProcess = spawn(command[0]!, command.slice(1), {
       ...{ cwd: directory, env, detached: true, stdio: ["ignore", log.fd, log.fd] },
     });
@@ -203,7 +202,7 @@ class ProcessLauncher implements Launcher {
     return path;
   }
 
-  /** A process whose start cannot be seen could not be found again: it goes at once. */
+  /** Kills the process if its start time cannot be read, as it could not be found again. */
   async #startOfNew(pid: number): Promise<number | undefined> {
     try {
       return await this.#options.processes.startOf(pid);
@@ -217,7 +216,7 @@ class ProcessLauncher implements Launcher {
     return `${this.#options.stateDir}/${slot}/`;
   }
 
-  /** Groups with a process that carries the mark of this very start. None where environments cannot be read. */
+  /** Groups with a process that carries the mark of this start. None where environments cannot be read. */
   async #markedGroups({ slot, model, nonce }: EngineHandle): Promise<readonly number[]> {
     const mark = `WEICHE_ENGINE=${this.#mark(slot)}${model}${nonce === undefined ? "" : `#${nonce}`}`;
     const groups = await this.#options.processes.groupsWith(mark);
@@ -225,8 +224,8 @@ class ProcessLauncher implements Launcher {
   }
 
   /**
-   * A leader with another start time is another process: its pid was used again. If the leader is gone, its group is
-   * ours when we saw the leader live, or when a process in it carries our mark.
+   * A leader with another start time is another process that got the same pid. If the leader is gone, the group is ours
+   * if this agent knew its leader, or if a process in it carries the mark.
    */
   async #isOurs(pid: number, handle: EngineHandle): Promise<boolean> {
     const started = await this.#options.processes.startOf(pid);
@@ -234,7 +233,7 @@ class ProcessLauncher implements Launcher {
     return this.#known.has(pid) || (await this.#markedGroups(handle)).includes(pid);
   }
 
-  /** All groups of the engine with a living process. */
+  /** All process groups of the engine that have a living process. */
   async #livingGroups(handle: EngineHandle): Promise<readonly number[]> {
     const pgid = handle.pid!;
     const marked = await this.#markedGroups(handle);
@@ -249,13 +248,13 @@ class ProcessLauncher implements Launcher {
     return signalGroup(pgid, 0) && (await processes.group(pgid)).length > 0;
   }
 
-  /** Resolves with the groups that are not gone within the time, undefined if all are. */
+  /** Signals all groups of the engine. Resolves with those still alive after `waitMs`, undefined if all are gone. */
   async #signal(handle: EngineHandle, signal: NodeJS.Signals, waitMs: number): Promise<readonly number[] | undefined> {
     const { clock } = this.#options;
     const untilMs = clock.monotonicMs() + waitMs;
     let left: readonly number[] = [];
     for (let stepMs = stopPollMsMin; ; stepMs = Math.min(stepMs * 2, stopPollMsMax)) {
-      // looked for anew when all seem gone: they may have begotten others meanwhile
+      // When all seem gone, looks again: they may have forked into new groups meanwhile.
       if (left.length === 0) {
         left = await this.#livingGroups(handle);
         for (const pgid of left) signalGroup(pgid, signal);
@@ -269,13 +268,13 @@ class ProcessLauncher implements Launcher {
   }
 }
 
-/** A shell or a container tells the signal that ended its program by an exit code. */
+/** A shell or container reports the signal that ended its program as exit code 128 + signal. */
 function exitCode(code: number): string {
   const signal = Object.entries(constants.signals).find(([, number]) => number === code - 128)?.[0];
   return signal === undefined ? `exit code ${code}` : `exit code ${code} (signal ${signal})`;
 }
 
-/** False if there is no such group. One of dead processes only that wait to be reaped may not be signalled on macOS. */
+/** Returns false if there is no such group. On macOS a group of zombies answers EPERM and counts as existing. */
 function signalGroup(pgid: number, signal: NodeJS.Signals | 0): boolean {
   assert(Number.isInteger(pgid) && pgid > 1, "only an engine's own group gets signals");
   try {

@@ -1,6 +1,6 @@
 /**
- * Which processes may belong to an engine that somebody else runs: whoever listens at its URL, with its group and all that
- * it started. Where its listener is not ours to look into, it is every process of the same user. Linux only.
+ * Finds the processes of an external engine: the one that listens at its URL, its group and all descendants. If the
+ * listener may not be inspected, all processes of its user. Linux only.
  */
 import { readdir, readFile, readlink, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ interface Known {
   readonly group: number;
 }
 
-/** Undefined: cannot be told, since nobody is seen to listen there, as with another host or a container's own network. */
+/** Undefined: no listener is visible, as on another host or in a container's own network. */
 export async function processesBehind(url: string, proc = "/proc"): Promise<ReadonlySet<number> | undefined> {
   const { protocol, hostname, port } = new URL(url);
   if (!isLoopback(hostname.replace(/^\[|\]$/g, ""))) return undefined;
@@ -50,14 +50,14 @@ async function holds(directory: string, socket: string): Promise<boolean> {
   return false;
 }
 
-/** The command's name, field 2, may hold spaces and brackets: fields are counted from its last bracket. */
+/** Field 2, the command name, may contain spaces and brackets: fields are counted from the last bracket. */
 async function known(pid: string, proc: string): Promise<Known | undefined> {
   const text = await readFile(join(proc, pid, "stat"), "utf8").catch(() => undefined);
   const [, parent, group] = text?.slice(text.lastIndexOf(")") + 2).split(" ") ?? [];
   return text === undefined ? undefined : { pid: Number(pid), parent: Number(parent), group: Number(group) };
 }
 
-/** The holders, their groups, and whatever descends from one of these. */
+/** The holders, their groups, and all descendants of these. */
 function family(holders: readonly number[], all: readonly (Known | undefined)[]): ReadonlySet<number> {
   const living = all.filter((one) => one !== undefined);
   const groups = new Set(living.filter(({ pid }) => holders.includes(pid)).map(({ group }) => group));
@@ -69,7 +69,7 @@ function family(holders: readonly number[], all: readonly (Known | undefined)[])
   return members;
 }
 
-/** Those that cannot be asked do not count: processes come and go. */
+/** Drops items whose check fails: processes come and go. */
 async function filterAsync<T>(items: readonly T[], holdsFor: (item: T) => Promise<boolean>): Promise<readonly T[]> {
   const kept = await Promise.all(items.map((item) => holdsFor(item).catch(() => false)));
   return items.filter((_, index) => kept[index]);

@@ -1,8 +1,8 @@
 /**
  * Engines as instances of a systemd template unit, such as `weiche-engine@.service`, which the operator writes. The
- * instance is named `<slot>-<model>` and reads what the agent decides (`WEICHE_PORT`, `WEICHE_MODEL`,
- * the configured `env`) from `units/<slot>-<model>.env` in the agent's state directory. The unit says `Restart=no`: the
- * slot decides when an engine runs.
+ * instance `<slot>-<model>` reads `WEICHE_PORT`, `WEICHE_MODEL` and the configured `env` from the file
+ * `units/<slot>-<model>.env` in the agent's state directory. The unit needs `Restart=no`: the slot decides when an
+ * engine runs.
  */
 import { execFile } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
@@ -16,10 +16,10 @@ import { agentEnvironment, commandHash, endpointOf } from "./engine-command.ts";
 import type { LoopbackPorts } from "./loopback-ports.ts";
 import type { ProcessTable } from "./process-table.ts";
 
-/** Runs a program and resolves with what it printed; rejects when it fails or takes too long. */
+/** Runs a program and resolves with its stdout; rejects if it fails or takes too long. */
 export type RunCommand = (program: string, args: readonly string[]) => Promise<string>;
 
-/** A stop takes as long as the unit's own `TimeoutStopSec`, at most. */
+/** Above the `TimeoutStopSec` of weiche-engine@.service, 60 s: `systemctl stop` can take that long. */
 const commandMsMax = 120_000;
 
 export const runCommand: RunCommand = async (program, args) => {
@@ -36,14 +36,14 @@ export interface SystemdLauncherOptions {
 }
 
 const pollMs = 1_000;
-/** llama-server wants a second signal; systemd sends one only. */
+/** llama-server needs a second SIGTERM; systemd sends only one. */
 const secondSignalAfterMs = 2_000;
 const killAfterMs = 12_000;
 
 export function createSystemdLauncher(options: SystemdLauncherOptions): Launcher {
   const { clock, ports, processes, stateDir } = options;
   const systemctl = (...args: string[]) => options.runCommand("systemctl", ["--no-ask-password", ...args]);
-  /** When this agent asked for a unit's last start, in wall time. */
+  /** Wall time at which this agent last started each unit. */
   const startedMs = new Map<string, number>();
   const show = async (unit: string) => parseShow(await systemctl("show", "-p", shown.join(","), unit));
 
@@ -54,7 +54,7 @@ export function createSystemdLauncher(options: SystemdLauncherOptions): Launcher
     await writeFile(join(directory, `${name}.env`), lines.join(""), { mode: 0o600 });
   }
 
-  /** Of the start that this agent asked for last: what an earlier run said may hold prompts. */
+  /** Lines since this agent last started the unit: output of an earlier run may hold prompts. */
   async function lastLines(unit: string): Promise<readonly string[]> {
     const sinceMs = startedMs.get(unit);
     if (sinceMs === undefined) return [];
@@ -83,7 +83,7 @@ export function createSystemdLauncher(options: SystemdLauncherOptions): Launcher
       assert(spec.launcher.kind === "systemd", "the systemd launcher starts units");
       const name = engineName(slot, spec.model);
       const unit = instanceOf(spec.launcher.unit, name);
-      // An instance of an earlier agent would keep running with its old port.
+      // An instance left by an earlier agent would keep running with its old port.
       await stopUnit(unit);
       const port = await ports.take();
       startedMs.set(unit, clock.now());
@@ -160,7 +160,7 @@ function instanceOf(template: string, name: string): string {
   return `${prefix}${name}${suffix ?? ".service"}`;
 }
 
-/** As systemd.exec(5) reads `EnvironmentFile=`. */
+/** Quotes a value for `EnvironmentFile=`, see systemd.exec(5). */
 function quote(variable: string, value: string): string {
   if (/[\n\0]/.test(value)) throw new Error(`its variable ${variable} has more than one line`);
   return `"${value.replace(/[\\"$`]/g, "\\$&")}"`;

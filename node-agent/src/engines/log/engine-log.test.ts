@@ -27,7 +27,7 @@ const read = (file: string) => readFile(join(directory, file), "utf8");
 async function rotated(): Promise<void> {
   const before = clock.pending;
   clock.step();
-  // The next round is timed when this one has ended.
+  // The next run is scheduled when this one has ended.
   while (clock.pending < before) await new Promise((resolve) => setImmediate(resolve));
 }
 
@@ -80,7 +80,7 @@ test("the last lines are those of the engine started last, at most 50, none endl
   expect([lines[0], lines.at(-2), lines.at(-1)!.length]).toEqual(["11", "59", 1_000]);
 });
 
-/** All that is in the directory. */
+/** The contents of all files in the directory. */
 async function everything(): Promise<string> {
   const texts = await Promise.all((await readdir(directory)).map(read));
   return texts.join("");

@@ -1,10 +1,10 @@
 /**
- * What engines print: one file each, held open by the engine itself, so that it goes on writing when the agent is gone.
- * Files are therefore rotated by copying and cutting, never by renaming: engines append, so they go on at the new end.
+ * Output of engines: one file each, held open by the engine itself, so that it goes on writing when the agent is gone.
+ * Files are therefore rotated by copy and truncate, never by rename: engines append, so they continue at the new end.
  *
- *   started ── prints to its file, all of which is kept: why it does not start
+ *   started ── its file keeps all output, to explain a failed start
  *      │
- *      └─ serves: the file that it prints to loses its name to a copy, which gets nothing more than known words
+ *      └─ serves: the file is unlinked and replaced by a copy, which gets only known words of further output
  */
 import {
   appendFile,
@@ -28,16 +28,16 @@ import { EngineOutput } from "./engine-output.ts";
 export interface EngineLogs extends Disposable {
   /** Opens the file for a new engine, which inherits the descriptor; the caller closes it. */
   open(name: string): Promise<FileHandle>;
-  /** The path of the file with what is kept of an engine of this name. */
+  /** Path of the file with the kept output of an engine of this name. */
   fileOf(name: string): string;
   /**
-   * From now on the engine gets requests, which it may quote. Resolves when nothing that it prints reaches a file with a
-   * name any more. Harmless the second time.
+   * Call before the first request, which the engine may quote. Resolves when its raw output no longer reaches a named
+   * file. Idempotent.
    */
   serve(name: string): Promise<void>;
-  /** Reads on what an engine prints that served under an earlier agent, where the system shows what it prints to. */
+  /** Goes on reading the output of an engine that served under an earlier agent, if `/proc` shows its output file. */
   adopt(name: string, pid: number): Promise<void>;
-  /** The last lines of the engine that was started last under this name, at most 50. */
+  /** Last output lines of the latest engine of this name, at most 50. */
   lastLines(name: string): Promise<readonly string[]>;
 }
 
@@ -49,7 +49,7 @@ export interface EngineLogOptions {
   readonly directory: string;
   readonly clock: Clock;
   readonly events: EngineLogEvents;
-  /** An engine has its file and so many older ones. */
+  /** Number of rotated files kept per engine, besides the current one. Default 3. */
   readonly olderFilesMax?: number;
   readonly bytesMax?: number;
   readonly rotateEveryMs?: number;
@@ -64,9 +64,9 @@ export function createEngineLogs(options: EngineLogOptions): EngineLogs {
   const { directory, olderFilesMax = 3, bytesMax = 16 << 20 } = options;
   const fileOf = (name: string) => join(directory, `${name}.log`);
   const failed = (error: unknown): void => options.events.engineLogFailed(error);
-  /** Where the present engine's output begins in its file. */
+  /** Offset in its file at which the current engine's output begins, by name. */
   const begins = new Map<string, number>();
-  /** Of engines that serve. */
+  /** Unlinked output files of serving engines, by name. */
   const outputs = new Map<string, EngineOutput>();
 
   async function rotate(name: string): Promise<void> {
@@ -101,7 +101,7 @@ export function createEngineLogs(options: EngineLogOptions): EngineLogs {
     for (const name of outputs.keys()) await read(name).catch(failed);
   }
 
-  /** The engine goes on printing to a file that has no name any more. */
+  /** Replaces the file by a copy; the engine keeps writing to the original, which has no name then. */
   async function takeName(file: string): Promise<void> {
     try {
       await copyFile(file, `${file}.new`);
@@ -143,7 +143,7 @@ export function createEngineLogs(options: EngineLogOptions): EngineLogs {
       const prints = `/proc/${pid}/fd/1`;
       const to = await readlink(prints).catch(() => undefined);
       if (to === undefined || outputs.has(name)) return;
-      // A command can send its output elsewhere, and one that has not served yet still prints to its file.
+      // Skips an engine that redirects its output, or that has not served and still prints to its named file.
       if (to !== join(await realpath(directory), `${name}.log (deleted)`)) return;
       const printed = await open(prints, "r+").catch(() => undefined);
       if (printed) outputs.set(name, new EngineOutput(printed, (await printed.stat()).size, bytesMax));

@@ -1,11 +1,11 @@
 /**
- * What an engine that serves prints: a file without a name, open in the engine and in this agent and nowhere else. It is
- * gone with them, and no search of the disk, backup or support bundle finds it.
+ * Output of a serving engine: a file without a name, open in the engine and in this agent only. It is gone with them,
+ * and no search of the disk, backup or support bundle finds it.
  */
 import type { FileHandle } from "node:fs/promises";
 
 const pieceBytesMax = 64 << 10;
-/** What of a line is looked at. */
+/** The rest of a longer line is ignored. */
 const lineBytesMax = 4 << 10;
 
 export class EngineOutput {
@@ -15,14 +15,14 @@ export class EngineOutput {
   #rest = "";
   #reading: Promise<unknown> = Promise.resolve();
 
-  /** `position`: what stands before it is not read. Beyond `bytesMax` what was read is cut off. */
+  /** Reads from `position` on. Truncates the file once it has read beyond `bytesMax`. */
   constructor(file: FileHandle, position: number, bytesMax: number) {
     this.#file = file;
     this.#position = position;
     this.#bytesMax = bytesMax;
   }
 
-  /** Hands the lines that have come to `take`, in order. Calls wait for one another. */
+  /** Passes new lines to `take`, in order. Calls run one after another. */
   read(take: (lines: readonly string[]) => Promise<void>): Promise<void> {
     const read = this.#reading.then(() => this.#readNew(take));
     this.#reading = read.catch(() => {});
@@ -41,7 +41,7 @@ export class EngineOutput {
       await take(lines.map((line) => line.slice(0, lineBytesMax)));
     }
     if (this.#position <= this.#bytesMax) return;
-    // Engines append: they go on at the new end.
+    // Engines append, so they continue at the new end.
     await this.#file.truncate(0);
     this.#position = 0;
   }

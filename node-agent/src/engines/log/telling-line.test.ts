@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { tellingLine } from "./telling-line.ts";
 
-/** The last lines of engines that did not start, and which of them says why. */
+/** Last output lines of engines that did not start, and the line that explains it. */
 const starts: [engine: string, lines: string, telling: string][] = [
   [
     "llama-server 0.5.0 without its model",

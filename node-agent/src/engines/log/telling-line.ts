@@ -1,20 +1,20 @@
-/** Which of an engine's last lines says why its start failed: the last error, not the noise of a program that ends. */
+/** Picks the line of an engine's output that explains why its start failed: the last error, not shutdown noise. */
 
-/** What vLLM and Python put before each line of a message. */
+/** Log prefix that vLLM and Python put before each line. */
 const prefix = /^(?:\([^()]*pid=\d+\)\s)?\s?(?:(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) [\d-]+ [\d:.,]+ \[[^\]]*\] ?)?/;
 
 const error =
   /^(?:[\w.]+(?:Error|Exception|Interrupt)\b)|^\s{0,4}(?:Value error|Assertion failed),|\b(?:error|failed|fatal|cannot|couldn't|could not|unable|unknown|invalid|not found|no such|out of memory|illegal|abort(?:ed)?)\b/i;
 
-/** True of every failure, so that it explains none. */
+/** Generic messages that explain no failure. */
 const pointer =
   /see (?:root cause|stack trace) .{0,8}above|exiting due to|cleaning up|failed to load model|failed to start\.?$/i;
 
-/** Said on the way out, whatever the reason; parts of a traceback and of a validator's message. */
+/** Shutdown messages, and lines of tracebacks and validation errors. */
 const noise =
   /resource_tracker|warnings\.warn|\w+Warning:|for further information visit|^Traceback |^Exception ignored|^\s+(?:File "|\^|raise |return |await |self\.|with |for )|^\s*\^+\s*$|never retrieved/i;
 
-/** `lines`: oldest first. Empty if there are none. */
+/** `lines`: oldest first. Returns an empty string if there are none. */
 export function tellingLine(lines: readonly string[]): string {
   const said = lines.map((line) => line.replace(prefix, "").trimEnd()).filter((line) => line.trim() !== "");
   const plain = said.filter((line) => !noise.test(line));
