@@ -11,12 +11,7 @@ import { packageNamed, toTerm, viewSubscription, type SubscriptionView } from ".
 import { changePackage, createSubscriptions, type Subscriptions } from "../subscriptions/subscriptions.ts";
 import { createUsers, insertInvitedUser, type Users } from "./users.ts";
 
-export interface AccountView extends SubscriptionView {
-  readonly id: AccountId;
-  readonly name: string;
-  readonly ownerUserId: string;
-  readonly createdAt: string;
-}
+type AccountView = ReturnType<typeof viewAccount>;
 
 export interface Accounts {
   readonly users: Users;
@@ -112,6 +107,6 @@ function viewAccount(
   { id, name, createdAt }: { id: AccountId; name: string; createdAt: Temporal.Instant },
   ownerUserId: string,
   subscription: SubscriptionView,
-): AccountView {
+) {
   return { id, name, ownerUserId, ...subscription, createdAt: createdAt.toString() };
 }

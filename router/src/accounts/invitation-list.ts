@@ -7,17 +7,6 @@ import { containing, readPage, type Page } from "../rights/list-page.ts";
 
 export type InvitationState = "open" | "accepted" | "expired" | "withdrawn";
 
-export interface InvitationView {
-  readonly userId: UserId;
-  readonly email: string;
-  readonly role: Role;
-  readonly state: InvitationState;
-  readonly createdAt: string;
-  readonly expiresAt: string;
-}
-
-export type InvitationSort = "email" | "role" | "state" | "created" | "expires";
-
 export interface InvitationFilter {
   readonly role?: Role;
   readonly state?: InvitationState;
@@ -25,21 +14,21 @@ export interface InvitationFilter {
   readonly search?: string;
 }
 
-const orders: Readonly<Record<InvitationSort, string>> = {
+const orders = {
   email: "email",
   role: "array_position(array['owner','admin','member'], role)",
   state: "array_position(array['open','expired','withdrawn','accepted'], state)",
   created: "created_at",
   expires: "expires_at",
-};
+} as const;
 
 export async function listInvitations(
   database: Pick<Database, "kysely">,
   accountId: AccountId,
   filter: InvitationFilter,
-  page: Page<InvitationSort>,
+  page: Page<keyof typeof orders>,
   nowMs: number,
-): Promise<{ readonly items: readonly InvitationView[]; readonly total: number }> {
+) {
   const matching = sql`
     with invited as (
       select i.user_id, u.email, u.role, i.created_at, i.expires_at,
@@ -54,11 +43,17 @@ export async function listInvitations(
   return { total, items: rows.map(viewListed) };
 }
 
-interface Row extends Omit<InvitationView, "createdAt" | "expiresAt"> {
+interface Row {
+  readonly userId: UserId;
+  readonly email: string;
+  readonly role: Role;
+  readonly state: InvitationState;
   readonly createdAt: Temporal.Instant;
   readonly expiresAt: Temporal.Instant;
 }
 
-function viewListed({ userId, email, role, state, createdAt, expiresAt }: Row): InvitationView {
+export type InvitationView = ReturnType<typeof viewListed>;
+
+function viewListed({ userId, email, role, state, createdAt, expiresAt }: Row) {
   return { userId, email, role, state, createdAt: createdAt.toString(), expiresAt: expiresAt.toString() };
 }

@@ -10,48 +10,6 @@ import { keyStates, type KeyState } from "./key-state.ts";
 import { containing, readPage, type Page } from "../rights/list-page.ts";
 import { packageUse, type PackageUse } from "../subscriptions/package-use.ts";
 
-export const keySorts = ["name", "user", "state", "used", "lastUsed", "created", "expires"] as const;
-
-/** Why a key is not usable. The last two concern every key of the account. */
-export type KeyReason =
-  | "revoked"
-  | "regenerated"
-  | "expired"
-  | "user-blocked"
-  | "user-limit"
-  | "key-limit"
-  | "no-package"
-  | "quota-exhausted";
-
-/** A limit and what is used of it in this period, in credits with three places. */
-export interface Limit {
-  readonly by: "key" | "user" | "package";
-  readonly used: string;
-  readonly limit: string;
-  readonly left: string;
-}
-
-export interface ListedKey {
-  readonly id: KeyId;
-  readonly name: string;
-  readonly userId: UserId;
-  readonly userEmail: string;
-  readonly state: KeyState;
-  /** null: it can be used. */
-  readonly reason: KeyReason | null;
-  readonly lastFour: string;
-  readonly allowedModels: readonly string[] | null;
-  /** What is left of them with the user's own restriction. */
-  readonly usableModels: readonly string[] | null;
-  readonly creditLimit: string | null;
-  readonly creditsUsed: string;
-  /** The one of which the least is left; null without a package. */
-  readonly binding: Limit | null;
-  readonly expiresAt: string | null;
-  readonly lastUsedAt: string | null;
-  readonly createdAt: string;
-}
-
 export interface KeyFilter {
   /** Only this one. */
   readonly id?: KeyId;
@@ -61,7 +19,7 @@ export interface KeyFilter {
   readonly search?: string;
 }
 
-const orders: Readonly<Record<(typeof keySorts)[number], string>> = {
+const orders = {
   name: "lower(name)",
   user: "email",
   state: `array_position(array['${keyStates.join("','")}'], state)`,
@@ -69,15 +27,15 @@ const orders: Readonly<Record<(typeof keySorts)[number], string>> = {
   lastUsed: "last_used_at",
   created: "created_at",
   expires: "expires_at",
-};
+} as const;
 
 export async function listKeys(
   database: Database,
   accountId: AccountId,
   filter: KeyFilter,
-  page: Page<(typeof keySorts)[number]>,
+  page: Page<keyof typeof orders>,
   nowMs: number,
-): Promise<{ readonly items: readonly ListedKey[]; readonly total: number }> {
+) {
   const use = await packageUse(database, accountId, nowMs);
   const now = sql`${instantText(nowMs)}::timestamptz`;
   const used = (scope: "key" | "user", subject: string) => sql`
@@ -121,7 +79,7 @@ interface Row {
   readonly createdAt: Temporal.Instant;
 }
 
-function viewListed(row: Row, use: PackageUse): ListedKey {
+function viewListed(row: Row, use: PackageUse) {
   const { id, name, userId, email, state, lastFour, allowedModels, userModels, creditLimit, used } = row;
   return {
     id,
@@ -145,6 +103,11 @@ function viewListed(row: Row, use: PackageUse): ListedKey {
   };
 }
 
+type KeyReason =
+  | Exclude<KeyState, "active" | "blocked-by-limit">
+  | ("regenerated" | "user-limit" | "key-limit" | "no-package" | "quota-exhausted");
+
+/** null: it can be used. */
 function reasonOf({ state, regeneratedAs, userStopped }: Row, use: PackageUse): KeyReason | null {
   if (state === "revoked") return regeneratedAs === null ? "revoked" : "regenerated";
   if (state === "blocked-by-limit") return userStopped ? "user-limit" : "key-limit";
@@ -153,7 +116,8 @@ function reasonOf({ state, regeneratedAs, userStopped }: Row, use: PackageUse): 
   return use.isExhausted ? "quota-exhausted" : null;
 }
 
-function bindingOf({ creditLimit, userLimit, used, userUsed }: Row, use: PackageUse): Limit | null {
+/** The limit of which the least is left; null without a package. */
+function bindingOf({ creditLimit, userLimit, used, userUsed }: Row, use: PackageUse) {
   if (use.quota === null) return null;
   const limits = [
     ...(creditLimit === null ? [] : [{ by: "key", used, limit: creditLimit } as const]),
@@ -161,10 +125,7 @@ function bindingOf({ creditLimit, userLimit, used, userUsed }: Row, use: Package
     { by: "package", used: use.used, limit: use.quota } as const,
   ];
   const [least] = limits.toSorted((a, b) => Number(a.limit - a.used - (b.limit - b.used)));
-  return viewLimit(least!);
-}
-
-function viewLimit({ by, used, limit }: { by: Limit["by"]; used: Millicredits; limit: Millicredits }): Limit {
-  const left = millicredits(limit > used ? limit - used : 0n);
-  return { by, used: formatCredits(used), limit: formatCredits(limit), left: formatCredits(left) };
+  const { by, used: spent, limit } = least!;
+  const left = millicredits(limit > spent ? limit - spent : 0n);
+  return { by, used: formatCredits(spent), limit: formatCredits(limit), left: formatCredits(left) };
 }

@@ -6,7 +6,7 @@
  *   active ──regenerate──▶ revoked, and a new key with the same settings
  */
 import type { Selectable, Transaction } from "kysely";
-import { asId, uuidv7, type AccountId, type KeyId, type UserId } from "@weiche/shared/ids.ts";
+import { asId, uuidv7, type KeyId, type UserId } from "@weiche/shared/ids.ts";
 import { hashApiKey, makeApiKey } from "../keys/api-key.ts";
 import { instantText } from "../db/database.ts";
 import type { Schema } from "../db/schema.ts";
@@ -17,18 +17,7 @@ import { found, Refused } from "../rights/refused.ts";
 import { mayChangeKey, mayRevokeKey, requireRight } from "../rights/rights.ts";
 import { restrictionColumns, viewRestrictions, type Restrictions } from "./users.ts";
 
-export interface KeyView {
-  readonly id: KeyId;
-  readonly accountId: AccountId;
-  readonly userId: UserId;
-  readonly name: string;
-  readonly state: KeyState;
-  readonly lastFour: string;
-  readonly allowedModels: readonly string[] | null;
-  readonly creditLimit: string | null;
-  readonly expiresAt: string | null;
-  readonly createdAt: string;
-}
+export type KeyView = ReturnType<typeof viewKey>;
 
 export interface KeyWish extends Restrictions {
   readonly name?: string;
@@ -200,7 +189,7 @@ function requireAhead(expiresMs: number | null | undefined, nowMs: number): void
   if (typeof expiresMs === "number" && expiresMs <= nowMs) throw new Refused("invalid", "the expiry lies in the past");
 }
 
-function viewKey(key: KeyRow, user: UserRow, nowMs: number): KeyView {
+function viewKey(key: KeyRow, user: UserRow, nowMs: number) {
   const { id, accountId, userId, name, lastFour } = key;
   return {
     id,

@@ -7,7 +7,6 @@ import { sql, type RawBuilder, type Transaction } from "kysely";
 import type { AccountId, KeyId, UserId } from "@weiche/shared/ids.ts";
 import { instantText, type Database } from "../db/database.ts";
 import type { Schema, NoticeKind } from "../db/schema.ts";
-import type { Clock } from "@weiche/shared/time/clock.ts";
 
 export interface NewNotice {
   readonly accountId: AccountId;
@@ -15,17 +14,6 @@ export interface NewNotice {
   /** Which one among those of its kind: told once per account. */
   readonly event: string;
   readonly facts: object;
-}
-
-export interface NoticeView {
-  readonly id: string;
-  readonly kind: NoticeKind;
-  readonly at: string;
-  readonly read: boolean;
-  /** Whom it is about; null: the whole account. */
-  readonly user: { readonly id: UserId; readonly email: string } | null;
-  readonly key: { readonly id: KeyId; readonly name: string; readonly lastFour: string } | null;
-  readonly facts: Readonly<Record<string, unknown>>;
 }
 
 /** Whose eyes. */
@@ -36,49 +24,42 @@ export interface NoticeViewer {
   readonly seesAll: boolean;
 }
 
-export interface NoticePage {
-  /** The youngest first. */
-  readonly items: readonly NoticeView[];
-  readonly total: number;
-  /** Of all, not of this page. */
-  readonly unread: number;
-}
+type Store = Pick<Database, "kysely">;
 
-export interface Notices {
-  list(
-    viewer: NoticeViewer,
-    page?: { readonly limit?: number; readonly offset?: number; readonly unread?: boolean },
-  ): Promise<NoticePage>;
-  /** `ids` absent: all that the viewer sees. Others are left alone. */
-  markRead(viewer: NoticeViewer & { readonly userId: UserId }, ids?: readonly string[]): Promise<void>;
-}
-
-export function createNotices({ kysely }: Pick<Database, "kysely">, clock: Clock): Notices {
+/** The youngest first; `unread` in the answer: of all, not of this page. */
+export async function listNotices(
+  { kysely }: Store,
+  viewer: NoticeViewer,
+  page: { readonly limit: number; readonly offset?: number; readonly unread?: boolean },
+) {
+  const { limit, offset = 0, unread = false } = page;
+  const { rows } = await sql<Row>`
+    with seen as (${visible(viewer)})
+    select c.total, c.unread, p.* from
+      (select count(*) filter (where not ${unread} or not read) as total, count(*) filter (where not read) as unread from seen) c
+      left join lateral (
+        select * from seen where not ${unread} or not read order by at desc, id desc limit ${limit} offset ${offset}
+      ) p on true`.execute(kysely);
   return {
-    async list(viewer, { limit = 50, offset = 0, unread = false } = {}) {
-      const { rows } = await sql<Row>`
-        with seen as (${visible(viewer)})
-        select c.total, c.unread, p.* from
-          (select count(*) filter (where not ${unread} or not read) as total, count(*) filter (where not read) as unread from seen) c
-          left join lateral (
-            select * from seen where not ${unread} or not read order by at desc, id desc limit ${limit} offset ${offset}
-          ) p on true`.execute(kysely);
-      return {
-        items: rows.flatMap((row) => (row.id === null ? [] : [viewNotice(row as Row & Shown)])),
-        total: Number(rows[0]!.total),
-        unread: Number(rows[0]!.unread),
-      };
-    },
-
-    async markRead(viewer, ids) {
-      const chosen = ids === undefined ? sql`true` : sql`id = any(${ids}::uuid[])`;
-      await sql`
-        insert into notice_reads (user_id, notice_id, read_at)
-        select ${viewer.userId}::uuid, id, ${instantText(clock.now())} from (${visible(viewer)}) seen
-        where not read and ${chosen}
-        on conflict do nothing`.execute(kysely);
-    },
+    items: rows.flatMap((row) => (row.id === null ? [] : [viewNotice(row as Row & Shown)])),
+    total: Number(rows[0]!.total),
+    unread: Number(rows[0]!.unread),
   };
+}
+
+/** `ids` absent: all that the viewer sees. Others are left alone. */
+export async function markRead(
+  { kysely }: Store,
+  viewer: NoticeViewer & { readonly userId: UserId },
+  ids: readonly string[] | undefined,
+  nowMs: number,
+): Promise<void> {
+  const chosen = ids === undefined ? sql`true` : sql`id = any(${ids}::uuid[])`;
+  await sql`
+    insert into notice_reads (user_id, notice_id, read_at)
+    select ${viewer.userId}::uuid, id, ${instantText(nowMs)} from (${visible(viewer)}) seen
+    where not read and ${chosen}
+    on conflict do nothing`.execute(kysely);
 }
 
 /** Adds what is new; returns how many that are. */
@@ -132,7 +113,8 @@ interface Shown {
 
 type Row = { readonly total: bigint; readonly unread: bigint } & (Shown | { readonly id: null });
 
-function viewNotice({ id, kind, at, read, facts, userId, email, keyId, keyName, lastFour }: Shown): NoticeView {
+/** `user` and `key`: whom it is about; null: the whole account. */
+function viewNotice({ id, kind, at, read, facts, userId, email, keyId, keyName, lastFour }: Shown) {
   return {
     id,
     kind,

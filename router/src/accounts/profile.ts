@@ -2,28 +2,12 @@
 import type { UserId } from "@weiche/shared/ids.ts";
 import { found } from "../rights/refused.ts";
 import type { Database } from "../db/database.ts";
-import type { Role, Language, Theme } from "../db/schema.ts";
+import type { Language, Theme } from "../db/schema.ts";
 
-export interface ProfileView {
-  readonly email: string;
-  readonly role: Role;
-  readonly language: Language | null;
-  readonly theme: Theme | null;
-  readonly totp: boolean;
-  /** Of those that replace a lost authenticator. */
-  readonly recoveryCodesLeft: number;
-  readonly passwordSetAt: string | null;
-  readonly lastLoginAt: string | null;
-}
+export type Profile = ReturnType<typeof createProfile>;
 
-export interface Profile {
-  show(userId: UserId): Promise<ProfileView>;
-  /** null: as browser and system say. */
-  update(userId: UserId, wish: { language?: Language | null; theme?: Theme | null }): Promise<ProfileView>;
-}
-
-export function createProfile({ kysely }: Pick<Database, "kysely">): Profile {
-  async function show(userId: UserId): Promise<ProfileView> {
+export function createProfile({ kysely }: Pick<Database, "kysely">) {
+  async function show(userId: UserId) {
     const shown = await kysely
       .selectFrom("users as u")
       .leftJoin("credentials as c", "c.userId", "u.id")
@@ -52,7 +36,8 @@ export function createProfile({ kysely }: Pick<Database, "kysely">): Profile {
 
   return {
     show,
-    async update(userId, wish) {
+    /** null: as browser and system say. */
+    async update(userId: UserId, wish: { language?: Language | null; theme?: Theme | null }) {
       if (Object.keys(wish).length > 0) await kysely.updateTable("users").set(wish).where("id", "=", userId).execute();
       return show(userId);
     },

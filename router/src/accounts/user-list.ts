@@ -7,33 +7,9 @@ import type { Role } from "../db/schema.ts";
 import { containing, readPage, type Page } from "../rights/list-page.ts";
 import { packageUse } from "../subscriptions/package-use.ts";
 
-export const userSorts = ["email", "role", "state", "used", "keys", "lastLogin", "created"] as const;
-
 /** `invited`: has not joined yet. `uninvited`: cannot either, since the invitation expired or was withdrawn. */
 export const userStates = ["active", "invited", "uninvited", "blocked"] as const;
 export type UserState = (typeof userStates)[number];
-
-/** Why somebody cannot sign in, or with the last one, why their keys cannot be used. */
-export type UserReason = "blocked" | "invited" | "invitation-expired" | "invitation-withdrawn" | "user-limit";
-
-export interface ListedUser {
-  readonly id: UserId;
-  readonly email: string;
-  readonly role: Role;
-  readonly state: UserState;
-  /** null: they can do both. */
-  readonly reason: UserReason | null;
-  readonly invitedUntil: string | null;
-  readonly allowedModels: readonly string[] | null;
-  readonly creditLimit: string | null;
-  /** In this billing period. */
-  readonly creditsUsed: string;
-  readonly limitReached: boolean;
-  /** Neither revoked nor expired. */
-  readonly keys: number;
-  readonly lastLoginAt: string | null;
-  readonly createdAt: string;
-}
 
 export interface UserFilter {
   /** Only this one. */
@@ -44,7 +20,7 @@ export interface UserFilter {
   readonly search?: string;
 }
 
-const orders: Readonly<Record<(typeof userSorts)[number], string>> = {
+const orders = {
   email: "email",
   role: "array_position(array['owner','admin','member'], role)",
   state: `array_position(array['${userStates.join("','")}'], state)`,
@@ -52,15 +28,15 @@ const orders: Readonly<Record<(typeof userSorts)[number], string>> = {
   keys: "keys",
   lastLogin: "last_login_at",
   created: "created_at",
-};
+} as const;
 
 export async function listUsers(
   database: Database,
   accountId: AccountId,
   filter: UserFilter,
-  page: Page<(typeof userSorts)[number]>,
+  page: Page<keyof typeof orders>,
   nowMs: number,
-): Promise<{ readonly items: readonly ListedUser[]; readonly total: number }> {
+) {
   const { periodStart } = await packageUse(database, accountId, nowMs);
   const now = sql`${instantText(nowMs)}::timestamptz`;
   const matching = sql`
@@ -100,7 +76,7 @@ interface Row {
   readonly createdAt: Temporal.Instant;
 }
 
-function viewListed(row: Row, nowMs: number): ListedUser {
+function viewListed(row: Row, nowMs: number) {
   const { id, email, role, state, allowedModels, creditLimit, keys } = row;
   const limitReached = (row.limitReachedUntil?.epochMilliseconds ?? 0) > nowMs;
   return {
@@ -120,6 +96,9 @@ function viewListed(row: Row, nowMs: number): ListedUser {
   };
 }
 
+type UserReason = "blocked" | "invited" | "invitation-expired" | "invitation-withdrawn" | "user-limit";
+
+/** Why they cannot sign in or, with the limit, why their keys cannot be used; null: they can. */
 function reasonOf({ state, withdrawnAt }: Row, limitReached: boolean): UserReason | null {
   switch (state) {
     case "blocked":

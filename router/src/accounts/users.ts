@@ -13,18 +13,7 @@ import { endLinks } from "../mail/link-makers.ts";
 import { found, Refused } from "../rights/refused.ts";
 import { mayChangeUser, mayGrant, requireRight, type Actor } from "../rights/rights.ts";
 
-export interface UserView {
-  readonly id: UserId;
-  readonly accountId: AccountId;
-  readonly email: string;
-  readonly role: Role;
-  readonly blocked: boolean;
-  /** null: every model. */
-  readonly allowedModels: readonly string[] | null;
-  /** Credits per billing period over all keys of the user, with three places; null: the package alone limits. */
-  readonly creditLimit: string | null;
-  readonly createdAt: string;
-}
+type UserView = ReturnType<typeof viewUser>;
 
 /** What is absent stays as it is; null takes a restriction away. */
 export interface Restrictions {
@@ -209,7 +198,7 @@ export async function insertUser(
   return user;
 }
 
-export function viewUser(user: Selectable<Schema["users"]>): UserView {
+export function viewUser(user: Selectable<Schema["users"]>) {
   const { id, accountId, email, role, blocked, allowedModels, creditLimit, createdAt } = user;
   return {
     id,

@@ -1,11 +1,9 @@
 /** Searches the audit log by actor, object, action and time, and adds names to ids. */
-import { sql } from "kysely";
+import { sql, type Selectable } from "kysely";
 import type { AccountId } from "@weiche/shared/ids.ts";
 import type { Database } from "../db/database.ts";
-import { viewEntry, type AuditView } from "./audit.ts";
+import type { Schema } from "../db/schema.ts";
 import { containing } from "./list-page.ts";
-
-export type AuditSort = "at" | "actor" | "action" | "object" | "result";
 
 export interface AuditFilter {
   /** A user's id, or `operator`. */
@@ -27,34 +25,22 @@ export interface AuditFilter {
 export interface AuditPage {
   readonly limit: number;
   readonly offset?: number;
-  readonly sort?: AuditSort;
+  readonly sort?: keyof typeof orders;
   readonly order?: "asc" | "desc";
-}
-
-export interface NamedEntry extends Omit<AuditView, "object" | "details"> {
-  readonly details: Readonly<Record<string, unknown>>;
-  /** E-mail address; null for the operator and for deleted users. */
-  readonly actorName: string | null;
-  readonly object: { readonly kind: string; readonly id: string; readonly name: string | null };
 }
 
 type Log = Pick<Database, "kysely">;
 
-const orders: Readonly<Record<AuditSort, string>> = {
+const orders = {
   at: "number",
   actor: "coalesce(actor_name, actor)",
   action: "action",
   object: "coalesce(object_name, object)",
   result: "result",
-};
+} as const;
 
 /** `total`: number of all matching entries, on any page. */
-export async function auditPage(
-  database: Log,
-  accountId: AccountId,
-  filter: AuditFilter,
-  page: AuditPage,
-): Promise<{ readonly items: readonly NamedEntry[]; readonly total: number }> {
+export async function auditPage(database: Log, accountId: AccountId, filter: AuditFilter, page: AuditPage) {
   const items = await auditEntries(database, accountId, filter, page);
   const { rows } = await sql<{ total: number }>`
     select count(*)::integer as total from (${matching(accountId, filter)}) m`.execute(database.kysely);
@@ -66,7 +52,7 @@ export async function auditEntries(
   accountId: AccountId,
   filter: AuditFilter,
   { limit, offset = 0, sort = "at", order = "desc" }: AuditPage,
-): Promise<readonly NamedEntry[]> {
+) {
   const { rows } = await sql<Row>`
     select * from (${matching(accountId, filter)}) m
     order by ${sql.raw(`${orders[sort]} ${order}`)}, number desc limit ${limit} offset ${offset}`.execute(kysely);
@@ -90,13 +76,23 @@ function matching(accountId: AccountId, filter: AuditFilter) {
       and ${containing(search, "concat_ws(' ', l.actor, a.email, u.email, k.name, l.action, l.result, l.source)")}`;
 }
 
-type Row = Parameters<typeof viewEntry>[0] & {
-  readonly actorName: string | null;
-  readonly objectName: string | null;
-};
+type Row = Selectable<Schema["auditLog"]> & { readonly actorName: string | null; readonly objectName: string | null };
 
-function viewNamed(row: Row): NamedEntry {
-  const { object, details, ...entry } = viewEntry(row);
-  const [kind = "", id = ""] = object.split(" ");
-  return { ...entry, details: { ...details }, actorName: row.actorName, object: { kind, id, name: row.objectName } };
+export type NamedEntry = ReturnType<typeof viewNamed>;
+
+/** Names (e-mail addresses of users) are null for the operator and for deleted users. */
+function viewNamed(row: Row) {
+  const { actor, actorName, source, action, objectName, result } = row;
+  const [kind = "", id = ""] = row.object.split(" ");
+  return {
+    number: Number(row.number),
+    at: row.at.toString(),
+    actor,
+    actorName,
+    source,
+    action,
+    object: { kind, id, name: objectName },
+    result,
+    details: JSON.parse(row.details) as Readonly<Record<string, unknown>>,
+  };
 }

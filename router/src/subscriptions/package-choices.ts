@@ -4,16 +4,7 @@ import { packages } from "./packages.ts";
 import { Refused } from "../rights/refused.ts";
 import { changeTerms, type SubscriptionAction, type Term } from "./subscription-rules.ts";
 
-export type ActionKind = SubscriptionAction["kind"];
-
-export interface PackageChoices {
-  /** Possible actions that lead to each package. */
-  readonly to: Readonly<Record<PackageName, readonly ActionKind[]>>;
-  /** Possible actions that take no package. */
-  readonly alone: readonly ActionKind[];
-}
-
-export function packageChoices(terms: readonly Term[], nowMs: number): PackageChoices {
+export function packageChoices(terms: readonly Term[], nowMs: number) {
   const isPossible = (action: SubscriptionAction) => {
     try {
       changeTerms(terms, action, nowMs);
@@ -28,7 +19,9 @@ export function packageChoices(terms: readonly Term[], nowMs: number): PackageCh
     (["order", "upgrade", "downgrade"] as const).filter((kind) => isPossible({ kind, package: name as PackageName })),
   ]);
   return {
-    to: Object.fromEntries(to) as PackageChoices["to"],
+    /** Possible actions that lead to each package. */
+    to: Object.fromEntries(to) as Readonly<Record<PackageName, readonly ("order" | "upgrade" | "downgrade")[]>>,
+    /** Possible actions that take no package. */
     alone: (["trial", "cancel", "withdraw"] as const).filter((kind) => isPossible({ kind })),
   };
 }

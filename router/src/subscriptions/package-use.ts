@@ -1,26 +1,16 @@
 /** An account's subscription and what it used in the current billing period. */
 import { sql } from "kysely";
-import { millicredits, type Millicredits } from "@weiche/shared/credits.ts";
+import { millicredits } from "@weiche/shared/credits.ts";
 import type { AccountId } from "@weiche/shared/ids.ts";
 import { instantText, type Database } from "../db/database.ts";
-import { packageChoices, type PackageChoices } from "./package-choices.ts";
+import { packageChoices } from "./package-choices.ts";
 import { packages } from "./packages.ts";
 import { found } from "../rights/refused.ts";
-import { periodOf, toTerm, viewSubscription, type SubscriptionView } from "./subscription.ts";
+import { periodOf, toTerm, viewSubscription } from "./subscription.ts";
 
-export interface PackageUse {
-  readonly subscription: SubscriptionView;
-  /** A PostgreSQL timestamp; `infinity` without a package, so that it matches no usage. */
-  readonly periodStart: string;
-  /** null: no package. */
-  readonly quota: Millicredits | null;
-  readonly used: Millicredits;
-  /** Requests are refused until the period ends. */
-  readonly isExhausted: boolean;
-  readonly choices: PackageChoices;
-}
+export type PackageUse = Awaited<ReturnType<typeof packageUse>>;
 
-export async function packageUse({ kysely }: Database, accountId: AccountId, clockMs: number): Promise<PackageUse> {
+export async function packageUse({ kysely }: Database, accountId: AccountId, clockMs: number) {
   const accounts = kysely
     .selectFrom("accounts")
     .select(["exhaustedUntil", "packageChangedAt"])
@@ -39,9 +29,12 @@ export async function packageUse({ kysely }: Database, accountId: AccountId, clo
     .where("scope", "=", "account");
   return {
     subscription: viewSubscription(terms, nowMs),
+    /** A PostgreSQL timestamp; `infinity` without a package, so that it matches no usage. */
     periodStart,
+    /** null: no package. */
     quota: period ? millicredits(packages[period.term.package].creditsPerMonth * 1000n) : null,
     used: millicredits((await totals.executeTakeFirst())?.credits ?? 0n),
+    /** Requests are refused until the period ends. */
     isExhausted: (account.exhaustedUntil?.epochMilliseconds ?? 0) > nowMs,
     choices: packageChoices(terms, nowMs),
   };

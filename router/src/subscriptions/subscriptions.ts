@@ -6,7 +6,7 @@ import { hash, randomBytes } from "node:crypto";
 import type { Selectable, Transaction } from "kysely";
 import type { AccountId } from "@weiche/shared/ids.ts";
 import { inTransaction, instantText } from "../db/database.ts";
-import type { Schema, PackageName } from "../db/schema.ts";
+import type { Schema } from "../db/schema.ts";
 import type { ActingContext } from "../rights/accounts-context.ts";
 import { audited } from "../rights/audit-log.ts";
 import { packages } from "./packages.ts";
@@ -29,36 +29,12 @@ export interface SubscriptionWish {
   readonly package?: string;
 }
 
-/** Net amounts, in cents. */
-export interface Quote {
-  readonly quoteId: string;
-  readonly action: SubscriptionAction["kind"];
-  readonly dueCents: number;
-  readonly charges: readonly InvoiceLine[];
-  /** Monthly price from the next period on; null: the package ends. */
-  readonly thenCents: number | null;
-  /** The pending change that this one withdraws. */
-  readonly withdraws: SubscriptionView["pending"];
-  /** The subscription after the change. */
-  readonly after: SubscriptionView;
-}
-
-export interface InvoiceLine {
-  readonly reason: "package" | "upgrade";
-  readonly package: PackageName;
-  readonly periodStart: string;
-  readonly periodEnd: string;
-  readonly days: number;
-  readonly periodDays: number;
-  readonly amountCents: number;
-}
-
 export interface Subscriptions {
-  preview(accountId: AccountId, wish: SubscriptionWish): Promise<Quote>;
+  preview(accountId: AccountId, wish: SubscriptionWish): Promise<ReturnType<typeof quote>>;
   /** Charges the price of the quote, or the current one without a quote. */
   change(accountId: AccountId, wish: SubscriptionWish, quoteId?: string): Promise<SubscriptionView>;
   /** Oldest first. */
-  invoice(accountId: AccountId): Promise<InvoiceLine[]>;
+  invoice(accountId: AccountId): Promise<ReturnType<typeof viewLine>[]>;
   /**
    * Writes the invoice lines of periods that have begun. Returns the number of accounts; tries all of them before it
    * throws. Any router may call it at any time.
@@ -169,14 +145,14 @@ async function wasOrdered(
 
 const nonceLength = 16;
 
-/** The quote id is a nonce, so that each is ordered once, and a hash of everything that the quote promises. */
+/** The quote id is a nonce, so that each is ordered once, and a hash of everything that the quote promises. Cents are net. */
 function quote(
   accountId: AccountId,
   terms: readonly Term[],
   wish: SubscriptionWish,
   nowMs: number,
   nonce = randomBytes(nonceLength / 2).toString("hex"),
-): Quote {
+) {
   const action = actionOf(wish);
   const after = changeTerms(terms, action, nowMs);
   const changedMs = nowMs + 1;
@@ -209,12 +185,12 @@ function actionOf({ action, package: name }: SubscriptionWish): SubscriptionActi
   return { kind: action, package: packageNamed(name) };
 }
 
-function viewCharge({ reason, package: name, startMs, endMs, days, periodDays, cents }: Charge): InvoiceLine {
+function viewCharge({ reason, package: name, startMs, endMs, days, periodDays, cents }: Charge) {
   const period = { periodStart: instantText(startMs), periodEnd: instantText(endMs) };
   return { reason, package: name, ...period, days, periodDays, amountCents: cents };
 }
 
-function viewLine(row: Selectable<Schema["invoiceLines"]>): InvoiceLine {
+function viewLine(row: Selectable<Schema["invoiceLines"]>) {
   const { reason, package: name, periodStart, periodEnd, days, periodDays, amountCents } = row;
   const period = { periodStart: periodStart.toString(), periodEnd: periodEnd.toString() };
   return { reason, package: name, ...period, days, periodDays, amountCents };

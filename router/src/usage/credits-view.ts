@@ -1,5 +1,4 @@
 /** How an account stands: what is left of its quota and for how long, its rate of now, and the limit of the user who looks. */
-import type { PackageName } from "../db/schema.ts";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { formatCredits, millicredits, type Millicredits } from "@weiche/shared/credits.ts";
 import type { AccountId, UserId } from "@weiche/shared/ids.ts";
@@ -10,40 +9,14 @@ import { instantText, type Database } from "../db/database.ts";
 import type { Limiter } from "../limits/limiter.ts";
 import { forecast, paceBeginsMs } from "./forecast.ts";
 
-/** Amounts of credits with three places. null: not known, or there is none. */
-export interface CreditsView {
-  readonly asOf: string;
-  readonly package: PackageName | null;
-  readonly periodStart: string | null;
-  readonly periodEnd: string | null;
-  readonly quota: string | null;
-  readonly used: string | null;
-  readonly remaining: string | null;
-  /** Requests are refused until then because the quota is used up. */
-  readonly exhaustedUntil: string | null;
-  /** `until` null: the quota lasts to the end of the period. */
-  readonly forecast: { readonly perDay: string; readonly until: string | null } | null;
-  readonly rate: {
-    readonly lastMinute: number;
-    readonly perMinute: number | null;
-    readonly parallel: number;
-    readonly parallelMax: number | null;
-  };
-  readonly own: {
-    readonly used: string | null;
-    readonly limit: string | null;
-    readonly remaining: string | null;
-    readonly reachedUntil: string | null;
-  };
-}
-
+/** Amounts are credits with three places; null: not known, or there is none. */
 export async function viewCredits(
   { kysely, pool }: Database,
   limiter: Pick<Limiter, "use">,
   clock: Clock,
   accountId: AccountId,
   userId: UserId | undefined,
-): Promise<CreditsView> {
+) {
   const rows = await kysely
     .selectFrom("subscriptions as s")
     .innerJoin("accounts as a", "a.id", "s.accountId")

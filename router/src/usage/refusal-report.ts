@@ -4,7 +4,7 @@ import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { AccountId, KeyId, UserId } from "@weiche/shared/ids.ts";
 import { timeZone } from "../subscriptions/billing-period.ts";
 import { instantText } from "../db/database.ts";
-import { refusalCodes, type RefusalAdvice, type RefusalCode } from "./refusal-codes.ts";
+import { refusalCodes, type RefusalCode } from "./refusal-codes.ts";
 import { hourMs } from "./refusals.ts";
 
 /** `from` and `to`: German days, both included; absent: the last 24 hours. */
@@ -15,26 +15,13 @@ export interface RefusalWish {
   readonly userId?: UserId;
 }
 
-export interface RefusalReport {
-  readonly since: string;
-  readonly asOf: string;
-  readonly total: number;
-  /** The most frequent first. */
-  readonly codes: readonly {
-    readonly code: RefusalCode;
-    readonly status: number;
-    readonly advice: RefusalAdvice;
-    readonly count: number;
-    readonly keys: readonly { readonly keyId: KeyId; readonly count: number }[];
-  }[];
-}
-
+/** The most frequent code first. */
 export async function reportRefusals(
   pool: Pool,
   clock: Clock,
   accountId: AccountId,
   { from, to, userId }: RefusalWish = {},
-): Promise<RefusalReport> {
+) {
   const nowMs = clock.now();
   // Whole hours: the one that began 24 hours ago or less, and all since then.
   const sinceMs = from === undefined ? (Math.floor(nowMs / hourMs) - 23) * hourMs : startOfGermanDay(from);

@@ -1,7 +1,6 @@
 /** Commits a batch of usage records and moves every sum that they belong to, in one statement. */
 import type { Pool } from "pg";
-import { arrays, names, rowsOf, type NodeRecord } from "./usage-rows.ts";
-import { movedSums } from "./usage-sums.ts";
+import { arrays, movedSums, names, rowsOf, type NodeRecord } from "./usage-rows.ts";
 import { commitVoids, splitVoids } from "./usage-voids.ts";
 
 export interface Committed {

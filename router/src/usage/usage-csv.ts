@@ -14,25 +14,15 @@ import {
 } from "./usage-table.ts";
 import { csvLine } from "./csv.ts";
 
-export interface UsageCsv {
-  readonly fileName: string;
-  /** Of one snapshot. It holds a connection to the database until it ends or is returned, or `signal` aborts. */
-  readonly lines: (signal: AbortSignal) => AsyncGenerator<string, void, undefined>;
-}
-
 const rowsPerStep = 500;
 
-export async function openUsageCsv(
-  database: Database,
-  clock: Clock,
-  accountId: AccountId,
-  wish: UsageTableWish,
-): Promise<UsageCsv> {
+export async function openUsageCsv(database: Database, clock: Clock, accountId: AccountId, wish: UsageTableWish) {
   const query = await usageQuery(database, clock, accountId, wish);
   const { by } = wish;
   return {
     fileName: `usage-${query.span.from}-${query.span.to}.csv`,
-    async *lines(signal) {
+    /** Of one snapshot. It holds a connection to the database until it ends or is returned, or `signal` aborts. */
+    async *lines(signal: AbortSignal): AsyncGenerator<string, void, undefined> {
       yield csvLine(headOf(by));
       for await (const rows of steps(database, query, signal))
         yield rows.map((row) => csvLine(cellsOf(by, viewRow(by, row)))).join("");

@@ -19,26 +19,6 @@ export interface UnreadableRecord {
   readonly record: Readonly<Record<string, string | number | undefined>>;
 }
 
-/** As `weiche usage refused` shows it. The counts are texts: what a node says may be no number. */
-export interface RefusedUsage {
-  readonly at: string;
-  readonly node: string;
-  readonly requestId: string;
-  readonly attempt: number;
-  readonly reason: string;
-  readonly detail: string | null;
-  readonly accountId: string;
-  readonly userId: string;
-  readonly keyId: string;
-  readonly model: string;
-  /** Millicredits per token. */
-  readonly factor: string;
-  readonly promptTokens: string;
-  readonly completionTokens: string;
-  readonly source: string;
-  readonly outcome: string;
-}
-
 const keptPerNodeMax = 10_000;
 const textMax = 64;
 const detailMax = 200;
@@ -99,12 +79,13 @@ export async function storeRefused(pool: Pool, refused: readonly RefusedRecord[]
   );
 }
 
-/** The youngest first. */
-export async function listRefused(
-  pool: Pool,
-  { limit, node }: { readonly limit: number; readonly node?: string },
-): Promise<readonly RefusedUsage[]> {
-  const { rows } = await pool.query<RefusedUsage>(
+type Texts = "at" | "node" | "requestId" | "reason" | "accountId" | "userId" | "keyId" | "model" | "factor";
+type Said = "promptTokens" | "completionTokens" | "source" | "outcome";
+type RefusedRow = Readonly<Record<Texts | Said, string>> & { readonly attempt: number; readonly detail: string | null };
+
+/** The youngest first. Counts are texts: what a node says may be no number. */
+export async function listRefused(pool: Pool, { limit, node }: { readonly limit: number; readonly node?: string }) {
+  const { rows } = await pool.query<RefusedRow>(
     `select to_char(refused_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as at, node, request_id as "requestId",
        attempt::float8 as attempt, reason, detail, account_id as "accountId", user_id as "userId", key_id as "keyId", model,
        factor::text, prompt_tokens::text as "promptTokens", completion_tokens::text as "completionTokens", source, outcome

@@ -11,7 +11,6 @@ import { germanDay } from "../subscriptions/billing-period.ts";
 import { periodOf, toTerm } from "../subscriptions/subscription.ts";
 
 export type UsagePart = "day" | "model" | "key" | "user";
-export type UsageSort = UsagePart | "credits" | "requests" | "promptTokens" | "completionTokens" | "totalTokens";
 
 export interface UsageTableWish {
   /** At least one. */
@@ -26,7 +25,7 @@ export interface UsageTableWish {
   /** Part of a model's, key's or user's name. */
   readonly search?: string;
   /** By default days in their order, anything else by credits, the most first. */
-  readonly sort?: UsageSort;
+  readonly sort?: keyof typeof sortColumns;
   readonly order?: "asc" | "desc";
 }
 
@@ -123,7 +122,7 @@ function namedSql(by: readonly UsagePart[]): string {
     )`;
 }
 
-const sortColumns: Readonly<Record<UsageSort, string>> = {
+const sortColumns = {
   credits: "credits",
   requests: "requests",
   promptTokens: "prompt",

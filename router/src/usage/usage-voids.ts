@@ -6,8 +6,7 @@
 import type { Pool } from "pg";
 import { asId } from "@weiche/shared/ids.ts";
 import type { Attempt } from "@weiche/shared/usage-record.ts";
-import { arrays, names, rowsOf, type NodeRecord } from "./usage-rows.ts";
-import { movedSums } from "./usage-sums.ts";
+import { arrays, movedSums, names, rowsOf, type NodeRecord } from "./usage-rows.ts";
 
 interface Split {
   readonly records: readonly NodeRecord[];

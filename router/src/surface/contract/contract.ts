@@ -7,7 +7,7 @@
 import { accountsContract } from "./accounts.ts";
 import { auditContract } from "./audit.ts";
 import { chatContract } from "./chat.ts";
-import { identityContract } from "./identity.ts";
+import { invitationsContract, profileContract, signInContract } from "./identity.ts";
 import { keysContract } from "./keys.ts";
 import { packageContract } from "./package.ts";
 import { modelsContract } from "./models.ts";
@@ -19,7 +19,9 @@ import { usersContract } from "./users.ts";
 
 export const contract = {
   ...sessionContract,
-  ...identityContract,
+  ...signInContract,
+  ...profileContract,
+  ...invitationsContract,
   ...usersContract,
   ...keysContract,
   ...usageContract,

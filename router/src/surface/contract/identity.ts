@@ -45,7 +45,7 @@ const profile = object({
   lastLoginAt: orNull(instant),
 });
 
-const signingIn = {
+export const signInContract = {
   signInOffers: {
     method: "GET",
     path: "/sign-in-offers",
@@ -115,7 +115,7 @@ const signingIn = {
   },
 } as const satisfies Routes;
 
-const oneself = {
+export const profileContract = {
   profile: { method: "GET", path: "/profile", summary: "The signed-in user", may: everybody, reply: profile },
   updateProfile: {
     method: "PATCH",
@@ -183,7 +183,7 @@ const oneself = {
   },
 } as const satisfies Routes;
 
-const ofOthers = {
+export const invitationsContract = {
   invitations: {
     method: "GET",
     path: "/invitations",
@@ -242,5 +242,3 @@ const ofOthers = {
     params: byId,
   },
 } as const satisfies Routes;
-
-export const identityContract = { ...signingIn, ...oneself, ...ofOthers } as const satisfies Routes;

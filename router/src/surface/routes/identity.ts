@@ -9,7 +9,7 @@ import { listInvitations } from "../../accounts/invitation-list.ts";
 import type { Database } from "../../db/database.ts";
 import { Refused, tooManyAttempts } from "../../rights/refused.ts";
 import type { Call, Handlers } from "../server/add-routes.ts";
-import type { identityContract } from "../contract/identity.ts";
+import type { invitationsContract, profileContract, signInContract } from "../contract/identity.ts";
 import { pageWindow, type Route } from "../contract/route.ts";
 
 export interface IdentityRouteDeps {
@@ -18,24 +18,15 @@ export interface IdentityRouteDeps {
   readonly clock: Clock;
 }
 
-type Identified = Handlers<typeof identityContract>;
+type SignIn = Handlers<typeof signInContract>;
+type Profile = Handlers<typeof profileContract>;
+type Invitations = Handlers<typeof invitationsContract>;
 
-export function identityHandlers(deps: IdentityRouteDeps): Identified {
+export function identityHandlers(deps: IdentityRouteDeps): SignIn & Profile & Invitations {
   return { ...signingIn(deps), ...oneself(deps), ...secondFactor(deps), ...ofOthers(deps) };
 }
 
-type SigningIn =
-  | "signInOffers"
-  | "signIn"
-  | "signOut"
-  | "signOutEverywhere"
-  | "register"
-  | "requestPasswordReset"
-  | "resetPassword"
-  | "previewInvitation"
-  | "acceptInvitation";
-
-function signingIn({ identity, clock }: IdentityRouteDeps): Pick<Identified, SigningIn> {
+function signingIn({ identity, clock }: IdentityRouteDeps): SignIn {
   const { login, passwords, invitations } = identity;
   type Begun = { readonly token: string; readonly session: Session };
   async function setSession(call: Pick<Call<Route>, "session" | "setSession">, { token, session }: Begun) {
@@ -84,9 +75,9 @@ function signingIn({ identity, clock }: IdentityRouteDeps): Pick<Identified, Sig
   };
 }
 
-function oneself({
-  identity,
-}: IdentityRouteDeps): Pick<Identified, "profile" | "updateProfile" | "changePassword" | "devices" | "endDevice"> {
+type TotpRoutes = "setUpTotp" | "confirmTotp" | "turnTotpOff";
+
+function oneself({ identity }: IdentityRouteDeps): Omit<Profile, TotpRoutes> {
   return {
     profile: ({ session }) => identity.profile.show(session.user.id),
     updateProfile: ({ session, body }) => identity.profile.update(session.user.id, body),
@@ -107,10 +98,10 @@ function oneself({
   };
 }
 
-function secondFactor({ identity }: IdentityRouteDeps): Pick<Identified, "setUpTotp" | "confirmTotp" | "turnTotpOff"> {
+function secondFactor({ identity }: IdentityRouteDeps): Pick<Profile, TotpRoutes> {
   /** `write` holds the evidence against what is stored once more: it may be over by then. */
   async function withProof<T>(
-    { session, body, address }: Pick<Call<typeof identityContract.turnTotpOff>, "session" | "body" | "address">,
+    { session, body, address }: Pick<Call<typeof profileContract.turnTotpOff>, "session" | "body" | "address">,
     write: (evidence: Evidence) => Promise<T>,
   ): Promise<T> {
     const proof = await identity.prove(
@@ -151,15 +142,7 @@ export async function countLink(
   if (waitMs > 0) throw tooManyAttempts(waitMs);
 }
 
-type OfOthers =
-  | "invitations"
-  | "renewInvitation"
-  | "withdrawInvitation"
-  | "makeResetLink"
-  | "signOutUser"
-  | "turnUserTotpOff";
-
-function ofOthers({ identity, database, clock }: IdentityRouteDeps): Pick<Identified, OfOthers> {
+function ofOthers({ identity, database, clock }: IdentityRouteDeps): Invitations {
   const by = (call: Pick<Call<Route>, "origin">) => identity.as(call.origin);
   return {
     async invitations({ accountId, query }) {

@@ -1,7 +1,7 @@
 /** Notices, with the marks of the signed-in user on what they have read. */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { Session } from "../../sign-in/session.ts";
-import { createNotices } from "../../accounts/notices.ts";
+import { listNotices, markRead } from "../../accounts/notices.ts";
 import type { Database } from "../../db/database.ts";
 import type { Handlers } from "../server/add-routes.ts";
 import type { noticesContract } from "../contract/notices.ts";
@@ -15,19 +15,18 @@ export interface NoticeRouteDeps {
 type Items = Reply<(typeof noticesContract)["listNotices"]>["items"];
 
 export function noticesHandlers({ database, clock }: NoticeRouteDeps): Handlers<typeof noticesContract> {
-  const notices = createNotices(database, clock);
   return {
     async listNotices({ session, accountId, query }) {
       const { page, pageSize, ...window } = pageWindow(query);
       const viewer = session ? viewerOf(session) : { accountId, seesAll: true };
-      const { items, ...counts } = await notices.list(viewer, { ...window, unread: query.unread });
+      const { items, ...counts } = await listNotices(database, viewer, { ...window, unread: query.unread });
       // Each kind is written with its own facts.
       return { items: items as unknown as Items, ...counts, page, pageSize };
     },
     async readNotices({ session, body }) {
       const viewer = viewerOf(session);
-      await notices.markRead(viewer, body.ids);
-      const { unread } = await notices.list(viewer, { limit: 0 });
+      await markRead(database, viewer, body.ids, clock.now());
+      const { unread } = await listNotices(database, viewer, { limit: 0 });
       return { unread };
     },
   };
