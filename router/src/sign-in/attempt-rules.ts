@@ -1,28 +1,28 @@
 /**
- * Who may try again, and when: buckets of attempts, and which of them count. Pure.
+ * Rate limits on signing in: which leaky buckets an attempt counts against. Pure.
  *
  *   in an open session        the session's bucket alone
- *   from a known network      that of person and network together, and the network's
- *   from any other network    the same, and the one that all other networks share for this person
+ *   from a known network      the bucket of person and network together, and the network's
+ *   from any other network    these two, and one that all unknown networks share for this person
  *
- * So nobody can lock a person out of their open sessions or of the networks where they signed in before: what others
- * guess, from however many networks, fills other buckets. From all of these networks together the codes of one person's
- * second factor are guessed 16 times on the first day and 6 times on each that follows. Of a million codes three are
- * right at a time: somebody who knows the password and guesses for a year finds one with a chance of 0.7 %.
+ * So an attacker cannot lock a person out of open sessions, nor out of networks where the person signed in before: wrong
+ * guesses from elsewhere fill other buckets. From all unknown networks together, one person's second factor can be
+ * guessed 16 times on the first day and 6 times on each later day. Three of a million codes are valid at a time, so an
+ * attacker who knows the password and guesses for a year succeeds with a probability of 0.7 %.
  */
 import { hash } from "node:crypto";
 import { normalEmail } from "../mail/email-address.ts";
 import { networkOf } from "../edge/client-network.ts";
 import { leaked, waitMs, type Bucket, type BucketRule } from "./leaky-bucket.ts";
 
-/** What attempts are counted for. `code`: the second factor alone; `link`: the token of a one-time link. */
+/** What an attempt is for. `code`: the code of the second factor; `link`: the token of a one-time link. */
 export type Purpose = "login" | "code" | "link" | "register" | "reset" | "invite";
 
 export interface Attempt {
   readonly source: string;
-  /** The person's address, or the account for `invite`; absent: nobody in particular. */
+  /** The person's e-mail address, or the account's id for `invite`; absent: unknown. */
   readonly whom?: string | undefined;
-  /** Absent: whoever tries is not signed in. */
+  /** Absent: not signed in. */
   readonly sessionId?: string | undefined;
 }
 
@@ -40,19 +40,19 @@ const rules: Readonly<Record<Purpose, { readonly [Kind in Subject["kind"]]?: Buc
     pair: { burst: 10, leakMs: hourMs },
     person: { burst: 10, leakMs: 4 * hourMs },
   },
-  // Nobody guesses 256 bits: this bounds what it costs us to look.
+  // 256 bits cannot be guessed: this bounds the cost of look-ups.
   link: { network: { burst: 30, leakMs: minuteMs } },
-  // Every one of these sends a mail.
+  // Each attempt sends a mail.
   reset: {
     person: { burst: 4, leakMs: 20 * minuteMs },
     network: { burst: 20, leakMs: 3 * minuteMs },
   },
   register: { network: { burst: 10, leakMs: 6 * minuteMs } },
-  // Each of these may send a mail, and a new user tells whether somebody has the address: 30 at once, then 30 an hour.
+  // Each attempt may send a mail, and shows whether an address is taken: 30 at once, then 30 per hour.
   invite: { account: { burst: 30, leakMs: 2 * minuteMs } },
 };
 
-/** After so long every bucket is empty. */
+/** Time after which any bucket is empty again. */
 export const forgottenMs = Math.max(
   ...Object.values(rules).flatMap((kinds) => Object.values(kinds).map(({ burst, leakMs }) => burst * leakMs)),
 );
@@ -63,7 +63,7 @@ export interface Subject {
   readonly rule: BucketRule;
 }
 
-/** In the order in which their rows are locked. */
+/** Sorted by key, the order in which their rows are locked. */
 export function subjectsOf(purpose: Purpose, { source, whom, sessionId }: Attempt): Subject[] {
   const network = networkOf(source);
   const person = whom === undefined ? undefined : normalEmail(whom);
@@ -80,11 +80,11 @@ export function subjectsOf(purpose: Purpose, { source, whom, sessionId }: Attemp
 }
 
 export interface AttemptRow extends Bucket {
-  /** Of a pair of person and network: until then the person may come from there whatever others do. */
+  /** For a pair of person and network: until when the network is known for this person. */
   readonly knownUntilMs: number | null;
 }
 
-/** `isKnown`: in a session or from a known network. How long to wait, or 0 and what the buckets that count hold afterwards. */
+/** `waitMs` 0: admitted, and `after` is what the buckets hold then. `isKnown`: in a session or from a known network. */
 export function judgeAttempt(
   subjects: readonly Subject[],
   rowOf: (key: string) => AttemptRow,

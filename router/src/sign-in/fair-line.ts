@@ -1,6 +1,6 @@
-/** Who waits, in one line per name. The lines take turns, so that a long one holds up nobody in another. Pure but for its state. */
+/** A queue with one line per name. The lines take turns, so that a long one does not delay the others. */
 export class FairLine<T> {
-  /** The line whose turn is next comes first. None is empty. */
+  /** In the order of their turns. None is empty. */
   readonly #lines = new Map<string, T[]>();
   #size = 0;
 
@@ -36,7 +36,7 @@ export class FairLine<T> {
     return true;
   }
 
-  /** The last of the longest line, if somebody new in `name` has fewer before them: who asks for most is refused first. */
+  /** Removes the last item of the longest line, if that is longer than the line of `name` with one more item. */
   takeExcess(name: string): T | undefined {
     let longest: readonly [string, T[]] | undefined;
     for (const entry of this.#lines) if (entry[1].length > (longest?.[1].length ?? 0)) longest = entry;

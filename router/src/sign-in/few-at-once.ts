@@ -1,26 +1,26 @@
 /**
- * Work that takes much: few of it at once, the rest waits. Known people and strangers take turns, and among each of them
- * the networks do: strangers without number take at most every second place, and one network as many as any other.
+ * Limits how much expensive work runs at once; the rest waits. Known people and strangers take turns, and within each
+ * group the networks do: any number of strangers gets at most every second place, and each network equally many.
  */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { FairLine } from "./fair-line.ts";
 
 export interface Asker {
-  /** Whose turn it is goes by this. */
+  /** Networks take turns. */
   readonly network: string;
-  /** Has proven to be somebody before: from this network, in a session, or with a link that was sent to them. */
+  /** Has authenticated before: from this network, in a session, or with a link that was sent to them. */
   readonly isKnown: boolean;
 }
 
 export interface FewAtOnceLimits {
   readonly atOnceMax: number;
-  /** Among the known, and among strangers. */
+  /** Among known people, and again among strangers. */
   readonly waitingMax: number;
   readonly waitMsMax: number;
 }
 
 export interface FewAtOnce {
-  /** Rejects with what `refusal` makes if too many wait, or after too long. */
+  /** Rejects with `refusal()` if too many wait, or after `waitMsMax`. */
   run<T>(asker: Asker, work: () => Promise<T>): Promise<T>;
 }
 
@@ -68,7 +68,7 @@ export function fewAtOnce(limits: FewAtOnceLimits, clock: Clock, refusal: () => 
       try {
         return await work();
       } finally {
-        // The place is handed on, so that nobody who comes just now takes it.
+        // The place goes to the next in line directly, so that no newcomer takes it.
         const following = next();
         if (following) following.start();
         else running--;

@@ -1,4 +1,4 @@
-/** What the parts of signing in are made from. */
+/** Dependencies of everything that authenticates people. */
 import type { AccountsContext } from "../rights/accounts-context.ts";
 import type { Mail } from "../mail/mail.ts";
 import type { LoginThrottle } from "./login-throttle.ts";
@@ -8,9 +8,9 @@ export interface IdentityContext extends AccountsContext {
   readonly hashing: PasswordHashing;
   readonly throttle: LoginThrottle;
   readonly events: IdentityEvents;
-  /** Absent: links are shown to whoever makes them, and nobody gets one by mail. */
+  /** Absent: no mail is sent, and links are shown to the person who makes them. */
   readonly mail?: Pick<Mail, "send">;
-  /** Whether anybody may open an account. */
+  /** Whether people may open accounts themselves. */
   readonly registration: "open" | "closed";
 }
 
@@ -24,11 +24,11 @@ export type LoginOutcome =
   | "overloaded";
 
 export interface IdentityEvents {
-  /** Somebody proved to be who they are, or did not. */
+  /** Reports how an authentication ended. */
   loginFinished(outcome: LoginOutcome): void;
 }
 
-/** The same, done by the person themselves. */
+/** The same context with the person themselves as the actor. */
 export function asThemselves<C extends AccountsContext>(context: C, userId: string, source: string): C {
   return { ...context, origin: { actor: userId, source } };
 }

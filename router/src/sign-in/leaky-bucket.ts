@@ -1,7 +1,7 @@
-/** Attempts that are let through: a burst, then one more each time the bucket has leaked one. Pure. */
+/** A leaky bucket: admits a burst, then one attempt per `leakMs`. Pure. */
 export interface BucketRule {
   readonly burst: number;
-  /** In how long one attempt is forgotten. */
+  /** Time in which one attempt is forgotten. */
   readonly leakMs: number;
 }
 
@@ -11,11 +11,11 @@ export interface Bucket {
 }
 
 export function leaked({ level, atMs }: Bucket, rule: BucketRule, nowMs: number): number {
-  // A clock that was set back forgives nothing and adds nothing.
+  // After the clock was set back, the level stays as it is.
   return Math.max(0, level - Math.max(0, nowMs - atMs) / rule.leakMs);
 }
 
-/** 0: one more attempt is let through now. */
+/** How long to wait for the next attempt; 0: it is admitted now. */
 export function waitMs(bucket: Bucket, rule: BucketRule, nowMs: number): number {
   return Math.max(0, leaked(bucket, rule, nowMs) + 1 - rule.burst) * rule.leakMs;
 }

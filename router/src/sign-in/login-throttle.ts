@@ -1,4 +1,4 @@
-/** Attempts in the database, counted before they are judged, so that many at once are not more than one after another. */
+/** Counts attempts in the database before they are checked, so that parallel attempts cannot exceed a limit. */
 import { sql } from "kysely";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
@@ -11,23 +11,23 @@ import { fewAtOnce } from "./few-at-once.ts";
 export interface LoginThrottle {
   take(purpose: Purpose, attempt: Attempt): Promise<Taken>;
   /**
-   * The person proved to be who they are: nothing is held against them from this network. `code`: also with a code of
-   * their second factor.
+   * Call after a successful authentication: empties the buckets of person and network, and makes the network known for
+   * 90 days. `code`: also after a right code of the second factor.
    */
   recognise(source: string, email: string, purposes: readonly ("login" | "code")[]): Promise<void>;
 }
 
 export interface Taken {
-  /** 0: go on, and it is counted. Else how long to wait, and nothing is. */
+  /** 0: the attempt is counted, go on. Otherwise how long to wait, and nothing is counted. */
   readonly waitMs: number;
-  /** In an open session, or from a network where the person has proven themselves before. */
+  /** In an open session, or from a network where the person has authenticated before. */
   readonly isKnown: boolean;
-  /** It was no guess: nothing is held against anybody. */
+  /** Uncounts the attempt, since it was no wrong guess. */
   giveBack(): Promise<void>;
 }
 
 const knownMs = 90 * 86_400_000;
-/** Attempts at one person wait for each other: together they leave most connections of the database to everything else. */
+/** Attempts for one person wait for each other's row locks: three leave most database connections to other work. */
 const atOnceMax = 3;
 const waiting = { waitingMax: 256, waitMsMax: 10_000 };
 const countMsMax = 2_000;
@@ -47,7 +47,7 @@ export function createLoginThrottle(database: Database, clock: Clock): LoginThro
     return new ApiError("overloaded", message, { retryAfterSeconds: 10 });
   });
 
-  /** `keys`: of the buckets that count. Throws `Wait`, which undoes the rows that were made to be locked. */
+  /** `keys`: the buckets counted. Throws `Wait` at a limit, which rolls back the rows inserted for locking. */
   async function count(subjects: readonly Subject[]): Promise<{ keys: readonly string[]; isKnown: boolean }> {
     const nowMs = clock.now();
     const values = subjects.map(({ key }) => ({ subject: key, level: 0, at: instantText(nowMs) }));

@@ -11,16 +11,16 @@ import { endSessions, startSession, UserIsBlocked, type SignedInFrom } from "./s
 
 export interface SignedIn {
   readonly kind: "signed-in";
-  /** For the cookie, and nowhere else. */
+  /** For the cookie and nowhere else. */
   readonly token: string;
   readonly session: Session;
 }
 
 export interface Login {
   signIn(claim: Claim, from: SignedInFrom): Promise<SignedIn | Unproven>;
-  /** One session of this person; harmless when there is none. */
+  /** Ends one session of the user; does nothing if there is none. */
   signOut(userId: UserId, sessionId: string): Promise<void>;
-  /** The same, refused when there is none. */
+  /** Ends one session of the user; throws `Refused` if there is none. */
   endDevice(userId: UserId, sessionId: string): Promise<void>;
   signOutEverywhere(userId: UserId): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** A user whose way in somebody else opens or closes: an operator, or an Admin or Owner of the account. */
+/** Users whose access somebody else manages: the operator, or an Admin or Owner of their account. */
 import type { Transaction } from "kysely";
 import type { UserId } from "@weiche/shared/ids.ts";
 import type { AccountsContext } from "../rights/accounts-context.ts";
@@ -7,7 +7,7 @@ import { mayChangeUser, requireRight } from "../rights/rights.ts";
 import type { Schema } from "../db/schema.ts";
 import { readCredentials } from "./second-factor.ts";
 
-/** With the row locked. Refused for oneself: who is signed in changes the password with the one before. */
+/** Reads a user with the row locked. Refused for oneself: people change their own password with the current one. */
 export async function lockManagedUser(context: AccountsContext, transaction: Transaction<Schema>, id: UserId) {
   const users = transaction.selectFrom("users").selectAll().where("id", "=", id).where("deletedAt", "is", null);
   const user = found(await users.forUpdate().executeTakeFirst(), "user", id);

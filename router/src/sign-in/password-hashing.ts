@@ -1,6 +1,6 @@
 /**
- * Password hashes: argon2id of Node.js, stored as PHC strings. A hash takes 64 MiB and a thread for a fifth of a second,
- * so few run at once, many wait in fair lines, and beyond that 503.
+ * Password hashes: argon2id of Node.js, stored as PHC strings. A hash takes 64 MiB and a thread for 0.2 s, so few run
+ * at once, others wait in a fair queue, and when that is full, the answer is 503.
  */
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import type { Clock } from "@weiche/shared/time/clock.ts";
@@ -13,25 +13,25 @@ export interface HashCost {
   readonly passes: number;
 }
 
-/** For whom a hash is made, which decides when it is their turn. */
+/** Who a hash is made for, which decides on the place in the queue. */
 export interface HashedFor {
   readonly source: string;
-  /** Has proven to be somebody before: from this network, in a session, or with a link that was sent to them. */
+  /** Has authenticated before: from this network, in a session, or with a link that was sent to them. */
   readonly isKnown: boolean;
 }
 
 export interface PasswordHashing {
   hash(password: string, by: HashedFor): Promise<string>;
   /**
-   * `stored` undefined: never right, and takes as long as a hash of today's cost. Hashes of before a change of cost take
-   * their own time, until their people sign in.
+   * `stored` undefined: false, after the time of a hash at the current cost. Hashes of another cost take their own
+   * time, until a sign-in replaces them.
    */
   verify(stored: string | undefined, password: string, by: HashedFor): Promise<boolean>;
-  /** Made with another cost than today's. */
+  /** Whether the hash was made with another cost than the current one. */
   isOutdated(stored: string): boolean;
 }
 
-/** What computes a hash. */
+/** Computes hashes, `atOnceMax` at the same time. */
 export interface Deriver {
   readonly atOnceMax: number;
   derive(job: Derivation): Promise<Uint8Array>;
@@ -57,7 +57,7 @@ export function createPasswordHashing(clock: Clock, deriver: Deriver, cost: Hash
   const derive = ({ source, isKnown }: HashedFor, job: Derivation) =>
     few.run({ network: networkOf(source), isKnown }, () => deriver.derive(job));
   const prefix = `$argon2id$v=19$m=${cost.memoryKib},t=${cost.passes},p=1$`;
-  /** Of no password. */
+  /** A hash of no password, checked where none is stored. */
   const decoy = `${prefix}${unpadded(randomBytes(saltBytes))}$${unpadded(randomBytes(tagBytes))}`;
 
   return {

@@ -1,15 +1,15 @@
-/** What a password has to be. Long is what counts; what it is made of is its owner's business. */
+/** Rules for passwords: their length alone, no classes of characters. */
 import { Refused } from "../rights/refused.ts";
 
 export const passwordLengthMin = 12;
 export const passwordBytesMax = 1024;
 
-/** The same password however a keyboard composes its letters. */
+/** NFC, since keyboards compose the same letter in different ways. */
 export function normalPassword(password: string): string {
   return password.normalize("NFC");
 }
 
-/** The normal form; throws `Refused` if it is not good enough. */
+/** Returns the normal form; throws `Refused` if it is too short or too long. */
 export function goodPassword(password: string): string {
   const normal = normalPassword(password);
   if (Array.from(normal).length < passwordLengthMin)

@@ -1,4 +1,4 @@
-/** The threads that hash passwords. Not those of Node.js: there four hashes would hold up every file and every name look-up. */
+/** Threads that hash passwords. In Node.js's own thread pool, four hashes would block all file access and DNS. */
 import { availableParallelism } from "node:os";
 import { ByteThread } from "@weiche/shared/http/byte-thread.ts";
 import type { Deriver } from "./password-hashing.ts";

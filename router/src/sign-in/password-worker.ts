@@ -16,14 +16,14 @@ export interface HashJob {
   readonly passes: number;
 }
 
-/** A share of about a tenth of a core that others keep busy. */
+/** About a tenth of a core that other threads keep busy. */
 const niceness = 10;
 
 if (process.platform === "linux") {
   try {
-    setPriority(0, niceness); // on Linux that is this thread alone
+    setPriority(0, niceness); // on Linux, 0 is this thread alone
   } catch {
-    // Not allowed here: hashes then have the priority of everything else.
+    // Not permitted: hashes then run at normal priority.
   }
 }
 

@@ -1,4 +1,4 @@
-/** A person's password: changed by themselves, or set by whoever holds a one-time link that was sent to them. */
+/** Changes of a person's password: by themselves, or with a one-time link. */
 import { sql, type Transaction } from "kysely";
 import type { UserId } from "@weiche/shared/ids.ts";
 import { audited } from "../rights/audit-log.ts";
@@ -18,17 +18,17 @@ import { hashToken, linkTo, makeToken } from "./secret-token.ts";
 import { endSessions } from "./sessions.ts";
 
 export interface Passwords {
-  /** Ends all other sessions. `sessionId`: the one that stays. */
+  /** Ends all sessions but `sessionId`. */
   change(
     claim: Claim,
     next: string,
     from: { readonly source: string; readonly sessionId: string },
   ): Promise<{ readonly kind: "changed" } | Unproven>;
-  /** Mails a link if there is such a person; nobody learns whether. Returns how long to wait, 0 if it is done. */
+  /** Mails a link if the user exists, without revealing whether. Returns how long to wait in ms; 0: done. */
   requestReset(email: string, source: string): Promise<number>;
-  /** A link for somebody else to pass on, or to mail. It is shown only if it was not mailed. */
+  /** Makes a link for another user. It is returned only if it was not mailed. */
   makeResetLink(userId: UserId): Promise<{ readonly resetUrl: string | null; readonly mailed: boolean }>;
-  /** Uses the link up, ends all sessions. The second factor stays as it is. */
+  /** Consumes the link and ends all sessions. The second factor stays as it is. */
   reset(token: string, password: string, source: string): Promise<void>;
 }
 
@@ -73,7 +73,7 @@ export function createPasswords(context: IdentityContext): Passwords {
       const { row, url, expiresAtMs } = makeReset();
       const values = [row.tokenHash, row.createdAt, row.expiresAt, normalEmail(email)];
       const { rows } = await pool.query<{ email: string; language: Language | null }>({ text: requestSql, values });
-      // Not waited for: the answer takes as long where there is nobody to write to.
+      // Not awaited: the time of the answer must not reveal whether the user exists.
       for (const user of rows) void mail.send(user.email, resetLetter(user.language, { url, expiresAtMs }));
       return 0;
     },
@@ -123,14 +123,14 @@ export function createPasswords(context: IdentityContext): Passwords {
   };
 }
 
-/** Before somebody's token of a one-time link is looked up. To be given back if there is one. */
+/** Call before the token of a one-time link is looked up, and give back if it exists. Throws `Refused`. */
 export async function takeLink(throttle: LoginThrottle, source: string): Promise<Taken> {
   const taken = await throttle.take("link", { source });
   if (taken.waitMs > 0) throw tooManyAttempts(taken.waitMs);
   return taken;
 }
 
-/** Only who has joined: an invitation that was withdrawn is no way in. */
+/** Only for users who have joined: a reset must not replace a withdrawn invitation. */
 const requestSql = `
   with made as (
     insert into password_resets (token_hash, user_id, created_at, expires_at)
@@ -141,7 +141,7 @@ const requestSql = `
   )
   select u.email, u.language from users u join made on made.user_id = u.id`;
 
-/** What the old password opened is closed: sessions, and links by which it would have been replaced. */
+/** Also ends what the old password allowed: all sessions but `keptSession`, and links to reset it. */
 export async function setPassword(
   transaction: Transaction<Schema>,
   userId: UserId,

@@ -1,6 +1,6 @@
 /**
- * Whether somebody is who they say: password, and a code where the second factor is on. Throttled before anything is
- * hashed. A known and an unknown address cost the same hashes and the same questions to the database.
+ * Authenticates a person: password, and a code if the second factor is on. Throttled before anything is hashed. A known
+ * and an unknown address cost the same hashes and database queries, so that timing does not tell them apart.
  */
 import { ApiError } from "@weiche/shared/errors.ts";
 import { normalEmail } from "../mail/email-address.ts";
@@ -14,7 +14,7 @@ import { createSecondFactor } from "./second-factor.ts";
 export interface Claim {
   readonly email: string;
   readonly password: string;
-  /** Of the authenticator, or a recovery code. */
+  /** From the authenticator, or a recovery code. */
   readonly code?: string | undefined;
 }
 
@@ -22,7 +22,7 @@ export type Unproven =
   | { readonly kind: Exclude<LoginOutcome, "signed-in" | "throttled" | "overloaded"> }
   | { readonly kind: "throttled"; readonly waitMs: number };
 
-/** Where a claim comes from: guesses in an open session are held against that session alone. */
+/** Where a claim comes from: wrong guesses in an open session count against that session alone. */
 export type ClaimedFrom = Pick<Attempt, "source" | "sessionId">;
 
 export async function prove(context: IdentityContext, claim: Claim, from: ClaimedFrom): Promise<Proven | Unproven> {
@@ -41,7 +41,7 @@ export async function prove(context: IdentityContext, claim: Claim, from: Claime
   return verdict;
 }
 
-/** Too many people wait. */
+/** Counts it as overload if the work was refused because too many wait; rethrows. */
 function reportOverload({ events }: IdentityContext): (error: unknown) => never {
   return (error) => {
     if (error instanceof ApiError) events.loginFinished("overloaded");
@@ -85,7 +85,7 @@ async function judge(
   return { kind: "proven", userId: row.id, stored, totpSecret, failedLogins: row.failedLogins ?? 0 };
 }
 
-/** One statement, whether there is such a person or not. */
+/** The same statement for a known and an unknown address. */
 async function countFailure({ database }: IdentityContext, email: string): Promise<void> {
   await database.kysely
     .updateTable("credentials")

@@ -1,4 +1,4 @@
-/** What somebody has proven, and whether it still holds when the change that it was asked for is written. */
+/** The result of an authentication, and the check that it still holds when the change that required it is written. */
 import { sql, type Transaction } from "kysely";
 import type { UserId } from "@weiche/shared/ids.ts";
 import type { Schema } from "../db/schema.ts";
@@ -8,12 +8,12 @@ export interface Proven {
   readonly userId: UserId;
   /** The stored hash that the password was compared with. */
   readonly stored: string;
-  /** Of the second factor that was on; null: none was asked for. */
+  /** The second factor's secret; null: it was off. */
   readonly totpSecret: string | null;
   readonly failedLogins: number;
 }
 
-/** Who is signed in has proven to be that person. */
+/** A signed-in person has authenticated once more. */
 export interface Evidence {
   readonly proof: Proven;
   readonly sessionId: string;
@@ -22,8 +22,8 @@ export interface Evidence {
 export class ProofIsOver extends Error {}
 
 /**
- * Meanwhile a link may have set another password, or somebody have ended the session, blocked the user or changed the
- * second factor: that counts, not what was proven. The rows stay locked, so that nothing comes in between any more.
+ * Throws `ProofIsOver` if since the authentication the password or the second factor was changed, the session ended or
+ * the user blocked. The rows stay locked, so that none of it happens before the transaction ends.
  */
 export async function requireStillProven(
   transaction: Transaction<Schema>,

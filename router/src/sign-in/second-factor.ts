@@ -3,7 +3,7 @@
  *
  *   off ──set up──▶ set up ──a right code──▶ on ──password and code──▶ off
  *
- * A code of the authenticator counts once: the row remembers its step. So does each recovery code.
+ * Each code is valid once: the row keeps the last code's time step, and a recovery code is deleted.
  */
 import type { Kysely, Selectable } from "kysely";
 import type { UserId } from "@weiche/shared/ids.ts";
@@ -16,13 +16,13 @@ import { requireStillProven, type Evidence } from "./proven.ts";
 import { hashRecoveryCode, makeRecoveryCodes, makeTotpSecret, totpStep } from "./totp.ts";
 
 export interface SecondFactor {
-  /** Shown once, and good for nothing until it is confirmed. Refused where the factor is on, or the evidence is over. */
+  /** Returns a secret without effect until `confirm`. Throws `Refused` if the factor is on, or `ProofIsOver`. */
   setUp(evidence: Evidence): Promise<{ readonly secret: string; readonly uri: string }>;
-  /** The recovery codes are shown once. */
+  /** Turns the factor on. The recovery codes are shown once. */
   confirm(by: ConfirmedBy, code: string): Promise<Confirmed>;
-  /** Whether the code is right; then it is used up. */
+  /** Whether the code is right; a right one is consumed. */
   use(userId: UserId, code: string): Promise<boolean>;
-  /** Harmless where it is off. `evidence` absent: an operator does it. */
+  /** Does nothing if it is off. `evidence` absent: the operator does it. */
   turnOff(userId: UserId, evidence?: Evidence): Promise<void>;
 }
 
@@ -48,7 +48,7 @@ export function createSecondFactor(context: IdentityContext): SecondFactor {
     if (row?.totpSecret == null) return false;
     const step = totpStep(row.totpSecret, code, clock.now(), row.totpStep);
     if (step === undefined) return false;
-    // Of many who send the same code one gets here first.
+    // Of parallel requests with the same code, one succeeds.
     const taken = await on
       .updateTable("credentials")
       .set({ totpStep: step })

@@ -5,12 +5,12 @@ export function makeToken(): string {
   return randomBytes(32).toString("base64url");
 }
 
-/** What is stored of a token, and what it is found by. */
+/** SHA-256 in hex: the form in which a token is stored and looked up. */
 export function hashToken(token: string): string {
   return hash("sha256", token, "hex");
 }
 
-/** In the fragment, which browsers send to no server: opening a link uses nothing up and leaves nothing in logs. */
+/** The token is in the URL's fragment, which browsers do not send: opening a link neither consumes it nor logs it. */
 export function linkTo(portalUrl: string, page: "invitation" | "reset", token: string): string {
   return `${portalUrl.replace(/\/$/, "")}/${page}#${token}`;
 }

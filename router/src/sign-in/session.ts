@@ -1,9 +1,9 @@
-/** What a signed-in person's request is made for: one row of `sessions`, found by its token at every request. */
+/** A signed-in person's session: one row of `sessions`, looked up by its token at every request. */
 import type { AccountId, UserId } from "@weiche/shared/ids.ts";
 import type { Role, Language, Theme } from "../db/schema.ts";
 
 export interface Session {
-  /** Of the row; the token is only in the cookie. */
+  /** The row's id; the token is only in the cookie. */
   readonly id: string;
   readonly user: {
     readonly id: UserId;
@@ -11,27 +11,27 @@ export interface Session {
     readonly email: string;
     readonly role: Role;
     readonly blocked: boolean;
-    /** null: as the browser says. */
+    /** null: the browser's. */
     readonly language: Language | null;
-    /** null: as the system says. */
+    /** null: the system's. */
     readonly theme: Theme | null;
     /** null: every model. */
     readonly allowedModels: readonly string[] | null;
   };
-  /** At the latest; earlier if nothing is asked for a while. */
+  /** The session ends then at the latest, and earlier when idle. */
   readonly expiresAtMs: number;
 }
 
-/** A device, as its owner sees it. */
+/** A session as its owner sees it: a signed-in device. */
 export interface SessionView {
   readonly id: string;
   readonly createdAt: string;
-  /** To the minute. */
+  /** Last request, to the minute. */
   readonly seenAt: string;
   readonly expiresAt: string;
   /** The network address that signed in. */
   readonly source: string;
-  /** What the browser says of itself. */
+  /** `User-Agent` of the browser. */
   readonly agent: string;
 }
 
@@ -40,7 +40,7 @@ export interface Sessions {
     userId: UserId,
     from: { readonly source: string; readonly agent: string },
   ): Promise<{ token: string; session: Session }>;
-  /** undefined: nobody is signed in with this token (any more). Reads the database each time. */
+  /** undefined: the token has no valid session. Reads the database each time. */
   find(token: string): Promise<Session | undefined>;
   end(id: string): Promise<void>;
   endAll(userId: UserId, except?: string): Promise<void>;

@@ -8,10 +8,10 @@ import type { Role, Schema, Language, Theme } from "../db/schema.ts";
 import { hashToken, makeToken } from "./secret-token.ts";
 import type { Session, Sessions } from "./session.ts";
 
-/** A session ends so long after its last request, and so long after its start whatever happens. */
+/** A session ends this long after its last request, and at the latest this long after its start. */
 export const idleMsMax = 12 * 3_600_000;
 export const sessionMsMax = 7 * 86_400_000;
-/** Who signs in on one device more loses the oldest. */
+/** One more sign-in ends the session that was idle for longest. */
 export const sessionsPerUserMax = 20;
 const seenEveryMs = 60_000;
 const agentLengthMax = 200;
@@ -34,7 +34,7 @@ interface FoundRow {
   readonly allowed_models: readonly string[] | null;
 }
 
-/** One statement also where the row is marked as seen. Blocked, or of another role by now: there is no session. */
+/** Finds a session and marks it as seen. There is none if the user is blocked or has another role by now. */
 const findSql = `
   with found as (
     select s.id, s.seen_at, s.expires_at, u.id as user_id, u.account_id, u.email, u.role, u.blocked, u.language, u.theme,
@@ -88,14 +88,14 @@ export function createSessions(database: Database, clock: Clock): Sessions {
   };
 }
 
-/** While somebody proved to be the user, the user was blocked: a session would be there that opens no door. */
+/** The user was blocked while they authenticated. */
 export class UserIsBlocked extends Refused {
   constructor() {
     super("conflict", "the user is blocked");
   }
 }
 
-/** In the transaction of what it follows from. Throws `UserIsBlocked`. */
+/** Call in the transaction of the change that signs the user in. Throws `UserIsBlocked`. */
 export async function startSession(
   transaction: Transaction<Schema>,
   clock: Clock,
@@ -105,7 +105,7 @@ export async function startSession(
   const token = makeToken();
   const id = uuidv7(clock);
   const nowMs = clock.now();
-  // Locked, so that the role that is written down is the one that holds.
+  // Locked, so that the session gets the user's current role.
   const user = await transaction
     .selectFrom("users")
     .selectAll()

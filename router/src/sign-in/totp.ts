@@ -12,8 +12,8 @@ export function makeTotpSecret(email: string): { readonly secret: string; readon
 }
 
 /**
- * The step that the code belongs to, if it is right: the current one or a neighbour, so that clocks may differ by half a
- * minute. Steps up to `lastStep` are over.
+ * The time step of a right code: the current one or a neighbour, so that clocks may differ by 30 s. undefined: the code
+ * is wrong, or of a step up to `lastStep`.
  */
 export function totpStep(secret: string, code: string, nowMs: number, lastStep: bigint | null): bigint | undefined {
   if (!/^\d{6}$/.test(code)) return undefined;
@@ -29,7 +29,7 @@ export function makeRecoveryCodes(): string[] {
   return Array.from({ length: recoveryCodeCount }, () => randomBytes(10).toString("hex").match(/.{5}/g)!.join("-"));
 }
 
-/** What is stored of a recovery code. */
+/** SHA-256 in hex, the form in which a recovery code is stored. Ignores case and separators. */
 export function hashRecoveryCode(code: string): string {
   return hash("sha256", code.toLowerCase().replace(/[^0-9a-f]/g, ""), "hex");
 }
