@@ -1,12 +1,12 @@
 /**
- * Days and instants as people write them. What the calendar does not have is none, and what the database cannot hold as
- * it is written (years before 1 and after 9999, also by an offset) neither.
+ * Checks days and instants that people write. Refused are dates that the calendar does not have, and years that the
+ * database cannot take in this form (before 1 and after 9999, also by an offset).
  */
 
 const firstMs = Date.parse("0001-01-01T00:00:00Z");
 const endMs = Date.parse("+010000-01-01T00:00:00Z");
 
-/** Milliseconds since the epoch. */
+/** Milliseconds since the epoch; undefined if it is no such instant. */
 export function readInstantText(text: string): number | undefined {
   try {
     const { epochMilliseconds } = Temporal.Instant.from(text);
@@ -16,7 +16,7 @@ export function readInstantText(text: string): number | undefined {
   }
 }
 
-/** Its beginning and end in any time zone lie in those years, too. */
+/** Whether it is a day that begins and ends in those years in any time zone. */
 export function isDay(text: string): boolean {
   try {
     const { year } = Temporal.PlainDate.from(text, { overflow: "reject" });

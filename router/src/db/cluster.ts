@@ -1,4 +1,4 @@
-/** Makes the files of a new embedded database. */
+/** Creates the files of a new embedded database. */
 import { randomBytes } from "node:crypto";
 import {
   chownSync,
@@ -34,7 +34,7 @@ export function passwordFile(directory: string): string {
   return join(directory, "password");
 }
 
-/** Makes the cluster aside and renames it at the end, so that an interrupted attempt leaves nothing that counts. */
+/** Creates the cluster in a temporary folder, renamed at the end, so that an interrupted attempt leaves no cluster. */
 export async function makeCluster(home: EmbeddedHome, cluster: string): Promise<void> {
   const half = mkdtempSync(join(home.directory, "cluster-"));
   const password = passwordFile(home.directory);
@@ -45,7 +45,7 @@ export async function makeCluster(home: EmbeddedHome, cluster: string): Promise<
     `--pgdata=${half}`,
     `--username=${superuser}`,
     `--pwfile=${password}`,
-    "--auth-local=trust", // its folder is closed to others
+    "--auth-local=trust", // the socket's folder is private
     "--auth-host=scram-sha-256",
     "--encoding=UTF8",
     "--locale-provider=builtin",
@@ -61,7 +61,7 @@ export async function makeCluster(home: EmbeddedHome, cluster: string): Promise<
   syncFolder(home.directory);
 }
 
-/** As far as possible: an orphan of the interrupted attempt may be at work there still. The next start finds the rest. */
+/** Removes what interrupted attempts left. Their orphans may still write there; the next start removes the rest. */
 export function removeHalfMade(directory: string): void {
   for (const name of readdirSync(directory).filter((entry) => entry.startsWith("cluster-"))) {
     try {

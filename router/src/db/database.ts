@@ -1,4 +1,4 @@
-/** The router's database: the embedded server or one that the configuration names, with its schema up to date. */
+/** Opens the router's database, embedded or configured, with its schema up to date. */
 import { CamelCasePlugin, Kysely, PostgresDialect, type Transaction } from "kysely";
 import {
   Client,
@@ -25,32 +25,32 @@ export interface DatabaseConfig {
 }
 
 export interface DatabaseEvents extends EmbeddedServerEvents {
-  /** A connection that nobody was using broke. */
+  /** An idle connection broke. */
   databaseConnectionLost(error: unknown): void;
 }
 
 export interface Database extends AsyncDisposable {
-  /** For the business: typed, names in camel case. */
+  /** For typed queries, with names in camel case. */
   readonly kysely: Kysely<Schema>;
-  /** For what may take a while: plain SQL. */
+  /** For plain SQL, which may take a while. */
   readonly pool: Pool;
-  /** For usage records alone, which wait neither behind others nor for a connection that was lost without a word. */
+  /** For usage records alone, which must wait neither behind other statements nor long for a dead connection. */
   readonly usagePool: Pool;
   /** For the request path. */
   readonly prompt: PromptQueries;
-  /** For a connection of one's own. */
+  /** Settings for a connection outside the pools. */
   readonly connection: ClientConfig;
-  /** To be called when a connection was lost without a word: others may be lost, too, and are made anew. */
+  /** Call when a connection was dead without an error: replaces all idle connections, which may be dead, too. */
   doubt(): void;
-  /** For a stop that has waited long enough: what still waits for the database fails, and whatever comes, too. */
+  /** Fails all statements, running and new, for a stop that has waited long enough. */
   abandon(): void;
-  /** What the operator should know about it at the start, one line. */
+  /** One line for the operator at the start. */
   readonly notice?: string;
 }
 
 const versionMin = 15;
 const connectionsMax = 8;
-/** One commits at a time; the other one takes its place when it is lost. */
+/** One commits at a time; the other replaces it when it is lost. */
 const usageConnectionsMax = 2;
 const closeMsMax = 5_000;
 
@@ -59,14 +59,14 @@ const limits = {
   statement_timeout: 30_000,
   lock_timeout: 10_000,
   idle_in_transaction_session_timeout: 30_000,
-  /** A server that is gone without a word answers nothing at all. */
+  /** Measured by the client, for a server that does not answer at all. */
   query_timeout: 35_000,
   keepAlive: true,
-  /** An idle connection to a host that is gone is noticed some ten seconds later. */
+  /** The loss of an idle connection to a dead host is noticed after some 10 s. */
   keepAliveInitialDelayMillis: 1_000,
 } satisfies ClientConfig;
 
-/** Usage is to be committed within 30 s of the database being back, on whatever connection it stood still. */
+/** Timeout of a statement: usage must be committed within 30 s after the database is back, on any connection. */
 const usageMsMax = 10_000;
 
 export async function openDatabase(config: DatabaseConfig, clock: Clock, events: DatabaseEvents): Promise<Database> {
@@ -106,12 +106,12 @@ export async function openDatabase(config: DatabaseConfig, clock: Clock, events:
       end.abandon();
       usageEnd.abandon();
     },
-    ...(embedded?.notice === undefined ? {} : { notice: embedded.notice }),
+    notice: embedded?.notice,
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };
 }
 
-/** `msMax`: for a statement. */
+/** `msMax`: timeout of a statement. */
 export function openUsagePool(
   connection: ClientConfig,
   onIdleLost: (error: Error) => void,
@@ -121,16 +121,16 @@ export function openUsagePool(
   return openPool({ ...connection, ...limits, ...times, types: typesOfOurs, max: usageConnectionsMax }, onIdleLost);
 }
 
-/** `onIdleLost` hears of a connection that is lost while nobody uses it. */
+/** `onIdleLost`: called when an idle connection is lost. */
 function openPool(settings: PoolConfig, onIdleLost: (error: Error) => void): Pool {
   const pool = new Pool(settings);
   pool.on("error", onIdleLost);
-  // In use it has no listener of the pool's: without one, its loss would end the process. Its user learns of it anyway.
+  // The pool has no error listener on a connection in use: its loss would end the process. Its user learns of it.
   pool.on("connect", (client) => client.on("error", () => {}));
   return pool;
 }
 
-/** `close` waits for connections in use, but not for ever: a server that hangs never gives them back. `abandon` takes them. */
+/** `close` waits 5 s for connections in use, which a hanging server never releases. `abandon` destroys them. */
 function endOf(pool: Pool, clock: Clock): { close(): Promise<void>; abandon(): void } {
   const connected = new Set<PoolClient>();
   pool.on("connect", (client) => connected.add(client)).on("remove", (client) => connected.delete(client));
@@ -144,7 +144,7 @@ function endOf(pool: Pool, clock: Clock): { close(): Promise<void>; abandon(): v
   };
 }
 
-/** bigint as bigint, instants as Temporal.Instant, dates as text; the rest as the driver does. */
+/** int8 as bigint, timestamptz as Temporal.Instant, date as text; the rest as the driver does. */
 export const typesOfOurs: CustomTypesConfig = {
   getTypeParser(oid: number, format?: "text" | "binary") {
     if (format !== "binary") {
@@ -156,7 +156,7 @@ export const typesOfOurs: CustomTypesConfig = {
   },
 };
 
-/** An instant as the database takes it. */
+/** An instant in ISO 8601, as the database takes it. */
 export function instantText(ms: number): string {
   return Temporal.Instant.fromEpochMilliseconds(ms).toString();
 }
@@ -187,7 +187,7 @@ async function checkServer(connection: ClientConfig): Promise<void> {
   }
 }
 
-/** On connections without limits of time, since a migration may take long. */
+/** On connections without timeouts, since a migration may take long. */
 async function migrateAlone(connection: ClientConfig): Promise<void> {
   const pool = openPool({ ...connection, max: 2 }, () => {});
   const database = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) });
@@ -200,7 +200,7 @@ async function migrateAlone(connection: ClientConfig): Promise<void> {
 
 const attemptsMax = 5;
 
-/** One transaction, tried again when the database ended it in favour of another one. */
+/** Runs `work` in a transaction, again after a serialization failure or deadlock: 5 attempts in all. */
 export async function inTransaction<T>(
   { kysely }: Pick<Database, "kysely">,
   work: (transaction: Transaction<Schema>) => Promise<T>,

@@ -20,12 +20,12 @@ import { basename, dirname, join } from "node:path";
 import { StartError } from "@weiche/shared/files/directory-lock.ts";
 
 export interface EmbeddedHome {
-  /** Holds the cluster, the socket, the password and the log. Mode 0700, of the server's user. */
+  /** Holds the cluster, the socket, the password and the log. Mode 0700, owned by the server's user. */
   readonly directory: string;
   readonly programs: Programs;
-  /** Absent: the router's own. */
+  /** Absent: the router's own user. */
   readonly user?: ServerUser;
-  /** One line for the operator if the files are not where one would look for them. */
+  /** One line for the operator if the files are not in the data directory. */
   readonly notice?: string;
 }
 
@@ -39,7 +39,7 @@ export interface ServerUser {
   readonly gid: number;
 }
 
-/** Where files go that the unprivileged user could not reach below the data directory. */
+/** Place for files that the unprivileged user could not reach below the data directory. */
 const systemDir = "/var/lib/weiche";
 
 export async function embeddedHome(stateDir: string): Promise<EmbeddedHome> {
@@ -66,7 +66,7 @@ function makePrivate(directory: string, user?: ServerUser): string {
   return directory;
 }
 
-/** `postgres`, made if the system can; else `nobody`. */
+/** The user `postgres`, created if possible; otherwise `nobody`. */
 function unprivilegedUser(): ServerUser {
   const makers = [
     [
@@ -97,7 +97,7 @@ function lookUpUser(name: string): ServerUser | undefined {
   return { uid: Number(uid.stdout), gid: Number(gid.stdout) };
 }
 
-/** A database that exists stays where it is; a new one goes below the data directory if the user can get there. */
+/** A database that exists stays where it is; a new one goes below the data directory if the user can reach it. */
 function reachableFolder(stateDir: string, inside: string, user: ServerUser) {
   for (const own of [dirname(stateDir), stateDir]) openToGroup(own, user);
   const outside = join(systemDir, createHash("sha256").update(dirname(stateDir)).digest("hex").slice(0, 16));
@@ -113,7 +113,7 @@ function reachableFolder(stateDir: string, inside: string, user: ServerUser) {
   return { directory: outside, notice: { notice } };
 }
 
-/** Lets the server's group pass through a folder of ours that is closed to all but root. */
+/** Lets the server's group traverse a folder of ours that only root can enter. */
 function openToGroup(directory: string, { gid }: ServerUser): void {
   const { mode, uid } = statSync(directory);
   if (uid !== 0 || (mode & 0o077) !== 0 || directory === homedir()) return;
@@ -125,7 +125,7 @@ function may({ uid, gid }: ServerUser, flag: "-x" | "-r", path: string): boolean
   return spawnSync("test", [flag, path], { uid, gid, cwd: "/" }).status === 0;
 }
 
-/** The installed programs, or a copy of them if the checkout is out of the user's reach. */
+/** The installed programs, or a copy of them if the user cannot reach the checkout. */
 function reachablePrograms(programs: Programs, user: ServerUser): Programs {
   if (may(user, "-x", programs.postgres) && may(user, "-x", programs.initdb)) return programs;
   const native = dirname(dirname(programs.postgres));

@@ -23,7 +23,7 @@ import { lastWords, startProgram } from "./server-program.ts";
 
 export interface EmbeddedServer extends AsyncDisposable {
   readonly connection: ClientConfig;
-  /** Of the server's main process; another one after a restart. */
+  /** The server's main process; changes with a restart. */
   readonly pid: () => number;
   /** Whether it was running already. */
   readonly adopted: boolean;
@@ -31,21 +31,21 @@ export interface EmbeddedServer extends AsyncDisposable {
 }
 
 export interface EmbeddedServerEvents {
-  /** The server was gone and runs again. */
+  /** The server had died and runs again. */
   databaseRestarted(): void;
   databaseRestartFailed(error: unknown): void;
 }
 
 const databaseName = "weiche";
 const startMsMax = 120_000;
-/** Leftovers of a killed server need a moment to notice. */
+/** Orphaned processes of a killed server need a moment to end. */
 const retryMsMax = 5_000;
 const fastStopMsMax = 10_000;
 const watchMs = 1_000;
 
 /**
- * Given at each start, so that nothing in the folder overrules them. The log never shows statements or values: errors of
- * statements, which may quote them, go to the router alone.
+ * Passed at each start, so that no configuration file overrides them. The log never shows statements or values: errors
+ * of statements, which may quote them, go to the router alone.
  */
 const fixedSettings = {
   fsync: "on",
@@ -97,7 +97,7 @@ export async function startEmbeddedServer(
     connection,
     pid: () => server.pid,
     adopted: adopted !== undefined,
-    ...(home.notice === undefined ? {} : { notice: home.notice }),
+    notice: home.notice,
     async [Symbol.asyncDispose]() {
       watch.cancel();
       await restarting;
@@ -106,7 +106,7 @@ export async function startEmbeddedServer(
   };
 }
 
-/** Only a server on loopback asks for it. */
+/** Needed on loopback only; "" if there is none. */
 function readPassword({ directory }: EmbeddedHome): string {
   try {
     return readFileSync(passwordFile(directory), "utf8");
@@ -155,7 +155,7 @@ async function settled(cluster: string, clock: Clock, untilMs: number): Promise<
       disownPostmaster(cluster);
       return undefined;
     }
-    // its file is damaged: nobody learns from it where the server listens
+    // its pid file is damaged and does not tell where the server listens
     if (found.pid !== pid || (found.status === "unknown" && clock.monotonicMs() - sinceMs > retryMsMax)) {
       await stop(pid, cluster, clock);
       continue;
@@ -168,7 +168,7 @@ async function settled(cluster: string, clock: Clock, untilMs: number): Promise<
 
 type Address = Pick<Postmaster, "port" | "socketDir">;
 
-/** A socket in its folder if the path fits, else a free port on loopback. */
+/** A Unix socket in the folder if its path is short enough, otherwise a free port on loopback. */
 async function chooseAddress(directory: string): Promise<Address> {
   const port = 5432;
   if (Buffer.byteLength(join(directory, `.s.PGSQL.${port}`)) <= socketPathBytesMax)
@@ -190,7 +190,7 @@ async function launch(home: EmbeddedHome, cluster: string, address: Address, clo
   }
 }
 
-/** Resolves once the server answers; with undefined if it ended instead. */
+/** Resolves once the server is ready; with undefined if it ended instead. */
 async function spawnServer(home: EmbeddedHome, cluster: string, { port, socketDir }: Address, clock: Clock) {
   const settings = {
     ...fixedSettings,
@@ -233,7 +233,7 @@ async function createDatabase(connection: ClientConfig): Promise<void> {
   }
 }
 
-/** A fast shutdown: open transactions are rolled back, the rest is flushed. Beyond its time, an immediate one. */
+/** A fast shutdown, which rolls back open transactions; after 10 s an immediate one. */
 async function stop(pid: number, cluster: string, clock: Clock): Promise<void> {
   for (const [signal, msMax] of [
     ["SIGINT", fastStopMsMax],

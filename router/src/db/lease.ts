@@ -1,8 +1,8 @@
-/** What one router at a time does: a row that it holds, by the database's clock, and that another takes when it is gone. */
+/** Leases for work that one router does at a time: rows with a holder and an end by the database's clock. */
 import type { Pool } from "pg";
 import type { JobOptions, StartJob } from "@weiche/shared/time/job.ts";
 
-/** A job that one of the routers does: the one that holds the lease of the job's name. */
+/** Runs a job on one router only: the one that holds the lease of the job's name. */
 export function jobOfOneRouter(job: StartJob, pool: Pool, holder: string): StartJob {
   return (name: string, everyMs: number, work: () => unknown, options?: JobOptions) => {
     const workIfMine = async () => {
@@ -12,13 +12,13 @@ export function jobOfOneRouter(job: StartJob, pool: Pool, holder: string): Start
     return {
       async [Symbol.asyncDispose]() {
         await running[Symbol.asyncDispose]();
-        await giveLeaseBack(pool, name, holder).catch(() => {}); // it ends by itself
+        await giveLeaseBack(pool, name, holder).catch(() => {}); // it expires by itself
       },
     };
   };
 }
 
-/** True if `holder` has it now, until `leaseMs` from now. */
+/** Takes or renews the lease until `leaseMs` from now. False: another router holds it. */
 export async function takeLease(pool: Pool, name: string, holder: string, leaseMs: number): Promise<boolean> {
   const { rowCount } = await pool.query(
     `insert into leases values ($1, $2, now() + $3 * interval '1 millisecond')
@@ -29,7 +29,7 @@ export async function takeLease(pool: Pool, name: string, holder: string, leaseM
   return rowCount === 1;
 }
 
-/** Harmless when another has it. */
+/** Does nothing if another router holds it. */
 export async function giveLeaseBack(pool: Pool, name: string, holder: string): Promise<void> {
   await pool.query("delete from leases where name = $1 and holder = $2", [name, holder]);
 }

@@ -1,4 +1,4 @@
-/** LISTEN on a connection of its own, made anew when it breaks. What it hears are hints: they may be lost. */
+/** LISTEN on a separate connection, opened again when it breaks. Notifications are hints: some may be lost. */
 import { Client, type ClientConfig } from "pg";
 import { every, type Clock } from "@weiche/shared/time/clock.ts";
 
@@ -6,8 +6,8 @@ const reconnectMs = 1_000;
 const connectMsMax = 5_000;
 
 /**
- * Calls `heard` for each notification, and after each connection, since some may have been missed before it. Resolves
- * after the first attempt to connect, whether it succeeded or not.
+ * Calls `heard` for each notification, and after each connect, since some may have been missed before. Resolves after
+ * the first attempt to connect, whether it succeeded or not.
  */
 export async function listen(
   connection: ClientConfig,
@@ -44,7 +44,7 @@ export async function listen(
     async [Symbol.asyncDispose]() {
       retry.cancel();
       await connecting;
-      void client?.end().catch(() => {}); // a server that is gone would not say goodbye
+      void client?.end().catch(() => {}); // not awaited: a dead server does not answer
     },
   };
 }

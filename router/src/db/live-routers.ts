@@ -1,29 +1,29 @@
-/** Which routers share the database: each says every 5 s that it lives, and is forgotten 15 s after its last word. */
+/** Which routers share the database: each sends a heartbeat every 5 s, and counts as gone 15 s after the last one. */
 import type { Database } from "./database.ts";
 
 export interface LiveRouterEvents {
   /**
-   * So many others serve from this database now; told when they are others than before. `wereFirst`: one of those that
-   * are new to this router was there before it.
+   * The other routers have changed; `count`: how many there are now. `wereFirst`: one of those that are new to this
+   * router was there before it.
    */
   otherRouters(count: number, wereFirst: boolean): void;
 }
 
 export interface LiveRouter extends AsyncDisposable {
-  /** Says once more that this router lives, and looks for others. */
+  /** Sends a heartbeat and looks for other routers. */
   beat(): Promise<void>;
 }
 
-/** How often a router says that it lives. */
+/** Interval of heartbeats. */
 export const beatMs = 5_000;
 
-/** Resolves once it has been said that this router lives. */
+/** Resolves after the first heartbeat. */
 export async function joinRouters(
   { pool }: Pick<Database, "pool">,
   routerId: string,
   events: LiveRouterEvents,
 ): Promise<LiveRouter> {
-  // Who has not been heard of since then may be this router's own life before.
+  // A router without a heartbeat since then may be this one before its restart.
   const joinedAt = (await say()).seenAt;
   const earlier = idsOf(await pool.query<{ id: string }>("select id from routers where id <> $1", [routerId]));
   let others: ReadonlySet<string> = new Set();
@@ -54,7 +54,7 @@ export async function joinRouters(
   return {
     beat,
     async [Symbol.asyncDispose]() {
-      // Otherwise the others find out by themselves.
+      // If this fails, the others notice after 15 s.
       await pool.query("delete from routers where id = $1", [routerId]).catch(() => {});
     },
   };

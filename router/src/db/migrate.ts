@@ -1,4 +1,4 @@
-/** Brings the schema up to date: the numbered SQL files of `router/migrations`, each once, one router at a time. */
+/** Migrates the schema with the numbered SQL files of `router/migrations`: each once, by one router at a time. */
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { sql, type Kysely } from "kysely";

@@ -1,4 +1,4 @@
-/** A connection apart from the pool, for what must not wait: neither behind others nor for a server that is gone. */
+/** A connection outside the pools, for statements that must wait neither behind others nor long for a dead server. */
 import { Client, type ClientConfig, type QueryConfig, type QueryResult, type QueryResultRow } from "pg";
 import { typesOfOurs } from "./database.ts";
 
@@ -7,14 +7,14 @@ export class OwnConnection implements Disposable {
   readonly #lost: () => void;
   #client: Client | undefined;
 
-  /** `msMax`: for connecting, and for each statement. `lost`: a connection that was there gave no answer. */
+  /** `msMax`: timeout of connecting and of each statement. `lost`: called when an open connection failed. */
   constructor(connection: ClientConfig, msMax: number, lost: () => void = () => {}) {
     this.#lost = lost;
     const times = { connectionTimeoutMillis: msMax, statement_timeout: msMax, query_timeout: msMax };
     this.#config = { ...connection, ...times, keepAlive: true, types: typesOfOurs };
   }
 
-  /** One at a time. Run again on a new connection if one that was there already has failed: it may be lost without a word. */
+  /** Call one at a time. A query that fails on an open connection, maybe a dead one, is repeated on a new one. */
   async query<Row extends QueryResultRow>(query: QueryConfig): Promise<QueryResult<Row>> {
     const wasOpen = this.#client !== undefined;
     try {
@@ -38,7 +38,7 @@ export class OwnConnection implements Disposable {
 
   async #connect(): Promise<Client> {
     const client = new Client(this.#config);
-    client.on("error", () => {}); // the next statement fails, too
+    client.on("error", () => {}); // the next statement reports it
     try {
       await client.connect();
       return client;
@@ -48,7 +48,7 @@ export class OwnConnection implements Disposable {
     }
   }
 
-  /** Waits for nothing: a server that is gone would not say goodbye. */
+  /** Does not wait: a dead server does not answer. */
   [Symbol.dispose](): void {
     void this.#client?.end().catch(() => {});
     this.#client = undefined;

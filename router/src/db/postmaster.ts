@@ -1,4 +1,4 @@
-/** What can be told of a PostgreSQL server from its data folder: whether one runs on it, and where it listens. */
+/** Tells from a data folder whether a PostgreSQL server runs on it, and where it listens. */
 import { spawnSync } from "node:child_process";
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ export interface Postmaster {
   readonly status: "starting" | "stopping" | "ready" | "standby" | "unknown";
 }
 
-/** What `postmaster.pid` says; undefined if there is none. A power cut can leave it empty: then the process is 0. */
+/** Reads `postmaster.pid`; undefined if there is none. A power cut can leave it empty: then `pid` is 0. */
 export function readPostmaster(cluster: string): Postmaster | undefined {
   let lines: string[];
   try {
@@ -28,13 +28,13 @@ export function readPostmaster(cluster: string): Postmaster | undefined {
   };
 }
 
-/** Whether the process `pid` is the server of this folder: not a zombie, nor another program that got its number. */
+/** Whether the process `pid` is the server of this folder: not a zombie, nor another program with a reused pid. */
 export function isPostmaster(pid: number, cluster: string): boolean {
   const words = commandLine(pid);
   return words.includes("-D") && words.includes(cluster);
 }
 
-/** The server of this folder: `pid` if that is it, else, where the system lists its processes, whichever is. */
+/** The pid of this folder's server: `pid` if it is that, otherwise, on Linux, the one found in `/proc`. */
 export function runningPostmaster(pid: number, cluster: string): number | undefined {
   if (isPostmaster(pid, cluster)) return pid;
   if (process.platform !== "linux") return undefined;
@@ -43,8 +43,8 @@ export function runningPostmaster(pid: number, cluster: string): number | undefi
 }
 
 /**
- * A server leaves its number behind when it is killed; if another process has it now, the next server would refuse to
- * start. Naming a number that no process can have lets it start, and it still looks for orphans of the old one itself.
+ * Writes a pid that no process can have into `postmaster.pid`. A killed server leaves its own there, and if another
+ * process got it, the next server would refuse to start. That one still looks for orphans of the old one itself.
  */
 export function disownPostmaster(cluster: string): void {
   const [, ...rest] = readFileSync(pidFile(cluster), "utf8").split("\n");

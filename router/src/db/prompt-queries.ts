@@ -1,7 +1,7 @@
 /**
- * Statements that a client's request waits for: answered or given up within two seconds, on a few connections of their
- * own. Connections may be lost without a word: a statement that gets no answer is sent again on a new one, and all idle
- * connections are made anew, so that the next statement does not wait for what this one has found out.
+ * Statements on the path of a client's request: they succeed or fail within 2 s, on a few separate connections. A
+ * connection may be dead: a statement without an answer is repeated on a new one, and all idle connections are
+ * replaced, so that the next statement does not time out as well.
  */
 import {
   Pool,
@@ -16,16 +16,16 @@ import { within, type Clock } from "@weiche/shared/time/clock.ts";
 import { inTime, isUnavailable } from "./failures.ts";
 
 export interface PromptQueries {
-  /** For statements that may run twice. */
+  /** For idempotent statements: they may run twice. */
   readonly query: <Row extends QueryResultRow>(query: QueryConfig) => Promise<QueryResult<Row>>;
 }
 
 const connectionsMax = 3;
 const allMsMax = 2_000;
-/** For connecting, and for the answer. */
+/** Timeout of connecting, and of the answer. */
 const attemptMsMax = 800;
 
-/** `settings` with the times of the other statements; `lost`: a connection was lost without a word. */
+/** `lost`: called when a connection gave no answer; `idleLost`: when an idle one broke. */
 export function openPromptQueries(
   settings: ClientConfig,
   clock: Clock,
@@ -39,7 +39,7 @@ export function openPromptQueries(
   };
   const pool = new Pool({ ...settings, ...times, max: connectionsMax });
   pool.on("error", events.idleLost);
-  pool.on("connect", (client) => client.on("error", () => {})); // who uses it learns of it anyway
+  pool.on("connect", (client) => client.on("error", () => {})); // its user gets the error anyway
   return {
     query: <Row extends QueryResultRow>(query: QueryConfig) =>
       inTime(clock, allMsMax, async () => {
@@ -57,8 +57,8 @@ export function openPromptQueries(
 }
 
 /**
- * Connections that nobody uses are closed: whoever needs one next gets a new one. Closed hard: the pool would wait for the
- * server's goodbye before it lets somebody who waits have the place.
+ * Closes idle connections, so that the next statement opens a new one. Destroys their sockets, since the pool would
+ * wait for the server's reply before it frees their places.
  */
 export async function renewIdle(pool: Pool): Promise<void> {
   const closing = Array.from({ length: pool.idleCount }, async () => {

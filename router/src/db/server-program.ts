@@ -1,4 +1,4 @@
-/** Runs the programs of the embedded server, as its user and in a session of their own; what they say goes to its log. */
+/** Runs the programs of the embedded server, as its user and in a process session apart; logs their output. */
 import { spawn } from "node:child_process";
 import { closeSync, openSync, readFileSync, renameSync, statSync } from "node:fs";
 import { join } from "node:path";
