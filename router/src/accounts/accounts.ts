@@ -1,4 +1,4 @@
-/** The business behind the keys: accounts with their users, keys and packages. Everything goes through `createAccounts`. */
+/** Accounts with their users, keys and packages. Everything goes through `createAccounts`. */
 import type { Transaction } from "kysely";
 import { asId, uuidv7, type AccountId } from "@weiche/shared/ids.ts";
 import { instantText } from "../db/database.ts";
@@ -17,9 +17,9 @@ export interface Accounts {
   readonly users: Users;
   readonly keys: Keys;
   readonly subscriptions: Subscriptions;
-  /** The same, done by somebody else. */
+  /** The same functions with another actor. */
   as(origin: Origin): Accounts;
-  /** With its Owner, who is invited, and a package if one is named. */
+  /** Creates an account, invites its Owner, and orders a package if one is named. */
   create(wish: {
     name: string;
     ownerEmail: string;

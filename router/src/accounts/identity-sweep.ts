@@ -1,4 +1,4 @@
-/** Deletes what is over: sessions, links, attempts that are forgotten. Nothing of it opens a door before it is deleted. */
+/** Deletes expired sessions, links and attempts. All of them are without effect before they are deleted. */
 import { instantText, type Database } from "../db/database.ts";
 import { forgottenMs } from "../sign-in/attempt-rules.ts";
 import { idleMsMax } from "../sign-in/sessions.ts";

@@ -19,12 +19,12 @@ export interface Identity {
   readonly secondFactor: SecondFactor;
   readonly invitations: Invitations;
   readonly profile: Profile;
-  /** What the page to sign in may offer. */
+  /** What the sign-in page may offer. */
   readonly offers: { readonly registration: boolean; readonly resetByMail: boolean };
-  /** That the person in front of a session is its owner. */
+  /** Authenticates a signed-in person once more. */
   prove(claim: Claim, from: ClaimedFrom): Promise<Proven | Unproven>;
   register(wish: RegistrationWish, from: SignedInFrom): Promise<Registered>;
-  /** The same, done by somebody else. */
+  /** The same functions with another actor. */
   as(origin: Origin): Identity;
 }
 

@@ -1,4 +1,4 @@
-/** A link by which an invited person sets a password. One per user: a new one takes the place of the one before. */
+/** Links by which invited users set a password. One per user: a new link replaces the one before. */
 import type { Transaction } from "kysely";
 import type { UserId } from "@weiche/shared/ids.ts";
 import { hashToken, linkTo, makeToken } from "../sign-in/secret-token.ts";

@@ -1,4 +1,4 @@
-/** The invitations of an account as they are looked for: a page of those that match, with how they stand. */
+/** Lists an account's invitations: a page of those that match, with their states. */
 import { sql } from "kysely";
 import type { AccountId, UserId } from "@weiche/shared/ids.ts";
 import { instantText, type Database } from "../db/database.ts";
@@ -10,7 +10,7 @@ export type InvitationState = "open" | "accepted" | "expired" | "withdrawn";
 export interface InvitationFilter {
   readonly role?: Role;
   readonly state?: InvitationState;
-  /** In the address. */
+  /** Text in the e-mail address. */
   readonly search?: string;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Invitations of the users of an account: whoever opens the link sets a password and is in.
+ * Invitations of an account's users: whoever has the link can set a password and is signed in.
  *
  *   open ──accepted with a password──▶ accepted        open ──time──▶ expired
  *   open ──withdrawn──▶ withdrawn                      any but accepted ──invited again──▶ open, with a new link
@@ -21,7 +21,7 @@ import { invitationMsMax, issueInvitation } from "./invitation-link.ts";
 import type { InvitationState, InvitationView } from "./invitation-list.ts";
 import { Refused } from "../rights/refused.ts";
 
-/** For whoever opens the link. */
+/** Shown to the person who opens the link. */
 export interface InvitationPreview extends Omit<InvitationView, "userId"> {
   readonly accountName: string;
 }
@@ -34,16 +34,16 @@ export interface Acceptance {
 }
 
 export interface Invitations {
-  /** Uses nothing up. */
+  /** Shows an invitation without consuming its link. */
   preview(token: string, source: string): Promise<InvitationPreview>;
-  /** Uses the link up and signs the person in. */
+  /** Consumes the link and signs the person in. */
   accept(wish: Acceptance, from: SignedInFrom): Promise<{ token: string; session: Session }>;
-  /** A new link; the one before is over. Refused for who has joined. `mailed` null: no mail is sent here. */
+  /** Replaces the link by a new one. Refused if the user has joined. `mailed` null: this router sends no mail. */
   renew(userId: UserId): Promise<{ readonly invitationUrl: string; readonly mailed: boolean | null }>;
   withdraw(userId: UserId): Promise<void>;
-  /** Before a user is made, or a link for one. Returns how long to wait, 0 if it is counted: go on. */
+  /** Counts an attempt. Call before a user or a link for one is made. Returns how long to wait in ms; 0: go on. */
   count(accountId: AccountId, source: string): Promise<number>;
-  /** Sends a link that was just made. null: no mail is sent here. */
+  /** Mails a link that was just made. null: this router sends no mail. */
   send(userId: UserId, invitationUrl: string): Promise<boolean | null>;
 }
 
@@ -109,10 +109,8 @@ export function createInvitations(context: IdentityContext): Invitations {
           .executeTakeFirst();
         if (used.numUpdatedRows !== 1n) throw linkIsOver("accepted");
         await setPassword(transaction, userId, hashed, nowMs);
-        if (language !== undefined || theme !== undefined) {
-          const settings = { ...(language ? { language } : {}), ...(theme ? { theme } : {}) };
-          await transaction.updateTable("users").set(settings).where("id", "=", userId).execute();
-        }
+        if (language !== undefined || theme !== undefined)
+          await transaction.updateTable("users").set({ language, theme }).where("id", "=", userId).execute();
         return startSession(transaction, clock, userId, from);
       });
       await throttle.recognise(from.source, row.email, ["login"]);

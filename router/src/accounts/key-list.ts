@@ -1,6 +1,6 @@
 /**
- * Keys as people look for them: a page of those that match, each with what it used in this billing period, why it is not
- * usable if it is not, and the limit that stops it first: its own, its user's or the package's.
+ * Lists keys: a page of those that match, each with its use in this billing period, the reason if it cannot be used,
+ * and the limit that stops it first (its own, its user's or the package's).
  */
 import { sql } from "kysely";
 import { formatCredits, millicredits, type Millicredits } from "@weiche/shared/credits.ts";
@@ -15,7 +15,7 @@ export interface KeyFilter {
   readonly id?: KeyId;
   readonly userId?: UserId;
   readonly state?: KeyState;
-  /** In the name, the user's address or the last four characters. */
+  /** Text in the name, the user's e-mail address or the last four characters. */
   readonly search?: string;
 }
 
@@ -107,7 +107,7 @@ type KeyReason =
   | Exclude<KeyState, "active" | "blocked-by-limit">
   | ("regenerated" | "user-limit" | "key-limit" | "no-package" | "quota-exhausted");
 
-/** null: it can be used. */
+/** null: the key can be used. */
 function reasonOf({ state, regeneratedAs, userStopped }: Row, use: PackageUse): KeyReason | null {
   if (state === "revoked") return regeneratedAs === null ? "revoked" : "regenerated";
   if (state === "blocked-by-limit") return userStopped ? "user-limit" : "key-limit";

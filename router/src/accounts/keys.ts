@@ -29,11 +29,11 @@ export interface Keys {
   create(userId: UserId, wish: KeyWish & { readonly name: string }): Promise<KeyView & { key: string }>;
   update(id: KeyId, wish: KeyWish): Promise<KeyView>;
   regenerate(id: KeyId): Promise<KeyView & { key: string }>;
-  /** Harmless when it is revoked already. */
+  /** Does nothing if it is revoked already. */
   revoke(id: KeyId): Promise<KeyView>;
 }
 
-/** Kept here, with the user's row locked: which keys are active depends on the time, which no constraint knows. */
+/** Checked with the user's row locked: no database constraint can, since which keys are active depends on the time. */
 export const activeKeysMax = 25;
 
 type KeyRow = Selectable<Schema["apiKeys"]>;
@@ -42,7 +42,7 @@ type UserRow = Selectable<Schema["users"]>;
 export function createKeys(context: AccountsContext): Keys {
   const { clock } = context;
 
-  /** Works on a key with its user's row locked, so that nothing else happens to any key of this user meanwhile. */
+  /** Runs `work` with the row of the key's user locked, so that no other key of this user changes meanwhile. */
   function withKey<T extends { readonly id: KeyId }>(
     id: KeyId,
     deed: Omit<Deed, "on">,
@@ -95,8 +95,8 @@ export function createKeys(context: AccountsContext): Keys {
           .updateTable("apiKeys")
           .set({
             ...restrictionColumns(wish),
-            ...(name === undefined ? {} : { name: name.trim() }),
-            ...(expiresMs === undefined ? {} : { expiresAt: expiresMs === null ? null : instantText(expiresMs) }),
+            name: name?.trim(),
+            expiresAt: typeof expiresMs === "number" ? instantText(expiresMs) : expiresMs,
           })
           .where("id", "=", id)
           .returningAll()
@@ -175,7 +175,7 @@ export function keyState(key: KeyRow, user: UserRow, nowMs: number): KeyState {
   return "active";
 }
 
-/** From these two there is no way back. */
+/** These two states are final. */
 function isOver(state: KeyState): boolean {
   return state === "revoked" || state === "expired";
 }

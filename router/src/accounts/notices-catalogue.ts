@@ -1,6 +1,6 @@
 /**
- * News of the catalogue: a model whose status changed, or whose factor changes now or later. What accounts were last told
- * of is in the database, so that neither a restart nor a second router tells it again.
+ * Notices about the catalogue: a model's status changed, or its factor changes now or later. The database keeps what
+ * was announced last, so that neither a restart nor a second router announces it again.
  */
 import { sql } from "kysely";
 import { factorAt, type Catalogue, type CatalogueEntry, type ModelStatus } from "@weiche/shared/catalogue.ts";
@@ -8,11 +8,11 @@ import { formatCredits, millicredits } from "@weiche/shared/credits.ts";
 import { asId, type ModelId } from "@weiche/shared/ids.ts";
 import { inTransaction, instantText, type Database } from "../db/database.ts";
 
-/** A model as accounts know it. */
+/** What accounts are told of a model. */
 export type AnnouncedModel = Pick<CatalogueEntry, "status" | "factors">;
 
 export type CatalogueNews =
-  /** null: not in the catalogue. */
+  /** `from`, `to`: null if not in the catalogue. */
   | {
       readonly kind: "model-status";
       readonly facts: { readonly model: ModelId; readonly from: ModelStatus | null; readonly to: ModelStatus | null };
@@ -23,7 +23,7 @@ export type CatalogueNews =
         readonly model: ModelId;
         readonly from: string;
         readonly to: string;
-        /** What was announced before is replaced by this. */
+        /** Replaces what was announced before. */
         readonly coming: readonly { readonly validFrom: string; readonly factor: string }[];
       };
     };
@@ -44,7 +44,7 @@ export function newsOf(
   return news;
 }
 
-/** The factor of now, and those to come. */
+/** The current factor, and those to come. */
 export function scheduleOf({ factors }: Pick<CatalogueEntry, "factors">, nowMs: number) {
   return {
     factor: formatCredits(factorAt({ factors } as CatalogueEntry, nowMs)),
@@ -54,7 +54,7 @@ export function scheduleOf({ factors }: Pick<CatalogueEntry, "factors">, nowMs: 
   };
 }
 
-/** Tells every account what has changed since the last time; returns how many notices that made. The first time: none. */
+/** Tells every account what has changed since the last call; returns the number of new notices. The first call: 0. */
 export async function announceCatalogue(database: Database, catalogue: Catalogue, nowMs: number): Promise<number> {
   return inTransaction(database, async (transaction) => {
     await sql`lock table announced_models in exclusive mode`.execute(transaction);
@@ -67,7 +67,7 @@ export async function announceCatalogue(database: Database, catalogue: Catalogue
       const news = newsOf(asId<ModelId>(model), known, entry, nowMs);
       if (row && news.length === 0) continue;
       const version = (row?.version ?? 0n) + 1n;
-      // A model that is gone stays with its version, so that its return is told again.
+      // A removed model keeps its row and version, so that its return is announced, too.
       const state = { status: entry?.status ?? null, factors: JSON.stringify(writeFactors(entry)), version };
       await transaction
         .insertInto("announcedModels")

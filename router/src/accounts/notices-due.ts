@@ -1,10 +1,10 @@
-/** Notices that time brings: of a key that expires and of a trial that ends, a week before. */
+/** Notices that fall due: a key expires, or a trial ends, within a week. */
 import type { Pool } from "pg";
 import { instantText } from "../db/database.ts";
 
 const noticeDays = 7;
 
-/** Over all accounts; returns how many are new. */
+/** Adds notices for all accounts; returns the number of new ones. */
 export async function noticeWhatIsDue(pool: Pool, nowMs: number): Promise<number> {
   const values = [instantText(nowMs), instantText(nowMs + noticeDays * 86_400_000)];
   let added = 0;
@@ -15,7 +15,7 @@ export async function noticeWhatIsDue(pool: Pool, nowMs: number): Promise<number
 const epochMs = (column: string) => `(extract(epoch from ${column}) * 1000)::bigint`;
 const isoText = (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
-/** Who made a key for less than a week needs no reminder. */
+/** A key that was made for at most a week needs no reminder. */
 const expiringKeys = `
   insert into notices (account_id, kind, event, user_id, key_id, facts, created_at)
   select account_id, 'key-expiring', id || ' ' || ${epochMs("expires_at")}, user_id, id,

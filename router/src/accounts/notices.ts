@@ -1,7 +1,7 @@
 /**
- * What an account's people are told in the portal: an event each, with its facts; the sentences are the client's. Each
- * user has a mark of their own on what they have read. Admins and Owners see all notices of the account, Members those
- * about themselves and those about the account as a whole.
+ * Notices for an account's users in the portal: an event and its facts; the client words them. Each user has separate
+ * marks of what they have read. Admins and Owners see all notices of the account, Members those about themselves and
+ * those about the account as a whole.
  */
 import { sql, type RawBuilder, type Transaction } from "kysely";
 import type { AccountId, KeyId, UserId } from "@weiche/shared/ids.ts";
@@ -11,15 +11,15 @@ import type { Schema, NoticeKind } from "../db/schema.ts";
 export interface NewNotice {
   readonly accountId: AccountId;
   readonly kind: NoticeKind;
-  /** Which one among those of its kind: told once per account. */
+  /** Identifies the notice among those of its kind; each is added once per account. */
   readonly event: string;
   readonly facts: object;
 }
 
-/** Whose eyes. */
+/** Who reads the notices. */
 export interface NoticeViewer {
   readonly accountId: AccountId;
-  /** Absent: an operator, who sees all and whose reading leaves no mark. */
+  /** Absent: the operator, who has no read marks. */
   readonly userId?: UserId;
   readonly seesAll: boolean;
 }
@@ -47,7 +47,7 @@ export async function listNotices(
   };
 }
 
-/** `ids` absent: all that the viewer sees. Others are left alone. */
+/** Marks notices as read: `ids`, or all. Ignores those that the viewer does not see. */
 export async function markRead(
   { kysely }: Store,
   viewer: NoticeViewer & { readonly userId: UserId },
@@ -62,7 +62,7 @@ export async function markRead(
     on conflict do nothing`.execute(kysely);
 }
 
-/** Adds what is new; returns how many that are. */
+/** Adds those that are new; returns their number. */
 export async function addNotices(
   transaction: Transaction<Schema>,
   notices: readonly NewNotice[],
@@ -80,7 +80,7 @@ export async function addNotices(
   return inserted.length;
 }
 
-/** What is about a key that was revoked since then is of no use any more; what was before a user's time is not theirs. */
+/** Leaves out notices about keys that are revoked by now, and those from before the user was created. */
 function visible({
   accountId,
   userId = null,

@@ -1,4 +1,4 @@
-/** What a person sees and sets of themselves. */
+/** A user's own profile and settings. */
 import type { UserId } from "@weiche/shared/ids.ts";
 import { found } from "../rights/refused.ts";
 import type { Database } from "../db/database.ts";
@@ -36,7 +36,7 @@ export function createProfile({ kysely }: Pick<Database, "kysely">) {
 
   return {
     show,
-    /** null: as browser and system say. */
+    /** null: the browser's language, the system's theme. */
     async update(userId: UserId, wish: { language?: Language | null; theme?: Theme | null }) {
       if (Object.keys(wish).length > 0) await kysely.updateTable("users").set(wish).where("id", "=", userId).execute();
       return show(userId);

@@ -1,4 +1,4 @@
-/** Opening an account by oneself: whoever does is its Owner and signed in. */
+/** Registration: opens an account, makes the person its Owner and signs them in. */
 import type { Language } from "../db/schema.ts";
 import { asId, uuidv7, type AccountId, type UserId } from "@weiche/shared/ids.ts";
 import { insertAccount } from "./accounts.ts";

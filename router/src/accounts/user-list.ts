@@ -1,4 +1,4 @@
-/** The people of an account as they are looked for: a page of those that match, with what they used and how they stand. */
+/** Lists an account's users: a page of those that match, with what they used and their states. */
 import { sql } from "kysely";
 import { formatCredits, type Millicredits } from "@weiche/shared/credits.ts";
 import type { AccountId, UserId } from "@weiche/shared/ids.ts";
@@ -7,7 +7,7 @@ import type { Role } from "../db/schema.ts";
 import { containing, readPage, type Page } from "../rights/list-page.ts";
 import { packageUse } from "../subscriptions/package-use.ts";
 
-/** `invited`: has not joined yet. `uninvited`: cannot either, since the invitation expired or was withdrawn. */
+/** `invited`: has not joined yet. `uninvited`: nor can, since the invitation expired or was withdrawn. */
 export const userStates = ["active", "invited", "uninvited", "blocked"] as const;
 export type UserState = (typeof userStates)[number];
 
@@ -16,7 +16,7 @@ export interface UserFilter {
   readonly id?: UserId;
   readonly role?: Role;
   readonly state?: UserState;
-  /** In the address. */
+  /** Text in the e-mail address. */
   readonly search?: string;
 }
 

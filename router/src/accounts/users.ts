@@ -1,4 +1,4 @@
-/** The people of an account. */
+/** The users of an account. */
 import { randomUUID } from "node:crypto";
 import type { Selectable, Transaction, Updateable } from "kysely";
 import { formatCredits, type Millicredits } from "@weiche/shared/credits.ts";
@@ -15,7 +15,7 @@ import { mayChangeUser, mayGrant, requireRight, type Actor } from "../rights/rig
 
 type UserView = ReturnType<typeof viewUser>;
 
-/** What is absent stays as it is; null takes a restriction away. */
+/** An absent field stays as it is; null removes a restriction. */
 export interface Restrictions {
   readonly allowedModels?: readonly string[] | null;
   readonly creditLimit?: Millicredits | null;
@@ -33,16 +33,16 @@ export interface Users {
   create(wish: NewUser): Promise<UserView & { invitationUrl: string }>;
   update(id: UserId, wish: UserWish): Promise<UserView>;
   /**
-   * All keys and sessions of the user stop, and links that they made; unblocked, the keys work again. The last Owner
-   * who joined is not blocked.
+   * Blocks or unblocks a user. Blocking ends the user's sessions and the links that they made; their keys stop until
+   * unblocked. Refused for the last Owner who joined.
    */
   setBlocked(id: UserId, blocked: boolean): Promise<UserView>;
-  /** For good: keys are revoked, links that they made end, the address is free. What the user did and used stays. */
+  /** Deletes for good: revokes keys, ends links that the user made, frees the address. The log and usage stay. */
   delete(id: UserId): Promise<UserView>;
 }
 
 export interface UserWish extends Restrictions {
-  /** A new one ends the user's sessions; `owner` also links that lead to them, any other links that they made. */
+  /** A change ends sessions, and links: to `owner`, those for the user; to another role, those that the user made. */
   readonly role?: Role;
 }
 
@@ -77,7 +77,7 @@ export function createUsers(context: AccountsContext): Users {
 
     setBlocked: (id, blocked) =>
       change(id, { action: blocked ? "user.block" : "user.unblock" }, async (transaction, user, actor) => {
-        // Who never joined is nobody's way in: an operator stops such an Owner, too.
+        // An Owner who never joined cannot sign in, so the operator may block even the only one.
         if (blocked && (actor || (await hasJoined(transaction, id))))
           await requireDispensable(transaction, user, actor);
         if (blocked) {
@@ -103,7 +103,7 @@ export function createUsers(context: AccountsContext): Users {
 
   type Change = Updateable<Schema["users"]>;
 
-  /** Changes a user whose row stays locked meanwhile, if the actor may change that user at all. */
+  /** Changes a user with the row locked, if the actor may change this user. */
   function change(
     id: UserId,
     deed: Omit<Deed, "on">,
@@ -125,20 +125,20 @@ export function createUsers(context: AccountsContext): Users {
     await requireRight(context, transaction, object, (actor) => mayGrant(actor, role));
     if (user.role === "owner") await requireOtherOwner(transaction, user);
     await endSessions(transaction, user.id);
-    // An Admin may have made the links to who becomes Owner; who becomes anything else may not make all that they made.
+    // An Admin may know links to the new Owner's account; with another new role, the user may lack the right to theirs.
     await endLinks(transaction, context.clock, role === "owner" ? "userId" : "createdBy", user.id);
   }
 }
 
 type UserRow = Selectable<Schema["users"]>;
 
-/** Nobody shuts themselves out, and an account without an Owner could never get one again. */
+/** Nobody can remove themselves, and an account without an Owner could never get one again. */
 async function requireDispensable(transaction: Transaction<Schema>, user: UserRow, actor: Actor | undefined) {
   if (actor?.id === user.id) throw new Refused("conflict", "you cannot do this to yourself");
   if (user.role === "owner") await requireOtherOwner(transaction, user);
 }
 
-/** Another one who can sign in: an invitation that nobody accepted opens no door. */
+/** Requires another Owner who can sign in: one who has accepted the invitation. */
 async function requireOtherOwner(transaction: Transaction<Schema>, user: UserRow): Promise<void> {
   const owners = await transaction
     .selectFrom("users")
@@ -174,7 +174,7 @@ async function freeDeletedAddress(transaction: Transaction<Schema>, id: UserId):
   return taken === undefined ? email : deletedAddress(id, randomUUID());
 }
 
-/** Adds somebody who cannot sign in yet. */
+/** Adds a user who cannot sign in yet. */
 export async function insertUser(
   { clock }: Pick<AccountsContext, "clock">,
   transaction: Transaction<Schema>,
@@ -221,10 +221,11 @@ export function viewRestrictions({
   return { allowedModels, creditLimit: creditLimit === null ? null : formatCredits(creditLimit) };
 }
 
-/** A changed limit lets requests pass at once; if usage is beyond it still, the next evaluation stops them again. */
+/** Columns to update; `undefined` leaves one as it is. A changed limit unblocks until the next evaluation of usage. */
 export function restrictionColumns({ allowedModels, creditLimit }: Restrictions) {
   return {
-    ...(allowedModels === undefined ? {} : { allowedModels: allowedModels && [...allowedModels] }),
-    ...(creditLimit === undefined ? {} : { creditLimit, limitReachedUntil: null }),
+    allowedModels: allowedModels && [...allowedModels],
+    creditLimit,
+    limitReachedUntil: creditLimit === undefined ? undefined : null,
   };
 }
