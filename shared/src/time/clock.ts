@@ -5,18 +5,18 @@
 export interface Clock {
   /** Wall time in milliseconds since the epoch. May jump. */
   now(): number;
-  /** Milliseconds that never go back; only differences mean something. */
+  /** Monotonic milliseconds; only differences are meaningful. */
   monotonicMs(): number;
   /** Calls `callback` once, `delayMs` from now. */
   after(delayMs: number, callback: () => void): Timer;
 }
 
 export interface Timer {
-  /** Harmless when the timer has fired or was cancelled. */
+  /** Does nothing when the timer has fired or was cancelled. */
   cancel(): void;
 }
 
-/** Node takes any longer delay, 25 days and more, for 1 ms. */
+/** Node treats any longer delay (25 days and more) as 1 ms. */
 const timeoutMsMax = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
@@ -50,7 +50,7 @@ export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Prom
   });
 }
 
-/** Resolves when `task` has settled well, or after `msMax` without it; rejects when it does before. */
+/** Resolves when `task` does, or after `msMax` without it; rejects if `task` rejects before. */
 export async function within(clock: Clock, msMax: number, task: Promise<unknown>): Promise<void> {
   const { promise: isOver, resolve } = Promise.withResolvers<void>();
   const deadline = clock.after(msMax, resolve);

@@ -1,23 +1,23 @@
-/** Periodic work with a name, so that operators see when it last ended well and what it failed at. */
+/** Periodic work with a name, so that operators see when it last succeeded and why it failed. */
 import type { Clock, Timer } from "./clock.ts";
 
 export interface JobEvents {
-  /** A run has ended without an error. */
+  /** A run has succeeded. */
   jobRan(name: string): void;
-  /** The next run comes in its turn. */
+  /** A run has failed; the next one comes after the usual pause. */
   jobFailed(name: string, error: unknown): void;
 }
 
 export interface JobOptions {
-  /** The first run is now, not after the first pause. */
+  /** Runs at once, not only after the first pause. */
   readonly atStart?: boolean;
-  /** Once more when the job is stopped. */
+  /** Runs once more when the job is stopped. */
   readonly atEnd?: boolean;
 }
 
 /**
- * Runs `work` again and again, `everyMs` after the run before has ended, give or take a tenth, so that processes that were
- * started together drift apart. Disposing stops it and waits for a run that goes on.
+ * Runs `work` repeatedly, `everyMs` after the previous run has ended, give or take a tenth, so that processes that were
+ * started together drift apart. Disposing stops it and waits for a current run.
  */
 export type StartJob = (
   name: string,

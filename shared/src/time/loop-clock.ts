@@ -1,20 +1,20 @@
 /**
- * A clock to judge others by. When our own event loop stands still for seconds, everything that others sent meanwhile waits
- * to be read: they were not silent, we did not listen. So this clock measures how late its own ticks are, and stands still
- * for as long as the loop did. Its timers fire that much later.
+ * A clock for the timeouts of peers. While our own event loop stalls, what peers send waits to be read: they were not
+ * silent. So this clock measures how late its own ticks are, and stops for as long as the loop did. Its timers fire
+ * that much later.
  */
 import type { Clock, Timer } from "./clock.ts";
 
 const tickMs = 100;
-/** A turn of the loop that is this late is an ordinary one. */
+/** Delay of a turn of the loop that counts as normal. */
 const lateMsMax = 100;
-/** What a timer forgives in all. Longer than that, peers have given us up, too. */
+/** Most that a timer is delayed in all. After a longer stall, peers have given us up, too. */
 export const forgivenMsMax = 10_000;
 
 export class LoopClock implements Clock, Disposable {
   readonly #clock: Clock;
   #tickedAtMs: number;
-  /** At the last tick, in time of this clock. */
+  /** This clock's own time at the last tick. */
   #ownMs: number;
   #ticking: Timer;
 

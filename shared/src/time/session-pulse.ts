@@ -1,20 +1,20 @@
-/** Notices that the other end of an HTTP/2 session has gone silent though nobody closed the connection. */
+/** Detects that the peer of an HTTP/2 session went silent without closing the connection. */
 import type { Http2Session } from "node:http2";
 import type { Clock } from "./clock.ts";
 
-/** Together 4 s; a silent peer must be noticed within 5. */
+/** 4 s together with `graceMs`: a silent peer must be noticed within 5 s. */
 const pingEveryMs = 1_000;
 const answerMsMax = 2_800;
-/** If it was this process that stood still, the answer is waiting to be read: it gets a turn of the event loop. */
+/** If this process stalled, the answer may be waiting to be read: it gets a turn of the event loop. */
 const graceMs = 200;
 
 /**
- * For the socket's TCP keep-alive. Node.js sends no pings on a session that is closing, and what runs on it may take ten
- * minutes to end: until then the kernel asks, each second after this, and gives up after ten.
+ * For the socket's TCP keep-alive. Node.js sends no pings on a session that is closing, whose streams may take ten
+ * minutes to end: after this delay the kernel probes each second, and gives up after ten.
  */
 export const keepAliveDelayMs = 1_000;
 
-/** Pings until the session closes or takes no more streams; calls `lost` at most once. The caller destroys the socket. */
+/** Pings until the session closes or takes no more streams; calls `lost` once at most. The caller ends the socket. */
 export function watchPulse(session: Http2Session, clock: Clock, lost: () => void): void {
   let timer = clock.after(pingEveryMs, beat);
   session.once("close", () => timer.cancel());

@@ -1,18 +1,18 @@
-/** Notices that a peer which speaks regularly has fallen silent. */
+/** Detects that a peer that sends regularly has fallen silent. */
 import type { Clock, Timer } from "./clock.ts";
 import { forgivenMsMax } from "./loop-clock.ts";
 
-/** The two ends of a link say something each second; a silent peer must be noticed within 5. */
+/** Both ends of a link send something each second; a silent peer must be noticed within 5 s. */
 export const linkSilenceMsMax = 3_800;
 /**
- * For gRPC, whose keep-alive takes a late turn of our own event loop for a silent peer: it waits longer than a late turn may
- * be, and only closes what is left of a connection whose link has ended.
+ * Options for gRPC, whose keep-alive mistakes a stall of our own event loop for a silent peer: it waits longer than a
+ * stall may last, and only closes what is left of a connection whose link has ended.
  */
 export const linkKeepAlive = {
   "grpc.keepalive_time_ms": forgivenMsMax,
   "grpc.keepalive_timeout_ms": 2 * forgivenMsMax,
 };
-/** What it said may be waiting to be read: it gets a turn of the event loop. */
+/** What the peer sent may be waiting to be read: it gets a turn of the event loop. */
 const graceMs = 200;
 
 export class Silence {
@@ -22,7 +22,7 @@ export class Silence {
   #heardAtMs = 0;
   #timer: Timer | undefined;
 
-  /** `fallen` is called once, if the peer has been heard before. */
+  /** `fallen`: called once, after the peer was heard at least once. */
   constructor(clock: Clock, msMax: number, fallen: () => void) {
     this.#clock = clock;
     this.#msMax = msMax;

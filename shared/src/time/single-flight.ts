@@ -1,6 +1,6 @@
 /**
- * Work of which one run at a time goes on, and of which no wish is forgotten: a wish that comes while it runs causes one
- * more run, and a run that fails is followed by another one after a pause.
+ * Work that runs once at a time without losing a wish: a wish during a run causes one more run, and a failed run is
+ * repeated after a pause.
  *
  *            wish               due                ended, nothing wished
  *   idle ──────────▶ waiting ─────────▶ running ─────────────────────────▶ idle
@@ -13,25 +13,25 @@ export class SingleFlight implements AsyncDisposable {
   readonly #clock: Clock;
   readonly #work: () => Promise<void>;
   readonly #retryMs: () => number;
-  /** Monotonic time of the earliest wish that no run has begun for; Infinity: there is none. */
+  /** Monotonic time of the earliest wish without a run yet; Infinity: there is none. */
   #wishedAtMs = Infinity;
-  /** After a failure: no run begins before. */
+  /** No run begins before, after a failure. */
   #pausedUntilMs = -Infinity;
   #timer: Timer | undefined;
   #isRunning = false;
   #isClosed = false;
-  /** Of the last run; never rejects. */
+  /** Settles with the last run; never rejects. */
   #ended: Promise<void> = Promise.resolve();
   #isCancelled = false;
 
-  /** `retryMs`: the pause after a run that rejected. Whoever wants to tell of failures does so in `work`. */
+  /** `retryMs`: the pause after a run that rejected. To report failures, catch them in `work`. */
   constructor(clock: Clock, work: () => Promise<void>, retryMs: () => number) {
     this.#clock = clock;
     this.#work = work;
     this.#retryMs = retryMs;
   }
 
-  /** A run begins `delayMs` from now or earlier, unless the pause after a failure or the present run lasts longer. */
+  /** A run begins within `delayMs`, unless the pause after a failure or the current run lasts longer. */
   wish(delayMs = 0): void {
     if (this.#isClosed) return;
     const atMs = this.#clock.monotonicMs() + Math.max(0, delayMs);
@@ -40,12 +40,12 @@ export class SingleFlight implements AsyncDisposable {
     if (!this.#isRunning) this.#arm();
   }
 
-  /** Whether it takes no more wishes. A run that is not over yet may ask. */
+  /** Whether it takes no more wishes, for a current run to ask. */
   get isClosed(): boolean {
     return this.#isClosed;
   }
 
-  /** Drops what is wished, and the repetition of a present run if it fails. */
+  /** Drops pending wishes, and the repetition of the current run if it fails. */
   cancel(): void {
     this.#isCancelled = true;
     this.#wishedAtMs = Infinity;
@@ -61,7 +61,7 @@ export class SingleFlight implements AsyncDisposable {
     await this.#ended;
   }
 
-  /** Begins the run that is due, or waits for it. */
+  /** Starts the run that is due, or a timer for it. */
   #arm(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
