@@ -1,4 +1,4 @@
-/** How many bytes of large bodies may be in memory at once. Whoever finds no room waits in line, unread. */
+/** Limits the bytes of large bodies in memory. A request that finds no room waits in line, its body unread. */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
 
@@ -7,7 +7,7 @@ interface Waiter {
   readonly admit: () => void;
 }
 
-/** A large body waits behind others that are on their way to a node; a longer wait helps nobody. */
+/** A large body waits for others that are on their way to a node; waiting longer is no use. */
 const waitMsMax = 30_000;
 
 export class ByteBudget {
@@ -20,7 +20,7 @@ export class ByteBudget {
     this.#clock = clock;
   }
 
-  /** Resolves when there is room. Rejects with 503 after a while, or with the signal's reason. */
+  /** Resolves when there is room. Rejects with 503 after 30 s, or with the signal's reason. */
   take(bytes: number, signal: AbortSignal): Promise<void> {
     if (this.#waiters.length === 0 && bytes <= this.#free) {
       this.#free -= bytes;

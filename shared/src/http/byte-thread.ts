@@ -1,4 +1,4 @@
-/** A thread of its own for work on large buffers: one job after the other. Bytes come and go by transfer, never copied. */
+/** A worker thread for work on large buffers, one job after the other. Bytes are transferred, never copied. */
 import { Worker } from "node:worker_threads";
 
 export type OwnBytes = Uint8Array<ArrayBuffer>;
@@ -11,19 +11,19 @@ interface WaitingJob<Job, Reply> {
 
 export class ByteThread<Job extends { readonly bytes: OwnBytes }, Reply> implements AsyncDisposable {
   readonly #program: URL;
-  /** The first one is at work. */
+  /** The first one is running. */
   readonly #jobs: WaitingJob<Job, Reply>[] = [];
   #thread: Worker | undefined;
   #isClosed = false;
 
-  /** `program` answers each job with one message. */
+  /** `program`: a module that answers each job with one message. */
   constructor(program: URL) {
     this.#program = program;
   }
 
   /**
-   * The job's bytes are gone with it. Rejects if the thread ends over it, and with the signal's reason if it has not begun:
-   * what the thread is at is waited for, so that its bytes are nowhere any more when this is settled.
+   * Transfers the job's bytes to the thread. Rejects if the thread ends during the job, and with the signal's reason if
+   * the job has not begun. A running job is waited for, so that its bytes are free when the promise settles.
    */
   run(job: Job, signal: AbortSignal): Promise<Reply> {
     return new Promise((resolve, reject) => {
@@ -76,7 +76,7 @@ export class ByteThread<Job extends { readonly bytes: OwnBytes }, Reply> impleme
     return thread;
   }
 
-  /** A thread that ends takes the bytes of its job with it: that one fails, the others get a new thread. */
+  /** A thread that ends loses the bytes of its job: that job fails, the others get a new thread. */
   #lose(thread: Worker, error: Error): void {
     if (this.#thread !== thread) return;
     this.#thread = undefined;
@@ -85,12 +85,12 @@ export class ByteThread<Job extends { readonly bytes: OwnBytes }, Reply> impleme
   }
 }
 
-/** No pool of small buffers is larger. */
+/** Larger than any pool of small buffers. */
 const poolBytesMax = 1 << 20;
 
 /**
- * Bytes that are alone in their memory, so that it can be handed over: copied, unless they are that already. More than a
- * megabyte at the beginning of its memory is taken for that: whoever passes it must not have shared the rest.
+ * Bytes that own their memory, so that it can be transferred; copied if they share it. More than a megabyte at the
+ * beginning of a buffer counts as its owner: the caller must not have shared the rest.
  */
 export function ownBytes(bytes: Buffer): OwnBytes {
   const { buffer, byteOffset, byteLength } = bytes;

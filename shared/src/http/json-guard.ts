@@ -1,26 +1,26 @@
 /**
- * Reads JSON more strictly than `JSON.parse`: valid UTF-8, bounded depth, a bounded number of values, no member twice in an
- * object, no `__proto__`, no lone surrogate, no NUL. One pass over the bytes finds what `JSON.parse` would let through; what
- * it cannot see (members that were merged) shows in the parsed value. The text of a problem never quotes the input.
+ * Reads JSON more strictly than `JSON.parse`: valid UTF-8, bounded depth, a bounded number of values, no duplicate
+ * member in an object, no `__proto__`, no lone surrogate, no NUL. One pass over the bytes finds what `JSON.parse` would
+ * accept; what it cannot see (duplicate members) shows in the parsed value. A problem's text never quotes the input.
  */
 import { isUtf8 } from "node:buffer";
 
 export const depthMax = 64;
 /**
- * Most members of objects and items of arrays in a body, at all depths together. What reading costs is decided by them, up
- * to 1 µs each, and hardly by the bytes: a full megabyte of text takes 2 ms, one of arrays in arrays took 80.
+ * Most members of objects and items of arrays in a body, at all depths together. They decide on the cost of reading, up
+ * to 1 µs each, much more than the bytes: a megabyte of text takes 2 ms, one of nested arrays took 80 ms.
  */
 export const valuesMax = 32_768;
-/** What is read at once, in 2 ms at most; anything larger belongs into a thread. 2,048 texts for embeddings fit. */
+/** Limits for reading on the main thread, within 2 ms; 2,048 texts for embeddings fit. Worker threads do the rest. */
 export const lightBytesMax = 128 << 10;
 export const lightValuesMax = 4_096;
-/** A longer string is cut to its beginning in the value that is returned: an image need not be copied to be judged. */
+/** A longer string is cut to its first bytes in the returned value: an image need not be copied to be judged. */
 const longStringBytes = 64 << 10;
 export const keptStringBytes = 8 << 10;
 
 export type JsonResult = { readonly value: unknown } | { readonly problem: string };
 
-/** `scan`: what `scanJson` found in these bytes, if they were scanned already. */
+/** `scan`: the result of `scanJson` for these bytes, if there is one already. */
 export function readJson(bytes: Buffer, scan: JsonScan = scanJson(bytes)): JsonResult {
   if ("problem" in scan) return scan;
   let value: unknown;
@@ -32,7 +32,7 @@ export function readJson(bytes: Buffer, scan: JsonScan = scanJson(bytes)): JsonR
   const members = countMembers(value);
   if (members === undefined) return { problem: "The body has a member that is named __proto__." };
   if (members !== scan.members) {
-    // Names are strings, too: very long ones were cut.
+    // Names are strings, too, and very long ones were cut.
     const twice = scan.longStrings.length === 0 ? "" : ", or two very long names that begin alike";
     return { problem: `The body has an object with the same member twice${twice}.` };
   }
@@ -41,7 +41,7 @@ export function readJson(bytes: Buffer, scan: JsonScan = scanJson(bytes)): JsonR
 
 export const notJson = "The body is not valid JSON.";
 
-/** The scan of a body that may be read where other work waits for it; undefined: it belongs into a thread. */
+/** Scans a body that may be read on the main thread; undefined: it belongs into a worker thread. */
 export function scanLight(bytes: Buffer): JsonScan | undefined {
   if (bytes.length > lightBytesMax) return undefined;
   const scan = scanJson(bytes);
@@ -52,9 +52,9 @@ export type JsonScan = Scan | { readonly problem: string };
 
 interface Scan {
   readonly members: number;
-  /** Items and members; an empty array or object counts as one more. */
+  /** Number of items and members, plus one for each empty array or object. */
   readonly values: number;
-  /** Pairs of first byte and byte after the last, without the quotes. */
+  /** Pairs of offsets: the first byte, and the byte after the last, without the quotes. */
   readonly longStrings: readonly number[];
 }
 
@@ -62,7 +62,7 @@ const [quote, backslash, comma, colon, openBrace, closeBrace, openBracket, close
   0x22, 0x5c, 0x2c, 0x3a, 0x7b, 0x7d, 0x5b, 0x5d,
 ];
 
-/** Looks at the bytes alone: a parser, and llama.cpp's more so, may not survive what it would find. */
+/** Checks the bytes before any parser sees them: some inputs could crash a parser, llama.cpp's above all. */
 export function scanJson(bytes: Buffer, limit = valuesMax): JsonScan {
   if (!isUtf8(bytes)) return { problem: "The body is not valid UTF-8." };
   const longStrings: number[] = [];
@@ -97,7 +97,7 @@ const stringProblems: Readonly<Record<number, string>> = {
   [loneSurrogate]: "The body has half of a surrogate pair in a string.",
 };
 
-/** Where the string's closing quote is, or one of the problems, which are negative. */
+/** Offset of the string's closing quote, or a negative number: the key of one of `stringProblems`. */
 function endOfString(bytes: Buffer, from: number): number {
   let pendingHigh = false;
   for (let at = from; at < bytes.length; at++) {
@@ -142,7 +142,7 @@ const hexDigits = Int8Array.from({ length: 256 }, (_, byte) => {
   return digit;
 });
 
-/** The text with every long string cut to about `keptStringBytes`, never inside a character or an escape. */
+/** The text with each long string cut to about `keptStringBytes`, never inside a character or an escape. */
 function withoutLongStrings(bytes: Buffer, longStrings: readonly number[]): string {
   const parts: string[] = [];
   let copied = 0;
@@ -165,7 +165,7 @@ function characterBytes(bytes: Buffer, at: number): number {
   return byte < 0xf0 ? 3 : 4;
 }
 
-/** Members of all objects in `value`; undefined if one is named `__proto__`. */
+/** Number of members of all objects in `value`; undefined if one is named `__proto__`. */
 function countMembers(value: unknown): number | undefined {
   if (typeof value !== "object" || value === null) return 0;
   let count = 0;

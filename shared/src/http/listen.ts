@@ -7,7 +7,7 @@ export interface ListenAddress {
   readonly port: number;
 }
 
-/** Reads `host:port` or `[v6]:port`; `what` names the setting in the error. */
+/** Reads `host:port` or `[v6]:port`. Throws `StartError`; `what` names the setting in it. */
 export function parseListen(text: string, what: string): ListenAddress {
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:\s]+)):(\d{1,5})$/.exec(text);
   const port = Number(match?.[3]);

@@ -1,11 +1,11 @@
 /**
- * Reads one request at a time from each connection of an HTTP/1.1 server. Left alone, Node parses whatever has come, up to
- * 64 KB, and hands over every request in it within one turn of the event loop: thousands, if they are short. Here its
- * parser gets the bytes up to the end of one head and then the body; what follows waits until the request is answered. It
- * waits in the socket, but for a few KB, so that a client that leaves is noticed.
+ * Reads one request at a time from each connection of an HTTP/1.1 server. By itself, Node parses all received bytes, up
+ * to 64 KB, and emits every request in them within one turn of the event loop: thousands, if they are short. Here its
+ * parser gets the bytes up to the end of one head and then the body; what follows waits until the request is answered.
+ * It waits in the socket, except for a few KB, so that a client's disconnect is noticed.
  *
- * A connection also has to get on: empty lines do not keep it open, nor does the rest of a body that nobody wants, nor an
- * answer that is not read.
+ * A connection also has to make progress: neither empty lines, nor the rest of an unwanted body, nor an answer that the
+ * client does not read keep it open.
  */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
@@ -13,26 +13,26 @@ import { Server as TlsServer } from "node:tls";
 import type { Clock, Timer } from "../time/clock.ts";
 
 export interface TurnTimes {
-  /** From the first byte of a head to its last. */
+  /** For a request's head, from its first byte to its last. */
   readonly headersMsMax: number;
-  /** What is left of a body once its request is answered. */
+  /** For the rest of a body after its request is answered. */
   readonly discardMs: number;
-  /** An answer that was handed over and cannot be sent, and one second more for every 25 KB of it. */
+  /** For sending an answer that was handed over; one second more for every 25 KB of it. */
   readonly stallMsMax: number;
 }
 
-/** Node's parser accepts no other end of a head. */
+/** The only end of a head that Node's parser accepts. */
 const headEnd = "\n\r\n";
-/** Of requests that wait for their turn; beyond it the socket is not read. */
+/** Most bytes of waiting requests; beyond it the socket is not read. */
 const heldBytesMax = 16 << 10;
-/** Where a chunked body ends only the parser knows: it gets pieces that end like a head, none of them tiny. */
+/** Only the parser knows where a chunked body ends: it gets pieces that end like a head, at least this large. */
 const chunkedPieceBytesMin = 1 << 10;
 const flushedBytesPerMs = 25;
 
-/** To be called before the server gets its first connection. */
+/** Call before the server gets its first connection. */
 export function readOneAtATime(server: Server, clock: Clock, times: TurnTimes): void {
   const turnsOf = new WeakMap<Socket, RequestTurns>();
-  // Right after Node's own listener, which has just begun to read.
+  // After Node's own listener, which has just begun to read.
   server.on(server instanceof TlsServer ? "secureConnection" : "connection", (socket: Socket) => {
     turnsOf.set(socket, new RequestTurns(socket, server, clock, times));
   });
@@ -43,7 +43,7 @@ export function readOneAtATime(server: Server, clock: Clock, times: TurnTimes): 
     if (server.listenerCount(event) > 0) server.prependListener(event, begin);
 }
 
-/** As Node leaves it at a socket. */
+/** Node sets the parser as a property of the socket. */
 type Parsed = Socket & { readonly parser?: unknown };
 
 class RequestTurns {
@@ -51,21 +51,21 @@ class RequestTurns {
   readonly #server: Server;
   readonly #clock: Clock;
   readonly #times: TurnTimes;
-  /** Gives bytes to Node's parser. */
+  /** Passes bytes to Node's parser. */
   readonly #parse: (bytes: Buffer) => void;
   readonly #parser: unknown;
-  /** Read and not parsed. */
+  /** Bytes that are read and not parsed. */
   #held: Buffer | undefined;
   #isPumping = false;
-  /** Requests whose response is not closed. */
+  /** Number of requests whose response is not closed. */
   #open = 0;
-  /** The last one that began. Its body may go on when it is answered. */
+  /** The last request that began. Its body may continue after the answer. */
   #request: IncomingMessage | undefined;
-  /** Bytes of its body that the parser has not got; undefined: it comes in chunks. */
+  /** Bytes of its body that the parser has not got; undefined: the body is chunked. */
   #bodyLeft: number | undefined = 0;
-  /** The last bytes of an unfinished head. */
+  /** The last two bytes of an unfinished head. */
   #headTail = "";
-  /** What the connection has to do by then. */
+  /** The connection is destroyed at that time. */
   #deadline: Timer | undefined;
 
   constructor(socket: Socket, server: Server, clock: Clock, times: TurnTimes) {
@@ -82,7 +82,7 @@ class RequestTurns {
     socket.once("close", () => this.#deadline?.cancel());
   }
 
-  /** The parser has read a head. */
+  /** Called when the parser has read a head. */
   begin(request: IncomingMessage, response: ServerResponse): void {
     this.#open++;
     this.#request = request;
@@ -110,7 +110,7 @@ class RequestTurns {
     if (this.#held && this.#held.length >= heldBytesMax) this.#socket.pause();
   }
 
-  /** Node gives its parser to another connection once this one is closed, or became a tunnel. */
+  /** Node reuses the parser for another connection once this one is closed or upgraded. */
   get #isParsed(): boolean {
     return this.#socket.writable && (this.#socket as Parsed).parser === this.#parser;
   }
@@ -131,19 +131,19 @@ class RequestTurns {
     if (this.#open === 0 && !this.#isInBody) this.#meet(undefined);
   }
 
-  /** Whether that was a whole head without a body: then the rest waits. */
+  /** Parses up to the end of a head. True: the rest waits, since the head has no body or is unfinished. */
   #parseHead(held: Buffer): boolean {
     const end = this.#endOfHead(held);
     this.#headTail = end === undefined ? (this.#headTail + held.subarray(-2).toString("latin1")).slice(-2) : "";
     this.#parseUpTo(end ?? held.length, held);
     if (this.#open > 0) return !this.#isInBody;
     this.#deadline ??= this.#clock.after(this.#times.headersMsMax, () => this.#tooLate());
-    // An empty line, or a head that Node refused itself.
+    // An empty line, or a head that Node itself refused.
     if (this.#held) this.#rest();
     return true;
   }
 
-  /** Where it ends in these bytes, of which the first may have come before. */
+  /** Offset after the head's end in these bytes; the end may have begun in earlier ones. */
   #endOfHead(held: Buffer): number | undefined {
     for (const [before, rest] of [
       ["\n", "\r\n"],
@@ -161,7 +161,7 @@ class RequestTurns {
     this.#parse(isAll ? held : held.subarray(0, end));
   }
 
-  // Made once for each connection, not for each request.
+  // Created once per connection, not per request.
   readonly #answered = (): void => {
     this.#open--;
     if (this.#open > 0 || this.#socket.destroyed) return;
@@ -170,7 +170,7 @@ class RequestTurns {
     else if (this.#socket.isPaused()) this.#socket.resume();
   };
 
-  /** What waits does so until the next turn of the event loop. */
+  /** Continues with the waiting bytes in the next turn of the event loop. */
   #rest(): void {
     setImmediate(() => {
       if (this.#socket.isPaused()) this.#socket.resume();
@@ -183,13 +183,13 @@ class RequestTurns {
     if (bytes > 0) this.#meet(this.#times.stallMsMax + bytes / flushedBytesPerMs);
   };
 
-  /** Instead of any other deadline. */
+  /** Replaces the deadline; undefined: none. */
   #meet(ms: number | undefined): void {
     this.#deadline?.cancel();
     this.#deadline = ms === undefined ? undefined : this.#clock.after(ms, () => this.#socket.destroy());
   }
 
-  /** As Node says it. */
+  /** Reports the timeout as Node does, with a `clientError`. */
   #tooLate(): void {
     const error = Object.assign(new Error("the head of a request did not arrive in time"), {
       code: "ERR_HTTP_REQUEST_TIMEOUT",

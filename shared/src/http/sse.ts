@@ -1,15 +1,15 @@
 /**
- * Reads a Server-Sent Events stream of an engine. Only what the convention uses: `data:` lines and comments. Works on
- * bytes, since a chunk may end inside a code point.
+ * Parses an engine's Server-Sent Events, of which the convention uses `data:` lines and comments only. Works on bytes,
+ * since a chunk may end inside a code point.
  */
 export type SseEvent =
   | { readonly kind: "data"; readonly data: string }
-  /** A comment: a sign of life, nothing else. */
+  /** A comment, which only shows that the engine is alive. */
   | { readonly kind: "comment" }
-  /** A line that has no place in such a stream, invalid UTF-8, or an event over the limit. The stream is broken off. */
+  /** An unexpected line, invalid UTF-8, or an event over the limit. The stream ends with it. */
   | { readonly kind: "malformed"; readonly reason: string };
 
-/** The largest event that is read; an embedding or a tool call of an engine stays far below it. */
+/** Largest event that is accepted; an engine's embedding or tool call stays far below it. */
 export const sseEventBytesMax = 8 << 20;
 
 export class SseParser {
@@ -23,7 +23,7 @@ export class SseParser {
     this.#eventBytesMax = eventBytesMax;
   }
 
-  /** Takes the next bytes and returns the events that they complete, in order. */
+  /** Takes the next bytes; returns the events that they complete, in order. */
   push(chunk: Buffer): SseEvent[] {
     const events: SseEvent[] = [];
     let start = 0;
@@ -40,7 +40,7 @@ export class SseParser {
     return events;
   }
 
-  /** True if the bytes ended in the middle of an event. */
+  /** Whether the bytes so far end in the middle of an event. */
   get unfinished(): boolean {
     return this.#restBytes > 0 || this.#data !== undefined;
   }

@@ -1,4 +1,4 @@
-/** Certificate, key and authority of a listener or link, read from files and read again when they change. */
+/** Certificate, key and CA of a listener or link, read from files and again when these change. */
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createSecureContext } from "node:tls";
@@ -9,11 +9,11 @@ import { checkPrivate } from "../files/private-file.ts";
 export interface TlsPaths {
   readonly cert: string;
   readonly key: string;
-  /** Absent: the other side is asked for no certificate of ours. */
+  /** Authority that signs the peer's certificate; absent: the peer is asked for none. */
   readonly ca?: string;
 }
 
-/** As `node:tls` takes it. TLS 1.3 only where both ends are ours. */
+/** Options for `node:tls`. `minVersion` is for connections where both ends are ours. */
 export interface TlsMaterial {
   readonly cert: Buffer;
   readonly key: Buffer;
@@ -23,19 +23,19 @@ export interface TlsMaterial {
 
 export interface TlsFilesEvents {
   tlsReloaded(): void;
-  /** The files on disk cannot be used; the ones read before stay in use. */
+  /** The files on disk cannot be used; those read before stay in use. */
   tlsReloadFailed(reason: string): void;
 }
 
 export interface TlsFiles extends Disposable {
   readonly current: TlsMaterial;
-  /** Calls back with every new material; the returned function ends that. */
+  /** Calls back with each new material; call the returned function to stop. */
   onChange(callback: (material: TlsMaterial) => void): () => void;
 }
 
 const lookEveryMs = 5_000;
 
-/** Throws `StartError` if the files cannot be used or others may read the key. */
+/** Throws `StartError` if the files cannot be used, or others may read the key. */
 export function openTlsFiles(paths: TlsPaths, clock: Clock, events: TlsFilesEvents): TlsFiles {
   let current = read(paths);
   let refused = "";
@@ -66,17 +66,17 @@ export function openTlsFiles(paths: TlsPaths, clock: Clock, events: TlsFilesEven
   };
 }
 
-/** Whether the certificate speaks for exactly this node. */
+/** Whether the certificate is for exactly this node name. */
 export function namesNode(certificate: X509Certificate, node: string): boolean {
   return certificate.checkHost(node, { subject: "never", wildcards: false }) === node;
 }
 
 function read(paths: TlsPaths): TlsMaterial {
   const [cert, key] = [readFile(paths.cert), readFile(paths.key)];
-  const ca = paths.ca === undefined ? {} : { ca: readFile(paths.ca) };
+  const ca = paths.ca === undefined ? undefined : readFile(paths.ca);
   checkPrivate(paths.key, "a private key");
   if (cert.includes("PRIVATE KEY-----")) checkPrivate(paths.cert, "a private key");
-  const material = { cert, key, ...ca, minVersion: "TLSv1.3" } as const;
+  const material = { cert, key, ca, minVersion: "TLSv1.3" } as const;
   try {
     createSecureContext(material);
   } catch (error) {
