@@ -7,7 +7,7 @@ import { StartError } from "../files/directory-lock.ts";
 /** Longest path of a Unix socket on Linux (`sun_path`, less its closing zero). */
 export const socketPathBytesMax = 107;
 
-/** Listens on the socket; what a killed process left behind there is replaced. The caller holds the directory's lock. */
+/** Listens on the socket, replacing one that a killed process left. The caller holds the directory's lock. */
 export async function listenOnSocket(server: Server, path: string): Promise<void> {
   if (Buffer.byteLength(path) > socketPathBytesMax) {
     throw new StartError(
@@ -25,7 +25,7 @@ export async function listenOnSocket(server: Server, path: string): Promise<void
   chmodSync(path, 0o600);
 }
 
-/** Nothing answers on the socket. */
+/** No process listens on the socket. */
 export class NobodyThere extends Error {}
 
 export interface AdminAnswer {
@@ -33,7 +33,7 @@ export interface AdminAnswer {
   readonly body: unknown;
 }
 
-/** One request to an admin socket. Rejects with `NobodyThere` if nothing listens. */
+/** Sends one request to an admin socket. Rejects with `NobodyThere` if nothing listens. */
 export function askSocket(
   socketPath: string,
   method: "GET" | "POST" | "PATCH" | "DELETE",

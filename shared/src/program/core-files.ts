@@ -1,15 +1,15 @@
-/** Core files hold what was in a process's memory: prompts, answers, keys. */
+/** Core dumps would contain a process's memory: prompts, answers, keys. */
 import { writeFileSync } from "node:fs";
 
 /**
- * From now on a core file of this process, and of every process that it starts, holds nothing of its memory, wherever the
- * system puts core files. On Linux; elsewhere the shell's `ulimit -c 0` keeps them away.
+ * Keeps the memory of this process, and of all that it starts from now on, out of core dumps, wherever the system
+ * writes them. Linux only; elsewhere use the shell's `ulimit -c 0`.
  */
 export function keepMemoryOutOfCoreFiles(): void {
   if (process.platform !== "linux") return;
   try {
     writeFileSync("/proc/self/coredump_filter", "0");
   } catch {
-    // a kernel without core files
+    // a kernel without core dumps
   }
 }

@@ -4,8 +4,8 @@ import { plainJson } from "./plain-text.ts";
 export type Log = Logger;
 
 /**
- * Lines of JSON on stdout, written asynchronously, so that a slow terminal never holds up a stream. Nothing a client
- * sent is ever logged: callers pass ids, names from closed sets and numbers.
+ * Logs JSON lines to stdout, asynchronously, so that a slow terminal never delays a stream. Nothing that a client sent
+ * is ever logged: callers pass ids, names from closed sets and numbers.
  */
 export function createLog(name: string, level: string = "info"): Log {
   return pino(
@@ -21,7 +21,7 @@ export function createLog(name: string, level: string = "info"): Log {
   );
 }
 
-/** What may be said of an error of ours in a log: name, message, code; never a body. */
+/** The fields of an error that may be logged: name, message, code; never a body. */
 export function describeError(error: unknown): { readonly error: string; readonly code?: string } {
   if (!(error instanceof Error)) return { error: String(error) };
   const code = (error as { code?: unknown }).code;

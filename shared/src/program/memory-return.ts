@@ -1,17 +1,17 @@
 /**
- * Gives the memory of a peak back. V8 collects what has died when something else needs the room, and a process that has
- * become quiet needs none: a minute after 10,000 streams had ended, a router had still given back nothing.
+ * Returns memory to the system after a peak. V8 collects garbage when new allocations need room, which a quiet process
+ * has none of: a minute after 10,000 streams had ended, a router had returned nothing.
  */
 import { every, type Clock } from "../time/clock.ts";
 
 const lookMs = 5_000;
-/** The memory of fewer is not worth a collection. */
+/** Fewer streams are not worth a collection. */
 const peakMin = 500;
 const quietShare = 0.25;
-/** What a socket held is freed by the collection after the one that finds it dead. */
+/** A socket's buffers are freed by the collection after the one that finds the socket dead. */
 const collections = 3;
 
-/** `open`: how many streams there are now. Collects after each peak, once two looks in a row have found few left. */
+/** `open`: number of open streams. Collects after each peak, once two checks in a row have found few of them left. */
 export function returnMemory(clock: Clock, open: () => number, collect: () => void = collectSoon): Disposable {
   let peak = 0;
   let wasQuiet = false;
@@ -32,12 +32,12 @@ export function returnMemory(clock: Clock, open: () => number, collect: () => vo
   return { [Symbol.dispose]: () => looking.cancel() };
 }
 
-/** V8's soft limit of memory outside its heap is 64 MB more than at its last full collection. */
+/** V8's soft limit for memory outside its heap is 64 MB above that at its last full collection. */
 const aboveSoftLimit = 65 << 20;
 
 /**
- * Makes V8 begin a full collection beside the program's work (300 MB came back within 30 s, the longest pause was 22 ms;
- * `--expose-gc` would stop everything for it). Nothing writes to what is asked for, so no memory is taken.
+ * Makes V8 start a concurrent full collection (300 MB were returned within 30 s, the longest pause was 22 ms;
+ * `--expose-gc` would stop the program for it). The buffer is never written to, so it takes no memory.
  */
 export function collectSoon(): void {
   new ArrayBuffer(aboveSoftLimit);

@@ -1,4 +1,4 @@
-/** The first thing that every program does. Imports nothing, so that an older Node.js can read it and says so clearly. */
+/** Every program calls this first. It imports nothing, so that an older Node.js can load it and report the problem. */
 
 /** The oldest Node.js that runs this code: it needs `Temporal` and `using`, and reads TypeScript without a build step. */
 const nodeMajorMin = 26;

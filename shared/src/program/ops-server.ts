@@ -8,11 +8,11 @@ import { formatListen, type ListenAddress } from "../http/listen.ts";
 import { readOneAtATime } from "../http/request-turns.ts";
 
 export interface OpsServer extends AsyncDisposable {
-  /** Where it listens, with the real port. */
+  /** The address with the actual port. */
   readonly address: ListenAddress;
 }
 
-/** It may be reached by more than the Prometheus server, and each answer of `/metrics` is work. */
+/** Others than Prometheus may reach it, and each response of `/metrics` is work. */
 const times = { headersMsMax: 19_000, discardMs: 5_000, stallMsMax: 60_000 };
 
 export async function openOpsServer(
@@ -47,7 +47,7 @@ export async function openOpsServer(
   };
 }
 
-/** Listens, or gives the one clear line why not. Returns the real port. */
+/** Listens; returns the actual port. Throws `StartError`, which names `what`. */
 export async function listenOn(
   server: { listen(port: number, host: string): unknown; address(): unknown } & NodeJS.EventEmitter,
   listen: ListenAddress,
@@ -64,7 +64,7 @@ export async function listenOn(
   return (server.address() as { port: number }).port;
 }
 
-/** Closes it with its open connections. Resolves when it is closed, also if it did not listen. */
+/** Closes a server and its connections. Resolves when it is closed, also if it did not listen. */
 export async function closeServer(server: Server): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   server.closeAllConnections();

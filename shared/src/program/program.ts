@@ -1,4 +1,4 @@
-/** The frame of a program: one clear line if it cannot start, an orderly stop at SIGTERM and Ctrl-C. */
+/** Runs a program: one clear line if it cannot start, an orderly stop at SIGTERM and Ctrl-C. */
 import { systemClock } from "../time/clock.ts";
 import { keepMemoryOutOfCoreFiles } from "./core-files.ts";
 import { StartError } from "../files/directory-lock.ts";
@@ -7,9 +7,9 @@ import { stopWish } from "./stop-wish.ts";
 import { openServiceManager, type ServiceManager } from "./systemd-notify.ts";
 
 /**
- * Runs `main`, which ends some time after its argument has resolved: at the first SIGTERM or SIGINT, or when a
- * parent that spawned us with a channel has gone. A second signal ends the process at once. Exit code 1 if it throws.
- * `service` is systemd, where it started us and wants to know.
+ * Runs `main`. Its argument `stop` resolves at the first SIGTERM or SIGINT, or when a parent that spawned us with a
+ * channel is gone; then `main` has to end. A second signal ends the process at once. Exit code 1 if it throws.
+ * `service`: systemd, if it started us with `Type=notify`.
  */
 export async function runProgram(
   name: string,

@@ -1,10 +1,10 @@
-/** Ctrl-C as it arrives: under npm one key press comes twice, from the terminal and from npm, which hands it on. */
+/** Tells one Ctrl-C from two: under npm one key press arrives twice, from the terminal and from npm. */
 import type { Clock } from "../time/clock.ts";
 
-/** How far apart the two may be; a person who insists takes longer. */
+/** Two signals within this time are one key press. */
 const samePressMs = 500;
 
-/** To be called at every wish to stop: the first calls `first`, one that comes apart from it `insist`. */
+/** Call the result at each signal: the first calls `first`, a later, separate one `insist`. */
 export function stopWish(clock: Clock, first: () => void, insist: () => void): () => void {
   let firstMs: number | undefined;
   return () => {

@@ -1,28 +1,28 @@
 /**
- * What a program under systemd (`Type=notify`) says to its service manager, through the `systemd-notify` program: Node.js
- * has no datagram sockets for Unix addresses. Without `NOTIFY_SOCKET` nothing is said and nothing is started.
+ * Notifies systemd (`Type=notify`) through the `systemd-notify` program, since Node.js has no Unix datagram sockets.
+ * Does nothing without `NOTIFY_SOCKET`.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { every, type Clock, type Timer } from "../time/clock.ts";
 
 export interface ServiceManager extends Disposable {
-  /** What `systemctl status` shows. */
+  /** Text for `systemctl status`. */
   status(text: string): void;
-  /** `READY=1`; from now on the watchdog is fed, until disposed. */
+  /** Sends `READY=1`; from now on the watchdog is fed, until disposed. */
   ready(text: string): void;
-  /** `STOPPING=1` */
+  /** Sends `STOPPING=1`. */
   stopping(text: string): void;
-  /** Resolves when all of it was taken, or could not be. */
+  /** Resolves when all messages were delivered, or failed. */
   heard(): Promise<void>;
 }
 
-/** systemd-notify waits until its message was taken, for 5 s at most. */
+/** systemd-notify waits up to 5 s until its message is taken. */
 const notifyMsMax = 10_000;
 
 /**
- * Takes its variables out of `environment`: with `NotifyAccess=all` a child that inherited them could speak for us.
- * `pid` is this process's own; a watchdog for another one is not ours to feed.
+ * Removes systemd's variables from `environment`: with `NotifyAccess=all` a child that inherits them could notify in
+ * our name. `pid`: that of this process; a watchdog for another pid is not fed.
  */
 export function openServiceManager(environment: NodeJS.ProcessEnv, pid: number, clock: Clock): ServiceManager {
   const { NOTIFY_SOCKET, WATCHDOG_USEC, WATCHDOG_PID, PATH } = environment;
@@ -35,7 +35,7 @@ export function openServiceManager(environment: NodeJS.ProcessEnv, pid: number, 
   let saying = 0;
   let complained = false;
 
-  /** One after the other, so that they arrive in order. */
+  /** Sends one message after the other, in order. */
   function say(...lines: readonly string[]): void {
     saying++;
     last = last
@@ -47,7 +47,7 @@ export function openServiceManager(environment: NodeJS.ProcessEnv, pid: number, 
       .finally(() => saying--);
   }
 
-  /** On a host so busy that the food of before has not arrived, more of it would only stand in the way of what is news. */
+  /** Skipped while messages are pending: on a busy host more pings would only delay the others. */
   function feed(): void {
     if (saying === 0) say("WATCHDOG=1");
   }
@@ -56,7 +56,7 @@ export function openServiceManager(environment: NodeJS.ProcessEnv, pid: number, 
     status: (text) => say(`STATUS=${text}`),
     ready(text) {
       say("READY=1", `STATUS=${text}`);
-      // A timer of the event loop: while the loop hangs it does not fire, and systemd ends the process.
+      // A timer of the event loop: if the loop hangs, it does not fire, and systemd ends the process.
       if (watchdogMs > 0) watchdog ??= every(clock, watchdogMs / 2, feed);
     },
     stopping: (text) => say("STOPPING=1", `STATUS=${text}`),

@@ -1,9 +1,9 @@
-/** Rows as a table for people: columns padded to their widest cell, numbers to the right. */
+/** Text tables: columns padded to their widest cell, numbers aligned to the right. */
 import { plainText } from "./plain-text.ts";
 
 export type Cell = string | number | undefined | null;
 
-/** An absent value is `–`, never 0. */
+/** Absent values are shown as `–`. */
 export function formatTable(headers: readonly string[], rows: readonly (readonly Cell[])[]): string {
   const text = rows.map((row) =>
     row.map((cell) => (cell === undefined || cell === null || cell === "" ? "–" : plainText(String(cell)))),
