@@ -5,7 +5,7 @@ import { Value } from "typebox/value";
 import { LineCounter, parseDocument, type Document } from "yaml";
 import { StartError } from "./directory-lock.ts";
 
-/** A mistake in a YAML file: where it stands and what to do about it. `line` counts from 1; 0 if it has no place. */
+/** A mistake in a YAML file and how to correct it. `line` counts from 1; 0: it has no line. */
 export interface Mistake {
   readonly line: number;
   readonly message: string;
@@ -15,10 +15,10 @@ export type Checked<T> =
   | { readonly value: T; readonly mistakes: [] }
   | { readonly value?: undefined; readonly mistakes: Mistake[] };
 
-/** Keys and indexes on the way to a place in the file, and what is to be said about it. */
+/** A path of keys and indexes in the file, and the message about this place. */
 export type Finding = readonly [path: readonly (string | number)[], message: string];
 
-/** What no schema can say: looks at a value that is right by itself. */
+/** Checks what a schema cannot express, on a value that fits the schema. */
 export type Judge<T> = (value: T) => Iterable<Finding>;
 
 /** Reads YAML text against a schema: every mistake with its line, an unknown key with the nearest known one. */
@@ -52,7 +52,7 @@ export function checkYaml<Schema extends TSchema>(
   return { mistakes: [...mistakes.values()].sort((a, b) => a.line - b.line) };
 }
 
-/** Gives findings about the text their lines, in the order of the lines. */
+/** Turns findings into mistakes with line numbers, sorted by line. */
 export function locate(text: string, findings: Iterable<Finding>): Mistake[] {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines });
@@ -63,7 +63,7 @@ export function locate(text: string, findings: Iterable<Finding>): Mistake[] {
   return located.sort((a, b) => a.line - b.line);
 }
 
-/** Reads a file like `checkYaml`; a mistake is a reason not to start. */
+/** Reads a file like `checkYaml`; throws `StartError` if it has mistakes. */
 export function loadYaml<Schema extends TSchema>(
   file: string,
   schema: Schema,
@@ -84,7 +84,7 @@ export function formatMistakes(file: string, mistakes: readonly Mistake[]): stri
   return mistakes.map(({ line, message }) => (line > 0 ? `${file}:${line}: ${message}` : `${file}: ${message}`));
 }
 
-/** `word` itself is not known: the nearest one that is, if it is near enough to be meant. */
+/** The most similar known word, if it is similar enough to be meant. `word` itself is not among them. */
 export function nearest(word: string, known: readonly string[]): string | undefined {
   const best = known.toSorted((a, b) => distance(word, a) - distance(word, b))[0];
   const distanceMax = Math.min(word.length - 1, Math.max(2, word.length / 3));
@@ -146,7 +146,7 @@ function valueAt(root: unknown, path: Path): unknown {
   return at;
 }
 
-/** The line of the nearest node on the way to `path` that exists. */
+/** The line of `path`, or of the deepest part of it that exists. */
 function lineOf(document: Document, lines: LineCounter, path: Path): number {
   for (let length = path.length; length > 0; length--) {
     const key = path[length - 1]!;

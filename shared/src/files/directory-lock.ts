@@ -2,13 +2,13 @@ import { mkdirSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
-/** Results of SQLite. */
+/** SQLite result codes: SQLITE_BUSY; SQLITE_CORRUPT and SQLITE_NOTADB. */
 const busy = 5;
 const damaged: ReadonlySet<number | undefined> = new Set([11, 26]);
 
 /**
- * One process per data directory. The lock is an SQLite file held in an exclusive transaction: the kernel releases it
- * when the process dies, however it dies, and children do not inherit it. (Node itself has no file locks.)
+ * Locks a data directory. The lock is an SQLite file held in an exclusive transaction: the kernel releases it when the
+ * process dies, however it dies, and children do not inherit it. (Node has no file locks.) Throws `StartError`.
  */
 export function lockDirectory(directory: string): Disposable {
   try {
@@ -25,8 +25,8 @@ export function lockDirectory(directory: string): Disposable {
 type SqliteError = Error & { readonly errcode?: number };
 
 /**
- * Nothing is kept in the file, so that a damaged one is emptied: not replaced, since the locks of two files are two. Its
- * damage is seen only by a process that could lock it, so that nobody holds it then.
+ * A damaged lock file is emptied, since it holds no data. It is not replaced: two files would be two locks. Only a
+ * process that could lock the file sees the damage, so nobody else holds it then.
  */
 function holdOrMend(file: string): DatabaseSync {
   try {

@@ -1,10 +1,10 @@
-/** Files that hold secrets: nobody else on the host may read or change them. */
+/** Files with secrets: nobody else on the host may read or change them. */
 import { readFileSync, statSync } from "node:fs";
 import { StartError } from "./directory-lock.ts";
 
 /**
- * Throws `StartError` with the command that mends it. `what`: such as "a private key". `uid`: who reads it. A file of
- * another owner may be shared with its group: that is how root hands a file, or systemd a credential, to a service.
+ * Throws `StartError` with the command that corrects the mode. `what`: such as "a private key". `uid`: who reads it. A
+ * file of another owner may be readable by its group: so root passes files, and systemd credentials, to a service.
  */
 export function checkPrivate(file: string, what: string, uid: number | "other" = process.geteuid?.() ?? "other"): void {
   const stat = statSync(file);
@@ -16,7 +16,7 @@ export function checkPrivate(file: string, what: string, uid: number | "other" =
   );
 }
 
-/** The one line of a file such as a password. Throws `StartError`, which tells nothing of it. */
+/** Reads a secret, the single line of a file. Throws `StartError`, which does not quote it. */
 export function readSecret(file: string, what: string): string {
   let text: string;
   try {
@@ -30,18 +30,18 @@ export function readSecret(file: string, what: string): string {
   return secret;
 }
 
-/** Whether a URL such as `postgres://user:password@host` holds a password; also one that is written wrongly. */
+/** Whether a URL such as `postgres://user:password@host` holds a password, even if it is malformed. */
 export function holdsPassword(url: string): boolean {
   return /^[^/]*\/\/[^/@]*:[^/@]+@/.test(url) || /[?&]password=./i.test(url);
 }
 
-/** `key`: where the URL stands, for the `StartError` if it takes no password. */
+/** Returns the URL with the password. `key`: the setting that holds the URL, named in the `StartError`. */
 export function withPassword(url: string, password: string, key: string): string {
   if (holdsPassword(url)) throw new StartError(`${key}.url holds a password: remove it or ${key}.passwordFile`);
   const parsed = URL.parse(url);
   if (!parsed) throw new StartError(`${key}.url is no URL`);
   parsed.password = encodeURIComponent(password);
-  // A URL without a host has no place for it.
+  // A URL without a host cannot have a password.
   if (parsed.password === "") throw new StartError(`${key}.url has no host, as ${key}.passwordFile needs`);
   return parsed.href;
 }
