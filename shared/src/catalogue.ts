@@ -1,6 +1,6 @@
 /**
- * The model catalogue: which models there are, what each costs and which rules hold for it. Rules are data: a new model
- * with new rules needs no code. The router owns the catalogue; an agent gets the rules of its own models from the link.
+ * The model catalogue: which models exist, what each costs and which rules hold for it. Rules are data: a new model
+ * with new rules needs no code. The router owns the catalogue; an agent gets the rules of its own models over the link.
  */
 import { Type, type Static } from "typebox";
 import { isSeq, parseDocument } from "yaml";
@@ -12,14 +12,14 @@ export type ReasoningMode = "unavailable" | "optional" | "default-on";
 export type ModelCategory = "language" | "coding" | "embeddings";
 export type ModelStatus = "Beta" | "Verfügbar" | "Auslaufend" | "Demnächst";
 
-/** What an agent must know of a model to apply its rules. */
+/** The part of a model's entry that an agent needs to apply the rules. */
 export interface ModelRules {
   readonly id: ModelId;
   readonly category: ModelCategory;
   readonly contextTokens: number;
   readonly reasoning: {
     readonly mode: ReasoningMode;
-    /** Accepted values of `reasoning_effort`; empty: any text is accepted, and all but `none` switches reasoning on where there is any. */
+    /** Accepted values of `reasoning_effort`. Empty: any, and all but `none` switch reasoning on if there is any. */
     readonly efforts: readonly string[];
     readonly default?: string;
     readonly templateKwargsAccepted: boolean;
@@ -35,9 +35,9 @@ export interface ModelRules {
 
 export interface CatalogueEntry extends ModelRules {
   readonly status: ModelStatus;
-  /** The only nodes that are believed when they say that they host it. Absent: any node is. */
+  /** The only nodes that may host the model. Absent: any node. */
   readonly nodes?: readonly NodeId[];
-  /** By time, oldest first; the first is valid from the beginning. */
+  /** Oldest first; the first one is valid from the beginning. */
   readonly factors: readonly { readonly validFromMs: number; readonly factor: Millicredits }[];
 }
 
@@ -49,8 +49,8 @@ export function factorAt(entry: CatalogueEntry, atMs: number): Millicredits {
 }
 
 /**
- * The most tokens, input and output together, that a request for so many answers (choices, or texts to embed) may cost:
- * each fits the model's window, input included.
+ * The most tokens, input and output together, that a request for this many answers (choices, or texts to embed) may
+ * cost: each answer fits the model's context window, input included.
  */
 export function requestTokensMax({ contextTokens, embeddings }: ModelRules, answers: number): number {
   return (embeddings?.inputTokens ?? contextTokens) * answers;
@@ -61,12 +61,12 @@ export function isCallable(entry: CatalogueEntry): boolean {
   return entry.status !== "Demnächst";
 }
 
-/** Whether a node that says that it hosts the model is believed: then it may get the model's prompts. */
+/** Whether the node may host the model, and so get its prompts. */
 export function mayHost(catalogue: Catalogue, node: NodeId, model: ModelId): boolean {
   return catalogue.get(model)?.nodes?.includes(node) ?? true;
 }
 
-/** What an agent may know of the entry. */
+/** The part of the entry that an agent may know. */
 export function rulesOf({ status: _status, factors: _factors, nodes: _nodes, ...rules }: CatalogueEntry): ModelRules {
   return rules;
 }
@@ -74,8 +74,8 @@ export function rulesOf({ status: _status, factors: _factors, nodes: _nodes, ...
 const closed = { additionalProperties: false } as const;
 const tokens = Type.Integer({ minimum: 1 });
 /**
- * With 128 choices, or 2,048 texts, a request costs at most 2^29 tokens: so many fit a usage record, and at the highest
- * factor 17,000 such requests, 9 trillion tokens, fit the totals of a billing period.
+ * With 128 choices, or 2,048 texts, a request costs at most 2^29 tokens, which fits a usage record; the totals of a
+ * billing period hold 17,000 such requests (9 trillion tokens) at the highest factor.
  */
 const contextTokens = Type.Integer({ minimum: 1, maximum: 2 ** 22 });
 const inputTokens = Type.Integer({ minimum: 1, maximum: 2 ** 18 });
@@ -135,7 +135,7 @@ export type CatalogueResult =
   | { readonly catalogue: Catalogue; readonly mistakes: [] }
   | { readonly catalogue?: undefined; readonly mistakes: Mistake[] };
 
-/** Reads the text of a catalogue file: a list of entries, alone or under `models`. A mistake anywhere refuses the whole. */
+/** Reads a catalogue file: a list of entries, alone or under `models`. A mistake in an entry refuses the whole file. */
 export function parseCatalogue(text: string): CatalogueResult {
   const isList = isSeq(parseDocument(text).contents);
   const { value, mistakes } = isList ? checkYaml(text, listSchema) : checkYaml(text, catalogueSchema);
@@ -151,7 +151,7 @@ export function parseCatalogue(text: string): CatalogueResult {
   return wrong.length > 0 ? { mistakes: wrong } : { catalogue, mistakes: [] };
 }
 
-/** In thousandths. */
+/** Largest factor, in thousandths. */
 const factorMax = 1_000_000n;
 
 function toEntry(raw: Static<typeof entrySchema>): CatalogueEntry | string {
@@ -174,16 +174,16 @@ function toEntry(raw: Static<typeof entrySchema>): CatalogueEntry | string {
     category: raw.category,
     status: raw.status,
     contextTokens: raw.contextTokens,
-    ...(raw.nodes ? { nodes: raw.nodes.map((node) => asId<NodeId>(node)) } : {}),
+    nodes: raw.nodes?.map((node) => asId<NodeId>(node)),
     factors: factors.sort((a, b) => a.validFromMs - b.validFromMs),
     reasoning: {
       mode: reasoning.mode,
       efforts: reasoning.efforts ?? [],
-      ...(reasoning.default === undefined ? {} : { default: reasoning.default }),
+      default: reasoning.default,
       templateKwargsAccepted: reasoning.templateKwargs !== "rejected",
     },
     toolsEnforced: raw.tools?.enforced ?? true,
-    ...(raw.images ? { images: raw.images } : {}),
-    ...(raw.embeddings ? { embeddings: raw.embeddings } : {}),
+    images: raw.images,
+    embeddings: raw.embeddings,
   };
 }

@@ -9,19 +9,19 @@ export function millicredits(value: bigint): Millicredits {
   return value as Millicredits;
 }
 
-/** What a request costs: (input + output tokens) × factor. */
+/** The price of a request: (input + output tokens) × factor. */
 export function creditsOf(promptTokens: number, completionTokens: number, factor: Millicredits): Millicredits {
   return millicredits(BigInt(promptTokens + completionTokens) * factor);
 }
 
-/** Reads a credit factor such as `1.5` or `"0.25"` exactly. Undefined if it is not a number of at most three places. */
+/** Reads a credit factor such as `1.5` or `"0.25"` exactly. Undefined if it is no number of at most three decimals. */
 export function parseFactor(text: string | number): Millicredits | undefined {
   const match = /^(\d{1,9})(?:\.(\d{1,3}))?$/.exec(String(text));
   if (!match) return undefined;
   return millicredits(BigInt(match[1]!) * 1000n + BigInt((match[2] ?? "").padEnd(3, "0")));
 }
 
-/** A decimal string with three places, such as `61.500`. */
+/** A decimal string with three decimals, such as `61.500`. */
 export function formatCredits(value: Millicredits): string {
   const [, sign, amount] = /^(-?)(\d+)$/.exec(value.toString())!;
   const digits = amount!.padStart(4, "0");

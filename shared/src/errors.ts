@@ -1,6 +1,6 @@
 /**
- * The errors that a client of the API can meet, in one table. Router and agent both raise them; anything else that is
- * thrown is a bug and becomes `internal`. `code` is the one that the service names, else the status as a string.
+ * All errors that a client of the API can get. Router and agent both raise them; anything else that is thrown is a bug
+ * and becomes `internal`. `code` is the one that the service contract names, or else the status as a string.
  */
 export const apiErrors = {
   invalid_request: { status: 400, type: "invalid_request_error", code: "400" },
@@ -23,12 +23,12 @@ export const apiErrors = {
 
 export type ApiErrorKind = keyof typeof apiErrors;
 
-/** An operating error. `message` is shown to the client, so it never quotes what the client sent. */
+/** An expected error. `message` is shown to the client, so it never quotes what the client sent. */
 export class ApiError extends Error {
   readonly kind: ApiErrorKind;
   readonly param: string | null;
   readonly retryAfterSeconds: number | undefined;
-  /** Which of several reasons, in a word for whoever counts them. The client reads the message. */
+  /** Which of several reasons applies, in one word for metrics. The client gets the message. */
   readonly reason: string | undefined;
 
   constructor(
@@ -69,7 +69,7 @@ export function errorBody(error: ApiError): ErrorBody {
   return { error: { message: error.message, type, param: error.param, code } };
 }
 
-/** The headers that belong to an error: `retry-after` in whole seconds, at least 1, and `x-should-retry`. */
+/** The headers of an error: `retry-after` in whole seconds, at least 1, and `x-should-retry`. */
 export function errorHeaders(error: ApiError): Record<string, string> {
   const headers: Record<string, string> = {};
   if (error.retryAfterSeconds !== undefined)
@@ -78,7 +78,7 @@ export function errorHeaders(error: ApiError): Record<string, string> {
   return headers;
 }
 
-/** An operating error as it is; anything else as `internal`, without its text. */
+/** Returns an `ApiError` as it is; anything else as `internal`, without its text. */
 export function asApiError(error: unknown): ApiError {
   return error instanceof ApiError ? error : new ApiError("internal", "Internal error.");
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Clock } from "./time/clock.ts";
 
-/** Ids have kinds, so that a key's id cannot be passed where an account's is meant. */
+/** Typed ids: a key's id cannot be passed where an account's is expected. */
 declare const kind: unique symbol;
 type Id<Kind extends string> = string & { readonly [kind]: Kind };
 
@@ -11,18 +11,18 @@ export type KeyId = Id<"key">;
 export type NodeId = Id<"node">;
 export type ModelId = Id<"model">;
 export type SlotName = Id<"slot">;
-/** UUIDv7 made by the router when it accepts a request; its time is the time of acceptance. */
+/** UUIDv7 made by the router when it accepts a request; its timestamp is the time of acceptance. */
 export type RequestId = Id<"request">;
 
-/** Of nodes and of their slots. */
+/** Names of nodes and of their slots. */
 export const namePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
 
-/** Names a string as an id of the kind that the context asks for. Use at borders only. */
+/** Types a string as an id. Use at borders only, such as parsers. */
 export function asId<T extends Id<string>>(text: string): T {
   return text as T;
 }
 
-/** A UUIDv7 (RFC 9562): 48 bits of milliseconds, then 74 random bits, which Node draws in advance (2.2 µs to 0.7 each). */
+/** A UUIDv7 (RFC 9562): 48 bits of milliseconds, 74 random bits, which Node draws in advance (0.7 µs, not 2.2). */
 export function uuidv7(clock: Pick<Clock, "now">, uuidv4: () => string = randomUUID): string {
   const time = clock.now().toString(16).padStart(12, "0");
   return `${time.slice(0, 8)}-${time.slice(8)}-7${uuidv4().slice(15)}`;
@@ -34,7 +34,7 @@ export function isUuidv7(text: string): boolean {
   return uuidv7Pattern.test(text);
 }
 
-/** Milliseconds since the epoch that a UUIDv7 was made at. */
+/** When a UUIDv7 was made, in milliseconds since the epoch. */
 export function uuidv7TimeMs(id: string): number {
   return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 }

@@ -1,4 +1,4 @@
-/** JSON that comes from outside, before anybody knows what it is. */
+/** A JSON object from outside, not validated yet. */
 export type Json = Readonly<Record<string, unknown>>;
 
 export function isObject(value: unknown): value is Json {

@@ -1,18 +1,18 @@
 /**
- * Texts put together by how they begin. In a grammar, an engine then has to tell apart only what differs at each place of
- * the answer: of a thousand words a few dozen first letters, instead of a thousand alternatives.
+ * A prefix tree of texts. In a grammar, an engine then has to tell apart only what may follow at each place of the
+ * answer: of a thousand words a few dozen first letters, instead of a thousand alternatives.
  */
 
 export interface LiteralTrie {
-  /** What all of them begin with. */
+  /** The common prefix of all texts of this node. */
   readonly prefix: string;
-  /** Whether a text may end after it. */
+  /** Whether a text ends after the prefix. */
   readonly ends: boolean;
-  /** What may follow, told apart by the first character. */
+  /** What may follow; each begins with another character. */
   readonly next: readonly LiteralTrie[];
 }
 
-/** More branches within branches are not made: what is left is put side by side. */
+/** Deepest nesting of branches; texts that differ further down are put side by side. */
 const depthMax = 40;
 
 export function literalTrie(texts: readonly string[]): LiteralTrie {
@@ -20,17 +20,17 @@ export function literalTrie(texts: readonly string[]): LiteralTrie {
   return build(sorted, 0, 0);
 }
 
-/** At the place where there are most of them. */
+/** The most alternatives at any place of the tree. */
 export function branchesOf({ next, ends }: LiteralTrie): number {
   return next.reduce((most, one) => Math.max(most, branchesOf(one)), next.length + Number(ends));
 }
 
-/** Of sorted texts that begin alike up to `from`. */
+/** Builds a node from sorted texts that are equal up to `from`. */
 function build(texts: readonly (readonly string[])[], from: number, depth: number): LiteralTrie {
   const first = texts[0] ?? [];
   const last = texts.at(-1) ?? [];
   let to = from;
-  // Sorted: what the first and the last have in common, all have.
+  // The texts are sorted: what the first and the last have in common, all have.
   while (to < first.length && first[to] === last[to]) to += 1;
   const prefix = first.slice(from, to).join("");
   const ends = first.length === to;

@@ -1,6 +1,6 @@
 /**
- * The data connections between router and agent, as far as both must agree: HTTP/2 over a connection that the agent
- * dials; the agent is the HTTP/2 server, the router the client.
+ * The data connections between router and agent: HTTP/2 over a connection that the agent dials; the agent is the HTTP/2
+ * server, the router the client.
  */
 
 /** Headers of a request from router to agent. */
@@ -11,7 +11,7 @@ export const nodeHeaders = {
   user: "x-weiche-user",
   key: "x-weiche-key",
   model: "x-weiche-model",
-  /** Slot that the placement had in mind. */
+  /** The slot that the placement chose. */
   slot: "x-weiche-slot",
   /** Millicredits per token. */
   factor: "x-weiche-factor",
@@ -19,25 +19,25 @@ export const nodeHeaders = {
   tokensMax: "x-weiche-tokens-max",
   /** The routers' signature over what the attempt may be billed to: base64url, opaque to the agent. */
   grant: "x-weiche-grant",
-  /** What is left of the request's 600 s; never an absolute time, since clocks differ. */
+  /** What is left of the request's 600 s; a duration, since clocks differ. */
   remainingMs: "x-weiche-remaining-ms",
-  /** Identity of the router, as in its welcome. */
+  /** The router's id, as in its welcome. */
   router: "x-weiche-router",
 } as const;
 
 /**
- * The trailer says how an answer ended. `complete`: it is whole. `error`: it is not, and the agent's last event has told
- * the client so; the router only cuts the connection. Without the trailer the answer is broken off, however clean its
- * end looks, and the router itself tells the client. An answer that is there as a whole says `complete` in its head
- * already, next to its `content-length`: so many bytes prove it, and no trailer has to be sent and waited for.
+ * Trailer that tells how an answer ended. `complete`: it is whole. `error`: it is not, and the agent's last event has
+ * told the client, so that the router only cuts the connection. Without the trailer the answer is broken off, however
+ * clean its end looks, and the router tells the client. An answer that is complete from the start says `complete` among
+ * its headers, next to `content-length`, whose bytes prove it: no trailer has to be awaited.
  */
 export const endTrailer = "x-weiche-end";
 export const endComplete = "complete";
 export const endError = "error";
 
 /**
- * A header of an error, or a trailer of an answer that ends with one: the engine died over it, with nothing else running on
- * it, or with others that may have been the cause as well.
+ * Header of an error, or trailer of an answer that ends with one: the engine died during the attempt. `alone`: nothing
+ * else was running on it. `shared`: other requests were, and may have been the cause.
  */
 export const engineDeathHeader = "x-weiche-engine-death";
 export const engineDeaths = ["alone", "shared"] as const;
@@ -47,7 +47,7 @@ export function readEngineDeath(value: unknown): EngineDeath | undefined {
   return engineDeaths.find((death) => death === value);
 }
 
-/** The first request on a new data session: the agent answers `{node, bootId}` as JSON. */
+/** First request on a new data session: the agent answers with a `NodeIdentity` as JSON. */
 export const identityPath = "/weiche/identity";
 
 export interface NodeIdentity {
@@ -55,7 +55,7 @@ export interface NodeIdentity {
   readonly bootId: string;
 }
 
-/** Paths that an agent serves; the router maps its public paths onto them. */
+/** Paths that an agent serves; the router maps its public paths to them. */
 export const nodePaths = {
   chat: "/v1/chat/completions",
   completions: "/v1/completions",
@@ -64,16 +64,16 @@ export const nodePaths = {
 
 export type NodePath = (typeof nodePaths)[keyof typeof nodePaths];
 
-/** What one paused stream may hold at the router. */
+/** HTTP/2 stream window of the router: the most that a paused stream buffers there. */
 export const routerWindowBytes = 128 << 10;
-/** Request bodies are up to 20 MB: the agent takes them in larger steps. */
+/** HTTP/2 stream window of the agent: request bodies have up to 20 MB. */
 export const agentWindowBytes = 1 << 20;
-/** What may be under way on a whole session; Node takes it off the wire at once, so that it bounds no memory. */
+/** HTTP/2 window of a session: the most bytes in flight. Node reads them at once, so that it does not bound memory. */
 export const sessionWindowBytes = 4 << 20;
-/** Node counts what waits to be sent, 20 MB and more for each of many requests; its default of 10 would refuse new streams. */
+/** Node counts unsent bytes, 20 MB and more for each of many requests; its default, 10 MB, would refuse new streams. */
 export const sessionMemoryMiB = 4_096;
-/** One data session at first, another per so many open streams, up to `sessionsMax`. */
+/** One data session at first, and another for every so many open streams, up to `sessionsMax`. */
 export const streamsPerSession = 250;
 export const sessionsMax = 8;
-/** Never more on one session: a single one died at 9,500. */
+/** Limit per session; a single session died at 9,500. */
 export const streamsPerSessionMax = 2_000;

@@ -1,42 +1,42 @@
-/** What one attempt of one request used. Written by the agent before the last byte of the answer leaves. */
+/** What one attempt of a request used. The agent writes it before the last byte of the answer is sent. */
 import type { Millicredits } from "./credits.ts";
 import type { AccountId, KeyId, ModelId, RequestId, UserId } from "./ids.ts";
 
-/** `engine`: the engine's own usage; `counted`: counted from the stream because it was cut off. There are no estimates. */
+/** `engine`: reported by the engine; `counted`: counted from the stream, since it was cut off. Nothing is estimated. */
 export type UsageSource = "engine" | "counted";
 
 /**
- * `finished`: the terminator was received. `client-ended`, `limit-ended`: costs what was generated until then.
- * `broken`: we failed; costs nothing, and its counts are 0. `void`: the client did not get this attempt's answer. It costs
- * nothing, its counts are 0, and it takes the place of any other record of the attempt, whichever comes first.
+ * `finished`: the end of the stream was received. `client-ended`, `limit-ended`: costs what was generated until then.
+ * `broken`: we failed; costs nothing, and its counts are 0. `void`: the client did not get this attempt's answer; costs
+ * nothing, its counts are 0, and it replaces any other record of the attempt, whichever comes first.
  */
 export type RequestOutcome = "finished" | "client-ended" | "limit-ended" | "broken" | "void";
 
-/** One try of a request at one node. */
+/** One try of a request on one node. */
 export interface Attempt {
   readonly requestId: RequestId;
-  /** From 1. */
+  /** Counts from 1. */
   readonly attempt: number;
 }
 
-/** Who pays, told by the router with the request and echoed in the record; the agent keeps no account state. */
+/** Who pays. The router sends it with the request and the agent repeats it in the record: it has no account state. */
 export interface BillingIdentity {
   readonly accountId: AccountId;
   readonly userId: UserId;
   readonly keyId: KeyId;
-  /** Millicredits per token, valid when the request was accepted. */
+  /** Millicredits per token at the time when the request was accepted. */
   readonly factor: Millicredits;
 }
 
-/** What one attempt may be billed to and how much, as the router signed it for one node. The agent only repeats it. */
+/** To whom and for how much an attempt may be billed, signed by the router for one node. The agent only repeats it. */
 export interface BillingGrant extends BillingIdentity {
   /** The most tokens, prompt and answers together, that the attempt may cost. */
   readonly tokensMax: number;
-  /** The signature, in base64url. Empty in a record that an agent wrote before routers signed. */
+  /** The signature, in base64url. Empty in records from before routers signed. */
   readonly grant: string;
 }
 
-/** Identity of a record: request id and attempt. */
+/** Identified by request id and attempt. */
 export interface UsageRecord extends BillingGrant, Attempt {
   readonly model: ModelId;
   readonly promptTokens: number;

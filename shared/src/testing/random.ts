@@ -1,4 +1,4 @@
-/** Chance from a seed (mulberry32), so that a failing run can be repeated. */
+/** Seeded random numbers (mulberry32), so that a failing run can be repeated. */
 export interface Random {
   /** In [0, 1). */
   next(): number;

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from "../time/clock.ts";
 
-/** A clock that moves only when told to. Timers fire in order of their time, then of their making. */
+/** A clock that moves only when told to. Timers fire in order of their time, then of their creation. */
 export class VirtualClock implements Clock {
   #nowMs: number;
   #sequence = 0;
@@ -29,7 +29,7 @@ export class VirtualClock implements Clock {
     };
   }
 
-  /** How many timers wait. */
+  /** Number of pending timers. */
   get pending(): number {
     return this.#timers.length;
   }
@@ -49,12 +49,12 @@ export class VirtualClock implements Clock {
     return true;
   }
 
-  /** Time passes and nothing is done, as when an event loop stands still: what falls due is late. */
+  /** Time passes and no timer fires, as when an event loop stalls: what falls due is late. */
   stall(ms: number): void {
     this.#nowMs += ms;
   }
 
-  /** Moves `ms` ahead, firing what falls due on the way, also what is made on the way. */
+  /** Moves `ms` ahead and fires what falls due on the way, including timers made on the way. */
   advance(ms: number): void {
     const untilMs = this.#nowMs + ms;
     while (this.step(untilMs));
@@ -77,7 +77,7 @@ export class VirtualClock implements Clock {
   }
 }
 
-/** Lets everything that is already resolved run. */
+/** Lets all callbacks of promises that are resolved already run. */
 export async function settle(): Promise<void> {
   await new Promise<void>((resolve) => setImmediate(resolve));
 }
