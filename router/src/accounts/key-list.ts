@@ -107,7 +107,7 @@ type KeyReason =
   | Exclude<KeyState, "active" | "blocked-by-limit">
   | ("regenerated" | "user-limit" | "key-limit" | "no-package" | "quota-exhausted");
 
-/** null: the key can be used. */
+/** Why the key cannot be used; null: it can. */
 function reasonOf({ state, regeneratedAs, userStopped }: Row, use: PackageUse): KeyReason | null {
   if (state === "revoked") return regeneratedAs === null ? "revoked" : "regenerated";
   if (state === "blocked-by-limit") return userStopped ? "user-limit" : "key-limit";
@@ -116,7 +116,7 @@ function reasonOf({ state, regeneratedAs, userStopped }: Row, use: PackageUse): 
   return use.isExhausted ? "quota-exhausted" : null;
 }
 
-/** The limit of which the least is left; null without a package. */
+/** The limit with the least left; null without a package. */
 function bindingOf({ creditLimit, userLimit, used, userUsed }: Row, use: PackageUse) {
   if (use.quota === null) return null;
   const limits = [

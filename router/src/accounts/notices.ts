@@ -26,7 +26,7 @@ export interface NoticeViewer {
 
 type Store = Pick<Database, "kysely">;
 
-/** The youngest first; `unread` in the answer: of all, not of this page. */
+/** Newest first. `unread` in the result counts all notices, not only this page's. */
 export async function listNotices(
   { kysely }: Store,
   viewer: NoticeViewer,
@@ -113,7 +113,7 @@ interface Shown {
 
 type Row = { readonly total: bigint; readonly unread: bigint } & (Shown | { readonly id: null });
 
-/** `user` and `key`: whom it is about; null: the whole account. */
+/** `user` and `key`: what the notice is about; null: the whole account. */
 function viewNotice({ id, kind, at, read, facts, userId, email, keyId, keyName, lastFour }: Shown) {
   return {
     id,
