@@ -3,7 +3,6 @@
  * forgotten; the simulation must turn red. The real code knows nothing of them.
  */
 import type { SlotLimits } from "@weiche/node-agent/src/config/config.ts";
-import { RunningRequests } from "@weiche/node-agent/src/slots/running-requests.ts";
 import {
   awakeEngine,
   currentEpoch,
@@ -23,7 +22,7 @@ export const breakages: Readonly<Record<string, () => Behaviour>> = {
       "epoch" in event ? { ...event, epoch: currentEpoch(state) ?? event.epoch } : event,
     ),
   "to wait for running requests before an engine is put away": () =>
-    onSlots((slot, event) => (isClosing(slot, event) ? { ...slot, running: RunningRequests.none() } : slot)),
+    onSlots((slot, event) => (isClosing(slot, event) ? { ...slot, taken: 0 } : slot)),
   "to cancel the time at which a drain closes": rememberedClosingTime,
   "that a drain closes": () => onSlots(limited({ drainOpenMsMax: Infinity })),
   "the minimum residency": () => onSlots(limited({ minResidencyMs: 0 })),
@@ -65,14 +64,12 @@ export const breakages: Readonly<Record<string, () => Behaviour>> = {
       maxConcurrent: new Map([...slot.maxConcurrent.keys()].map((model) => [model, 99])),
     })),
   "that a place is given back once": () =>
-    onSlots((slot, event) => {
-      if (event.kind !== "released" || slot.running.has(event.ticket)) return slot;
-      const [another = event.ticket] = slot.running.tickets();
-      return { ...slot, running: slot.running.without(another) };
-    }),
+    onSlots((slot, event) =>
+      event.kind === "released" ? { ...slot, taken: Math.max(event.places, slot.taken - event.places) } : slot,
+    ),
   "to hold a request that finds the engine full": () => (slot, event, nowMs) => {
     const engine = awakeEngine(slot.state);
-    const isFull = engine && slot.running.places >= placesOf(slot, engine);
+    const isFull = engine && slot.taken >= placesOf(slot, engine);
     return isFull && event.kind === "request" && event.model === engine.model
       ? [slot, [{ kind: "refuse", ticket: event.ticket, refusal: "overloaded", retryAfterMs: 1_000 }]]
       : transition(slot, event, nowMs);
@@ -100,7 +97,7 @@ export const breakages: Readonly<Record<string, () => Behaviour>> = {
   "how long requests hold their places": () => onSlots((slot) => ({ ...slot, heldMs: new Map() })),
   "who waits when a place gets free": () => (slot, event, nowMs) => {
     const [after, effects] = transition(slot, event, nowMs);
-    return event.kind === "released" ? [{ ...slot, running: after.running }, []] : [after, effects];
+    return event.kind === "released" ? [{ ...slot, taken: after.taken }, []] : [after, effects];
   },
   "that engines exit": () => without("exited"),
   "to tell requests that their engine is gone": () => (slot, event, nowMs) => {

@@ -1,7 +1,6 @@
 /** The rules of a slot, one by one, as stories. */
 import { describe, expect, test } from "vitest";
-import { viewOf } from "./slot-view.ts";
-import { a, active, b, c, config, Play } from "./testing/slot-play.ts";
+import { a, active, b, c, Play } from "./testing/slot-play.ts";
 
 describe("a switch", () => {
   test("waits for running requests, however long, and takes all waiters of the new model at once", () => {
@@ -216,8 +215,7 @@ describe("an engine that an earlier agent was starting", () => {
   });
 
   test("shows since when it has been starting", () => {
-    const { slot, nowMs } = found(50_000);
-    expect(viewOf(slot, config.name, [], nowMs).switching).toMatchObject({ ageMs: 50_000 });
+    expect(found(50_000).view.switching).toMatchObject({ ageMs: 50_000 });
   });
 });
 

@@ -127,34 +127,28 @@ export function forgive(slot: Slot, engine: Awake, nowMs: number): Slot {
  * Admits these waiters, in their order, as far as there are places. One that needs more places than are free keeps those
  * behind it waiting: it would starve if they went first. Waiters that the engine can never serve are rejected.
  */
-export function admit(
-  slot: Slot,
-  engine: Awake,
-  waiters: readonly Waiter[],
-  nowMs: number,
-  effects: SlotEffect[],
-): Slot {
+export function admit(slot: Slot, engine: Awake, waiters: readonly Waiter[], effects: SlotEffect[]): Slot {
   if (waiters.length === 0) return slot;
   const places = placesOf(slot, engine);
   const answersMax = engine.endpoint.parallelMax ?? Infinity;
   const own = waiters.filter((waiter) => waiter.model === engine.model);
   const done = new Set<Ticket>();
-  let running = slot.running;
+  let { taken } = slot;
   for (const { ticket, answers } of own) {
     if (answers <= answersMax) continue;
     done.add(ticket);
     effects.push({ kind: "reject", ticket, answersMax });
   }
-  for (const { ticket, routerId, answers } of own) {
+  for (const { ticket, answers } of own) {
     if (done.has(ticket)) continue;
     const needed = placesFor(answers, places);
-    if (running.places + needed > places) break;
+    if (taken + needed > places) break;
     done.add(ticket);
-    running = running.with(ticket, { routerId, places: needed, sinceMs: nowMs });
-    effects.push({ kind: "grant", ticket, engine });
+    taken += needed;
+    effects.push({ kind: "grant", ticket, engine, places: needed });
   }
   if (done.size === 0) return slot;
-  return { ...slot, running, waiters: slot.waiters.filter((waiter) => !done.has(waiter.ticket)) };
+  return { ...slot, taken, waiters: slot.waiters.filter((waiter) => !done.has(waiter.ticket)) };
 }
 
 /** An engine that queues what it cannot run at once gives more answers than there are places, if it has nothing else to do. */
@@ -162,15 +156,12 @@ function placesFor(answers: number, places: number): number {
   return Math.min(answers, places);
 }
 
-/** Gives back the places of a request, and learns how long it held them. */
-export function release(slot: Slot, ticket: Ticket, nowMs: number): Slot {
-  const ended = slot.running.get(ticket);
+/** Gives back places of the awake engine, and learns how long a request held them. */
+export function release(slot: Slot, places: number, heldMs: number): Slot {
   const engine = awakeEngine(slot.state);
-  if (!ended) return slot;
-  const running = slot.running.without(ticket);
-  if (!engine) return { ...slot, running };
-  const heldMs = averaged(slot.heldMs, engine.model, nowMs - ended.sinceMs, newestHeldWeight);
-  return { ...slot, running, heldMs };
+  if (!engine) return slot;
+  const averages = averaged(slot.heldMs, engine.model, heldMs, newestHeldWeight);
+  return { ...slot, taken: slot.taken - places, heldMs: averages };
 }
 
 export function refuse(

@@ -213,6 +213,8 @@ describe("a slot", () => {
     ended.onEngineLost(() => told.push("ended"));
     ended.release();
     node.engine.exit(a, { reason: "signal SIGKILL", output: "" });
+    expect(node.slots.views()[0]).toMatchObject({ running: 0, runningByRouter: new Map() });
+    expect(node.slots.views()[0]!.oldestRunningMs).toBeUndefined();
     expect(told).toEqual(["running"]);
     running.onEngineLost(() => told.push("late"));
     expect(told).toEqual(["running", "late"]);

@@ -15,7 +15,7 @@ import type { CloseOptions, SlotParts } from "./slot-parts.ts";
 import { awakeEngine, createSlot, currentEpoch, wakeAtMs } from "./slot-state.ts";
 import type { Awake, RefusalKind, Slot, SlotEffect, SlotEvent, Ticket } from "./slot-state.ts";
 import { activeOf, kindOf, nextOf, viewOf } from "./slot-view.ts";
-import type { AwakeEngine, SlotChange, SlotKind, SlotView } from "./slot-view.ts";
+import type { AwakeEngine, Running, SlotChange, SlotKind, SlotView } from "./slot-view.ts";
 import { transition } from "./slot.ts";
 import { SwitchMeter } from "./switch-meter.ts";
 
@@ -34,6 +34,8 @@ export class SlotRunner {
   readonly #transition: typeof transition;
   readonly #inbox: SlotEvent[] = [];
   readonly #pending = new Map<Ticket, Pending>();
+  /** In the order of their admission. The slot's state counts their places: copies of this map would cost too much. */
+  readonly #running = new Map<Ticket, Running>();
   readonly #meter = new SwitchMeter();
   readonly #listeners = new Set<(change: SlotChange) => void>();
   #slot: Slot;
@@ -77,7 +79,10 @@ export class SlotRunner {
   }
 
   view(): SlotView {
-    return viewOf(this.#slot, this.name, this.#parts.engines.sleepers(), this.#nowMs(), this.#meter.phase);
+    const { name } = this;
+    const running = [...this.#running.values()];
+    const around = { name, running, sleepers: this.#parts.engines.sleepers(), phase: this.#meter.phase };
+    return viewOf(this.#slot, around, this.#nowMs());
   }
 
   /** The engine that is awake and proven, for whoever measures it. */
@@ -136,9 +141,9 @@ export class SlotRunner {
       };
       const timer = this.#parts.clock.after(deadlineMs, end);
       const forget = this.onChange(() => {
-        if (this.#slot.running.size === 0) end();
+        if (this.#slot.taken === 0) end();
       });
-      if (this.#slot.running.size === 0) end();
+      if (this.#slot.taken === 0) end();
     });
   }
 
@@ -171,7 +176,7 @@ export class SlotRunner {
   #perform(effect: SlotEffect): void {
     switch (effect.kind) {
       case "grant":
-        return this.#grant(effect.ticket, effect.engine);
+        return this.#grant(effect.ticket, effect.engine, effect.places);
       case "refuse":
         return this.#refuse(effect.ticket, effect.refusal, refusalError(effect.refusal, effect.retryAfterMs));
       case "reject":
@@ -185,19 +190,23 @@ export class SlotRunner {
       case "stop":
         return this.#stop(effect.model, effect.epoch, effect.forGood);
       case "engineLost":
+        this.#running.clear();
         return this.#loss.tell();
       default:
         return unreachable(effect);
     }
   }
 
-  #grant(ticket: Ticket, { model, epoch, endpoint }: Awake): void {
+  #grant(ticket: Ticket, { model, epoch, endpoint }: Awake, places: number): void {
     const loss = this.#loss;
+    const sinceMs = this.#nowMs();
     const release = () => {
       loss.forget(ticket);
-      this.#dispatch({ kind: "released", ticket });
+      if (!this.#running.delete(ticket)) return;
+      this.#dispatch({ kind: "released", epoch, places, heldMs: this.#nowMs() - sinceMs });
     };
     const pending = this.#taken(ticket);
+    this.#running.set(ticket, { routerId: pending?.request.routerId ?? "", places, sinceMs });
     if (!pending) return release();
     const waitedMs = this.#nowMs() - pending.sinceMs;
     this.#parts.events.requestAdmitted(this.name, model, waitedMs);
@@ -298,14 +307,14 @@ export class SlotRunner {
   }
 
   #tell(before: Slot, nowMs: number): void {
-    const { state, running, waiters } = this.#slot;
+    const { state, taken, waiters } = this.#slot;
     const kind = kindOf(state, nowMs);
     const active = activeOf(state);
     const changed = kind !== this.#kind || active !== activeOf(before.state);
     this.#kind = kind;
     if (changed) this.#parts.events.stateChanged(this.name, kind, active);
     const moved = changed || nextOf(this.#slot) !== nextOf(before);
-    if (!moved && running === before.running && waiters === before.waiters) return;
+    if (!moved && taken === before.taken && waiters === before.waiters) return;
     for (const listener of this.#listeners) listener(moved ? "state" : "load");
   }
 

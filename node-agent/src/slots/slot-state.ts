@@ -5,7 +5,6 @@
 import type { ModelId } from "@weiche/shared/ids.ts";
 import type { SlotConfig, SlotLimits } from "../config/config.ts";
 import type { EngineEndpoint, FoundEngine } from "../engines/engine.ts";
-import { RunningRequests } from "./running-requests.ts";
 
 /** Names one call of `admit`. Not the request's id: a request that is tried again must not be counted as one. */
 export type Ticket = number;
@@ -16,13 +15,6 @@ export interface Waiter {
   readonly routerId: string;
   /** At least 1. Each answer needs a place of its own; all of them begin together. */
   readonly answers: number;
-  readonly sinceMs: number;
-}
-
-export interface Running {
-  readonly routerId: string;
-  /** How many places of the engine it holds. */
-  readonly places: number;
   readonly sinceMs: number;
 }
 
@@ -90,7 +82,8 @@ export interface Slot {
   readonly stateSinceMs: number;
   /** Counts what engines were asked to do. News with another number than the current one changes nothing. */
   readonly epoch: number;
-  readonly running: RunningRequests;
+  /** Places of the awake engine that requests hold. */
+  readonly taken: number;
   /** In order of arrival. */
   readonly waiters: readonly Waiter[];
   readonly backoff: ReadonlyMap<ModelId, Backoff>;
@@ -113,7 +106,8 @@ export type SlotEvent =
     }
   /** A waiter's client has gone. */
   | { readonly kind: "left"; readonly ticket: Ticket }
-  | { readonly kind: "released"; readonly ticket: Ticket }
+  /** A request gives back the places that it has held for so long on the engine of this epoch. Once for each grant. */
+  | { readonly kind: "released"; readonly epoch: number; readonly places: number; readonly heldMs: number }
   | { readonly kind: "suspected"; readonly epoch: number }
   | { readonly kind: "readopt" }
   | { readonly kind: "adopted"; readonly epoch: number; readonly found?: FoundEngine }
@@ -131,7 +125,7 @@ export type SlotEvent =
 export type RefusalKind = "model_switching" | "model_unavailable" | "overloaded" | "maintenance";
 
 export type SlotEffect =
-  | { readonly kind: "grant"; readonly ticket: Ticket; readonly engine: Awake }
+  | { readonly kind: "grant"; readonly ticket: Ticket; readonly engine: Awake; readonly places: number }
   | {
       readonly kind: "refuse";
       readonly ticket: Ticket;
@@ -156,7 +150,7 @@ export function createSlot(config: SlotConfig, nowMs: number): Slot {
     state: { kind: "adopting", epoch: 0, deadlineMs: Infinity, attempt: 0 },
     stateSinceMs: nowMs,
     epoch: 0,
-    running: RunningRequests.none(),
+    taken: 0,
     waiters: [],
     backoff: new Map(),
     switchMs: new Map(),
@@ -184,7 +178,7 @@ export function currentEpoch(state: SlotState): number | undefined {
 export function wakeAtMs(slot: Slot, nowMs: number): number | undefined {
   const { state, limits } = slot;
   const engine = awakeEngine(state);
-  const idle = engine && slot.running.size === 0 && (slot.wish !== undefined || state.kind === "draining");
+  const idle = engine && slot.taken === 0 && (slot.wish !== undefined || state.kind === "draining");
   const deadlines = [
     slot.waiters[0] && slot.waiters[0].sinceMs + limits.waiterMsMax,
     "deadlineMs" in state ? state.deadlineMs : undefined,

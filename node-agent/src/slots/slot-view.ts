@@ -30,6 +30,13 @@ export interface SlotView {
   readonly sleepers: readonly Sleeper[];
 }
 
+/** A request that holds places of the awake engine. */
+export interface Running {
+  readonly routerId: string;
+  readonly places: number;
+  readonly sinceMs: number;
+}
+
 /** `state`: the slot is in another state, or the model that comes next. `load`: only its counts are. */
 export type SlotChange = "state" | "load";
 
@@ -40,31 +47,34 @@ export interface AwakeEngine {
   readonly endpoint: EngineEndpoint;
 }
 
-export function viewOf(
-  slot: Slot,
-  name: SlotName,
-  sleepers: readonly Sleeper[],
-  nowMs: number,
-  phase?: SwitchPhase,
-): SlotView {
+/** What a view shows of which the slot's state does not know. */
+export interface Surroundings {
+  readonly name: SlotName;
+  /** Oldest first. */
+  readonly running: readonly Running[];
+  readonly sleepers: readonly Sleeper[];
+  /** Of the switch in progress. */
+  readonly phase?: SwitchPhase;
+}
+
+export function viewOf(slot: Slot, { name, running, sleepers, phase }: Surroundings, nowMs: number): SlotView {
   const { state } = slot;
   const engine = awakeEngine(state);
   const kind = kindOf(state, nowMs);
   const active = activeOf(state);
   const next = nextOf(slot);
-  const running = [...slot.running.values()];
-  const oldestMs = Math.min(...running.map(({ sinceMs }) => sinceMs));
+  const oldest = running[0];
   return {
     name,
     models: [...slot.maxConcurrent.keys()],
     kind,
     ...(active ? { active } : {}),
     ...(next ? { next } : {}),
-    running: slot.running.places,
-    runningByRouter: sum(running.map(({ routerId, places }) => [routerId, places])),
+    running: slot.taken,
+    runningByRouter: sum(running, ({ routerId, places }) => [routerId, places]),
     waiting: slot.waiters.reduce((total, { answers }) => total + answers, 0),
-    waitingByModel: sum(slot.waiters.map(({ model, answers }) => [model, answers])),
-    ...(running.length > 0 ? { oldestRunningMs: nowMs - oldestMs } : {}),
+    waitingByModel: sum(slot.waiters, ({ model, answers }) => [model, answers]),
+    ...(oldest ? { oldestRunningMs: nowMs - oldest.sinceMs } : {}),
     ...(state.kind === "draining" && kind === "draining-open" ? { closesInMs: state.closesAtMs - nowMs } : {}),
     stateAgeMs: nowMs - (kind === "draining-closed" ? closedSinceMs(slot) : slot.stateSinceMs),
     ...("beganMs" in state ? { switching: switchingOf(slot, nowMs - state.beganMs, phase) } : {}),
@@ -116,8 +126,11 @@ function closedSinceMs({ state, stateSinceMs }: Slot): number {
   return state.kind === "draining" ? Math.max(state.closesAtMs, stateSinceMs) : stateSinceMs;
 }
 
-function sum<T>(counted: Iterable<readonly [T, number]>): ReadonlyMap<T, number> {
-  const sums = new Map<T, number>();
-  for (const [key, count] of counted) sums.set(key, (sums.get(key) ?? 0) + count);
+function sum<One, Key>(ones: readonly One[], counted: (one: One) => readonly [Key, number]): ReadonlyMap<Key, number> {
+  const sums = new Map<Key, number>();
+  for (const one of ones) {
+    const [key, count] = counted(one);
+    sums.set(key, (sums.get(key) ?? 0) + count);
+  }
   return sums;
 }

@@ -56,7 +56,6 @@ import {
   withoutExpired,
   withoutWish,
 } from "./slot-moves.ts";
-import { RunningRequests } from "./running-requests.ts";
 import { awakeEngine, currentEpoch } from "./slot-state.ts";
 import type { Awake, RefusalKind, Slot, SlotEffect, SlotEvent, Waiter } from "./slot-state.ts";
 
@@ -80,7 +79,7 @@ function apply(slot: Slot, event: SlotEvent, nowMs: number, effects: SlotEffect[
     case "left":
       return { ...slot, waiters: slot.waiters.filter((waiter) => waiter.ticket !== event.ticket) };
     case "released":
-      return release(slot, event.ticket, nowMs);
+      return release(slot, event.places, event.heldMs);
     case "suspected":
       return suspected(slot, nowMs, effects);
     case "readopt":
@@ -181,7 +180,7 @@ function adopted(slot: Slot, found: FoundEngine | undefined, nowMs: number, effe
 
 function activated(slot: Slot, engine: Awake, nowMs: number, effects: SlotEffect[]): Slot {
   const active = enter(withoutWish(slot, engine.model), { kind: "active", engine }, nowMs);
-  return admit(active, engine, active.waiters, nowMs, effects);
+  return admit(active, engine, active.waiters, effects);
 }
 
 function started(slot: Slot, endpoint: EngineEndpoint, nowMs: number, effects: SlotEffect[]): Slot {
@@ -217,7 +216,7 @@ function exited(slot: Slot, model: ModelId, nowMs: number, effects: SlotEffect[]
   effects.push({ kind: "engineLost", epoch: engine.epoch });
   const counted = engine.suspectedAtMs === undefined ? fail(slot, model, nowMs - engine.sinceMs, nowMs, effects) : slot;
   // Nothing runs on an engine that is gone, however long its requests take to notice.
-  const gone = { ...counted, running: RunningRequests.none() };
+  const gone = { ...counted, taken: 0 };
   return stop(gone, { model, forGood: true, restart: true, attempt: 0 }, nowMs, effects);
 }
 
@@ -229,11 +228,11 @@ function serve(before: Slot, engine: Awake, nowMs: number, effects: SlotEffect[]
   const closesAtMs = closingTimeMs(before, engine, other);
   const closed = nowMs >= closesAtMs;
   const older = closed ? before.waiters.slice(0, other ? before.waiters.indexOf(other) : 0) : before.waiters;
-  const slot = suspect ? before : admit(before, engine, older, nowMs, effects);
+  const slot = suspect ? before : admit(before, engine, older, effects);
 
   const next = other?.model ?? (suspect ? model : dueWish(slot, nowMs));
   const rested = nowMs >= engine.sinceMs + slot.limits.minResidencyMs;
-  if (next !== undefined && slot.running.size === 0 && (closed || rested) && !slot.maintenance) {
+  if (next !== undefined && slot.taken === 0 && (closed || rested) && !slot.maintenance) {
     const left = suspect ? slot : forgive(slot, engine, nowMs);
     return stop(left, { model, forGood: suspect, restart: suspect, attempt: 0 }, nowMs, effects);
   }

@@ -2,7 +2,7 @@
 import { asId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
 import type { SlotConfig, SlotLimits } from "../../config/config.ts";
 import { createSlot, currentEpoch, wakeAtMs, type Slot, type SlotEffect, type SlotEvent } from "../slot-state.ts";
-import { viewOf } from "../slot-view.ts";
+import { viewOf, type SlotView } from "../slot-view.ts";
 import { transition } from "../slot.ts";
 
 export const [a, b, c] = ["a", "b", "c"].map((name) => asId<ModelId>(name)) as [ModelId, ModelId, ModelId];
@@ -33,6 +33,7 @@ export class Play {
   slot: Slot;
   nowMs = 0;
   #tickets = 0;
+  readonly #granted = new Map<number, { readonly epoch: number; readonly places: number; readonly sinceMs: number }>();
 
   constructor(limits: Partial<SlotLimits> = {}) {
     this.slot = createSlot({ ...config, limits: { ...config.limits, ...limits } }, 0);
@@ -48,6 +49,9 @@ export class Play {
   event(event: SlotEvent): string[] {
     const [after, effects] = transition(this.slot, event, this.nowMs);
     this.slot = after;
+    for (const effect of effects)
+      if (effect.kind === "grant")
+        this.#granted.set(effect.ticket, { ...effect, epoch: effect.engine.epoch, sinceMs: this.nowMs });
     return effects.map(inWords);
   }
 
@@ -56,8 +60,10 @@ export class Play {
     return this.event({ kind: "request", ticket: ++this.#tickets, model, routerId: "r", answers });
   }
 
+  /** Of a request that was never granted: as if on an engine of long ago. */
   release(ticket: number): string[] {
-    return this.event({ kind: "released", ticket });
+    const { epoch, places, sinceMs } = this.#granted.get(ticket) ?? { epoch: -1, places: 1, sinceMs: this.nowMs };
+    return this.event({ kind: "released", epoch, places, heldMs: this.nowMs - sinceMs });
   }
 
   leave(ticket: number): string[] {
@@ -81,9 +87,13 @@ export class Play {
     return words;
   }
 
+  get view(): SlotView {
+    return viewOf(this.slot, { name: config.name, running: [], sleepers: [] }, this.nowMs);
+  }
+
   /** Such as `draining-open a->b, bc wait, 1 run`. */
   get state(): string {
-    const { kind, active, next, running } = viewOf(this.slot, config.name, [], this.nowMs);
+    const { kind, active, next, running } = this.view;
     const waiting = this.slot.waiters.map((waiter) => waiter.model).join("");
     const models = [active, next].filter(Boolean).join("->");
     return `${kind}${models && ` ${models}`}${waiting && `, ${waiting} wait`}${running > 0 ? `, ${running} run` : ""}`;
