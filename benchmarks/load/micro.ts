@@ -7,7 +7,7 @@ import { hashApiKey, makeApiKey } from "@weiche/router/src/keys/api-key.ts";
 import { UnfinishedEvent } from "@weiche/router/src/api/withheld.ts";
 import { MemoryLimiter } from "@weiche/router/src/limits/memory.ts";
 import { place } from "@weiche/router/src/nodes/placement.ts";
-import type { NodeView } from "@weiche/router/src/nodes/node-view.ts";
+import { SlotState, type NodeView } from "@weiche/router/src/nodes/node-view.ts";
 import { systemClock as clock } from "@weiche/shared/time/clock.ts";
 import { asId, uuidv7, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
 import { SseParser } from "@weiche/shared/http/sse.ts";
@@ -87,13 +87,19 @@ const view: NodeView[] = Array.from({ length: 16 }, (_, n) => ({
   ...{ node: asId<NodeId>(`node-${n}`), reachable: true, reportedAtMs: 0, admitting: true, maintenance: false },
   slots: [
     {
-      ...{ name: asId<SlotName>("a"), models: [model], kind: "active" as const, active: model, maxConcurrent: 256 },
+      ...{
+        name: asId<SlotName>("a"),
+        models: [model],
+        state: SlotState.ACTIVE,
+        activeModel: model,
+        maxConcurrent: 256,
+      },
       ...{
         running: n % 7,
         runningOfRouter: n % 5,
         inFlight: n % 6,
         waiting: 0,
-        waitingByModel: new Map(),
+        waiters: [],
         stateAgeMs: 0,
       },
     },

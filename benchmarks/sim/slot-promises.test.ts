@@ -1,6 +1,7 @@
 /** What is promised of switches, on virtual time and in plain numbers. */
 import { describe, expect, test } from "vitest";
 import { asId, type ModelId } from "@weiche/shared/ids.ts";
+import { WireState } from "@weiche/node-agent/src/slots/slot-view.ts";
 import { noFaults } from "./sim-host.ts";
 import { SlotWorld, type Visit } from "./slot-world.ts";
 
@@ -104,7 +105,7 @@ test("an agent that is killed again and again restarts no engine", async () => {
   for (let kill = 0; kill < 50; kill++) {
     slot.killAgent();
     await pass(slot, 1_000 + 37 * kill);
-    expect(slot.agent.slots.views()[0]!.kind).toBe("active");
+    expect(slot.agent.slots.views()[0]!.state).toBe(WireState.ACTIVE);
   }
   expect(slot.host.activations).toBe(1);
 });

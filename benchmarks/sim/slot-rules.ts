@@ -5,7 +5,7 @@
 import type { ModelId } from "@weiche/shared/ids.ts";
 import type { ApiError } from "@weiche/shared/errors.ts";
 import type { SlotLimits } from "@weiche/node-agent/src/config/config.ts";
-import type { SlotView } from "@weiche/node-agent/src/slots/slot-view.ts";
+import { WireState, type SlotView } from "@weiche/node-agent/src/slots/slot-view.ts";
 import { EngineRules, type Serving } from "./engine-rules.ts";
 import { HeldRule } from "./held-rule.ts";
 import type { SimRequest } from "./sim-request.ts";
@@ -212,7 +212,7 @@ export class SlotRules {
     if (view.waiting !== wanted) this.#broken(`${view.waiting} waiting answers are reported, not ${wanted}`);
     if (view.running !== this.#taken) this.#broken(`${view.running} running answers are reported, not ${this.#taken}`);
     if (this.#untold.size > 0) this.#broken("a request is not told that its engine is gone");
-    if (view.kind === "draining-open" && view.stateAgeMs > this.#limits.drainOpenMsMax)
+    if (view.state === WireState.DRAINING_OPEN && view.stateAgeMs > this.#limits.drainOpenMsMax)
       this.#broken("a drain stays open");
     this.engines.judge(this.maintenance);
     if (this.maintenance) return;

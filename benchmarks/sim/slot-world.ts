@@ -233,6 +233,6 @@ export class SlotWorld {
 }
 
 /** What routers hear of at once. */
-function stateOf({ kind, active, next }: SlotView): string {
-  return `${kind} ${active ?? "–"} ${next ?? "–"}`;
+function stateOf({ state, activeModel, nextModel }: SlotView): string {
+  return `${state} ${activeModel ?? "–"} ${nextModel ?? "–"}`;
 }

@@ -9,17 +9,7 @@ import type { SlotMemoryEvents } from "./engines/slot-memory.ts";
 import type { Metrics } from "./metrics.ts";
 import type { SlotFailures } from "./slot-failures.ts";
 import type { SlotEvents } from "./slots/slot-events.ts";
-import type { SlotKind } from "./slots/slot-view.ts";
-
-const slotKinds: readonly SlotKind[] = [
-  "empty",
-  "starting",
-  "active",
-  "draining-open",
-  "draining-closed",
-  "stopping",
-  "failed",
-];
+import { stateWords } from "./slots/slot-view.ts";
 
 /** What a request may suspect an engine of. */
 const suspicions: ReadonlySet<string> = new Set<RestartReason>(["silent", "refused"]);
@@ -31,9 +21,10 @@ export function createSlotEvents(
   failures: SlotFailures,
 ): SlotEvents {
   return {
-    stateChanged(slot, kind, active) {
-      for (const state of slotKinds) metrics.slotState.set({ slot, state }, state === kind ? 1 : 0);
-      log.debug({ slot, state: kind, model: active }, "slot changed");
+    stateChanged(slot, state, active) {
+      for (const each of Object.values(stateWords))
+        metrics.slotState.set({ slot, state: each }, each === state ? 1 : 0);
+      log.debug({ slot, state, model: active }, "slot changed");
     },
     requestAdmitted(slot, model, waitedMs) {
       metrics.waited.observe({ slot, model }, waitedMs / 1000);

@@ -1,5 +1,6 @@
 /** The links to the routers: what this node tells them, and what they want of it. */
 import { openTlsFiles } from "@weiche/shared/http/tls-files.ts";
+import { asId } from "@weiche/shared/ids.ts";
 import type { Core } from "./core.ts";
 import { createLinkEvents } from "./link-events.ts";
 import { RouterLinks } from "./links/router-links.ts";
@@ -46,7 +47,7 @@ export function openLinks(core: Core, { usage, slots, requests, telemetry, maint
     onDesiredState({ maintenance: wished, prewarmModels }) {
       maintenance.routerSays(wished);
       slots.setMaintenance(maintenance.on);
-      for (const model of prewarmModels) slots.prewarm(model);
+      for (const model of prewarmModels) slots.prewarm(asId(model));
     },
   });
   opened.defer(() => links.close());

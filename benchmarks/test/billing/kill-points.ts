@@ -43,7 +43,9 @@ export const killPoints = {
   "record appended unsynced": [{ file: writer, after: "active.unsynced.push(...group);" }],
   "record synced": [{ file: writer, after: "await active.file.sync();" }],
   "record sent up": [{ file: session, before: "if (this.#batches >= batchesMax) return;", node: "node" }],
-  "committed, unacknowledged": [{ file: session, before: 'this.#send({ kind: "ack", batchId });', node: "node" }],
+  "committed, unacknowledged": [
+    { file: session, before: 'this.#send({ $case: "usageAck", value: { batchId } });', node: "node" },
+  ],
   acknowledged: [{ file: "node-agent/src/outbox/delivery.ts", before: "this.#events.usageDelivered(sent.records);" }],
 } satisfies Record<string, readonly Place[]>;
 

@@ -11,6 +11,7 @@ import { createGrants } from "@weiche/router/src/usage/grants.ts";
 import { openDataConnections, type DataConnections } from "@weiche/router/src/nodes/data-connections.ts";
 import { NodeRegistry } from "@weiche/router/src/nodes/registry.ts";
 import type { UpstreamRequest, UpstreamResponse } from "@weiche/router/src/nodes/upstream.ts";
+import { SlotState } from "@weiche/router/src/nodes/node-view.ts";
 import { sleep, systemClock } from "@weiche/shared/time/clock.ts";
 import { millicredits } from "@weiche/shared/credits.ts";
 import { asId, uuidv7, type AccountId, type KeyId, type ModelId, type NodeId } from "@weiche/shared/ids.ts";
@@ -57,8 +58,8 @@ export async function openRouterEnd(given: { port?: number; tls?: TlsFiles } = {
     agentVersion: "0",
     slots: [{ name: slot, models: [asId<ModelId>("m")] }],
   });
-  const report = { name: slot, kind: "empty", running: 0, runningOfRouter: 0, stateAgeMs: 0 } as const;
-  link.report({ slots: [{ ...report, waitingByModel: new Map() }], maintenance: false, admitting: true }, 0);
+  const report = { name: slot, state: SlotState.EMPTY, running: 0, runningOfRouter: 0, stateAgeMs: 0 } as const;
+  link.report({ slots: [{ ...report, waiters: [] }], maintenance: false, admitting: true }, 0);
   const { events, told } = recorder<Parameters<typeof openDataConnections>[0]["events"]>();
   const { tls } = given;
   const data = await openDataConnections({

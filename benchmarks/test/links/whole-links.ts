@@ -11,6 +11,7 @@ import { openNodeLink, type NodeLink } from "@weiche/router/src/nodes/node-link.
 import type { NodeLinkEvents } from "@weiche/router/src/nodes/node-link-session.ts";
 import { place, type Placement } from "@weiche/router/src/nodes/placement.ts";
 import { NodeRegistry } from "@weiche/router/src/nodes/registry.ts";
+import { SlotState } from "@weiche/router/src/nodes/node-view.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { asId, uuidv7, type ModelId, type NodeId } from "@weiche/shared/ids.ts";
 import type { TlsFiles } from "@weiche/shared/http/tls-files.ts";
@@ -109,12 +110,12 @@ export function openWholeAgent(
         {
           name: slot,
           models: [model],
-          kind: "active",
-          active: model,
+          state: SlotState.ACTIVE,
+          activeModel: model,
           running: 0,
           runningByRouter: new Map(),
           waiting: 0,
-          waitingByModel: new Map(),
+          waiters: [],
           stateAgeMs: 0,
           maxConcurrent: 8,
           sleepers: [],

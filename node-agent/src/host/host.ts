@@ -23,7 +23,7 @@ export class HostReader {
     const { busy, all } = this.#before;
     this.#before = now;
     return {
-      ...(now.all > all ? { cpuUse: (now.busy - busy) / (now.all - all) } : {}),
+      cpuUse: now.all > all ? (now.busy - busy) / (now.all - all) : undefined,
       memoryTotalBytes: totalmem(),
       memoryAvailableBytes: freemem(),
     };

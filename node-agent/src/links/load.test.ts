@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { asId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
-import type { SlotView } from "../slots/slot-view.ts";
+import { WireState, type SlotView } from "../slots/slot-view.ts";
 import { loadReport } from "./load.ts";
 
 const [chat, other] = [asId<SlotName>("chat"), asId<SlotName>("other")];
@@ -8,15 +8,15 @@ const model = asId<ModelId>("m");
 const view = (name: SlotName): SlotView => ({
   name,
   models: [model],
-  kind: "active",
-  active: model,
+  state: WireState.ACTIVE,
+  activeModel: model,
   running: 5,
   runningByRouter: new Map([
     ["router-1", 3],
     ["router-2", 2],
   ]),
   waiting: 0,
-  waitingByModel: new Map(),
+  waiters: [],
   stateAgeMs: 1,
   sleepers: [],
 });
@@ -28,13 +28,15 @@ test("a report says how many of the running requests are the reader's own, and w
     maintenance: false,
     admitting: true,
   };
-  expect(loadReport(load, "router-1").slots).toMatchObject([
+  expect(loadReport(load, "router-1", 1n).slots).toMatchObject([
     { name: "chat", running: 5, runningOfRouter: 3, engine: { kvCacheUse: 0.25 } },
     { name: "other", running: 5, runningOfRouter: 3 },
   ]);
-  expect(loadReport(load, "router-3").slots[0]).toMatchObject({ running: 5, runningOfRouter: 0 });
-  expect(loadReport(load, "router-1").slots[1]).not.toHaveProperty("engine");
-  expect(loadReport(load, "router-1")).not.toHaveProperty("host");
+  expect(loadReport(load, "router-3", 1n).slots[0]).toMatchObject({ running: 5, runningOfRouter: 0 });
+  expect(loadReport(load, "router-1", 1n).slots[1]!.engine).toBeUndefined();
+  expect(loadReport(load, "router-1", 1n).host).toBeUndefined();
   const gpus = [{ index: 0, uuid: "GPU-0", memoryUsedBytes: 7 }];
-  expect(loadReport({ ...load, gpus }, "router-1").host).toEqual({ gpus });
+  expect(loadReport({ ...load, gpus }, "router-1", 1n).host).toMatchObject({
+    gpus: [{ index: 0, memoryUsedBytes: 7n }],
+  });
 });

@@ -1,9 +1,11 @@
 /** What a load report says: the slots as they look from outside, what engines and host measure of themselves. Pure. */
+import type { HostLoad, LoadReport, SlotLoad } from "@weiche/proto/weiche/node/v1/node_control.ts";
 import type { SlotName } from "@weiche/shared/ids.ts";
 import type { EngineMetrics } from "../engines/dialect-lifecycle.ts";
 import type { SlotView } from "../slots/slot-view.ts";
 import type { GpuReading } from "../host/gpu.ts";
 import type { HostReading } from "../host/host.ts";
+import { optionalUint32, optionalUint64, uint32 } from "./whole-numbers.ts";
 
 /** The node as it is now, for any router. What is not measured is absent. */
 export interface NodeLoad {
@@ -18,33 +20,39 @@ export interface NodeLoad {
 }
 
 /** The same for one router. */
-export interface LoadReport {
-  readonly slots: readonly SlotLoad[];
-  readonly host?: HostLoad;
-  readonly maintenance: boolean;
-  readonly admitting: boolean;
-}
-
-export interface SlotLoad extends Omit<SlotView, "models" | "waiting" | "runningByRouter" | "sleepers"> {
-  /** Of the running requests, the ones that came through the router: it knows those better itself. */
-  readonly runningOfRouter: number;
-  readonly engine?: EngineMetrics;
-}
-
-export interface HostLoad extends HostReading {
-  readonly gpus: readonly GpuReading[];
-}
-
-export function loadReport(load: NodeLoad, routerId: string): LoadReport {
+export function loadReport(load: NodeLoad, routerId: string, sequence: bigint): LoadReport {
   const { slots, engines, host, gpus, maintenance, admitting } = load;
   return {
-    slots: slots.map(({ models: _models, waiting: _waiting, runningByRouter, sleepers: _sleepers, ...slot }) => ({
-      ...slot,
-      runningOfRouter: runningByRouter.get(routerId) ?? 0,
-      ...(engines.has(slot.name) ? { engine: engines.get(slot.name)! } : {}),
-    })),
-    ...(host || gpus ? { host: { ...host, gpus: gpus ?? [] } } : {}),
+    sequence,
+    slots: slots.map((slot) => slotLoad(slot, routerId, engines.get(slot.name))),
+    host: host || gpus ? hostLoad(host, gpus ?? []) : undefined,
     maintenance,
     admitting,
+  };
+}
+
+function slotLoad(slot: SlotView, routerId: string, engine: EngineMetrics | undefined): SlotLoad {
+  const { running, waiting } = engine ?? {};
+  return {
+    ...slot,
+    runningOfRouter: slot.runningByRouter.get(routerId) ?? 0,
+    oldestRunningMs: optionalUint32(slot.oldestRunningMs),
+    closesInMs: optionalUint32(slot.closesInMs),
+    stateAgeMs: uint32(slot.stateAgeMs),
+    retryInMs: optionalUint32(slot.retryInMs),
+    engine: engine && { ...engine, running: optionalUint32(running), waiting: optionalUint32(waiting) },
+  };
+}
+
+function hostLoad(host: HostReading | undefined, gpus: readonly GpuReading[]): HostLoad {
+  return {
+    cpuUse: host?.cpuUse,
+    memoryTotalBytes: optionalUint64(host?.memoryTotalBytes),
+    memoryAvailableBytes: optionalUint64(host?.memoryAvailableBytes),
+    gpus: gpus.map((gpu) => ({
+      ...gpu,
+      memoryTotalBytes: optionalUint64(gpu.memoryTotalBytes),
+      memoryUsedBytes: optionalUint64(gpu.memoryUsedBytes),
+    })),
   };
 }

@@ -1,6 +1,6 @@
 /**
- * The border of the agent's end of the gRPC link: the only file that knows the generated types. What a router says is
- * checked here; inside, every enum is known.
+ * The border of the agent's end of the gRPC link. A router's rules are checked here, so that inside every enum is known;
+ * usage records, which the outbox keeps in words of its own, are translated here.
  */
 import type { ClientDuplexStream } from "@grpc/grpc-js";
 import {
@@ -8,162 +8,34 @@ import {
   NodeControlServiceClient,
   ReasoningMode,
   RequestOutcome,
-  SlotState,
   UsageSource,
-  type HostLoad as WireHost,
+  type Hello,
   type LinkRequest,
   type LinkResponse,
   type ModelRules as WireRules,
-  type SlotLoad as WireSlot,
   type UsageRecord as WireRecord,
 } from "@weiche/proto/weiche/node/v1/node_control.ts";
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { asId, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
-import type { Attempt, UsageRecord } from "@weiche/shared/usage-record.ts";
-import type { DesiredState } from "./desired-state.ts";
-import type { HostLoad, LoadReport, SlotLoad } from "./load.ts";
+import type { UsageRecord } from "@weiche/shared/usage-record.ts";
+import { optionalUint32, uint32 } from "./whole-numbers.ts";
 
 export const LinkClient = NodeControlServiceClient;
 export type LinkCall = ClientDuplexStream<LinkRequest, LinkResponse>;
 
 /** What an agent says first. */
-export interface Hello {
+export interface NodeHello extends Hello {
   readonly node: NodeId;
-  /** UUIDv7, new for every start of the process: of two the greater is the later start. */
-  readonly bootId: string;
-  readonly agentVersion: string;
   readonly slots: readonly { readonly name: SlotName; readonly models: readonly ModelId[] }[];
 }
 
-export type Uplink =
-  | { readonly kind: "hello"; readonly hello: Hello }
-  | { readonly kind: "report"; readonly sequence: bigint; readonly report: LoadReport }
-  | { readonly kind: "usage"; readonly batchId: bigint; readonly records: readonly UsageRecord[] };
-
-export type Downlink =
-  | {
-      readonly kind: "welcome";
-      readonly routerId: string;
-      readonly dataAddress: string;
-      readonly rules: readonly ModelRules[];
-      readonly unreadable: readonly UnreadableRules[];
-      readonly desired?: DesiredState;
-    }
-  | { readonly kind: "ack"; readonly batchId: bigint }
-  | { readonly kind: "rules"; readonly rules: readonly ModelRules[]; readonly unreadable: readonly UnreadableRules[] }
-  | { readonly kind: "desired"; readonly desired: DesiredState }
-  | { readonly kind: "settled"; readonly attempts: readonly Attempt[] }
-  | { readonly kind: "goodbye" }
-  | { readonly kind: "heartbeat" }
-  /** Something that a later version may say. */
-  | { readonly kind: "unknown" };
+export type Uplink = NonNullable<LinkRequest["message"]>;
+export type Downlink = NonNullable<LinkResponse["message"]>;
 
 /** Rules of a model that this agent does not understand; the model stays without. */
 export interface UnreadableRules {
   readonly model: string;
   readonly reason: string;
-}
-
-export function encodeUplink(message: Uplink): LinkRequest {
-  switch (message.kind) {
-    case "hello":
-      return { message: { $case: "hello", value: message.hello } };
-    case "report": {
-      const { host, slots, maintenance, admitting } = message.report;
-      const value = { sequence: message.sequence, slots: slots.map(encodeSlot), maintenance, admitting };
-      return { message: { $case: "loadReport", value: host ? { ...value, host: encodeHost(host) } : value } };
-    }
-    case "usage": {
-      const { batchId, records } = message;
-      return { message: { $case: "usageBatch", value: { batchId, records: records.map(encodeRecord) } } };
-    }
-  }
-}
-
-export function decodeDownlink({ message }: LinkResponse): Downlink {
-  switch (message?.$case) {
-    case "welcome": {
-      const { routerId, dataAddress, models, desiredState } = message.value;
-      const desired = desiredState && decodeDesired(desiredState);
-      return { kind: "welcome", routerId, dataAddress, ...decodeAllRules(models), ...(desired ? { desired } : {}) };
-    }
-    case "usageAck":
-      return { kind: "ack", batchId: message.value.batchId };
-    case "modelRulesChanged":
-      return { kind: "rules", ...decodeAllRules(message.value.models) };
-    case "desiredState":
-      return { kind: "desired", desired: decodeDesired(message.value) };
-    case "settled":
-      return { kind: "settled", attempts: message.value.attempts.map(decodeAttempt) };
-    case "goodbye":
-      return { kind: "goodbye" };
-    case "heartbeat":
-      return { kind: "heartbeat" };
-    case undefined:
-      return { kind: "unknown" };
-  }
-}
-
-const slotStates = {
-  empty: SlotState.EMPTY,
-  starting: SlotState.STARTING,
-  active: SlotState.ACTIVE,
-  "draining-open": SlotState.DRAINING_OPEN,
-  "draining-closed": SlotState.DRAINING_CLOSED,
-  stopping: SlotState.STOPPING,
-  failed: SlotState.FAILED,
-} as const;
-
-function encodeSlot(load: SlotLoad): WireSlot {
-  const waiters = [...load.waitingByModel].map(([model, waiting]) => ({ model, waiting }));
-  return {
-    name: load.name,
-    state: slotStates[load.kind],
-    activeModel: load.active,
-    nextModel: load.next,
-    running: load.running,
-    runningOfRouter: load.runningOfRouter,
-    waiters,
-    oldestRunningMs: optionalUint32(load.oldestRunningMs),
-    closesInMs: optionalUint32(load.closesInMs),
-    stateAgeMs: uint32(load.stateAgeMs),
-    maxConcurrent: load.maxConcurrent,
-    engine: load.engine && {
-      ...load.engine,
-      running: optionalUint32(load.engine.running),
-      waiting: optionalUint32(load.engine.waiting),
-    },
-    retryInMs: optionalUint32(load.retryInMs),
-  };
-}
-
-function encodeHost(host: HostLoad): WireHost {
-  return {
-    cpuUse: host.cpuUse,
-    memoryTotalBytes: optionalUint64(host.memoryTotalBytes),
-    memoryAvailableBytes: optionalUint64(host.memoryAvailableBytes),
-    gpus: host.gpus.map((gpu) => ({
-      index: gpu.index,
-      memoryTotalBytes: optionalUint64(gpu.memoryTotalBytes),
-      memoryUsedBytes: optionalUint64(gpu.memoryUsedBytes),
-      utilisation: gpu.utilisation,
-      temperatureCelsius: gpu.temperatureCelsius,
-      powerWatts: gpu.powerWatts,
-    })),
-  };
-}
-
-/** The wire knows whole numbers only; times have fractions, and those of a clock that was set may be negative. */
-function uint32(value: number): number {
-  return Math.min(0xffff_ffff, Math.max(0, Math.round(value)));
-}
-
-function optionalUint32(value: number | undefined): number | undefined {
-  return value === undefined ? undefined : uint32(value);
-}
-
-function optionalUint64(value: number | undefined): bigint | undefined {
-  return value === undefined ? undefined : BigInt(Math.max(0, Math.round(value)));
 }
 
 const sources = { engine: UsageSource.ENGINE, counted: UsageSource.COUNTED } as const;
@@ -175,7 +47,7 @@ const outcomes = {
   void: RequestOutcome.VOID,
 } as const;
 
-function encodeRecord({
+export function encodeRecord({
   factor,
   tokensMax,
   grant,
@@ -197,19 +69,11 @@ function encodeRecord({
   };
 }
 
-function decodeAttempt({ requestId, attempt }: { requestId: string; attempt: number }): Attempt {
-  return { requestId: asId(requestId), attempt };
-}
-
-function decodeDesired(wire: { generation: bigint; maintenance: boolean; prewarmModels: readonly string[] }) {
-  return { ...wire, prewarmModels: wire.prewarmModels.map((model) => asId<ModelId>(model)) };
-}
-
-function decodeAllRules(wires: readonly WireRules[]) {
+export function readRules(wires: readonly WireRules[]) {
   const rules: ModelRules[] = [];
   const unreadable: UnreadableRules[] = [];
   for (const wire of wires) {
-    const read = decodeRules(wire);
+    const read = readRulesOf(wire);
     if (typeof read === "string") unreadable.push({ model: wire.id, reason: read });
     else rules.push(read);
   }
@@ -228,7 +92,7 @@ const reasoningModes: Readonly<Record<number, ModelRules["reasoning"]["mode"]>> 
 };
 
 /** The rules, or why they cannot be applied. */
-function decodeRules({
+function readRulesOf({
   id,
   category: wireCategory,
   contextTokens,
@@ -247,22 +111,21 @@ function decodeRules({
     reasoning: {
       mode,
       efforts: reasoning.efforts,
-      ...(reasoning.defaultEffort === undefined ? {} : { default: reasoning.defaultEffort }),
+      default: reasoning.defaultEffort,
       templateKwargsAccepted: reasoning.templateKwargsAccepted,
     },
     toolsEnforced: wire.toolsEnforced,
-    ...(wire.images ? { images: wire.images } : {}),
-    ...(wire.embeddings ? { embeddings: decodeEmbeddings(wire.embeddings) } : {}),
+    images: wire.images,
+    embeddings: wire.embeddings && readEmbeddings(wire.embeddings),
   };
 }
 
-function decodeEmbeddings(wire: NonNullable<WireRules["embeddings"]>): NonNullable<ModelRules["embeddings"]> {
+function readEmbeddings(wire: NonNullable<WireRules["embeddings"]>): NonNullable<ModelRules["embeddings"]> {
   const { dimensionsMin: min, dimensionsMax: max, dimensionsDefault, inputTokens } = wire;
   const { instructionDefault, instructionTemplate: template } = wire;
-  const withDefault = instructionDefault === undefined ? {} : { default: instructionDefault };
   return {
     dimensions: { min, max, default: dimensionsDefault },
     inputTokens,
-    ...(template === undefined ? {} : { instruction: { ...withDefault, template } }),
+    instruction: template === undefined ? undefined : { default: instructionDefault, template },
   };
 }

@@ -5,14 +5,15 @@
 import { isIP } from "node:net";
 import { checkServerIdentity, createSecureContext } from "node:tls";
 import { credentials, status, type ChannelCredentials, type ChannelOptions } from "@grpc/grpc-js";
+import type { Welcome } from "@weiche/proto/weiche/node/v1/node_control.ts";
 import { every, type Clock, type Timer } from "@weiche/shared/time/clock.ts";
 import { linkKeepAlive, linkSilenceMsMax, Silence } from "@weiche/shared/time/silence.ts";
 import type { TlsFiles } from "@weiche/shared/http/tls-files.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import type { UsageChannel } from "../outbox/usage-channel.ts";
 import { loadReport, type NodeLoad } from "./load.ts";
-import { decodeDownlink, encodeUplink, LinkClient } from "./router-link-codec.ts";
-import type { Downlink, Hello, LinkCall, Uplink } from "./router-link-codec.ts";
+import { encodeRecord, LinkClient } from "./router-link-codec.ts";
+import type { Downlink, LinkCall, NodeHello, Uplink } from "./router-link-codec.ts";
 
 /** One address of a router. */
 export interface RouterAddress {
@@ -26,11 +27,9 @@ export interface RouterLinkParts {
   readonly clock: Clock;
   /** Absent: no TLS, to loopback. */
   readonly tls?: TlsFiles;
-  readonly hello: Hello;
+  readonly hello: NodeHello;
   readonly load: () => NodeLoad;
 }
-
-export type Welcome = Extract<Downlink, { kind: "welcome" }>;
 
 /** What `ended` resolves with when nothing went wrong. */
 export const endedInOrder = "ended in order";
@@ -86,7 +85,7 @@ export class RouterLink implements UsageChannel {
     };
     this.#welcomeTimer = parts.clock.after(welcomeMsMax, giveUp(`no welcome within ${welcomeMsMax} ms`));
     this.#silence = new Silence(parts.clock, linkSilenceMsMax, giveUp("the router is silent"));
-    this.#call.on("data", (response) => this.#receive(decodeDownlink(response), take));
+    this.#call.on("data", ({ message }) => this.#receive(message, take));
     this.#call.on("error", () => {}); // `status` follows
     this.ended = new Promise((resolve) =>
       this.#call.on("status", ({ code, details }) => {
@@ -95,7 +94,7 @@ export class RouterLink implements UsageChannel {
         resolve(code === status.OK ? endedInOrder : `${status[code]}: ${details.replace(/ Resolution note: $/, "")}`);
       }),
     );
-    this.#say({ kind: "hello", hello: parts.hello });
+    this.#say({ $case: "hello", value: parts.hello });
   }
 
   /** Set once the router has said welcome. */
@@ -114,13 +113,12 @@ export class RouterLink implements UsageChannel {
 
   report(): void {
     if (!this.#welcome || this.#call.writableLength > unsentMax) return;
-    const report = loadReport(this.#parts.load(), this.routerId);
-    this.#say({ kind: "report", sequence: ++this.#sequence, report });
+    this.#say({ $case: "loadReport", value: loadReport(this.#parts.load(), this.routerId, ++this.#sequence) });
   }
 
   send(batchId: bigint, records: readonly UsageRecord[]): void {
     if (this.#call.writableLength > unsentMax) return;
-    this.#say({ kind: "usage", batchId, records });
+    this.#say({ $case: "usageBatch", value: { batchId, records: records.map(encodeRecord) } });
   }
 
   /** Ends the link in order, or at once if the router has not said welcome or does not answer in time. */
@@ -131,24 +129,25 @@ export class RouterLink implements UsageChannel {
     deadline.cancel();
   }
 
-  #receive(message: Downlink, take: (message: Downlink, link: RouterLink) => void): void {
-    if (message.kind === "welcome") {
+  /** Undefined: something that a later version may say. */
+  #receive(message: Downlink | undefined, take: (message: Downlink, link: RouterLink) => void): void {
+    if (message?.$case === "welcome") {
       if (this.#welcome) return;
       this.#welcomeTimer.cancel();
       this.#silence.heard();
-      this.#welcome = message;
+      this.#welcome = message.value;
       take(message, this);
       this.report();
       this.#reportTimer = every(this.#parts.clock, reportEveryMs, () => this.report());
-    } else if (this.#welcome) {
-      if (message.kind === "heartbeat") this.#silence.heard();
-      this.#isLeaving ||= message.kind === "goodbye";
+    } else if (message && this.#welcome) {
+      if (message.$case === "heartbeat") this.#silence.heard();
+      this.#isLeaving ||= message.$case === "goodbye";
       take(message, this);
     }
   }
 
   #say(message: Uplink): void {
-    if (this.#call.writable) this.#call.write(encodeUplink(message));
+    if (this.#call.writable) this.#call.write({ message });
   }
 
   #stop(): void {

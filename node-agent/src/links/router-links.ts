@@ -3,6 +3,7 @@
  * router behind a name is found; what breaks is dialled again. A router that two addresses lead to is linked once.
  */
 import { isIP } from "node:net";
+import type { DesiredState, Welcome } from "@weiche/proto/weiche/node/v1/node_control.ts";
 import { sleep, type Timer } from "@weiche/shared/time/clock.ts";
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import type { RouterLives } from "../outbox/unsettled-answers.ts";
@@ -11,10 +12,9 @@ import type { UsageLinks } from "../outbox/usage-channel.ts";
 import { Backoff } from "./backoff.ts";
 import { DataLink, type DataLinkEvents } from "./data-link.ts";
 import type { StreamHandler } from "./data-session.ts";
-import type { DesiredState } from "./desired-state.ts";
 import { describeAddress, RouterAddresses, type Resolve, type RouterAddressesEvents } from "./router-addresses.ts";
-import { endedInOrder, RouterLink, type RouterAddress, type RouterLinkParts, type Welcome } from "./router-link.ts";
-import type { Downlink } from "./router-link-codec.ts";
+import { endedInOrder, RouterLink, type RouterAddress, type RouterLinkParts } from "./router-link.ts";
+import { readRules, type Downlink } from "./router-link-codec.ts";
 
 export interface RouterLinkEvents extends DataLinkEvents, RouterAddressesEvents {
   routerLinkUp(address: string, routerId: string): void;
@@ -203,20 +203,19 @@ export class RouterLinks {
   }
 
   #take(message: Downlink, link: RouterLink, dialled: Dialled): void {
-    switch (message.kind) {
+    switch (message.$case) {
       case "welcome":
-        return this.#welcomed(message, link, dialled);
-      case "rules":
-        return this.#takeRules(message);
-      case "ack":
-        return this.#options.usage.acknowledged(link.routerId, message.batchId);
-      case "desired":
-        return this.#desire(message.desired);
+        return this.#welcomed(message.value, link, dialled);
+      case "modelRulesChanged":
+        return this.#takeRules(message.value);
+      case "usageAck":
+        return this.#options.usage.acknowledged(link.routerId, message.value.batchId);
+      case "desiredState":
+        return this.#desire(message.value);
       case "settled":
-        return this.#options.answers.settled(link.routerId, message.attempts);
+        return this.#options.answers.settled(link.routerId, message.value.attempts);
       case "heartbeat":
       case "goodbye": // the link knows, and usage goes elsewhere if it can; what runs needs reports and data sessions
-      case "unknown":
         return;
     }
   }
@@ -228,14 +227,15 @@ export class RouterLinks {
     dialled.routerId = welcome.routerId;
     dialled.backoff.up();
     this.#takeRules(welcome);
-    if (welcome.desired) this.#desire(welcome.desired);
+    if (welcome.desiredState) this.#desire(welcome.desiredState);
     this.#options.events.routerLinkUp(describeAddress(address), welcome.routerId);
     this.#up(link);
     if (before !== welcome.routerId) this.#options.answers.replaced(before);
     if (!this.#isDraining) this.#dialData(welcome, address);
   }
 
-  #takeRules({ rules, unreadable }: Pick<Welcome, "rules" | "unreadable">): void {
+  #takeRules({ models }: Pick<Welcome, "models">): void {
+    const { rules, unreadable } = readRules(models);
     for (const { model, reason } of unreadable) this.#options.events.rulesUnreadable(model, reason);
     this.#options.onRules(rules);
   }

@@ -8,7 +8,7 @@
  *      └── the router is gone ──▶ void        another router answers at its address, or 30 s without link and data session
  */
 import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
-import type { Attempt, UsageRecord } from "@weiche/shared/usage-record.ts";
+import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 
 export interface UnsettledAnswersParts {
   readonly clock: Clock;
@@ -21,6 +21,12 @@ export interface UnsettledAnswersEvents {
   answersVoided(routerId: string, answers: number): void;
 }
 
+/** As a router names it: nothing is done with it but to look whether it is known. */
+interface NamedAttempt {
+  readonly requestId: string;
+  readonly attempt: number;
+}
+
 /** What the links to the routers tell. */
 export interface RouterLives {
   linkUp(routerId: string): void;
@@ -28,7 +34,7 @@ export interface RouterLives {
   linkDown(routerId: string, inOrder: boolean): void;
   /** At the router's address there is another one now. */
   replaced(routerId: string): void;
-  settled(routerId: string, attempts: readonly Attempt[]): void;
+  settled(routerId: string, attempts: readonly NamedAttempt[]): void;
   /** How many data sessions to the router are up now. While one is, the router lives, link or not. */
   dataSessions(routerId: string, sessions: number): void;
 }
@@ -64,7 +70,7 @@ export class UnsettledAnswers implements RouterLives, AsyncDisposable {
     this.#waitForLink(routerId, router);
   }
 
-  settled(routerId: string, attempts: readonly Attempt[]): void {
+  settled(routerId: string, attempts: readonly NamedAttempt[]): void {
     const answers = this.#routers.get(routerId)?.answers;
     for (const attempt of attempts) answers?.delete(keyOf(attempt));
   }
@@ -131,6 +137,6 @@ function voidOf(record: UsageRecord): UsageRecord {
   return { ...record, outcome: "void", promptTokens: 0, completionTokens: 0 };
 }
 
-function keyOf({ requestId, attempt }: Attempt): string {
+function keyOf({ requestId, attempt }: NamedAttempt): string {
   return `${requestId} ${attempt}`;
 }

@@ -2,11 +2,11 @@
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import type { ExitReport, FoundEngine } from "../engines/engine.ts";
 import type { RefusalKind } from "./slot-state.ts";
-import type { SlotKind } from "./slot-view.ts";
+import type { SlotStateWord } from "./slot-view.ts";
 import type { SwitchReport } from "./switch-meter.ts";
 
 export interface SlotEvents {
-  stateChanged(slot: SlotName, kind: SlotKind, active: ModelId | undefined): void;
+  stateChanged(slot: SlotName, state: SlotStateWord, active: ModelId | undefined): void;
   requestAdmitted(slot: SlotName, model: ModelId, waitedMs: number): void;
   /** `too_many_answers`: the engine can never give as many at once; the others may be tried again. */
   requestRefused(slot: SlotName, model: ModelId, code: RefusalKind | "too_many_answers", waitedMs: number): void;

@@ -84,7 +84,7 @@ export function stuck(slot: Slot, model: ModelId | undefined, nowMs: number, eff
   const pauseMs = backoffMs(slot, attempt);
   refuse(slot.waiters, "model_unavailable", pauseMs, effects);
   const restart = "restart" in state && state.restart;
-  const next: SlotState = { kind: "stuck", ...(model ? { model } : {}), retryAtMs: nowMs + pauseMs, attempt, restart };
+  const next: SlotState = { kind: "stuck", model, retryAtMs: nowMs + pauseMs, attempt, restart };
   return enter({ ...slot, waiters: [] }, next, nowMs);
 }
 
@@ -183,8 +183,7 @@ export function withoutExpired(slot: Slot, nowMs: number, effects: SlotEffect[])
 
 export function withoutWish(slot: Slot, model: ModelId): Slot {
   if (slot.wish !== model) return slot;
-  const { wish: _, ...rest } = slot;
-  return rest;
+  return { ...slot, wish: undefined };
 }
 
 function without<K, V>(map: ReadonlyMap<K, V>, key: K): ReadonlyMap<K, V> {

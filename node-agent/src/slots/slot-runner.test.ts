@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { settle } from "@weiche/shared/testing/virtual-clock.ts";
 import { Node, refusal } from "./testing/slot-node.ts";
 import { a, b, c, endpoint } from "./testing/slot-play.ts";
+import { stateWords, WireState } from "./slot-view.ts";
 
 describe("a slot", () => {
   test("holds requests until it is known what an earlier agent left, and serves that without a restart", async () => {
@@ -11,7 +12,7 @@ describe("a slot", () => {
     const ready = node.slots.readopt();
     const held = node.request(a);
     await settle();
-    expect(node.slots.views()[0]).toMatchObject({ kind: "starting", waiting: 1 });
+    expect(node.slots.views()[0]).toMatchObject({ state: WireState.STARTING, waiting: 1 });
     node.engine.adoption!.resolve({ model: a, endpoint });
     await ready;
     expect((await held).endpoint).toBe(endpoint);
@@ -25,11 +26,11 @@ describe("a slot", () => {
     node.engine.adoption!.reject(new Error("no"));
     expect(await refusal(early)).toBe("model_unavailable 2");
     await ready;
-    expect(node.slots.views()[0]!.kind, "the node goes on without it").toBe("failed");
+    expect(node.slots.views()[0]!.state, "the node goes on without it").toBe(WireState.FAILED);
     await node.clock.advanceAsync(2_000);
     node.engine.adoption!.resolve(undefined);
     await settle();
-    expect(node.slots.views()[0]!.kind).toBe("empty");
+    expect(node.slots.views()[0]!.state).toBe(WireState.EMPTY);
   });
 
   test("does not keep the others waiting while nobody knows what an earlier agent left in it", async () => {
@@ -38,7 +39,7 @@ describe("a slot", () => {
     node.engines.get("t")!.adoption!.resolve(undefined);
     await node.clock.advanceAsync(20_000);
     await ready;
-    expect(node.slots.views().map(({ kind }) => kind)).toEqual(["failed", "empty"]);
+    expect(node.slots.views().map(({ state }) => state)).toEqual([WireState.FAILED, WireState.EMPTY]);
     expect((await node.activated(b, "t")).slot).toBe("t");
     expect(await refusal(node.request(a))).toMatch(/^model_unavailable/);
   });
@@ -67,7 +68,7 @@ describe("a slot", () => {
     void node.request(a, { answers: 2, routerId: "r2" });
     await both;
     expect(node.slots.views()[0]).toMatchObject({
-      ...{ running: 2, runningByRouter: new Map([["r1", 2]]), waiting: 2, waitingByModel: new Map([[a, 2]]) },
+      ...{ running: 2, runningByRouter: new Map([["r1", 2]]), waiting: 2, waiters: [{ model: a, waiting: 2 }] },
     });
     const error = await node.request(a, { answers: 3 }).catch((reason: unknown) => reason);
     expect(error).toMatchObject({
@@ -98,16 +99,16 @@ describe("a slot", () => {
     expect(node.slots.views()[0]).toEqual({
       name: "s",
       models: [a, b, c],
-      kind: "draining-open",
-      active: a,
-      next: b,
+      state: WireState.DRAINING_OPEN,
+      activeModel: a,
+      nextModel: b,
       running: 2,
       runningByRouter: new Map([
         ["r1", 1],
         ["r2", 1],
       ]),
       waiting: 1,
-      waitingByModel: new Map([[b, 1]]),
+      waiters: [{ model: b, waiting: 1 }],
       oldestRunningMs: 5_000,
       closesInMs: 6_000,
       stateAgeMs: 4_000,
@@ -129,7 +130,7 @@ describe("a slot", () => {
     node.engine.activation!.resolve(endpoint);
     await settle();
     admissions[0]!.lose("core died");
-    expect(node.slots.views()[0]).toMatchObject({ kind: "active", active: a });
+    expect(node.slots.views()[0]).toMatchObject({ state: WireState.ACTIVE, activeModel: a });
     expect(node.told.filter(([event]) => event === "engineDied")).toEqual([["engineDied", "s", a, "core died"]]);
   });
 
@@ -140,7 +141,7 @@ describe("a slot", () => {
     const client = new AbortController();
     const waiter = node.request(b, { signal: client.signal });
     client.abort(new Error("client left"));
-    expect(node.slots.views()[0]).toMatchObject({ kind: "active", waiting: 0 });
+    expect(node.slots.views()[0]).toMatchObject({ state: WireState.ACTIVE, waiting: 0 });
     expect(await refusal(waiter)).toBe("Error: client left");
   });
 
@@ -236,7 +237,7 @@ describe("a slot", () => {
     const after = await node.request(a);
     after.onEngineLost(() => told.push("after"));
     before.suspect("silent for 60 s");
-    expect(node.slots.views()[0]!.kind).toBe("active");
+    expect(node.slots.views()[0]!.state).toBe(WireState.ACTIVE);
     expect(told).toEqual([]);
   });
 
@@ -270,8 +271,8 @@ describe("a slot", () => {
     await node.begin();
     let moves: string[] = [];
     const forget = node.slots.onMove((slot) => {
-      const { kind, active, next } = node.slots.views()[0]!;
-      moves.push([slot, kind, active, next].filter(Boolean).join(" "));
+      const { state, activeModel, nextModel } = node.slots.views()[0]!;
+      moves.push([slot, stateWords[state], activeModel, nextModel].filter(Boolean).join(" "));
     });
     const admission = await node.activated(a);
     expect(moves).toEqual(["s starting a", "s active a"]);

@@ -3,7 +3,7 @@
  * event in one queue; effects that answer at once queue their answer and are never re-entrant. One timer at most.
  */
 import { assert, unreachable } from "@weiche/shared/assert.ts";
-import type { Timer } from "@weiche/shared/time/clock.ts";
+import { within, type Timer } from "@weiche/shared/time/clock.ts";
 import type { ApiError } from "@weiche/shared/errors.ts";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import { describeError } from "@weiche/shared/program/log.ts";
@@ -14,8 +14,8 @@ import { answersError, refusalError } from "./refusal.ts";
 import type { CloseOptions, SlotParts } from "./slot-parts.ts";
 import { awakeEngine, createSlot, currentEpoch, wakeAtMs } from "./slot-state.ts";
 import type { Awake, RefusalKind, Slot, SlotEffect, SlotEvent, Ticket } from "./slot-state.ts";
-import { activeOf, kindOf, nextOf, viewOf } from "./slot-view.ts";
-import type { AwakeEngine, Running, SlotChange, SlotKind, SlotView } from "./slot-view.ts";
+import { activeOf, nextOf, shownState, stateWords, viewOf } from "./slot-view.ts";
+import type { AwakeEngine, Running, ShownState, SlotChange, SlotView } from "./slot-view.ts";
 import { transition } from "./slot.ts";
 import { SwitchMeter } from "./switch-meter.ts";
 
@@ -39,7 +39,7 @@ export class SlotRunner {
   readonly #meter = new SwitchMeter();
   readonly #listeners = new Set<(change: SlotChange) => void>();
   #slot: Slot;
-  #kind: SlotKind;
+  #shown: ShownState;
   #busy = false;
   #tickets = 0;
   #timer: Timer | undefined;
@@ -57,7 +57,7 @@ export class SlotRunner {
     this.name = parts.config.name;
     this.models = new Map(parts.config.engines.map((engine) => [engine.model, engine]));
     this.#slot = createSlot(parts.config, this.#nowMs());
-    this.#kind = kindOf(this.#slot.state, this.#nowMs());
+    this.#shown = shownState(this.#slot.state, this.#nowMs());
     parts.engines.onExit((model, report) => {
       parts.events.engineExited(this.name, model, report);
       this.#dispatch({ kind: "exited", model });
@@ -79,10 +79,9 @@ export class SlotRunner {
   }
 
   view(): SlotView {
-    const { name } = this;
     const running = [...this.#running.values()];
-    const around = { name, running, sleepers: this.#parts.engines.sleepers(), phase: this.#meter.phase };
-    return viewOf(this.#slot, around, this.#nowMs());
+    const sleepers = this.#parts.engines.sleepers();
+    return viewOf(this.#slot, { name: this.name, running, sleepers, phase: this.#meter.phase }, this.#nowMs());
   }
 
   /** The engine that is awake and proven, for whoever measures it. */
@@ -132,19 +131,13 @@ export class SlotRunner {
     await this.#parts.engines.stopAll();
   }
 
-  #runningEnded(deadlineMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      const end = () => {
-        timer.cancel();
-        forget();
-        resolve();
-      };
-      const timer = this.#parts.clock.after(deadlineMs, end);
-      const forget = this.onChange(() => {
-        if (this.#slot.taken === 0) end();
-      });
-      if (this.#slot.taken === 0) end();
-    });
+  async #runningEnded(deadlineMs: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const look = () => this.#slot.taken === 0 && resolve();
+    const forget = this.onChange(look);
+    look();
+    await within(this.#parts.clock, deadlineMs, promise);
+    forget();
   }
 
   #dispatch(event: SlotEvent): void {
@@ -257,7 +250,7 @@ export class SlotRunner {
     this.#parts.engines.readopt().then(
       (found) => {
         this.#parts.events.readopted(this.name, found);
-        this.#dispatch({ kind: "adopted", epoch, ...(found ? { found } : {}) });
+        this.#dispatch({ kind: "adopted", epoch, found });
       },
       (error: unknown) => {
         this.#parts.events.readoptFailed(this.name, describeError(error).error);
@@ -308,11 +301,11 @@ export class SlotRunner {
 
   #tell(before: Slot, nowMs: number): void {
     const { state, taken, waiters } = this.#slot;
-    const kind = kindOf(state, nowMs);
+    const shown = shownState(state, nowMs);
     const active = activeOf(state);
-    const changed = kind !== this.#kind || active !== activeOf(before.state);
-    this.#kind = kind;
-    if (changed) this.#parts.events.stateChanged(this.name, kind, active);
+    const changed = shown !== this.#shown || active !== activeOf(before.state);
+    this.#shown = shown;
+    if (changed) this.#parts.events.stateChanged(this.name, stateWords[shown], active);
     const moved = changed || nextOf(this.#slot) !== nextOf(before);
     if (!moved && taken === before.taken && waiters === before.waiters) return;
     for (const listener of this.#listeners) listener(moved ? "state" : "load");

@@ -1,32 +1,42 @@
-/** How a slot looks from outside: what load reports, metrics and the choice among slots are made of. */
+/**
+ * How a slot looks from outside, in the words of the protocol: what load reports, metrics, `weiche-agent status` and the
+ * choice among slots are made of.
+ */
+import { SlotState as WireState, type SlotLoad } from "@weiche/proto/weiche/node/v1/node_control.ts";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import { unreachable } from "@weiche/shared/assert.ts";
 import type { EngineEndpoint, EngineSpec, Sleeper, SwitchPhase } from "../engines/engine.ts";
 import { awakeEngine, placesOf, type Slot, type SlotState } from "./slot-state.ts";
 
-export type SlotKind = "empty" | "starting" | "active" | "draining-open" | "draining-closed" | "stopping" | "failed";
+export { WireState };
 
-export interface SlotView {
+/** A slot's state as a word, for people and metrics. */
+export type SlotStateWord = (typeof stateWords)[ShownState];
+export type ShownState = Exclude<WireState, typeof WireState.UNSPECIFIED | typeof WireState.UNRECOGNIZED>;
+
+export const stateWords = {
+  [WireState.EMPTY]: "empty",
+  [WireState.STARTING]: "starting",
+  [WireState.ACTIVE]: "active",
+  [WireState.DRAINING_OPEN]: "draining-open",
+  [WireState.DRAINING_CLOSED]: "draining-closed",
+  [WireState.STOPPING]: "stopping",
+  [WireState.FAILED]: "failed",
+} as const;
+
+/** A report's words for every router, and beside them what is shown on this host alone. Times may have fractions. */
+export interface SlotView extends Omit<SlotLoad, "runningOfRouter" | "engine"> {
   readonly name: SlotName;
   readonly models: readonly ModelId[];
-  readonly kind: SlotKind;
+  readonly state: ShownState;
   /** Model that the slot serves, starts or stops. */
-  readonly active?: ModelId;
-  /** Model that comes after it. */
-  readonly next?: ModelId;
-  /** Answers that are made: a request with `n` answers counts `n`, as in `waiting`. */
-  readonly running: number;
+  readonly activeModel?: ModelId;
+  readonly nextModel?: ModelId;
   readonly runningByRouter: ReadonlyMap<string, number>;
+  /** For any model. */
   readonly waiting: number;
-  readonly waitingByModel: ReadonlyMap<ModelId, number>;
-  readonly oldestRunningMs?: number;
-  readonly closesInMs?: number;
-  readonly stateAgeMs: number;
   /** A start or stop in progress: for how long, what it is at, how long activating the model that comes usually takes. */
   readonly switching?: { readonly ageMs: number; readonly phase?: SwitchPhase; readonly usualMs?: number };
-  /** Places of the engine: most answers at once. */
-  readonly maxConcurrent?: number;
-  readonly retryInMs?: number;
   readonly sleepers: readonly Sleeper[];
 }
 
@@ -60,26 +70,24 @@ export interface Surroundings {
 export function viewOf(slot: Slot, { name, running, sleepers, phase }: Surroundings, nowMs: number): SlotView {
   const { state } = slot;
   const engine = awakeEngine(state);
-  const kind = kindOf(state, nowMs);
-  const active = activeOf(state);
-  const next = nextOf(slot);
-  const oldest = running[0];
+  const shown = shownState(state, nowMs);
+  const waiters = sum(slot.waiters, ({ model, answers }) => [model, answers]);
   return {
     name,
     models: [...slot.maxConcurrent.keys()],
-    kind,
-    ...(active ? { active } : {}),
-    ...(next ? { next } : {}),
+    state: shown,
+    activeModel: activeOf(state),
+    nextModel: nextOf(slot),
     running: slot.taken,
     runningByRouter: sum(running, ({ routerId, places }) => [routerId, places]),
     waiting: slot.waiters.reduce((total, { answers }) => total + answers, 0),
-    waitingByModel: sum(slot.waiters, ({ model, answers }) => [model, answers]),
-    ...(oldest ? { oldestRunningMs: nowMs - oldest.sinceMs } : {}),
-    ...(state.kind === "draining" && kind === "draining-open" ? { closesInMs: state.closesAtMs - nowMs } : {}),
-    stateAgeMs: nowMs - (kind === "draining-closed" ? closedSinceMs(slot) : slot.stateSinceMs),
-    ...("beganMs" in state ? { switching: switchingOf(slot, nowMs - state.beganMs, phase) } : {}),
-    ...(engine ? { maxConcurrent: placesOf(slot, engine) } : {}),
-    ...("retryAtMs" in state ? { retryInMs: Math.max(0, state.retryAtMs - nowMs) } : {}),
+    waiters: [...waiters].map(([model, waiting]) => ({ model, waiting })),
+    oldestRunningMs: running[0] && nowMs - running[0].sinceMs,
+    closesInMs: state.kind === "draining" && nowMs < state.closesAtMs ? state.closesAtMs - nowMs : undefined,
+    stateAgeMs: nowMs - (shown === WireState.DRAINING_CLOSED ? closedSinceMs(slot) : slot.stateSinceMs),
+    switching: "beganMs" in state ? switchingOf(slot, nowMs - state.beganMs, phase) : undefined,
+    maxConcurrent: engine && placesOf(slot, engine),
+    retryInMs: "retryAtMs" in state ? Math.max(0, state.retryAtMs - nowMs) : undefined,
     sleepers,
   };
 }
@@ -88,21 +96,23 @@ export function activeOf(state: SlotState): ModelId | undefined {
   return "model" in state ? state.model : awakeEngine(state)?.model;
 }
 
-export function kindOf(state: SlotState, nowMs: number): SlotKind {
+export function shownState(state: SlotState, nowMs: number): ShownState {
   switch (state.kind) {
-    case "adopting":
-      return "starting";
-    case "starting":
-      return state.givenUp ? "stopping" : "starting";
-    case "draining":
-      return nowMs < state.closesAtMs ? "draining-open" : "draining-closed";
-    case "stuck":
-      return "failed";
     case "empty":
+      return WireState.EMPTY;
+    case "adopting":
+      return WireState.STARTING;
+    case "starting":
+      return state.givenUp ? WireState.STOPPING : WireState.STARTING;
     case "active":
+      return WireState.ACTIVE;
+    case "draining":
+      return nowMs < state.closesAtMs ? WireState.DRAINING_OPEN : WireState.DRAINING_CLOSED;
     case "stopping":
+      return WireState.STOPPING;
     case "failed":
-      return state.kind;
+    case "stuck":
+      return WireState.FAILED;
     default:
       return unreachable(state);
   }
@@ -117,8 +127,7 @@ export function nextOf({ state, waiters, wish }: Slot): ModelId | undefined {
 
 function switchingOf(slot: Slot, ageMs: number, phase?: SwitchPhase): NonNullable<SlotView["switching"]> {
   const model = slot.state.kind === "starting" ? slot.state.model : nextOf(slot);
-  const usualMs = model && slot.switchMs.get(model);
-  return { ageMs, ...(phase ? { phase } : {}), ...(usualMs === undefined ? {} : { usualMs }) };
+  return { ageMs, phase, usualMs: model && slot.switchMs.get(model) };
 }
 
 /** A drain may have begun after the time at which it would have closed. */

@@ -8,7 +8,7 @@ import type { Admission, AdmissionRequest, Admissions } from "./admission.ts";
 import type { SlotEvents } from "./slot-events.ts";
 import type { CloseOptions } from "./slot-parts.ts";
 import { SlotRunner } from "./slot-runner.ts";
-import type { AwakeEngine, SlotView } from "./slot-view.ts";
+import { WireState, type AwakeEngine, type SlotView } from "./slot-view.ts";
 import type { transition } from "./slot.ts";
 
 export interface SlotsParts {
@@ -73,21 +73,21 @@ function choose(runners: readonly SlotRunner[], model: ModelId): SlotRunner | un
 
 /** The order of placement: active with a free place, on its way, empty, idle, then what would hold or refuse it. */
 function rank(view: SlotView, model: ModelId): number {
-  const same = view.active === model;
-  switch (view.kind) {
-    case "active":
-    case "draining-open":
-      if (same) return view.running + (view.waitingByModel.get(model) ?? 0) < (view.maxConcurrent ?? 0) ? 0 : 4;
+  const same = view.activeModel === model;
+  switch (view.state) {
+    case WireState.ACTIVE:
+    case WireState.DRAINING_OPEN:
+      if (same) return view.running + waitingFor(view, model) < (view.maxConcurrent ?? 0) ? 0 : 4;
       return view.running + view.waiting === 0 ? 3 : 5;
-    case "starting":
+    case WireState.STARTING:
       return same ? 1 : 5;
-    case "stopping":
-      return view.next === model ? 1 : 5;
-    case "empty":
+    case WireState.STOPPING:
+      return view.nextModel === model ? 1 : 5;
+    case WireState.EMPTY:
       return 2;
-    case "draining-closed":
+    case WireState.DRAINING_CLOSED:
       return same ? 6 : 5;
-    case "failed":
+    case WireState.FAILED:
       return same ? 7 : 5;
   }
 }
@@ -97,5 +97,9 @@ function tie(a: SlotView, b: SlotView): number {
 }
 
 function has(view: SlotView, model: ModelId): boolean {
-  return rank(view, model) <= 1 || (view.active === model && view.maxConcurrent !== undefined);
+  return rank(view, model) <= 1 || (view.activeModel === model && view.maxConcurrent !== undefined);
+}
+
+function waitingFor({ waiters }: SlotView, model: ModelId): number {
+  return waiters.find((waiter) => waiter.model === model)?.waiting ?? 0;
 }

@@ -51,13 +51,13 @@ export class SwitchMeter {
   }
 
   #begin(phase: SwitchPhase, nowMs: number, from?: ModelId): void {
-    this.#measuring = { ...(from ? { from } : {}), beganMs: nowMs, phasesMs: {}, phase, sinceMs: nowMs };
+    this.#measuring = { from, beganMs: nowMs, phasesMs: {}, phase, sinceMs: nowMs };
   }
 
   #report(model: ModelId, nowMs: number): SwitchReport | undefined {
     if (!this.#measuring) return undefined;
     this.enter(this.#measuring.phase, nowMs);
     const { from, beganMs, phasesMs } = this.#measuring;
-    return { ...(from ? { from } : {}), model, tookMs: nowMs - beganMs, phasesMs };
+    return { from, model, tookMs: nowMs - beganMs, phasesMs };
   }
 }

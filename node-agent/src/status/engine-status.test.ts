@@ -6,7 +6,7 @@ import { afterAll, expect, test } from "vitest";
 import { asId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
 import type { EngineHandle, Launcher, Launchers } from "../engines/engine.ts";
 import type { GpuProcess } from "../host/gpu.ts";
-import type { SlotKind, SlotView } from "../slots/slot-view.ts";
+import { WireState, type ShownState, type SlotView } from "../slots/slot-view.ts";
 import { engineStatuses } from "./engine-status.ts";
 import { processFacts } from "./process-facts.ts";
 
@@ -16,8 +16,15 @@ const engine = spawn("sleep", ["60"]);
 afterAll(() => engine.kill());
 
 const view = (given: Partial<SlotView> = {}): SlotView => ({
-  ...{ name: slot, models: [chat, coder], kind: "active", active: chat, running: 0, runningByRouter: new Map() },
-  ...{ waiting: 0, waitingByModel: new Map(), stateAgeMs: 0, sleepers: [] },
+  ...{
+    name: slot,
+    models: [chat, coder],
+    state: WireState.ACTIVE,
+    activeModel: chat,
+    running: 0,
+    runningByRouter: new Map(),
+  },
+  ...{ waiting: 0, waiters: [], stateAgeMs: 0, sleepers: [] },
   ...given,
 });
 
@@ -72,7 +79,7 @@ test("an engine is told with its process, what that holds, and how often it was 
 
 test("what is not measured is absent: no GPU, no process of ours", async () => {
   const [ours, theirs] = await statusOf([{}, { model: coder, launcher: "external", pid: undefined as never }]);
-  expect(ours).not.toHaveProperty("gpuMemoryBytes");
+  expect(ours!.gpuMemoryBytes).toBeUndefined();
   expect(theirs).toEqual({ slot, model: coder, state: "unknown", launcher: "external", restarts: 0 });
 });
 
@@ -84,19 +91,19 @@ test("a sleeper that nvidia-smi does not know by its pid has what it was seen to
   });
 });
 
-test.each<[string, Partial<EngineHandle>, SlotKind, ModelId | undefined]>([
-  ["awake", {}, "active", chat],
-  ["awake", {}, "draining-closed", chat],
-  ["starting", {}, "starting", chat],
-  ["stopping", {}, "stopping", chat],
-  ["asleep", { asleep: true }, "active", coder],
-  ["falling asleep", { heading: "asleep" }, "stopping", chat],
-  ["waking", { heading: "awake" }, "starting", chat],
-  ["gone", { pid: 999_999_999 }, "active", chat],
-  ["unknown", {}, "failed", chat],
-  ["unknown", {}, "active", coder],
-])("an engine is %s", async (state, handle, kind, active) => {
-  expect(await statusOf([handle], { kind, ...(active ? { active } : {}) })).toMatchObject([{ state }]);
+test.each<[string, Partial<EngineHandle>, ShownState, ModelId | undefined]>([
+  ["awake", {}, WireState.ACTIVE, chat],
+  ["awake", {}, WireState.DRAINING_CLOSED, chat],
+  ["starting", {}, WireState.STARTING, chat],
+  ["stopping", {}, WireState.STOPPING, chat],
+  ["asleep", { asleep: true }, WireState.ACTIVE, coder],
+  ["falling asleep", { heading: "asleep" }, WireState.STOPPING, chat],
+  ["waking", { heading: "awake" }, WireState.STARTING, chat],
+  ["gone", { pid: 999_999_999 }, WireState.ACTIVE, chat],
+  ["unknown", {}, WireState.FAILED, chat],
+  ["unknown", {}, WireState.ACTIVE, coder],
+])("an engine is %s", async (state, handle, ofSlot, activeModel) => {
+  expect(await statusOf([handle], { state: ofSlot, activeModel })).toMatchObject([{ state }]);
 });
 
 test("engines of slots that are no longer configured are none, and the others are in order", async () => {

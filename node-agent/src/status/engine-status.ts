@@ -4,7 +4,7 @@ import type { EngineMetrics } from "../engines/dialect-lifecycle.ts";
 import type { EngineHandle, Launchers } from "../engines/engine.ts";
 import type { HandleStore } from "../engines/handle-store.ts";
 import type { GpuProcess, GpuReader } from "../host/gpu.ts";
-import type { SlotView } from "../slots/slot-view.ts";
+import { stateWords, type SlotView } from "../slots/slot-view.ts";
 import { processFacts } from "./process-facts.ts";
 
 export interface EngineStatus {
@@ -67,22 +67,20 @@ async function engineStatus(
   const { kvCacheUse, prefixCacheHitRate } = (state === "awake" ? measured(slot) : undefined) ?? {};
   return {
     ...{ slot, model, launcher, state },
-    ...(pid === undefined ? {} : { pid }),
-    ...(ageSeconds === undefined ? {} : { ageSeconds: Math.round(ageSeconds) }),
+    pid,
+    ageSeconds: ageSeconds === undefined ? undefined : Math.round(ageSeconds),
     restarts: restarts.count(slot, model),
-    ...(hostMemoryBytes === undefined ? {} : { hostMemoryBytes }),
-    ...(gpuMemoryBytes === undefined ? {} : { gpuMemoryBytes }),
-    ...(kvCacheUse === undefined ? {} : { kvCacheUse }),
-    ...(prefixCacheHitRate === undefined ? {} : { prefixCacheHitRate }),
+    ...{ hostMemoryBytes, gpuMemoryBytes, kvCacheUse, prefixCacheHitRate },
   };
 }
 
-function stateOf({ model, asleep, heading }: EngineHandle, { active, kind }: SlotView): EngineStatus["state"] {
+function stateOf({ model, asleep, heading }: EngineHandle, slot: SlotView): EngineStatus["state"] {
   if (asleep) return "asleep";
   if (heading) return heading === "asleep" ? "falling asleep" : "waking";
-  if (active !== model) return "unknown";
-  if (kind === "starting" || kind === "stopping") return kind;
-  return kind === "failed" || kind === "empty" ? "unknown" : "awake";
+  if (slot.activeModel !== model) return "unknown";
+  const word = stateWords[slot.state];
+  if (word === "starting" || word === "stopping") return word;
+  return word === "failed" || word === "empty" ? "unknown" : "awake";
 }
 
 /** Undefined if nothing was measured. */

@@ -2,7 +2,7 @@
 import type { GpuReading } from "../host/gpu.ts";
 import type { HostReading } from "../host/host.ts";
 import type { RouterState } from "../links/router-links.ts";
-import type { SlotView } from "../slots/slot-view.ts";
+import { stateWords, type SlotView } from "../slots/slot-view.ts";
 import type { EngineStatus } from "./engine-status.ts";
 
 export interface AgentStatus {
@@ -44,17 +44,17 @@ export interface SlotStatus {
 export function slotStatus(view: SlotView, failure?: string): SlotStatus {
   return {
     name: view.name,
-    state: view.kind,
-    ...(view.active ? { active: view.active } : {}),
-    ...(view.next ? { next: view.next } : {}),
+    state: stateWords[view.state],
+    active: view.activeModel,
+    next: view.nextModel,
     running: view.running,
-    waiting: Object.fromEntries(view.waitingByModel),
-    ...(view.oldestRunningMs === undefined ? {} : { oldestRunningSeconds: seconds(view.oldestRunningMs) }),
-    ...(view.closesInMs === undefined ? {} : { closesInSeconds: seconds(view.closesInMs) }),
+    waiting: Object.fromEntries(view.waiters.map(({ model, waiting }) => [model, waiting])),
+    oldestRunningSeconds: optionalSeconds(view.oldestRunningMs),
+    closesInSeconds: optionalSeconds(view.closesInMs),
     stateAgeSeconds: seconds(view.stateAgeMs),
-    ...(view.retryInMs === undefined ? {} : { retryInSeconds: seconds(view.retryInMs) }),
-    ...(failure !== undefined ? { failure } : {}),
-    ...(view.switching === undefined ? {} : { switching: switchStatus(view.switching) }),
+    retryInSeconds: optionalSeconds(view.retryInMs),
+    failure,
+    switching: view.switching && switchStatus(view.switching),
     sleepers: view.sleepers.map(({ model }) => model),
     sleeperMemoryBytes: Object.fromEntries(
       view.sleepers.flatMap(({ model, keptBytes }) => (keptBytes === undefined ? [] : [[model, keptBytes]])),
@@ -63,11 +63,11 @@ export function slotStatus(view: SlotView, failure?: string): SlotStatus {
 }
 
 function switchStatus({ ageMs, phase, usualMs }: NonNullable<SlotView["switching"]>): SlotStatus["switching"] {
-  return {
-    seconds: seconds(ageMs),
-    ...(phase ? { phase } : {}),
-    ...(usualMs === undefined ? {} : { usualSeconds: seconds(usualMs) }),
-  };
+  return { seconds: seconds(ageMs), phase, usualSeconds: optionalSeconds(usualMs) };
+}
+
+function optionalSeconds(ms: number | undefined): number | undefined {
+  return ms === undefined ? undefined : seconds(ms);
 }
 
 function seconds(ms: number): number {

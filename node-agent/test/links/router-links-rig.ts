@@ -3,10 +3,11 @@ import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { systemClock, type Clock } from "@weiche/shared/time/clock.ts";
 import { asId, uuidv7, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
-import type { DesiredState } from "../../src/links/desired-state.ts";
+import type { DesiredState } from "@weiche/proto/weiche/node/v1/node_control.ts";
 import type { NodeLoad } from "../../src/links/load.ts";
 import { RouterLinks, type RouterLinkEvents } from "../../src/links/router-links.ts";
 import type { UsageChannel } from "../../src/outbox/usage-channel.ts";
+import { WireState } from "../../src/slots/slot-view.ts";
 import { SimulatedLinkRouter, type Message } from "./simulated-link-router.ts";
 
 const model = asId<ModelId>("m");
@@ -28,13 +29,13 @@ export class RouterLinksRig {
       {
         name: asId<SlotName>("s"),
         models: [model],
-        kind: "draining-open",
-        active: model,
-        next: asId<ModelId>("n"),
+        state: WireState.DRAINING_OPEN,
+        activeModel: model,
+        nextModel: asId<ModelId>("n"),
         running: 3,
         runningByRouter: new Map([["router-1", 2]]),
         waiting: 1,
-        waitingByModel: new Map([[asId<ModelId>("n"), 1]]),
+        waiters: [{ model: "n", waiting: 1 }],
         closesInMs: 800.4,
         stateAgeMs: 9_199.6,
         sleepers: [],

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { asId, type ModelId } from "@weiche/shared/ids.ts";
 import { modelState } from "./model-state.ts";
-import type { NodeView, SlotView } from "./node-view.ts";
+import { SlotState, type NodeView, type SlotView } from "./node-view.ts";
 
 const [mine, other] = [asId<ModelId>("mine"), asId<ModelId>("other")];
 
@@ -9,12 +9,12 @@ function slot(more: Partial<SlotView>): SlotView {
   return {
     name: asId("a"),
     models: [mine, other],
-    kind: "empty",
+    state: SlotState.EMPTY,
     running: 0,
     runningOfRouter: 0,
     inFlight: 0,
     waiting: 0,
-    waitingByModel: new Map(),
+    waiters: [],
     stateAgeMs: 0,
     ...more,
   };
@@ -32,39 +32,43 @@ function node(slots: readonly Partial<SlotView>[], more: Partial<NodeView> = {})
   };
 }
 
-const active = { kind: "active", active: mine } as const;
+const active = { state: SlotState.ACTIVE, activeModel: mine } as const;
 
 describe("a model is", () => {
   test.each([
     ["active on an active slot", [node([active])], "active"],
-    ["active on a slot that still takes it", [node([{ kind: "draining-open", active: mine, next: other }])], "active"],
+    [
+      "active on a slot that still takes it",
+      [node([{ state: SlotState.DRAINING_OPEN, activeModel: mine, nextModel: other }])],
+      "active",
+    ],
     ["active if one of several nodes serves it", [node([{}]), node([active])], "active"],
-    ["switching while its engine starts", [node([{ kind: "starting", active: mine }])], "switching"],
+    ["switching while its engine starts", [node([{ state: SlotState.STARTING, activeModel: mine }])], "switching"],
     [
       "switching while another model drains for it",
-      [node([{ kind: "draining-closed", active: other, next: mine }])],
+      [node([{ state: SlotState.DRAINING_CLOSED, activeModel: other, nextModel: mine }])],
       "switching",
     ],
     [
       "switching while somebody waits for it",
-      [node([{ kind: "active", active: other, waitingByModel: new Map([[mine, 1]]) }])],
+      [node([{ state: SlotState.ACTIVE, activeModel: other, waiters: [{ model: mine, waiting: 1 }] }])],
       "switching",
     ],
     ["asleep on an empty slot", [node([{}])], "asleep"],
-    ["asleep behind another model", [node([{ kind: "active", active: other }])], "asleep"],
+    ["asleep behind another model", [node([{ state: SlotState.ACTIVE, activeModel: other }])], "asleep"],
     [
       "asleep where it was refused a moment ago",
-      [node([{ kind: "draining-closed", active: mine, next: other }])],
+      [node([{ state: SlotState.DRAINING_CLOSED, activeModel: mine, nextModel: other }])],
       "asleep",
     ],
     [
       "asleep where a start failed and may be tried again",
-      [node([{ kind: "failed", active: mine, retryInMs: 0 }])],
+      [node([{ state: SlotState.FAILED, activeModel: mine, retryInMs: 0 }])],
       "asleep",
     ],
     [
       "unavailable while every slot recovers from a failed start",
-      [node([{ kind: "failed", retryInMs: 900 }])],
+      [node([{ state: SlotState.FAILED, retryInMs: 900 }])],
       "unavailable",
       "no-node",
     ],

@@ -1,6 +1,6 @@
 /** What the live picture of the nodes means for one model: whether a request for it would be served at once, or at all. */
 import type { ModelId } from "@weiche/shared/ids.ts";
-import type { NodeView, SlotView } from "./node-view.ts";
+import { SlotState, waitingFor, type NodeView, type SlotView } from "./node-view.ts";
 
 /**
  * `active`: serves at once. `switching`: is being started, or comes next on its slot. `asleep`: wakes on the first request.
@@ -23,16 +23,17 @@ export function modelState(model: ModelId, nodes: readonly NodeView[]): ModelLiv
     return { state: "unavailable", why: hosts.some(({ maintenance }) => maintenance) ? "maintenance" : "no-node" };
   if (slots.some((slot) => serves(slot, model))) return { state: "active" };
   if (slots.some((slot) => isComing(slot, model))) return { state: "switching" };
-  if (slots.every(({ kind, retryInMs = 0 }) => kind === "failed" && retryInMs > 0))
+  if (slots.every(({ state, retryInMs = 0 }) => state === SlotState.FAILED && retryInMs > 0))
     return { state: "unavailable", why: "no-node" };
   return { state: "asleep" };
 }
 
 /** Whether a request that this slot gets is held by nothing. */
-export function serves({ active, kind }: Pick<SlotView, "active" | "kind">, model: ModelId): boolean {
-  return active === model && (kind === "active" || kind === "draining-open");
+export function serves({ activeModel, state }: Pick<SlotView, "activeModel" | "state">, model: ModelId): boolean {
+  return activeModel === model && (state === SlotState.ACTIVE || state === SlotState.DRAINING_OPEN);
 }
 
-function isComing({ kind, active, next, waitingByModel }: SlotView, model: ModelId): boolean {
-  return (kind === "starting" && active === model) || next === model || waitingByModel.has(model);
+function isComing(slot: SlotView, model: ModelId): boolean {
+  const { state, activeModel, nextModel } = slot;
+  return (state === SlotState.STARTING && activeModel === model) || nextModel === model || waitingFor(slot, model) > 0;
 }

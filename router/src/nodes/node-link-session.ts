@@ -6,6 +6,7 @@
  */
 import { X509Certificate } from "node:crypto";
 import { status } from "@grpc/grpc-js";
+import type { DesiredState, LoadReport, UsageBatch } from "@weiche/proto/weiche/node/v1/node_control.ts";
 import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
 import type { ModelId, NodeId } from "@weiche/shared/ids.ts";
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
@@ -14,11 +15,11 @@ import type { TlsFiles } from "@weiche/shared/http/tls-files.ts";
 import type { Attempt } from "@weiche/shared/usage-record.ts";
 import type { UsageLedger } from "../usage/usage-ledger.ts";
 import type { UnreadableRecord } from "../usage/usage-refused.ts";
-import type { DesiredState } from "./desired-state.ts";
 import { maySpeakFor } from "./node-listener.ts";
-import { decodeUplink, encodeDownlink } from "./node-link-codec.ts";
+import { encodeRules, readHello, readRecords, readReport } from "./node-link-codec.ts";
 import type { Downlink, LinkCall, Uplink } from "./node-link-codec.ts";
-import type { NodeHello, NodeLinkEntry, NodeRegistry } from "./registry.ts";
+import type { NodeHello } from "./node-view.ts";
+import type { NodeLinkEntry, NodeRegistry } from "./registry.ts";
 
 export interface NodeLinkEvents {
   nodeLinked(node: NodeId, bootId: string, agentVersion: string): void;
@@ -100,7 +101,7 @@ export class NodeLinkSession {
     this.#certificate = raw && new X509Certificate(raw);
     this.#helloTimer = parts.clock.after(helloMsMax, () => this.refuse("late", "no hello in time"));
     this.#silence = new Silence(parts.clock, linkSilenceMsMax, () => this.end("silent"));
-    call.on("data", (request) => this.#take(decodeUplink(request)));
+    call.on("data", ({ message }) => this.#take(message));
     call.on("end", () => this.end("ended")); // also the first news of a connection that was lost
     call.on("cancelled", () => this.end("ended"));
     call.on("error", () => this.end("ended"));
@@ -145,20 +146,20 @@ export class NodeLinkSession {
     this.#settledTimer?.cancel();
     const attempts = this.#settled;
     this.#settled = [];
-    if (attempts.length > 0) this.#send({ kind: "settled", attempts });
+    if (attempts.length > 0) this.#send({ $case: "settled", value: { attempts } });
   }
 
   heartbeat(): void {
-    if (this.#hello) this.#send({ kind: "heartbeat" });
+    if (this.#hello) this.#send({ $case: "heartbeat", value: {} });
   }
 
   goodbye(): void {
-    this.#send({ kind: "goodbye" });
+    this.#send({ $case: "goodbye", value: {} });
   }
 
   desiredStateChanged(): void {
     const desired = this.#hello && this.#parts.desiredStateOf(this.#hello.node);
-    if (desired) this.#send({ kind: "desired", desired });
+    if (desired) this.#send({ $case: "desiredState", value: desired });
   }
 
   /** Says so only to a node that the change concerns. */
@@ -169,24 +170,28 @@ export class NodeLinkSession {
     const text = JSON.stringify(rules);
     if (text === this.#rulesSent) return;
     this.#rulesSent = text;
-    this.#send({ kind: "rules", rules });
+    this.#send({ $case: "modelRulesChanged", value: { models: rules.map(encodeRules) } });
   }
 
   #take(message: Uplink): void {
     if (this.#isOver) return;
-    if (message.kind === "invalid") return this.refuse("invalid", message.reason);
-    if (message.kind === "hello") return this.#welcome(message.hello);
-    if (!this.#hello) return this.refuse("invalid", "the first message is not hello");
-    const { node } = this.#hello;
-    switch (message.kind) {
-      case "report":
-        this.#silence.heard();
-        if (message.unreadableSlots > 0) this.#parts.events.reportUnreadable(node, message.unreadableSlots);
-        return this.#entry!.report(message.report, this.#parts.clock.monotonicMs());
-      case "usage":
-        for (const rejected of message.rejected) this.#parts.events.usageRejected(node, rejected);
-        return this.#record(node, message);
+    if (!message) return this.refuse("invalid", "the message says nothing");
+    if (message.$case === "hello") {
+      const hello = readHello(message.value);
+      return typeof hello === "string" ? this.refuse("invalid", hello) : this.#welcome(hello);
     }
+    if (!this.#hello) return this.refuse("invalid", "the first message is not hello");
+    if (message.$case === "loadReport") this.#report(this.#hello.node, message.value);
+    else this.#record(this.#hello.node, message.value);
+  }
+
+  #report(node: NodeId, load: LoadReport): void {
+    const report = readReport(load);
+    if (typeof report === "string") return this.refuse("invalid", report);
+    this.#silence.heard();
+    const unreadable = load.slots.length - report.slots.length;
+    if (unreadable > 0) this.#parts.events.reportUnreadable(node, unreadable);
+    this.#entry!.report(report, this.#parts.clock.monotonicMs());
   }
 
   #welcome(hello: NodeHello): void {
@@ -209,14 +214,17 @@ export class NodeLinkSession {
     const rules = this.#rules(hello);
     this.#rulesSent = JSON.stringify(rules);
     const { routerId, dataAddress, desiredStateOf } = this.#parts;
-    this.#send({ kind: "welcome", routerId, dataAddress, rules, desired: desiredStateOf(node) });
+    const desiredState = desiredStateOf(node);
+    this.#send({ $case: "welcome", value: { routerId, dataAddress, models: rules.map(encodeRules), desiredState } });
   }
 
-  #record(node: NodeId, { batchId, records, rejected }: Extract<Uplink, { kind: "usage" }>): void {
+  #record(node: NodeId, batch: UsageBatch): void {
+    const { records, rejected } = readRecords(batch.records);
+    for (const each of rejected) this.#parts.events.usageRejected(node, each);
     if (this.#batches >= batchesMax) return;
     const count = records.length + rejected.length;
     const recorded = count > 0 ? this.#parts.ledger.record(node, records, rejected) : Promise.resolve();
-    void this.#acknowledge(node, batchId, count, recorded);
+    void this.#acknowledge(node, batch.batchId, count, recorded);
   }
 
   /** Does not know the records: who waits for the database would hold those of each repetition in memory. */
@@ -224,7 +232,7 @@ export class NodeLinkSession {
     this.#batches++;
     try {
       await recorded;
-      this.#send({ kind: "ack", batchId });
+      this.#send({ $case: "usageAck", value: { batchId } });
     } catch (error) {
       this.#parts.events.usageNotRecorded(node, records, error);
     } finally {
@@ -251,7 +259,7 @@ export class NodeLinkSession {
 
   #send(message: Downlink): void {
     if (this.#isOver) return;
-    this.#call.write(encodeDownlink(message));
+    this.#call.write({ message });
     if (this.#call.writableLength > unreadMax)
       this.end("misbehaved", { code: status.RESOURCE_EXHAUSTED, details: "the agent does not read" });
   }

@@ -1,7 +1,31 @@
-/** The live picture of the nodes that placement decides on. Plain data; a missing measurement is absent, never 0. */
+/**
+ * The live picture of the nodes that placement decides on. A slot is described in the words of the protocol, as its agent
+ * reported it, with what only this router knows beside them. A missing measurement is absent, never 0.
+ */
+import { SlotState, type Hello, type LoadReport, type SlotLoad } from "@weiche/proto/weiche/node/v1/node_control.ts";
 import type { ModelId, NodeId, SlotName } from "@weiche/shared/ids.ts";
 
-export type SlotKind = "empty" | "starting" | "active" | "draining-open" | "draining-closed" | "stopping" | "failed";
+export { SlotState };
+
+/** Those that this version knows. */
+export type KnownSlotState = Exclude<SlotState, typeof SlotState.UNSPECIFIED | typeof SlotState.UNRECOGNIZED>;
+
+/** What an agent says of itself first; every name in it is plausible. */
+export interface NodeHello extends Hello {
+  readonly node: NodeId;
+  readonly slots: readonly { readonly name: SlotName; readonly models: readonly ModelId[] }[];
+}
+
+export interface NodeReport extends Omit<LoadReport, "sequence"> {
+  readonly slots: readonly SlotReport[];
+}
+
+export interface SlotReport extends SlotLoad {
+  readonly name: SlotName;
+  readonly state: KnownSlotState;
+  readonly activeModel?: ModelId;
+  readonly nextModel?: ModelId;
+}
 
 export interface NodeView {
   readonly node: NodeId;
@@ -14,26 +38,29 @@ export interface NodeView {
   readonly slots: readonly SlotView[];
 }
 
-export interface SlotView {
-  readonly name: SlotName;
+export interface SlotView extends SlotReport {
   readonly models: readonly ModelId[];
-  readonly kind: SlotKind;
-  readonly active?: ModelId;
-  readonly next?: ModelId;
-  /** As reported. Here and below, a request for several answers counts as often as it asks for them. */
-  readonly running: number;
-  /** Of these, this router's, as reported. */
-  readonly runningOfRouter: number;
   /** This router's own requests in flight to the slot, counted at dispatch. */
   readonly inFlight: number;
+  /** For any model. */
   readonly waiting: number;
-  readonly waitingByModel: ReadonlyMap<ModelId, number>;
   /** Since when (monotonic ms of this router) nothing has run or waited. Absent: something does, or not known. */
   readonly idleSinceMs?: number;
-  readonly oldestRunningMs?: number;
-  readonly closesInMs?: number;
-  readonly stateAgeMs: number;
-  /** Places of the active engine: most answers at once. */
-  readonly maxConcurrent?: number;
-  readonly retryInMs?: number;
 }
+
+export function waitingFor({ waiters }: Pick<SlotLoad, "waiters">, model: ModelId): number {
+  return waiters.find((waiter) => waiter.model === model)?.waiting ?? 0;
+}
+
+/** A slot's state as a word, for people. */
+export type SlotStateWord = (typeof stateWords)[KnownSlotState];
+
+export const stateWords = {
+  [SlotState.EMPTY]: "empty",
+  [SlotState.STARTING]: "starting",
+  [SlotState.ACTIVE]: "active",
+  [SlotState.DRAINING_OPEN]: "draining-open",
+  [SlotState.DRAINING_CLOSED]: "draining-closed",
+  [SlotState.STOPPING]: "stopping",
+  [SlotState.FAILED]: "failed",
+} as const;

@@ -4,7 +4,7 @@
  */
 import type { ModelId, NodeId } from "@weiche/shared/ids.ts";
 import type { Database } from "../db/database.ts";
-import type { DesiredState } from "./desired-state.ts";
+import type { DesiredState } from "@weiche/proto/weiche/node/v1/node_control.ts";
 
 /** How often they are read. */
 export const readWishesMs = 2_000;

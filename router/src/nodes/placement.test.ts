@@ -2,25 +2,25 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { asId, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
-import type { NodeView, SlotView } from "./node-view.ts";
+import { SlotState, type NodeView, type SlotView } from "./node-view.ts";
 import { place, type PlacementRequest } from "./placement.ts";
 
 const [a, b, c] = ["a", "b", "c"].map((name) => asId<ModelId>(name)) as [ModelId, ModelId, ModelId];
 const nowMs = 1_000_000;
 
-type SlotGiven = Partial<Omit<SlotView, "waitingByModel">> & { readonly waiters?: Readonly<Record<string, number>> };
+type SlotGiven = Partial<Omit<SlotView, "waiters">> & { readonly waiters?: Readonly<Record<string, number>> };
 
 function slotView({ waiters = {}, ...given }: SlotGiven): SlotView {
-  const waitingByModel = new Map(Object.entries(waiters).map(([model, n]) => [asId<ModelId>(model), n]));
+  const list = Object.entries(waiters).map(([model, waiting]) => ({ model, waiting }));
   return {
     name: asId<SlotName>("s"),
     models: [a, b, c],
-    kind: "empty",
+    state: SlotState.EMPTY,
     running: 0,
     runningOfRouter: 0,
     inFlight: 0,
-    waiting: waitingByModel.values().reduce((sum, n) => sum + n, 0),
-    waitingByModel,
+    waiting: list.reduce((sum, { waiting }) => sum + waiting, 0),
+    waiters: list,
     stateAgeMs: 0,
     ...given,
   };
@@ -33,7 +33,7 @@ function nodeView(name: string, slots: readonly SlotView[], given: Partial<NodeV
 
 const one = (name: string, given: SlotGiven, node: Partial<NodeView> = {}) => nodeView(name, [slotView(given)], node);
 const active = (name: string, given: SlotGiven = {}) =>
-  one(name, { kind: "active", active: a, maxConcurrent: 8, ...given });
+  one(name, { state: SlotState.ACTIVE, activeModel: a, maxConcurrent: 8, ...given });
 
 function chosen(nodes: readonly NodeView[], request: Partial<PlacementRequest> = {}, exclude: readonly string[] = []) {
   const excluded = new Set(exclude.map((name) => asId<NodeId>(name)));
@@ -43,16 +43,19 @@ function chosen(nodes: readonly NodeView[], request: Partial<PlacementRequest> =
 
 /** Best first; each line must be preferred to every line below it, whatever their names and order. */
 const order: readonly (readonly [string, SlotGiven])[] = [
-  ["active and open", { kind: "active", active: a, running: 7, runningOfRouter: 7, inFlight: 7, maxConcurrent: 8 }],
-  ["draining, still open", { kind: "draining-open", active: a, next: b, closesInMs: 5_000 }],
-  ["already starting it", { kind: "starting", active: a, waiters: { a: 5 } }],
-  ["empty", { kind: "empty" }],
-  ["idle with another model", { kind: "active", active: b, idleSinceMs: nowMs - 60_000 }],
-  ["active but full", { kind: "active", active: a, running: 8, maxConcurrent: 8 }],
-  ["busy with another model", { kind: "active", active: b, running: 1 }],
-  ["on its way to another model", { kind: "starting", active: b }],
-  ["closed for it", { kind: "draining-closed", active: a, next: b }],
-  ["failed, in backoff", { kind: "failed", active: a, retryInMs: 2_000 }],
+  [
+    "active and open",
+    { state: SlotState.ACTIVE, activeModel: a, running: 7, runningOfRouter: 7, inFlight: 7, maxConcurrent: 8 },
+  ],
+  ["draining, still open", { state: SlotState.DRAINING_OPEN, activeModel: a, nextModel: b, closesInMs: 5_000 }],
+  ["already starting it", { state: SlotState.STARTING, activeModel: a, waiters: { a: 5 } }],
+  ["empty", { state: SlotState.EMPTY }],
+  ["idle with another model", { state: SlotState.ACTIVE, activeModel: b, idleSinceMs: nowMs - 60_000 }],
+  ["active but full", { state: SlotState.ACTIVE, activeModel: a, running: 8, maxConcurrent: 8 }],
+  ["busy with another model", { state: SlotState.ACTIVE, activeModel: b, running: 1 }],
+  ["on its way to another model", { state: SlotState.STARTING, activeModel: b }],
+  ["closed for it", { state: SlotState.DRAINING_CLOSED, activeModel: a, nextModel: b }],
+  ["failed, in backoff", { state: SlotState.FAILED, activeModel: a, retryInMs: 2_000 }],
 ];
 
 describe("a slot is preferred by what it is doing:", () => {
@@ -71,49 +74,65 @@ describe("a slot is preferred by what it is doing:", () => {
 });
 
 test.each<[string, SlotGiven, SlotGiven]>([
-  ["a slot that switches to the model", { kind: "stopping", active: b, next: a }, { kind: "empty" }],
-  ["a slot that drains for the model", { kind: "draining-closed", active: b, next: a }, { kind: "empty" }],
+  [
+    "a slot that switches to the model",
+    { state: SlotState.STOPPING, activeModel: b, nextModel: a },
+    { state: SlotState.EMPTY },
+  ],
+  [
+    "a slot that drains for the model",
+    { state: SlotState.DRAINING_CLOSED, activeModel: b, nextModel: a },
+    { state: SlotState.EMPTY },
+  ],
   [
     "a slot with waiters for the model",
-    { kind: "active", active: b, running: 3, waiters: { a: 1 } },
-    { kind: "empty" },
+    { state: SlotState.ACTIVE, activeModel: b, running: 3, waiters: { a: 1 } },
+    { state: SlotState.EMPTY },
   ],
-  ["a failed slot whose backoff is over", { kind: "failed", active: a }, { kind: "active", active: b }],
-  ["a slot busy with one", { kind: "active", active: b, running: 1 }, { kind: "active", active: b, running: 2 }],
+  [
+    "a failed slot whose backoff is over",
+    { state: SlotState.FAILED, activeModel: a },
+    { state: SlotState.ACTIVE, activeModel: b },
+  ],
+  [
+    "a slot busy with one",
+    { state: SlotState.ACTIVE, activeModel: b, running: 1 },
+    { state: SlotState.ACTIVE, activeModel: b, running: 2 },
+  ],
   [
     "a slot nobody waits for",
-    { kind: "active", active: b, running: 9 },
-    { kind: "active", active: b, running: 1, waiters: { c: 1 } },
+    { state: SlotState.ACTIVE, activeModel: b, running: 9 },
+    { state: SlotState.ACTIVE, activeModel: b, running: 1, waiters: { c: 1 } },
   ],
   [
     "the slot that is idle for longest",
-    { kind: "active", active: b, idleSinceMs: nowMs - 600_000 },
-    { kind: "active", active: b, idleSinceMs: nowMs - 60_000 },
+    { state: SlotState.ACTIVE, activeModel: b, idleSinceMs: nowMs - 600_000 },
+    { state: SlotState.ACTIVE, activeModel: b, idleSinceMs: nowMs - 60_000 },
   ],
   [
     "a replica with room, counting what others run",
-    { kind: "active", active: a, running: 3, inFlight: 3, runningOfRouter: 3, maxConcurrent: 4 },
-    { kind: "active", active: a, running: 2, inFlight: 2, runningOfRouter: 0, maxConcurrent: 4 },
+    { state: SlotState.ACTIVE, activeModel: a, running: 3, inFlight: 3, runningOfRouter: 3, maxConcurrent: 4 },
+    { state: SlotState.ACTIVE, activeModel: a, running: 2, inFlight: 2, runningOfRouter: 0, maxConcurrent: 4 },
   ],
   [
     "a replica with a free place",
-    { kind: "active", active: a, running: 3, inFlight: 3, runningOfRouter: 3, maxConcurrent: 4 },
-    { kind: "active", active: a, running: 1, waiters: { a: 4 }, maxConcurrent: 4 },
+    { state: SlotState.ACTIVE, activeModel: a, running: 3, inFlight: 3, runningOfRouter: 3, maxConcurrent: 4 },
+    { state: SlotState.ACTIVE, activeModel: a, running: 1, waiters: { a: 4 }, maxConcurrent: 4 },
   ],
   [
     "an idle slot",
-    { kind: "active", active: b },
-    { kind: "active", active: a, running: 2, waiters: { a: 4 }, maxConcurrent: 4 },
+    { state: SlotState.ACTIVE, activeModel: b },
+    { state: SlotState.ACTIVE, activeModel: a, running: 2, waiters: { a: 4 }, maxConcurrent: 4 },
   ],
   [
     "of full replicas the one where fewer wait for each place",
-    { kind: "active", active: a, running: 8, inFlight: 10, runningOfRouter: 8, maxConcurrent: 8 },
-    { kind: "active", active: a, running: 2, inFlight: 4, runningOfRouter: 2, maxConcurrent: 2 },
+    { state: SlotState.ACTIVE, activeModel: a, running: 8, inFlight: 10, runningOfRouter: 8, maxConcurrent: 8 },
+    { state: SlotState.ACTIVE, activeModel: a, running: 2, inFlight: 4, runningOfRouter: 2, maxConcurrent: 2 },
   ],
   [
     "of full replicas the one where fewer of other routers wait",
-    { kind: "active", active: a, running: 2, waiters: { a: 1 }, maxConcurrent: 2 },
-    { kind: "active", active: a, running: 2, waiters: { a: 9 }, maxConcurrent: 2 },
+    { state: SlotState.ACTIVE, activeModel: a, running: 2, waiters: { a: 1 }, maxConcurrent: 2 },
+    { state: SlotState.ACTIVE, activeModel: a, running: 2, waiters: { a: 9 }, maxConcurrent: 2 },
   ],
 ])("%s comes first", (_what, better, worse) => {
   expect(chosen([one("x", better), one("y", worse)])).toBe("x");
@@ -123,15 +142,15 @@ test.each<[string, SlotGiven, SlotGiven]>([
 test("an open drain whose time has run out since the report counts as closed", () => {
   const draining = one(
     "x",
-    { kind: "draining-open", active: a, next: b, closesInMs: 500 },
+    { state: SlotState.DRAINING_OPEN, activeModel: a, nextModel: b, closesInMs: 500 },
     { reportedAtMs: nowMs - 600 },
   );
-  expect(chosen([draining, one("y", { kind: "active", active: b, running: 5 })])).toBe("y");
+  expect(chosen([draining, one("y", { state: SlotState.ACTIVE, activeModel: b, running: 5 })])).toBe("y");
 });
 
 test("the only slot is used even when it is closed or in backoff: it knows what to answer", () => {
-  expect(chosen([one("x", { kind: "draining-closed", active: a })])).toBe("x");
-  expect(chosen([one("x", { kind: "failed", active: a, retryInMs: 9_000 })])).toBe("x");
+  expect(chosen([one("x", { state: SlotState.DRAINING_CLOSED, activeModel: a })])).toBe("x");
+  expect(chosen([one("x", { state: SlotState.FAILED, activeModel: a, retryInMs: 9_000 })])).toBe("x");
 });
 
 test("among equals the least loaded wins: own requests whole, those of others a quarter, none twice", () => {
@@ -160,7 +179,9 @@ test("no node for the model, or only ones in maintenance, is said as such", () =
   expect(chosen([one("x", { models: [b] })])).toBe("no_node_available");
   expect(chosen([one("x", {}, { maintenance: true })])).toBe("maintenance");
   expect(chosen([one("x", {}, { maintenance: true, reachable: false })])).toBe("no_node_available");
-  expect(chosen([one("x", {}, { maintenance: true }), one("y", { kind: "draining-closed", active: a })])).toBe("y");
+  expect(
+    chosen([one("x", {}, { maintenance: true }), one("y", { state: SlotState.DRAINING_CLOSED, activeModel: a })]),
+  ).toBe("y");
 });
 
 const slotArbitrary = fc.record(
@@ -252,9 +273,9 @@ test("a prefix stays where it was while the nodes are evenly loaded, and prefixe
 });
 
 test.each<[string, SlotGiven]>([
-  ["start", { kind: "empty" }],
-  ["switch", { kind: "active", active: b }],
-  ["drain", { kind: "active", active: b, running: 2 }],
+  ["start", { state: SlotState.EMPTY }],
+  ["switch", { state: SlotState.ACTIVE, activeModel: b }],
+  ["drain", { state: SlotState.ACTIVE, activeModel: b, running: 2 }],
 ])("where an engine would %s, all routers choose the same slot, and models spread over the slots", (_what, given) => {
   const names = ["n1", "n2", "n3", "n4", "n5"];
   const homes = new Set<string>();

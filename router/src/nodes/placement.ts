@@ -3,7 +3,7 @@
  * itself has the last word, so a wrong guess costs a detour, never correctness.
  */
 import type { ModelId, NodeId, SlotName } from "@weiche/shared/ids.ts";
-import type { NodeView, SlotView } from "./node-view.ts";
+import { SlotState, waitingFor, type NodeView, type SlotView } from "./node-view.ts";
 
 export interface PlacementRequest {
   readonly model: ModelId;
@@ -87,27 +87,27 @@ function isShared(rank: number): boolean {
 }
 
 function rankOf(slot: SlotView, model: ModelId, ageMs: number): Rank {
-  const isOwn = slot.active === model;
-  switch (slot.kind) {
-    case "active":
+  const isOwn = slot.activeModel === model;
+  switch (slot.state) {
+    case SlotState.ACTIVE:
       if (isOwn) return isFull(slot, model) ? ranks.full : ranks.active;
-      if (slot.waiting > 0) return slot.waitingByModel.has(model) ? ranks.starting : ranks.taken;
+      if (slot.waiting > 0) return waitingFor(slot, model) > 0 ? ranks.starting : ranks.taken;
       return slot.running === 0 ? ranks.idle : ranks.busy;
-    case "starting":
+    case SlotState.STARTING:
       if (!isOwn) return ranks.taken;
       return isFull(slot, model) ? ranks.full : ranks.starting;
-    case "draining-open":
-      if (slot.next === model) return ranks.starting;
+    case SlotState.DRAINING_OPEN:
+      if (slot.nextModel === model) return ranks.starting;
       if (!isOwn) return ranks.taken;
       if ((slot.closesInMs ?? Infinity) <= ageMs) return ranks.closed;
       return isFull(slot, model) ? ranks.full : ranks.drainingOpen;
-    case "draining-closed":
-    case "stopping":
-      if (slot.next === model) return ranks.starting;
+    case SlotState.DRAINING_CLOSED:
+    case SlotState.STOPPING:
+      if (slot.nextModel === model) return ranks.starting;
       return isOwn ? ranks.closed : ranks.taken;
-    case "empty":
+    case SlotState.EMPTY:
       return ranks.empty;
-    case "failed":
+    case SlotState.FAILED:
       return (slot.retryInMs ?? 0) > ageMs ? ranks.backoff : ranks.empty;
   }
 }
@@ -115,10 +115,6 @@ function rankOf(slot: SlotView, model: ModelId, ageMs: number): Rank {
 function isFull(slot: SlotView, model: ModelId): boolean {
   const seen = slot.running + waitingFor(slot, model);
   return Math.max(seen, slot.inFlight + othersAt(slot, model)) >= (slot.maxConcurrent ?? Infinity);
-}
-
-function waitingFor({ waitingByModel }: SlotView, model: ModelId): number {
-  return waitingByModel.get(model) ?? 0;
 }
 
 /** A request is counted once: what the report says is mine is already in my own count, and what of it does not run waits. */

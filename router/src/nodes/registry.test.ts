@@ -2,8 +2,8 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { asId, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
 import { LoopClock } from "@weiche/shared/time/loop-clock.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
-import type { NodeView } from "./node-view.ts";
-import { NodeRegistry, type NodeHello, type SlotReport } from "./registry.ts";
+import { SlotState, type NodeHello, type NodeView, type SlotReport } from "./node-view.ts";
+import { NodeRegistry } from "./registry.ts";
 
 const node = asId<NodeId>("gpu-1");
 const slot = asId<SlotName>("s");
@@ -13,11 +13,11 @@ const hello: NodeHello = { node, bootId: "1", agentVersion: "0", slots: [{ name:
 function report(given: Partial<SlotReport> = {}) {
   const idle: SlotReport = {
     name: slot,
-    kind: "active",
-    active: model,
+    state: SlotState.ACTIVE,
+    activeModel: model,
     running: 0,
     runningOfRouter: 0,
-    waitingByModel: new Map(),
+    waiters: [],
     stateAgeMs: 0,
   };
   return { slots: [{ ...idle, ...given }], maintenance: false, admitting: true };
@@ -88,9 +88,9 @@ test("a link that another one has replaced changes nothing any more", () => {
   const link = registry.linkUp({ ...hello, bootId: "2" });
   registry.sessionUp(node);
   link.report(report(), 0);
-  old.report(report({ kind: "failed" }), 1);
+  old.report(report({ state: SlotState.FAILED }), 1);
   old.down(2);
-  expect(look(3)).toMatchObject({ reachable: true, slots: [{ kind: "active" }] });
+  expect(look(3)).toMatchObject({ reachable: true, slots: [{ state: SlotState.ACTIVE }] });
 });
 
 test("requests in flight are counted at dispatch, settled once, and outlive reports and links", () => {
@@ -121,10 +121,10 @@ test("a slot is idle since it was first seen with nothing to do, and no longer w
   expect(idleSince({}, 2)).toBe(1);
   expect(idleSince({ running: 1 }, 3)).toBeUndefined();
   expect(idleSince({}, 4)).toBe(4);
-  expect(idleSince({ waitingByModel: new Map([[model, 2]]) }, 5)).toBeUndefined();
+  expect(idleSince({ waiters: [{ model, waiting: 2 }] }, 5)).toBeUndefined();
   expect(look(5).slots[0]!.waiting).toBe(2);
   expect(idleSince({}, 6)).toBe(6);
-  expect(idleSince({ active: asId<ModelId>("other") }, 7)).toBe(7);
+  expect(idleSince({ activeModel: asId<ModelId>("other") }, 7)).toBe(7);
 });
 
 test("operators see a lost node for an hour", () => {

@@ -3,62 +3,7 @@
  * flight to them. No I/O; times are monotonic milliseconds that the caller passes in.
  */
 import type { ModelId, NodeId, SlotName } from "@weiche/shared/ids.ts";
-import type { NodeView, SlotKind, SlotView } from "./node-view.ts";
-
-export interface NodeHello {
-  readonly node: NodeId;
-  /** UUIDv7: of two, the greater is the later start of the agent. */
-  readonly bootId: string;
-  readonly agentVersion: string;
-  readonly slots: readonly { readonly name: SlotName; readonly models: readonly ModelId[] }[];
-}
-
-export interface NodeReport {
-  readonly slots: readonly SlotReport[];
-  readonly host?: HostReport;
-  readonly maintenance: boolean;
-  readonly admitting: boolean;
-}
-
-export interface SlotReport {
-  readonly name: SlotName;
-  readonly kind: SlotKind;
-  readonly active?: ModelId;
-  readonly next?: ModelId;
-  readonly running: number;
-  readonly runningOfRouter: number;
-  readonly waitingByModel: ReadonlyMap<ModelId, number>;
-  readonly oldestRunningMs?: number;
-  readonly closesInMs?: number;
-  readonly stateAgeMs: number;
-  readonly maxConcurrent?: number;
-  readonly retryInMs?: number;
-  readonly engine?: EngineReport;
-}
-
-/** From the engine's own metrics. Shares are 0 to 1. */
-export interface EngineReport {
-  readonly running?: number;
-  readonly waiting?: number;
-  readonly kvCacheUse?: number;
-  readonly prefixCacheHitRate?: number;
-}
-
-export interface HostReport {
-  readonly cpuUse?: number;
-  readonly memoryTotalBytes?: number;
-  readonly memoryAvailableBytes?: number;
-  readonly gpus: readonly GpuReport[];
-}
-
-export interface GpuReport {
-  readonly index: number;
-  readonly memoryTotalBytes?: number;
-  readonly memoryUsedBytes?: number;
-  readonly utilisation?: number;
-  readonly temperatureCelsius?: number;
-  readonly powerWatts?: number;
-}
+import type { NodeHello, NodeReport, NodeView, SlotReport, SlotView } from "./node-view.ts";
 
 /** All that is known of a node, for operators. */
 export interface NodeDetail {
@@ -215,8 +160,8 @@ class NodeEntry implements NodeView {
       ...slot,
       models: this.#modelsOf(slot.name),
       inFlight: this.#inFlight.get(slot.name) ?? 0,
-      waiting: slot.waitingByModel.values().reduce((sum, waiting) => sum + waiting, 0),
-      ...idleSince(slot, before.get(slot.name), nowMs),
+      waiting: slot.waiters.reduce((sum, { waiting }) => sum + waiting, 0),
+      idleSinceMs: idleSince(slot, before.get(slot.name), nowMs),
     }));
   }
 
@@ -233,8 +178,8 @@ class NodeEntry implements NodeView {
   }
 }
 
-function idleSince(slot: SlotReport, before: SlotView | undefined, nowMs: number): { readonly idleSinceMs?: number } {
-  if (slot.running > 0 || slot.waitingByModel.size > 0) return {};
-  const unchanged = before?.active === slot.active ? before?.idleSinceMs : undefined;
-  return { idleSinceMs: unchanged ?? nowMs };
+function idleSince(slot: SlotReport, before: SlotView | undefined, nowMs: number): number | undefined {
+  if (slot.running > 0 || slot.waiters.length > 0) return undefined;
+  const unchanged = before?.activeModel === slot.activeModel ? before?.idleSinceMs : undefined;
+  return unchanged ?? nowMs;
 }

@@ -10,6 +10,7 @@ import { endComplete, endTrailer, identityPath, nodeHeaders } from "@weiche/shar
 import { openDataConnections, type DataConnections } from "../../src/nodes/data-connections.ts";
 import { place } from "../../src/nodes/placement.ts";
 import { NodeRegistry } from "../../src/nodes/registry.ts";
+import { SlotState } from "../../src/nodes/node-view.ts";
 import { grants } from "../usage/usage-records.ts";
 import { catalogue, chat, rawPost, RawClient, settledCount, startApi, until, type Harness } from "./api-harness.ts";
 
@@ -56,17 +57,14 @@ async function openNode(name: string): Promise<void> {
   const link = registry.linkUp({ node, bootId: "b", agentVersion: "0", slots: [{ name: asId("a"), models }] });
   const slot = {
     name: asId<never>("a"),
-    kind: "active",
-    active: models[2]!,
+    state: SlotState.ACTIVE,
+    activeModel: models[2]!,
     running: 0,
     runningOfRouter: 0,
     stateAgeMs: 0,
   } as const;
   const report = () =>
-    link.report(
-      { slots: [{ ...slot, waitingByModel: new Map() }], maintenance: false, admitting: true },
-      systemClock.monotonicMs(),
-    );
+    link.report({ slots: [{ ...slot, waiters: [] }], maintenance: false, admitting: true }, systemClock.monotonicMs());
   report();
   setInterval(report, 500).unref();
   const socket = connect(data.address.port, data.address.host);

@@ -79,7 +79,7 @@ test("the router believes what its catalogue says, also when that is changed whi
     return agent;
   });
   const hosts = async () => {
-    const models = JSON.parse(await get("/models", { socketPath: join(folder.path, "data/router/admin.sock") })) as {
+    const models = JSON.parse(await get("/catalogue", { socketPath: join(folder.path, "data/router/admin.sock") })) as {
       nodes: { name: string }[];
     }[];
     return models[0]!.nodes.map(({ name }) => name).sort();

@@ -5,7 +5,7 @@ import { asId, type ModelId, type NodeId } from "@weiche/shared/ids.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { plainJobs } from "@weiche/shared/testing/plain-jobs.ts";
 import type { UsageLedger } from "../../src/usage/usage-ledger.ts";
-import type { DesiredState } from "../../src/nodes/desired-state.ts";
+import type { DesiredState } from "@weiche/proto/weiche/node/v1/node_control.ts";
 import type { NodeLinkEvents } from "../../src/nodes/node-link-session.ts";
 import { openNodeLink, type NodeLink } from "../../src/nodes/node-link.ts";
 import type { NodeView } from "../../src/nodes/node-view.ts";

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { asId, type ModelId, type RequestId } from "@weiche/shared/ids.ts";
 import { bootId, helloOf } from "./link-client.ts";
 import { node, NodeLinkRig, rules } from "./node-link-rig.ts";
+import { SlotState } from "../../src/nodes/node-view.ts";
 
 let rig: NodeLinkRig;
 beforeEach(async () => {
@@ -72,20 +73,20 @@ test("a report becomes the live picture; absent stays absent, and a slot in an u
   expect(rig.view()).toMatchObject({ admitting: true, maintenance: false });
   expect(rig.view().slots[0]).toMatchObject({
     name: "s",
-    kind: "draining-open",
-    active: "m",
-    next: "n",
+    state: SlotState.DRAINING_OPEN,
+    activeModel: "m",
+    nextModel: "n",
     running: 3,
     runningOfRouter: 2,
     waiting: 4,
-    waitingByModel: new Map([["n", 4]]),
+    waiters: [{ model: "n", waiting: 4 }],
     closesInMs: 800,
     oldestRunningMs: undefined,
     maxConcurrent: undefined,
   });
   const [detail] = rig.registry.details(0);
   expect(detail!.report).toMatchObject({
-    host: { memoryTotalBytes: 1000, cpuUse: undefined, gpus: [{ index: 0, memoryUsedBytes: 5 }] },
+    host: { memoryTotalBytes: 1000n, cpuUse: undefined, gpus: [{ index: 0, memoryUsedBytes: 5n }] },
     slots: [{ engine: { kvCacheUse: 0.5 } }],
   });
   expect(rig.told).toContainEqual(["unreadable", node, 1]);

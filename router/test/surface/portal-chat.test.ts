@@ -2,14 +2,14 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { asId } from "@weiche/shared/ids.ts";
 import { contract } from "../../src/surface/contract/contract.ts";
-import type { NodeView, SlotView } from "../../src/nodes/node-view.ts";
+import { SlotState, type NodeView, type SlotView } from "../../src/nodes/node-view.ts";
 import { sse, startApi, until, type Harness, type SimAnswer } from "../api/api-harness.ts";
 import { startPortal, type Person, type PortalRig } from "./portal-rig.ts";
 
 let api: Harness;
 let portal: PortalRig;
 let ada: Person;
-let slot: Pick<SlotView, "kind" | "active">;
+let slot: Pick<SlotView, "state" | "activeModel">;
 let count = 0;
 beforeAll(async () => {
   api = await startApi();
@@ -25,7 +25,7 @@ beforeEach(async () => {
   ada = await portal.newAccount(`ACME ${++count}`, { package: "Starter" });
   api.nodes.sent.length = 0;
   api.refused.length = 0;
-  slot = { kind: "active", active: asId("general-4-31b") };
+  slot = { state: SlotState.ACTIVE, activeModel: asId("general-4-31b") };
   api.nodes.script = () => answering();
 });
 afterEach(async () => {
@@ -34,7 +34,7 @@ afterEach(async () => {
   if (api.failures.length > 0) throw api.failures[0];
 });
 
-const nodeWith = ({ kind, active }: typeof slot): NodeView => ({
+const nodeWith = (shown: typeof slot): NodeView => ({
   node: asId("n1"),
   reachable: true,
   reportedAtMs: 0,
@@ -44,13 +44,12 @@ const nodeWith = ({ kind, active }: typeof slot): NodeView => ({
     {
       name: asId("a"),
       models: [asId("general-4-31b")],
-      kind,
-      ...(active ? { active } : {}),
+      ...shown,
       running: 0,
       runningOfRouter: 0,
       inFlight: 0,
       waiting: 0,
-      waitingByModel: new Map(),
+      waiters: [],
       stateAgeMs: 0,
     },
   ],
@@ -122,7 +121,7 @@ describe("a test chat", () => {
   });
 
   test("says that the model is being activated before the node has answered", async () => {
-    slot = { kind: "empty" };
+    slot = { state: SlotState.EMPTY };
     const { promise, resolve } = Promise.withResolvers<void>();
     api.nodes.script = () => answering({ held: promise });
     const response = await open();
@@ -145,7 +144,7 @@ describe("a test chat", () => {
   });
 
   test("that a node refuses after the state was told ends in an error event", async () => {
-    slot = { kind: "empty" };
+    slot = { state: SlotState.EMPTY };
     const error = { message: "switching", type: "service_unavailable", param: null, code: "model_switching" };
     api.nodes.script = () => ({ status: 503, headers: { "retry-after": "3" }, chunks: [JSON.stringify({ error })] });
     const { status, text } = await ask();

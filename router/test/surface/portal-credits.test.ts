@@ -10,7 +10,7 @@ import { createUsageLedger } from "../../src/usage/usage-ledger.ts";
 import { commitUsage } from "../../src/usage/usage-commit.ts";
 import { makeUsageDays } from "../../src/usage/usage-days.ts";
 import { MemoryLimiter } from "../../src/limits/memory.ts";
-import type { NodeView } from "../../src/nodes/node-view.ts";
+import { SlotState, type NodeView } from "../../src/nodes/node-view.ts";
 import { startPortal, type Person, type PortalRig } from "./portal-rig.ts";
 import { makeRecord } from "../usage/usage-records.ts";
 
@@ -137,12 +137,12 @@ describe("models", () => {
       {
         name: asId("a"),
         models: [asId(model)],
-        kind: "empty",
+        state: SlotState.EMPTY,
         running: 0,
         runningOfRouter: 0,
         inFlight: 0,
         waiting: 0,
-        waitingByModel: new Map(),
+        waiters: [],
         stateAgeMs: 0,
       },
     ],

@@ -2,7 +2,7 @@
 import { asId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
 import type { SlotConfig, SlotLimits } from "../../config/config.ts";
 import { createSlot, currentEpoch, wakeAtMs, type Slot, type SlotEffect, type SlotEvent } from "../slot-state.ts";
-import { viewOf, type SlotView } from "../slot-view.ts";
+import { stateWords, viewOf, type SlotView } from "../slot-view.ts";
 import { transition } from "../slot.ts";
 
 export const [a, b, c] = ["a", "b", "c"].map((name) => asId<ModelId>(name)) as [ModelId, ModelId, ModelId];
@@ -93,10 +93,10 @@ export class Play {
 
   /** Such as `draining-open a->b, bc wait, 1 run`. */
   get state(): string {
-    const { kind, active, next, running } = this.view;
+    const { state, activeModel, nextModel, running } = this.view;
     const waiting = this.slot.waiters.map((waiter) => waiter.model).join("");
-    const models = [active, next].filter(Boolean).join("->");
-    return `${kind}${models && ` ${models}`}${waiting && `, ${waiting} wait`}${running > 0 ? `, ${running} run` : ""}`;
+    const models = [activeModel, nextModel].filter(Boolean).join("->");
+    return `${stateWords[state]}${models && ` ${models}`}${waiting && `, ${waiting} wait`}${running > 0 ? `, ${running} run` : ""}`;
   }
 }
 

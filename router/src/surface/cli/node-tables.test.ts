@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { asId, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
 import type { NodeDetail } from "../../nodes/registry.ts";
-import type { SlotView } from "../../nodes/node-view.ts";
+import { SlotState, type SlotView } from "../../nodes/node-view.ts";
 import { nodesText } from "./node-tables.ts";
 import { viewNode } from "../routes/nodes.ts";
 
@@ -13,8 +13,15 @@ function shown(slot: Partial<SlotView>) {
     ...{ node: asId<NodeId>("gpu-1"), reachable: true, reportedAtMs: 1_000, admitting: true, maintenance: false },
     slots: [
       {
-        ...{ name: asId<SlotName>("a"), models: [model], kind: "active", running: 0, runningOfRouter: 0, inFlight: 0 },
-        ...{ waiting: 0, waitingByModel: new Map(), stateAgeMs: 0 },
+        ...{
+          name: asId<SlotName>("a"),
+          models: [model],
+          state: SlotState.ACTIVE,
+          running: 0,
+          runningOfRouter: 0,
+          inFlight: 0,
+        },
+        ...{ waiting: 0, waiters: [], stateAgeMs: 0 },
         ...slot,
       } satisfies SlotView,
     ],
@@ -26,27 +33,31 @@ function shown(slot: Partial<SlotView>) {
 }
 
 test("a slot that serves shows its model", () => {
-  const { slot, row } = shown({ kind: "active", active: model });
+  const { slot, row } = shown({ state: SlotState.ACTIVE, activeModel: model });
   expect(slot).toMatchObject({ state: "active", active: "model-a" });
   expect(row).toMatch(/^gpu-1 +live +a +active +model-a +– +0 +0 +–$/);
 });
 
 test("a failed slot has no active model, but what failed and when it is tried again, counted from now", () => {
-  const { slot, row } = shown({ kind: "failed", active: model, retryInMs: 8_000 });
+  const { slot, row } = shown({ state: SlotState.FAILED, activeModel: model, retryInMs: 8_000 });
   expect(slot).toMatchObject({ state: "failed", failed: "model-a", retryInSeconds: 7.4 });
-  expect(slot).not.toHaveProperty("active");
+  expect(slot.active).toBeUndefined();
   expect(row).toMatch(/^gpu-1 +live +a +failed +– +– +0 +0 +model-a failed, tried again in 7\.4 s$/);
 });
 
 test("a slot of which it is not known what is awake says why it rests", () => {
-  expect(shown({ kind: "failed", retryInMs: 100 }).row).toMatch(
+  expect(shown({ state: SlotState.FAILED, retryInMs: 100 }).row).toMatch(
     /an engine could not be stopped, tried again in 0\.0 s$/,
   );
 });
 
 test("no name that a node reports adds a row or steers the terminal", () => {
   const hostile = "x\r\ngpu-2  live\u001b[2J\u009b1A\u2028\u202ey";
-  const { row } = shown({ kind: "active", active: asId<ModelId>(hostile), name: asId<SlotName>(hostile) });
+  const { row } = shown({
+    state: SlotState.ACTIVE,
+    activeModel: asId<ModelId>(hostile),
+    name: asId<SlotName>(hostile),
+  });
   expect(row).toMatch(/^gpu-1 /);
   expect(row).not.toMatch(/[\p{Cc}\u2028\u2029\u202e]/u);
 });

@@ -6,7 +6,8 @@ import { sleep, type Clock } from "@weiche/shared/time/clock.ts";
 import { asId, type ModelId, type NodeId } from "@weiche/shared/ids.ts";
 import { Refused } from "../../rights/refused.ts";
 import type { NodeWishes } from "../../nodes/node-wishes.ts";
-import type { SlotView } from "../../nodes/node-view.ts";
+import { serves } from "../../nodes/model-state.ts";
+import { SlotState, stateWords, type NodeReport, type SlotView } from "../../nodes/node-view.ts";
 import type { Placement } from "../../nodes/placement.ts";
 import type { NodeDetail } from "../../nodes/registry.ts";
 import type { nodesContract } from "../contract/nodes.ts";
@@ -30,6 +31,7 @@ export interface Fleet {
   readonly nowMs: () => number;
 }
 
+type HostLoad = NonNullable<NodeReport["host"]>;
 type Node = Reply<typeof nodesContract.listNodes>[number];
 
 /** How long a node is given to report that it did as told. */
@@ -63,7 +65,7 @@ export function nodesHandlers(deps: NodeRouteDeps): Handlers<typeof nodesContrac
           .map((detail) => ({
             name: detail.view.node,
             state: nodeState(detail),
-            active: detail.view.slots.some((slot) => isActive(slot, entry.id)),
+            active: detail.view.slots.some((slot) => serves(slot, entry.id)),
           })),
       })),
 
@@ -88,27 +90,46 @@ export function viewNode(detail: NodeDetail, nowMs: number): Node {
     dataSessions,
     reportAgeSeconds: Number.isFinite(reportAgeMs) ? seconds(reportAgeMs) : undefined,
     slots: view.slots.map((slot) => viewSlot(slot, reportAgeMs)),
-    host: report?.host,
+    host: report?.host && viewHost(report.host),
   };
 }
 
 function viewSlot(slot: SlotView, reportAgeMs: number): Node["slots"][number] {
-  const { name, kind, active, next, running, waiting, waitingByModel, models } = slot;
+  const { name, activeModel, nextModel, running, waiting, waiters, models } = slot;
+  // Of a failed slot the node names the model that failed: none is active.
+  const hasFailed = slot.state === SlotState.FAILED;
   return {
     name,
-    state: kind,
-    // Of a failed slot the node names the model that failed: none is active.
-    active: kind === "failed" ? undefined : active,
-    failed: kind === "failed" ? active : undefined,
-    next,
+    state: stateWords[slot.state],
+    active: hasFailed ? undefined : activeModel,
+    failed: hasFailed ? activeModel : undefined,
+    next: nextModel,
     running,
     waiting,
-    waitingByModel: Object.fromEntries(waitingByModel),
+    waitingByModel: Object.fromEntries(waiters.map((each) => [each.model, each.waiting])),
     models,
     oldestRunningSeconds: seconds(slot.oldestRunningMs),
     closesInSeconds: seconds(slot.closesInMs),
     retryInSeconds: seconds(slot.retryInMs && Math.max(0, slot.retryInMs - reportAgeMs)),
   };
+}
+
+/** JSON has no 64-bit numbers. */
+function viewHost({ memoryTotalBytes, memoryAvailableBytes, gpus, ...host }: HostLoad): Node["host"] {
+  return {
+    ...host,
+    memoryTotalBytes: toNumber(memoryTotalBytes),
+    memoryAvailableBytes: toNumber(memoryAvailableBytes),
+    gpus: gpus.map((gpu) => ({
+      ...gpu,
+      memoryTotalBytes: toNumber(gpu.memoryTotalBytes),
+      memoryUsedBytes: toNumber(gpu.memoryUsedBytes),
+    })),
+  };
+}
+
+function toNumber(value: bigint | undefined): number | undefined {
+  return value === undefined ? undefined : Number(value);
 }
 
 function seconds(ms: number | undefined): number | undefined {
@@ -120,10 +141,6 @@ function nodeState({ view, linked }: NodeDetail): Node["state"] {
   if (!view.reachable) return "silent";
   if (view.maintenance) return "maintenance";
   return view.admitting ? "live" : "not-admitting";
-}
-
-function isActive(slot: SlotView, model: ModelId): boolean {
-  return slot.active === model && (slot.kind === "active" || slot.kind === "draining-open");
 }
 
 function hasModel({ hello }: NodeDetail, model: ModelId): boolean {
@@ -144,7 +161,9 @@ async function setMaintenance(node: NodeId, on: boolean, { fleet, clock }: NodeR
 }
 
 async function prewarmOn({ view: { node, slots } }: NodeDetail, model: ModelId, { wishes }: Fleet) {
-  const active = slots.find((slot) => slot.active === model && slot.kind === "active" && slot.waiting === 0);
+  const active = slots.find(
+    (slot) => slot.activeModel === model && slot.state === SlotState.ACTIVE && slot.waiting === 0,
+  );
   if (active) return { model, node, slot: active.name, state: "active" } as const;
   await wishes.prewarm(node, model);
   return { model, node, state: "asked" } as const;

@@ -3,15 +3,15 @@ import { LinkRequest } from "@weiche/proto/weiche/node/v1/node_control.ts";
 import { asId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
 import type { NodeLoad } from "./load.ts";
 import { loadReport } from "./load.ts";
-import { encodeUplink } from "./router-link-codec.ts";
+import { WireState } from "../slots/slot-view.ts";
 
 const slot = asId<SlotName>("a");
 const model = asId<ModelId>("m");
 const nothing: NodeLoad = {
   slots: [
     {
-      ...{ name: slot, models: [model], kind: "empty", running: 0, runningByRouter: new Map(), waiting: 0 },
-      ...{ waitingByModel: new Map(), stateAgeMs: 12.6, sleepers: [] },
+      ...{ name: slot, models: [model], state: WireState.EMPTY, running: 0, runningByRouter: new Map(), waiting: 0 },
+      ...{ waiters: [], stateAgeMs: 12.6, sleepers: [] },
     },
   ],
   engines: new Map(),
@@ -21,8 +21,8 @@ const nothing: NodeLoad = {
 
 /** The report as the router gets it. */
 function received(load: NodeLoad) {
-  const sent = encodeUplink({ kind: "report", sequence: 1n, report: loadReport(load, "router-1") });
-  const { message } = LinkRequest.decode(LinkRequest.encode(sent).finish());
+  const sent = { $case: "loadReport", value: loadReport(load, "router-1", 1n) } as const;
+  const { message } = LinkRequest.decode(LinkRequest.encode({ message: sent }).finish());
   if (message?.$case !== "loadReport") throw new Error("no report");
   return message.value;
 }
@@ -54,9 +54,9 @@ describe("a load report on the wire", () => {
   test("has what is measured, a 0 too, in whole numbers where the wire wants them", () => {
     const engines = new Map([[slot, { running: 0, kvCacheUse: 0 }]]);
     const [view] = nothing.slots;
-    const waitingByModel = new Map([[model, 2]]);
+    const waiters = [{ model, waiting: 2 }];
     const slots = [
-      { ...view!, kind: "draining-open", active: model, waitingByModel, closesInMs: -3, oldestRunningMs: 1.4 },
+      { ...view!, state: WireState.DRAINING_OPEN, activeModel: model, waiters, closesInMs: -3, oldestRunningMs: 1.4 },
     ] as const;
     expect(received({ ...nothing, slots, engines }).slots[0]).toMatchObject({
       ...{ activeModel: model, waiters: [{ model, waiting: 2 }], closesInMs: 0, oldestRunningMs: 1, stateAgeMs: 13 },
