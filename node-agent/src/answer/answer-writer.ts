@@ -1,25 +1,25 @@
-/** An answer as its client gets it: written event by event, or collected into one body. */
+/** Writes an answer as its client gets it: event by event, or collected into one body. */
 import type { ModelId } from "@weiche/shared/ids.ts";
 import type { GenerationRequest } from "../engines/dialects/dialect.ts";
 import type { AnswerSink } from "./canonical-stream.ts";
 import type { TokenCounts } from "./usage-count.ts";
 
 export interface AnswerWriter extends AnswerSink {
-  /** What can be sent by now, and is handed out once. */
+  /** Returns what is ready to be sent, each part once. */
   takePending(): string;
-  /** What comes last, once the answer is whole. */
+  /** Returns the last part of a complete answer. */
   closing(counts: TokenCounts): string;
 }
 
-/** The same in every chunk of an answer. */
+/** Fields that are the same in every chunk of an answer. */
 export interface AnswerEnvelope {
   readonly id: string;
   readonly created: number;
-  /** The public name. */
+  /** The public name of the model. */
   readonly model: ModelId;
 }
 
-/** What of a request shapes its answer. */
+/** Fields of a request that shape its answer. */
 export type AnswerOptions = Pick<GenerationRequest, "choices" | "logprobs" | "includeUsage">;
 
 export const terminator = "data: [DONE]\n\n";

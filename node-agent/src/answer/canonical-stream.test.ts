@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { ChoiceDelta } from "../engines/dialects/dialect.ts";
 import { CanonicalStream, type AnswerSink } from "./canonical-stream.ts";
 
-/** Writes down what it is given. */
+/** Records its calls. */
 class Notes implements AnswerSink {
   readonly lines: string[] = [];
 

@@ -1,18 +1,18 @@
 /**
- * Brings the chunks of any engine into one order and one shape: for each answer its role, then its pieces (thoughts before
- * text before calls within a chunk), then its finish alone. What cannot be is a fault of the engine.
+ * Brings the chunks of any engine into one order and shape: per choice its role, then its pieces (within a chunk
+ * reasoning, text, tool calls), then its finish reason alone. Throws an `EngineFault` on an impossible order.
  */
 import type { ChoiceDelta, EngineChunk, ToolCallPiece } from "../engines/dialects/dialect.ts";
 import { EngineFault } from "../engines/dialects/engine-fault.ts";
 
 export type FinishReason = "stop" | "length" | "tool_calls";
 
-/** Where the answer goes: an event stream, or one body. Calls come in canonical order. */
+/** Receives an answer in canonical order, and writes it as events or as one body. */
 export interface AnswerSink {
   role(choice: number): void;
   reasoning(choice: number, text: string, logprobs: object | undefined): void;
   content(choice: number, text: string, logprobs: object | undefined): void;
-  /** The first of each call has id and name. */
+  /** The first piece of each call has `opening`. */
   toolCall(choice: number, piece: CanonicalToolCall, logprobs: object | undefined): void;
   finish(choice: number, reason: FinishReason): void;
 }
@@ -27,20 +27,20 @@ export interface CanonicalToolCall {
 export interface CanonicalOptions {
   readonly choices: number;
   readonly stopsAsToolCalls: boolean;
-  /** For calls that the engine gives no id. */
+  /** Prefix of the ids of calls to which the engine gives none. */
   readonly callIdPrefix: string;
 }
 
 interface ChoiceState {
   hasRole: boolean;
-  /** Thoughts have come, and no text of the answer yet. */
+  /** Reasoning has arrived, and no text of the answer yet. */
   isBetween: boolean;
   finish: FinishReason | undefined;
-  /** By the engine's index. */
+  /** Indexes of its tool calls, as the engine numbers them. */
   readonly calls: Set<number>;
 }
 
-/** A model cannot mean more in one answer. */
+/** More tool calls in one choice are a fault of the engine. */
 const callsMax = 1_024;
 
 export class CanonicalStream {
@@ -60,12 +60,12 @@ export class CanonicalStream {
     this.#unfinished = options.choices;
   }
 
-  /** Whether anything but roles has come. */
+  /** Whether anything but roles has arrived. */
   get hasOutput(): boolean {
     return this.#hasOutput;
   }
 
-  /** Whether every answer has its reason to end. */
+  /** Whether every choice has its finish reason. */
   get isWhole(): boolean {
     return this.#unfinished === 0;
   }
@@ -74,7 +74,7 @@ export class CanonicalStream {
     for (const delta of chunk.choices) this.#takeDelta(delta);
   }
 
-  /** Ends every answer that the engine has not ended. */
+  /** Finishes every choice that the engine has not finished. */
   endAll(reason: FinishReason): void {
     this.#choices.forEach((choice, index) => {
       if (!choice.finish) this.#takeDelta({ index, finish: reason });
@@ -110,7 +110,7 @@ export class CanonicalStream {
       this.#takeToolCall(index, choice, piece, logprobs);
       logprobs = undefined;
     }
-    // A token without text of its own still has its probability.
+    // A token without text still has its log probability.
     if (logprobs) this.#sink.content(index, "", logprobs);
     if (finish !== undefined) this.#finish(index, choice, finish);
   }
@@ -137,9 +137,9 @@ export class CanonicalStream {
       case "tool_calls":
         return reason;
       case "stop":
-      // The engine ended a loop, as its operator told it to.
+      // The engine ended a repetition, as its operator configured.
       case "repetition":
-        // vLLM says so of a named function too.
+        // vLLM also sends `stop` after a call of a named function.
         return choice.calls.size > 0 || this.#options.stopsAsToolCalls ? "tool_calls" : "stop";
       default:
         throw new EngineFault("engine error", "it ended the answer itself");
@@ -147,7 +147,7 @@ export class CanonicalStream {
   }
 }
 
-/** Reasoning parsers leave the blank lines that stand between a thought and its answer: they belong to neither. */
+/** Drops the blank lines between reasoning and text, which reasoning parsers leave in. */
 function contentAfter(choice: ChoiceState, content: string | undefined): string | undefined {
   if (!content || !choice.isBetween) return content;
   const answer = content.trimStart();

@@ -1,4 +1,4 @@
-/** A chat's answer in one body. */
+/** Collects a chat's answer into one body. */
 import { usageBody, type AnswerEnvelope, type AnswerOptions, type AnswerWriter } from "./answer-writer.ts";
 import type { CanonicalToolCall, FinishReason } from "./canonical-stream.ts";
 import { Collected } from "./collected.ts";
@@ -78,7 +78,7 @@ export class ChatBody implements AnswerWriter {
   }
 }
 
-/** Without any text, `content` is null where something else used up the answer; blank lines before a call are no text. */
+/** Without text, `content` is null if there are calls or the limit was reached. Beside calls, blank text is none. */
 function messageOf({ reasoning, content, calls, finish }: Choice) {
   const joined = content.join("");
   const text = calls.size > 0 && joined.trim() === "" ? "" : joined;

@@ -1,4 +1,4 @@
-/** A chat's answer as events, each written once. */
+/** Writes a chat's answer as server-sent events. */
 import { terminator, usageBody, type AnswerEnvelope, type AnswerOptions, type AnswerWriter } from "./answer-writer.ts";
 import type { CanonicalToolCall, FinishReason } from "./canonical-stream.ts";
 import { chatLogprobs } from "./logprobs.ts";
@@ -6,7 +6,7 @@ import type { TokenCounts } from "./usage-count.ts";
 
 export class ChatEvents implements AnswerWriter {
   readonly #options: AnswerOptions;
-  /** All that comes before the choice, the same in every event. */
+  /** The beginning of every event, up to the choice. */
   readonly #head: string;
   #pending = "";
 

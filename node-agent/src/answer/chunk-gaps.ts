@@ -1,16 +1,16 @@
-/** The times between the output chunks of one answer, counted into buckets as they come: nothing is kept per chunk. */
+/** Histogram of the times between the output chunks of one answer. Keeps nothing per chunk. */
 
-/** Upper bounds in milliseconds; one more bucket takes what is longer. */
+/** Upper bounds of the buckets in milliseconds; one more bucket counts longer gaps. */
 export const gapBoundsMs = [1, 2.5, 5, 10, 25, 50, 75, 100, 150, 200, 300, 500, 1_000, 2_500, 5_000, 10_000] as const;
 
 export class ChunkGaps {
-  /** How many gaps fell into each bucket, not added up. */
+  /** Number of gaps per bucket, not cumulative. */
   readonly buckets = new Uint32Array(gapBoundsMs.length + 1);
   #chunks = 0;
   #firstMs = 0;
   #lastMs = 0;
 
-  /** So many chunks have come in all. Those that came with one read came without a gap. */
+  /** `chunks`: their total number so far. Chunks from one read have gaps of 0 between them. */
   take(chunks: number, nowMs: number): void {
     const came = chunks - this.#chunks;
     if (came <= 0) return;

@@ -1,4 +1,4 @@
-/** What a body keeps of an answer until it is whole, all of it bounded. */
+/** What is collected of an answer until it is complete is bounded. */
 import { asId, type ModelId } from "@weiche/shared/ids.ts";
 import { expect, test } from "vitest";
 import type { AnswerWriter } from "./answer-writer.ts";

@@ -1,9 +1,9 @@
 import { EngineFault } from "../engines/dialects/engine-fault.ts";
 
-/** No window holds more text than this, nor a whole window the probabilities of its tokens with twenty alternatives each. */
+/** Above the text of any context window, and above the log probabilities of a full one with 20 alternatives each. */
 const charactersMax = 64 << 20;
 
-/** Bounds all that is kept of an answer: an engine that never ends must not fill the memory. */
+/** Bounds the memory of a collected answer: an engine that never ends must not exhaust it. */
 export class Collected {
   #characters = 0;
 
@@ -13,13 +13,13 @@ export class Collected {
     pieces.push(text);
   }
 
-  /** Whatever else of JSON is kept. */
+  /** Adds JSON values, such as log probabilities. */
   addValues<Value>(values: Value[], more: readonly Value[]): void {
     this.count(JSON.stringify(more));
     for (const value of more) values.push(value);
   }
 
-  /** A text that is kept by itself. */
+  /** Counts a text that the caller keeps. Throws an `EngineFault` beyond the bound. */
   count(text: string): void {
     this.#characters += text.length;
     if (this.#characters > charactersMax) throw new EngineFault("too large", "an answer without end");

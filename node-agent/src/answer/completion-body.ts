@@ -1,4 +1,4 @@
-/** A completion's answer in one body. */
+/** Collects a completion's answer into one body. */
 import { EngineFault } from "../engines/dialects/engine-fault.ts";
 import { usageBody, type AnswerEnvelope, type AnswerOptions, type AnswerWriter } from "./answer-writer.ts";
 import type { FinishReason } from "./canonical-stream.ts";

@@ -1,4 +1,4 @@
-/** A completion's answer as events. */
+/** Writes a completion's answer as server-sent events. */
 import { EngineFault } from "../engines/dialects/engine-fault.ts";
 import { terminator, usageBody, type AnswerEnvelope, type AnswerOptions, type AnswerWriter } from "./answer-writer.ts";
 import type { FinishReason } from "./canonical-stream.ts";
@@ -20,7 +20,7 @@ export class CompletionEvents implements AnswerWriter {
 
   role(): void {}
 
-  /** A text without a template knows no thoughts; what an engine takes for one is text. */
+  /** Completions have no reasoning: what an engine sends as such is text. */
   reasoning(choice: number, text: string, logprobs: object | undefined): void {
     this.content(choice, text, logprobs);
   }

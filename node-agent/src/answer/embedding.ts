@@ -1,4 +1,4 @@
-/** Embeddings at the engine: a list is split into batches, and the vectors are brought to the length that was asked for. */
+/** Runs a request for embeddings: splits its texts into batches, and cuts the vectors to the requested dimensions. */
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { nodePaths } from "@weiche/shared/node-protocol.ts";
 import { EngineFault } from "../engines/dialects/engine-fault.ts";
@@ -9,9 +9,9 @@ import type { EngineAccess, EngineWork, FinishedAnswer } from "./engine-work.ts"
 import { promptTokensMax } from "./prompt-tokens.ts";
 import { isCount, type TokenCounts } from "./usage-count.ts";
 
-/** The most texts that TEI takes at once; it also keeps each answer small. */
+/** TEI's default limit of texts per request; it also keeps each answer small. */
 const batchTextsMax = 32;
-/** Half of the body that TEI takes. */
+/** Half of TEI's limit of a body. */
 const batchCharactersMax = 512 << 10;
 const answerBytesMax = 64 << 20;
 
@@ -24,7 +24,7 @@ export class Embedding implements EngineWork {
   #promptTokens = 0;
   #isBelieved = true;
 
-  /** `tokensMax`: the most that the router lets all texts together cost. */
+  /** `tokensMax`: the router's limit of what may be billed, all texts together. */
   constructor(request: EmbeddingRequest, rules: ModelRules, tokensMax: number) {
     this.#request = request;
     this.#rules = rules;
@@ -59,7 +59,7 @@ export class Embedding implements EngineWork {
     }
   }
 
-  /** What one text may be long. */
+  /** Maximum tokens per input text. */
   get #inputTokens(): number {
     return this.#rules.embeddings!.inputTokens;
   }
@@ -75,7 +75,7 @@ export class Embedding implements EngineWork {
     else this.#isBelieved = false;
   }
 
-  /** Written item by item: a long list is tens of megabytes. */
+  /** Yields item by item, as a long list has tens of megabytes. */
   *#body({ promptTokens }: TokenCounts): Iterable<string> {
     const base64 = this.#request.format === "base64";
     yield '{"object":"list","data":[';
@@ -109,12 +109,12 @@ function parse(bytes: Buffer): Record<string, unknown> {
     const answer: unknown = JSON.parse(bytes.toString());
     if (isObject(answer)) return answer;
   } catch {
-    // the same as any other answer that is none
+    // Fails like any other malformed answer.
   }
   throw new EngineFault("malformed", "embeddings that are no JSON object");
 }
 
-/** In the order of the texts, whatever order they came in. */
+/** Returns the vectors in the order of the texts, in whatever order they arrived. */
 function vectorsOf(data: unknown, texts: number): readonly Float32Array[] {
   const vectors = new Array<Float32Array | undefined>(texts).fill(undefined);
   for (const item of Array.isArray(data) ? data : []) {
@@ -128,12 +128,12 @@ function vectorsOf(data: unknown, texts: number): readonly Float32Array[] {
   return vectors as Float32Array[];
 }
 
-/** JSON can say numbers that 32 bits hold as infinite only. */
+/** Rejects JSON numbers that overflow 32 bits. */
 function isFloat(value: unknown): boolean {
   return typeof value === "number" && Number.isFinite(Math.fround(value));
 }
 
-/** The beginning of a vector is a vector of the same text, once it has length 1 again. Engines that know it do just this. */
+/** Cuts a vector to its first components and normalises it, as engines do that support `dimensions`. */
 function cutTo(vector: Float32Array, dimensions: number): Float32Array {
   if (vector.length < dimensions) throw new EngineFault("malformed", "vectors are shorter than the catalogue says");
   if (vector.length === dimensions) return vector;
@@ -142,7 +142,7 @@ function cutTo(vector: Float32Array, dimensions: number): Float32Array {
   return cut.map((value) => value / length);
 }
 
-/** 32-bit floats, little-endian. */
+/** Encodes 32-bit floats, little-endian. */
 function toBase64(vector: Float32Array): string {
   const bytes = Buffer.allocUnsafe(vector.length * 4);
   for (const [index, value] of vector.entries()) bytes.writeFloatLE(value, index * 4);

@@ -1,25 +1,25 @@
-/** One request to an engine: its answer is read when the reader is ready, and ends when its connection does. */
+/** One request to an engine. Its answer is read with backpressure; closing the connection ends it. */
 import { errors, type Client, type Dispatcher } from "undici";
 import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
 import { EngineFault } from "../engines/dialects/engine-fault.ts";
 
 export interface EngineCallParts {
   readonly client: Client;
-  /** Takes the connection back. Absent: it is used once. */
+  /** Takes the connection back for reuse. Undefined: it is used once. */
   readonly keep: (() => void) | undefined;
   readonly signal: AbortSignal;
   readonly clock: Clock;
-  /** How long the engine may be without a sign of life while it owes an answer. */
+  /** Maximum time without a sign of life while the engine owes an answer. */
   readonly silenceMsMax: number;
-  /** When it last showed one elsewhere. */
+  /** Monotonic time of the engine's last sign of life in other requests. */
   readonly lastSignMs: () => number | undefined;
-  /** A part of an answer has come. Absent: it proves nothing of the engine. */
+  /** Called when a part of an answer has arrived. Undefined: such a part is no sign of life. */
   readonly onSign: (() => void) | undefined;
 }
 
-/** How long an answer may take to end after its terminator, for its connection to be kept. */
+/** Time for the response to end after the terminator; after that the connection is not kept. */
 const lingerMsMax = 1_000;
-/** What is read ahead for a client that is slower than its engine. */
+/** Bytes buffered for a client that is slower than its engine. */
 const readAheadBytesMax = 64 << 10;
 
 export class EngineCall implements Dispatcher.DispatchHandler {
@@ -70,15 +70,15 @@ export class EngineCall implements Dispatcher.DispatchHandler {
   }
 
   /**
-   * What was read is a sign of life. Only the reader can tell: llama-server's HTTP threads send comments each second,
-   * also while the thread that makes the tokens hangs.
+   * Call when what was read is a sign of life. Only the reader can tell: llama-server's HTTP threads send comments each
+   * second, even while the generating thread hangs.
    */
   showLife(): void {
     this.#lastSignMs = this.#parts.clock.monotonicMs();
     if (this.#status === 200) this.#parts.onSign?.();
   }
 
-  /** The whole body, each byte of which is a sign of life. */
+  /** Reads the whole body, each part of which is a sign of life. Throws an `EngineFault` beyond `bytesMax`. */
   async readAll(bytesMax: number): Promise<Buffer> {
     const chunks: Buffer[] = [];
     let bytes = 0;
@@ -91,7 +91,7 @@ export class EngineCall implements Dispatcher.DispatchHandler {
     return Buffer.concat(chunks);
   }
 
-  /** The reader has all it wants: the connection is kept if the answer ends here. */
+  /** Call when the reader is done: keeps the connection if the response ends soon. */
   finish(): void {
     if (this.#state !== "open") return;
     this.#unwatch();
@@ -101,7 +101,7 @@ export class EngineCall implements Dispatcher.DispatchHandler {
     this.#timer = this.#parts.clock.after(lingerMsMax, () => this.#drop());
   }
 
-  /** Closes the connection, whatever is under way. Does nothing after `finish`. */
+  /** Closes the connection at once. Does nothing after `finish`. */
   close(): void {
     if (this.#state === "open") this.#drop();
   }
@@ -159,7 +159,7 @@ export class EngineCall implements Dispatcher.DispatchHandler {
     this.#controller?.resume();
   }
 
-  /** The reader meets it, and closes. The first failure is the one that counts. */
+  /** Rejects this and later reads, whereupon the reader closes. Only the first failure counts. */
   #fail(reason: unknown): void {
     this.#failure ??= reason;
     this.#head.reject(this.#failure);
@@ -186,11 +186,11 @@ export class EngineCall implements Dispatcher.DispatchHandler {
 
 const refusedCodes: ReadonlySet<unknown> = new Set(["ECONNREFUSED", "ENOENT"]);
 
-/** The text of an error of ours or of the system: an address and a code, nothing of the answer. */
+/** Messages have only the name and code of an error, nothing of the answer. */
 function toFault(error: Error): EngineFault {
   const { code } = error as { code?: unknown };
   if (refusedCodes.has(code)) return new EngineFault("refused", String(code));
-  // The connection ended in the midst of a chunk or a body, as a killed engine leaves it.
+  // The connection ended within a chunk or a body, as a killed engine leaves it.
   const isCut =
     error instanceof errors.ResponseContentLengthMismatchError ||
     (error instanceof errors.HTTPParserError && error.message.includes("Invalid EOF"));

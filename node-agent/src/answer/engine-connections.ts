@@ -1,6 +1,6 @@
 /**
- * HTTP/1.1 to the engines, one connection for each running request. Those that idle are kept apart from those that run, so
- * that finding one costs the same however many run.
+ * HTTP/1.1 connections to engines, one per running request. Idle ones are kept apart, so that finding one takes
+ * constant time.
  */
 import { buildConnector, Client } from "undici";
 import type { Clock } from "@weiche/shared/time/clock.ts";
@@ -16,13 +16,13 @@ export interface EngineRequest {
   readonly requestId: string;
   /** Whether the connection may serve another request afterwards. */
   readonly keep: boolean;
-  /** Aborting it closes the connection at once, which is how every engine is told to stop; reads reject with its reason. */
+  /** Aborting closes the connection at once, which tells the engine to stop; reads reject with its reason. */
   readonly signal: AbortSignal;
 }
 
-/** Below the five seconds after which vLLM and others close an idle connection. */
+/** Below the 5 s after which vLLM and others close an idle connection. */
 const idleMsMax = 4_000;
-/** Between two attempts to connect to a Unix socket that takes no connection at the moment. */
+/** Delay between attempts to connect to a Unix socket whose backlog is full. */
 const connectAgainMs = 20;
 
 export class EngineConnections implements AsyncDisposable {
@@ -31,7 +31,7 @@ export class EngineConnections implements AsyncDisposable {
   readonly #silenceMsMax: number;
   readonly #idle = new Map<string, Client[]>();
 
-  /** `silenceMsMax`: how long an engine may be without a sign of life while it owes an answer. */
+  /** `silenceMsMax`: maximum time without a sign of life while an engine owes an answer. */
   constructor(clock: Clock, life: EngineLife, silenceMsMax: number) {
     this.#clock = clock;
     this.#life = life;
@@ -39,8 +39,8 @@ export class EngineConnections implements AsyncDisposable {
   }
 
   /**
-   * Sends the request and resolves with the head of the answer. A connection that is lost before is tried once more on a
-   * fresh one: a kept one may just have been closed. Rejects with an `EngineFault` or the signal's reason.
+   * Sends the request and resolves with the head of the answer. If the connection is lost before, tries once more on a
+   * new one, as a kept one may just have been closed. Rejects with an `EngineFault` or the signal's reason.
    */
   async open(request: EngineRequest): Promise<EngineCall> {
     const kept = this.#idle.get(keyOf(request.endpoint))?.pop();
@@ -49,7 +49,7 @@ export class EngineConnections implements AsyncDisposable {
     } catch (error) {
       if (!(error instanceof EngineFault) || error.reason !== "connection lost") throw error;
       return await this.#send(request, this.#connect(request.endpoint)).catch((second: unknown) => {
-        // If nobody listens any more, the engine went down with this request: that is what happened.
+        // If nothing listens any more, the engine died with this request: the first error is the one to report.
         throw second instanceof EngineFault ? error : second;
       });
     }
@@ -61,7 +61,7 @@ export class EngineConnections implements AsyncDisposable {
     const call = new EngineCall({
       ...{ client, keep, signal, clock: this.#life.clock, silenceMsMax: this.#silenceMsMax },
       lastSignMs: () => this.#life.lastMs(endpoint),
-      // Other paths are answered by a front that may outlive the engine behind it.
+      // Other paths are answered by the HTTP front, which may outlive the generating process.
       onSign: path.startsWith("/v1/") ? () => this.#life.answered(endpoint) : undefined,
     });
     const headers = { "content-type": "application/json", "x-request-id": request.requestId };
@@ -115,15 +115,15 @@ function keyOf({ origin, socketPath }: EngineEndpoint): string {
 }
 
 /**
- * An engine too busy to accept owes an answer like any other: connecting has no deadline of its own. Where a port lets one
- * wait, a Unix socket whose queue is full says EAGAIN, so that it is asked again until `isOver`.
+ * Connects without a deadline of its own, as an engine too busy to accept is found by its silence. A Unix socket with a
+ * full backlog answers EAGAIN instead of waiting, so it is dialled again until `isOver`.
  */
 function patientConnector(
   { socketPath }: EngineEndpoint,
   clock: Clock,
   isOver: () => boolean,
 ): buildConnector.connector {
-  const dial = buildConnector({ ...(socketPath === undefined ? {} : { socketPath }), timeout: 0 });
+  const dial = buildConnector({ socketPath, timeout: 0 });
   return function connect(options, callback) {
     dial(options, (...result) => {
       const [error] = result as [NodeJS.ErrnoException | null, unknown];

@@ -1,17 +1,17 @@
-/** Whether a broken connection was the end of the engine: its connections break a moment before its exit is known. */
+/** Finds out whether a connection broke because the engine died: it breaks a moment before the exit is known. */
 import { within, type Clock } from "@weiche/shared/time/clock.ts";
 import { EngineFault, type EngineFaultReason } from "../engines/dialects/engine-fault.ts";
 
-/** How the end of its process shows first. */
+/** Faults that may be the first sign of an engine's death. */
 const mayBeDeath: ReadonlySet<EngineFaultReason> = new Set<EngineFaultReason>([
   "connection lost",
   "unfinished",
   "core died",
 ]);
-/** An engine that was found again after a restart of the agent is looked at each 250 ms. */
+/** Maximum wait for news: the exit of an adopted engine is polled each 250 ms. */
 export const engineNewsMsMax = 400;
 
-/** `signal` aborts with another fault if the engine is gone. */
+/** Returns the fault that `signal` aborts with if the engine died, else `fault`. */
 export async function afterNews(
   fault: EngineFault,
   signal: AbortSignal,

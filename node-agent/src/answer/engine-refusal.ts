@@ -1,4 +1,4 @@
-/** An engine's refusal, as its client is told. */
+/** Turns an engine's refusal into the error for its client. */
 import { ApiError, invalid } from "@weiche/shared/errors.ts";
 import { lightValuesMax, scanJson } from "@weiche/shared/http/json-guard.ts";
 import type { CountRequest, EngineRefusal } from "../engines/dialects/dialect.ts";
@@ -8,21 +8,21 @@ import { contextExceeded } from "../intake/context-exceeded.ts";
 import type { EngineAccess } from "./engine-work.ts";
 import type { EngineCall } from "./engine-call.ts";
 
-/** Room for any error page; what an engine says beyond it is not read. */
+/** Enough for any error page. */
 const refusalBytesMax = 256 << 10;
 const countBytesMax = 64 << 20;
-/** A longer body is not read again, nor the engine's tokeniser kept busy, to tell an exact count: it is far too long. */
+/** A longer body is far too long: an exact count is not worth parsing it again and keeping the tokeniser busy. */
 const countedBytesMax = 1 << 20;
 
-/** What is known of the request that was refused. */
+/** The request that was refused. */
 export interface Refused {
-  /** What the model's rules and its engine both allow. */
+  /** Context window that both the model's rules and its engine allow. */
   readonly windowTokens: number;
   readonly maxTokens: number | undefined;
-  /** What the client called its input. */
+  /** Name of the input parameter in the client's request. */
   readonly input: "messages" | "prompt" | "input";
   readonly body: Buffer;
-  /** What the engine may say of the prompt: what was sent allows no more. */
+  /** Largest plausible length of the prompt, by the bytes sent. */
   readonly promptTokensMax: number;
   /** The parameter with the JSON Schemas of the request, if it has any. */
   readonly schemaIn?: string;
@@ -34,12 +34,12 @@ export async function refusalOf(engine: EngineAccess, call: EngineCall, refused:
   return refusalError(engine, await withCount(engine, refusal, refused), refused);
 }
 
-/** Some engines refuse with the first event of a stream. */
+/** The error for a refusal as the first event of a stream, which some engines send. */
 export async function eventRefusal(engine: EngineAccess, event: unknown, refused: Refused): Promise<Error> {
   return refusalError(engine, await withCount(engine, readEvent(engine, event), refused), refused);
 }
 
-/** An error in a stream that has begun says nothing of the request any more. */
+/** The fault for an error event after output has begun: no longer the request's fault. */
 export function eventFault(engine: EngineAccess, event: unknown): EngineFault {
   const refusal = readEvent(engine, event);
   const isDead = refusal.kind === "failed" && refusal.reason === "core died";
@@ -52,7 +52,7 @@ function readEvent(engine: EngineAccess, event: unknown): EngineRefusal {
   return engine.dialect.readRefusal(code >= 400 && code < 600 ? code : 500, event);
 }
 
-/** An engine that says only that there are too many tokens is asked how many. */
+/** Asks the engine for the length of the prompt, if its refusal does not say it. */
 async function withCount(engine: EngineAccess, refusal: EngineRefusal, refused: Refused): Promise<EngineRefusal> {
   if (refusal.kind !== "context" || refusal.promptTokens !== undefined) return refusal;
   const promptTokens = await countPrompt(engine, refused);
@@ -85,7 +85,7 @@ function invalidError(param: string | undefined, must: string | undefined): ApiE
   return invalid(param, must === undefined ? "the model does not take this value" : `must be ${must}`);
 }
 
-/** Of the text that is too long. Undefined if the engine cannot say: the refusal is told without the exact count then. */
+/** Counts the tokens of the text that is too long. Undefined if the engine cannot: the error then has no count. */
 async function countPrompt(engine: EngineAccess, { body, windowTokens }: Refused): Promise<number | undefined> {
   if (body.length > countedBytesMax || "problem" in scanJson(body, lightValuesMax)) return undefined;
   let longest: number | undefined;
@@ -109,7 +109,7 @@ async function countOf(engine: EngineAccess, question: CountRequest): Promise<nu
       call.close();
     }
   } catch (error) {
-    // That it cannot count does not change what it has said.
+    // A failed count does not change the refusal.
     if (error instanceof EngineFault) return undefined;
     throw error;
   }

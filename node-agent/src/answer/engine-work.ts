@@ -1,40 +1,40 @@
-/** What a request does with an engine once it has one. Generations and embeddings do it in their own ways. */
+/** What a request does with the engine that it is given; implemented for generations and embeddings. */
 import type { Dialect } from "../engines/dialects/dialect.ts";
 import type { DialectName } from "../engines/engine.ts";
 import type { EngineCall } from "./engine-call.ts";
 import type { TokenCounts } from "./usage-count.ts";
 
 export interface EngineWork {
-  /** How many answers are made at the same time: choices of a chat or completion; 1 for embeddings. */
+  /** Number of answers in parallel: choices of a chat or completion; 1 for embeddings. */
   readonly answers: number;
   /** Rejects with an `ApiError`, an `EngineFault` or the reason for which the request ended. Runs once. */
   run(engine: EngineAccess): Promise<FinishedAnswer>;
-  /** What was used until now, for an answer that will not be whole. */
+  /** Usage so far, for an answer that breaks off. */
   soFar(): TokenCounts;
 }
 
-/** The engine that a request was given, and the way to its client. */
+/** The engine that was assigned to a request, and the way to its client. */
 export interface EngineAccess {
   readonly dialect: Dialect;
   readonly dialectName: DialectName;
-  /** How many tokens a request may have, as the engine says; undefined if it does not. */
+  /** Context window that the engine reports; undefined if it reports none. */
   readonly windowTokens: number | undefined;
   /** See `GenerationRequest`. */
   readonly cacheSalt: string | undefined;
-  /** Whether the client may know how much of its prompt the engine had in its cache. */
+  /** Whether the client may see how many tokens of its prompt were cached. */
   readonly showsCached: boolean;
-  /** Sends a request that ends with the client's. The answer is the caller's to close. */
+  /** Sends a request to the engine; it ends with the client's request. The caller closes the answer. */
   ask(path: string, body: Buffer): Promise<EngineCall>;
-  /** Sends events to the client, of an answer that may yet break off. */
+  /** Sends events of an unfinished answer to the client. Returns a promise if the client is slower than its engine. */
   writeEvents(text: string): Promise<void> | undefined;
-  /** The engine refuses what the service promises. `detail` is for its operator and quotes nothing of the request. */
+  /** Reports that the engine refuses what the service promises. `detail` is for the operator and quotes no request. */
   onShortfall(detail: string): void;
-  /** Output has come, by now so many chunks in all. Called once per read. */
+  /** Reports output; `chunks`: their total number so far. Called once per read. */
   onOutput(chunks: number): void;
 }
 
 export interface FinishedAnswer {
   readonly counts: TokenCounts;
-  /** What of the answer is still to be sent: the last byte of all is in it. */
+  /** The rest of the answer, with its last byte. */
   readonly rest: Iterable<string>;
 }

@@ -1,4 +1,4 @@
-/** A chat or completion at the engine: always asked for as a stream, whatever the client wants, and read chunk by chunk. */
+/** Runs a chat or completion: always asks the engine for a stream, in whatever form the client wants the answer. */
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { nodePaths } from "@weiche/shared/node-protocol.ts";
 import { SseParser, type SseEvent } from "@weiche/shared/http/sse.ts";
@@ -23,12 +23,12 @@ import { hasText, isCount, noTokens, UsageCount, type TokenCounts } from "./usag
 export interface GenerationScope {
   readonly requestId: string;
   readonly rules: ModelRules;
-  /** The most that the router lets the request cost, prompt and answers together. */
+  /** The router's limit of what may be billed, prompt and answers together. */
   readonly tokensMax: number;
   readonly nowMs: number;
 }
 
-/** What is asked: what must be known of it here, and what the engine is told. */
+/** A request: the facts that are needed here, and the body for the engine. */
 export interface Prompt {
   readonly facts: PromptFacts;
   say(engine: EngineAccess): Buffer | Promise<Buffer>;
@@ -43,23 +43,23 @@ export class Generation implements EngineWork {
   readonly #maxTokens: number | undefined;
   readonly #reasons: boolean;
   readonly #tokensMax: number;
-  /** Gone once it is sent: a prompt is not kept for as long as its answer takes. */
+  /** Dropped once it is sent: a prompt is not kept while its answer is generated. */
   #prompt: Prompt | undefined;
-  /** What was sent, until the engine has taken it: it may still be asked how long its prompt is. */
+  /** The body that was sent, until output begins: a refusal may need its tokens counted. */
   #body: Buffer | undefined;
-  /** Of the rules; once there is an engine, what that one takes, too. */
+  /** The context window of the model's rules, from `run` on at most that of the engine. */
   #windowTokens: number;
   #usage: UsageCount | undefined;
-  /** Calls must come, and the engine says them as text. */
+  /** Set if tool calls are required and the engine writes them as text. */
   #requiredCalls: RequiredCalls | undefined;
   readonly #requiresCalls: boolean;
   readonly #schemaIn: string | undefined;
   readonly #imagesMax: number;
-  /** What the engine may say of the prompt: what was sent allows no more. */
+  /** Largest plausible length of the prompt, by the bytes sent. */
   #promptTokensMax = 0;
-  /** As soon as the engine tells. */
+  /** Length of the prompt, once the engine has reported it. */
   #promptTokens: number | undefined;
-  /** The engine would go on beyond the window: the answer ends without it. */
+  /** The window is full and the engine would go on: the answer ends without it. */
   #isFull = false;
 
   constructor(prompt: Prompt, { requestId, rules, tokensMax, nowMs }: GenerationScope) {
@@ -123,7 +123,7 @@ export class Generation implements EngineWork {
     }
   }
 
-  /** To the terminator. Each chunk is parsed once and written once. */
+  /** Reads up to the terminator. Each chunk is parsed once and written once. */
   async #read(engine: EngineAccess, call: EngineCall, usage: UsageCount): Promise<void> {
     const parser = new SseParser();
     for (let bytes = await call.read(); bytes; bytes = await call.read()) {
@@ -151,7 +151,7 @@ export class Generation implements EngineWork {
     return true;
   }
 
-  /** Returns what the engine says went wrong, if it does. */
+  /** Takes one event. Returns the error that the engine reports in it, if any. */
   #take(dialect: Dialect, data: string, usage: UsageCount): unknown {
     const chunk = dialect.readChunk(parseEvent(data));
     if (chunk.error !== undefined) return chunk.error;
@@ -169,9 +169,9 @@ export class Generation implements EngineWork {
   }
 
   /**
-   * Not every engine refuses a limit that the window has no room for, and some have a larger window than the rules; all of
-   * them tell how long the prompt is. One that tells it late has begun to answer: then it is the end of that answer. More
-   * than the prompt's bytes allow is the engine's mistake, and no reason to refuse the request.
+   * Throws if the prompt and `maxTokens` exceed the window: not every engine refuses them, and some have a larger
+   * window than the rules. Once output has begun, only the prompt counts. A length that the prompt's bytes do not allow
+   * is ignored as the engine's mistake.
    */
   #checkFits({ promptTokens }: EngineChunk): void {
     if (!isCount(promptTokens, this.#promptTokensMax)) return;
@@ -198,7 +198,7 @@ export class Generation implements EngineWork {
     };
   }
 
-  /** Nothing leaves before the first output: until then the engine may still refuse, which needs a status. */
+  /** Sends nothing before the first output: until then the engine may refuse, which needs a status. */
   #send(engine: EngineAccess): Promise<void> | undefined {
     if (!this.#canonical.hasOutput) return undefined;
     engine.onOutput(this.#usage!.pieces);

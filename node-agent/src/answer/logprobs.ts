@@ -1,4 +1,4 @@
-/** Probabilities of tokens in the convention's two shapes, without what engines add to them. */
+/** Log probabilities in the two shapes of the OpenAI convention, without fields that engines add. */
 import { isObject } from "@weiche/shared/json.ts";
 
 export interface TokenLogprob {
@@ -8,7 +8,7 @@ export interface TokenLogprob {
   readonly top_logprobs: readonly Omit<TokenLogprob, "top_logprobs">[];
 }
 
-/** The tokens of a chat chunk, each with at most so many alternatives. */
+/** The tokens of a chat chunk, each with at most `alternatives` alternatives. */
 export function chatLogprobs(logprobs: object, alternatives: number): TokenLogprob[] {
   const content = (logprobs as { content?: unknown }).content;
   if (!Array.isArray(content)) return [];
@@ -22,7 +22,7 @@ function plain({ token, logprob, bytes = null }: Record<string, unknown>) {
   return { token, logprob, bytes };
 }
 
-/** The older shape, of completions. */
+/** The older shape, which completions use. */
 export interface CompletionLogprobs {
   readonly tokens: unknown[];
   readonly token_logprobs: unknown[];
@@ -30,7 +30,7 @@ export interface CompletionLogprobs {
   readonly text_offset: unknown[];
 }
 
-/** From the older shape itself, or from that of chats, which llama-server sends. `offset` is where the chunk's text begins. */
+/** Reads the older shape, or that of chats, which llama-server sends. `offset`: where the chunk's text begins. */
 export function completionLogprobs(logprobs: object, alternatives: number, offset: number): CompletionLogprobs {
   const old = logprobs as Partial<CompletionLogprobs>;
   if (Array.isArray(old.tokens)) {

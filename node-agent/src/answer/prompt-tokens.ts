@@ -1,13 +1,13 @@
-/** What a prompt can be at most, so that an engine's count of it can be believed or not. */
+/** Upper bound of the tokens of a prompt, by which an engine's count is believed or not. */
 
-/** A byte is a token where a tokeniser knows no longer one; a template may write one byte of JSON as six. */
+/** A token has at least one byte, and a template may write one byte of JSON as six. */
 const tokensPerByteMax = 6;
-/** Templates add instructions of their own. */
+/** Instructions that a chat template may add. */
 const templateTokensMax = 4_096;
-/** Of pixels, not of bytes. */
+/** Images are tokenised by pixels, not by bytes. */
 const imageTokensMax = 16_384;
 
-/** `bytes`: of the body that the engine gets. */
+/** `bytes`: size of the body for the engine. */
 export function promptTokensMax(bytes: number, images: number): number {
   return bytes * tokensPerByteMax + templateTokensMax + images * imageTokensMax;
 }

@@ -1,5 +1,5 @@
 /**
- * Counts the tokens of one answer: what the engine says of them, if it can be believed, else what was seen to come. Keeps
+ * Counts the tokens of one answer: as the engine reports them, if plausible, else by the output chunks seen. Keeps
  * counts, never text.
  */
 import type { UsageSource } from "@weiche/shared/usage-record.ts";
@@ -15,22 +15,22 @@ export interface TokenCounts {
 
 export const noTokens: TokenCounts = { promptTokens: 0, completionTokens: 0, source: "counted" };
 
-/** Some engines count the token that ends an answer, and some do so beyond its limit. */
+/** Some engines count the token that ends an answer, some of these in addition to `max_tokens`. */
 const endTokensMax = 1;
 
 export interface UsageLimits {
-  /** The model's window: no prompt and no single answer is longer. */
+  /** The model's context window: bounds the prompt and each answer. */
   readonly contextTokens: number;
-  /** The most that the prompt can be by its bytes; absent: as much as the window holds. */
+  /** Largest plausible length of the prompt, by its bytes. Absent: the window. */
   readonly promptTokensMax?: number;
-  /** What each answer was allowed, thoughts included; absent: all that the window has room for. */
+  /** Limit of each answer, reasoning included. Absent: the rest of the window. */
   readonly maxTokens?: number;
-  /** The most that the router lets the request cost, prompt and answers together: beyond it nothing is billed. */
+  /** The router's limit of what may be billed, prompt and answers together. */
   readonly tokensMax: number;
   readonly choices: number;
-  /** The engine sends a final usage for each answer, which add up; else the last one is that of all. */
+  /** The engine sends a final usage per answer, to be added up; else the last one covers all answers. */
   readonly usagePerChoice: boolean;
-  /** The model can reason: its reasoning tokens are told, also when there are none. */
+  /** The model can reason: its reasoning tokens are reported, even if there are none. */
   readonly reasons: boolean;
 }
 
@@ -42,15 +42,15 @@ interface Usage {
 }
 
 interface ChoiceCount {
-  /** Events with output: at least a token each. */
+  /** Events with output, each of at least one token. */
   pieces: number;
   reasoningPieces: number;
-  /** As the engine said last, while this answer grew. */
+  /** The engine's last usage while this answer grew. */
   running?: Usage;
-  /** The running count when the last thought came. */
+  /** Completion tokens of `running` at the last piece of reasoning. */
   reasoningTokens: number;
   hasFinished: boolean;
-  /** The finish itself came with a count. */
+  /** `running` came with the finish reason or later. */
   isFinal: boolean;
 }
 
@@ -108,10 +108,10 @@ export class UsageCount {
     if (first.reasoning) choice.reasoningTokens = usage.completion;
   }
 
-  /** What a final usage may not be below. */
+  /** Lower bound of a final usage. */
   #beforeFinal(): Pick<Usage, "prompt" | "completion"> | undefined {
     const { usagePerChoice, choices } = this.#limits;
-    if (usagePerChoice && choices > 1) return undefined; // whose it is cannot be told
+    if (usagePerChoice && choices > 1) return undefined; // It cannot be assigned to one of the answers.
     const running = this.#choices.map((choice) => choice.running?.completion ?? 0);
     return this.#finals.at(-1) ?? { prompt: this.#prompt, completion: Math.max(...running) };
   }
@@ -131,13 +131,13 @@ export class UsageCount {
     };
   }
 
-  /** Tokens of one answer so far, at least. Next to others, an engine's count may be that of all. */
+  /** Tokens of one answer so far, at least. With several answers the engine's count may cover all, so pieces count. */
   lengthOf(index: number): number {
     const { running, pieces = 0 } = this.#choices[index] ?? {};
     return this.#limits.choices === 1 && this.#isBelieved && running ? running.completion : pieces;
   }
 
-  /** After the terminator: what is billed, and what a client is told that asks. */
+  /** The counts of a complete answer, for billing and for the client's `usage`. */
   finished(): TokenCounts {
     const final = this.#isBelieved ? this.#final() : undefined;
     if (!final) return this.#counted((choice) => choice.pieces);
@@ -159,7 +159,7 @@ export class UsageCount {
     return this.#finals.at(-1);
   }
 
-  /** Of an answer that was cut off: what was generated until then, as far as it was read. */
+  /** The counts of an answer that was cut off: what was generated until then, as far as it was read. */
   soFar(promptTokens = this.#prompt): TokenCounts {
     const of = (choice: ChoiceCount) =>
       this.#isBelieved && choice.running ? choice.running.completion : choice.pieces;
@@ -168,7 +168,7 @@ export class UsageCount {
 
   #counted(of: (choice: ChoiceCount) => number, prompt = this.#prompt): TokenCounts {
     const { tokensMax } = this.#limits;
-    // Some engines say the sum of all answers with each of them: then one of them is the most that is certain.
+    // Some engines report the sum of all answers with each of them: then only the largest is certain.
     const most = Math.max(...this.#choices.map(of));
     const seen = Math.max(most, Math.min(this.#sum(of), this.#pieces));
     const promptTokens = Math.min(prompt, tokensMax);
@@ -195,7 +195,7 @@ export function hasText({ reasoning, content, toolCalls }: ChoiceDelta): boolean
   return Boolean(reasoning || content || toolCalls?.length);
 }
 
-/** Several answers to one prompt, which counts once. */
+/** Adds up several answers to one prompt, which counts once. */
 function total(usages: readonly Usage[]): Usage {
   const sum = (of: (usage: Usage) => number | undefined) =>
     usages.reduce<number | undefined>((so, usage) => {

@@ -1,4 +1,4 @@
-/** One request's account of itself: when things happened, and the one record that it leaves. */
+/** Times of one request, and the one usage record that it leaves. */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { RequestOutcome, UsageRecord } from "@weiche/shared/usage-record.ts";
 import { ChunkGaps } from "./chunk-gaps.ts";
@@ -9,7 +9,7 @@ import { noTokens, type TokenCounts } from "./usage-count.ts";
 export interface UsageOutbox {
   /** Resolves when the record will survive the process. */
   append(record: UsageRecord): Promise<void>;
-  /** False while it cannot promise that. */
+  /** False while it cannot guarantee that. */
   readonly admitting: boolean;
 }
 
@@ -37,12 +37,12 @@ export class UsageMeter {
     this.gaps.take(chunks, this.#clock.monotonicMs());
   }
 
-  /** What was recorded, if anything was. */
+  /** The usage record, once it was appended. */
   get record(): UsageRecord | undefined {
     return this.#record;
   }
 
-  /** Resolves when the record is safe. The first one counts: a request that has finished cannot break any more. */
+  /** Resolves when the record is on disk. Only the first call counts: a finished request cannot break any more. */
   async append(outcome: RequestOutcome, counts: TokenCounts): Promise<void> {
     if (this.#record) return;
     const { requestId, attempt, model, billing } = this.#head;
@@ -51,7 +51,7 @@ export class UsageMeter {
       ...{ requestId, attempt, model, outcome },
       ...(outcome === "broken" ? noTokens : counts),
       durationMs: this.#sinceAdmissionMs(),
-      ...(this.#firstTokenMs !== undefined && { firstTokenMs: this.#firstTokenMs }),
+      firstTokenMs: this.#firstTokenMs,
     };
     await this.#outbox.append(this.#record);
   }
