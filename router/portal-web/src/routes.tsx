@@ -22,6 +22,22 @@ export const signedInRoutes: readonly SignedInRoute[] = [
     ...{ name: "start", icon: "start", needs: "createKey" },
   },
   {
+    ...pageRoute("/models", () => import("./pages/models/models-page.tsx")),
+    ...{ name: "models", icon: "models", needs: "listModels" },
+  },
+  {
+    ...pageRoute("/chat", () => import("./pages/chat/chat-page.tsx")),
+    ...{ name: "chat", icon: "chat", needs: "chat" },
+  },
+  {
+    ...pageRoute("/users", () => import("./pages/users/users-page.tsx")),
+    ...{ name: "users", icon: "users", needs: "listUsers" },
+  },
+  {
+    ...pageRoute("/account", () => import("./pages/account/account-page.tsx")),
+    ...{ name: "account", icon: "account", needs: "profile", hidden: true },
+  },
+  {
     ...pageRoute("/notices", () => import("./pages/notices/notices-page.tsx")),
     ...{ name: "notices", icon: "notices", needs: "listNotices", hidden: true },
   },

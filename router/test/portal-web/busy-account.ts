@@ -43,7 +43,16 @@ export async function fillAccount(portal: PortalRig, clock: ShiftedClock, name =
   await users.update(cleo.id, { creditLimit: millicredits(3_000_000_000n) });
   await users.create({ accountId: ada.accountId, email: "dora@example.com", role: "member" });
   await useForDays(portal, ada, made.slice(0, 5));
-  return ada;
+  // Nobody of them has joined by a link, so their passwords and names come in by the database.
+  for (const [name, { id }] of Object.entries({ ada, ben, cleo })) {
+    await portal.database.pool.query("update users set email = $2 where id = $1", [id, `${name}@acme.example`]);
+    await portal.database.pool.query(
+      `insert into credentials (user_id, password, password_set_at, last_login_at)
+       values ($1, '$argon2id$none', now() - interval '19 days', now() - interval '3 hours')`,
+      [id],
+    );
+  }
+  return { ...ada, email: "ada@acme.example" };
 }
 
 /** Some requests a day for three weeks, each day of the present period among them. */
@@ -68,8 +77,8 @@ async function useForDays(
           keyId: key.id,
           model: asId(models[model]!),
           factor: millicredits(factors[model]!),
-          promptTokens: 20_000 + random.below(400_000),
-          completionTokens: 2_000 + random.below(60_000),
+          promptTokens: 20_000 + random.below(150_000),
+          completionTokens: 2_000 + random.below(30_000),
         }),
       );
     }

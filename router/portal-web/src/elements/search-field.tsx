@@ -1,6 +1,7 @@
-/** Words to search a list by; they reach the address once the typing pauses. */
+/** What a list is searched and filtered by. Words reach the address once the typing pauses. */
 import { useEffect, useState } from "react";
-import type { ListState } from "./list-state.ts";
+import { useTexts } from "../messages/messages.ts";
+import { oneOf, type ListState } from "./list-state.ts";
 
 const pauseMs = 250;
 
@@ -22,5 +23,33 @@ export function SearchField({ label, state }: { readonly label: string; readonly
       value={text}
       onChange={({ target }) => setText(target.value)}
     />
+  );
+}
+
+interface FilterSelectProps<Value extends string> {
+  /** In the address. */
+  readonly name: string;
+  readonly label: string;
+  readonly state: ListState;
+  readonly values: readonly Value[];
+  readonly texts: Readonly<Record<Value, string>>;
+}
+
+/** One of a few values, or all. */
+export function FilterSelect<Value extends string>({ name, label, state, values, texts }: FilterSelectProps<Value>) {
+  const { t } = useTexts();
+  return (
+    <select
+      aria-label={label}
+      value={oneOf(values, state.get(name)) ?? ""}
+      onChange={({ target }) => state.set({ [name]: target.value })}
+    >
+      <option value="">{`${label}: ${t.shell.all}`}</option>
+      {values.map((value) => (
+        <option key={value} value={value}>
+          {texts[value]}
+        </option>
+      ))}
+    </select>
   );
 }

@@ -1,11 +1,15 @@
 /** The portal's texts in German. */
+import { account } from "./de/account.ts";
+import { chat } from "./de/chat.ts";
 import { keys } from "./de/keys.ts";
+import { models } from "./de/models.ts";
 import { notices } from "./de/notices.ts";
 import { overview } from "./de/overview.ts";
 import { problems } from "./de/problems.ts";
 import { shell } from "./de/shell.ts";
 import { signIn } from "./de/sign-in.ts";
 import { start } from "./de/start.ts";
+import { users } from "./de/users.ts";
 import type { Messages } from "./messages.ts";
 
-export const de: Messages = { keys, notices, overview, problems, shell, signIn, start };
+export const de: Messages = { account, chat, keys, models, notices, overview, problems, shell, signIn, start, users };

@@ -1,5 +1,6 @@
 /** The menu of whoever is signed in: language, theme, and the way out. Opens when it is first rendered. */
 import { Menu } from "@base-ui/react/menu";
+import { Link } from "wouter";
 import { Icon } from "../elements/icons.tsx";
 import type { Language } from "../messages/format.ts";
 import { useTexts } from "../messages/messages.ts";
@@ -58,6 +59,9 @@ export default function UserMenu() {
               </Menu.RadioGroup>
             </Menu.Group>
             <Menu.Separator className="menu-line" />
+            <Menu.LinkItem className="menu-item" render={<Link to="/account" />} closeOnClick>
+              {t.shell.pages.account}
+            </Menu.LinkItem>
             <Menu.Item className="menu-item" onClick={leave}>
               {t.shell.signOut}
             </Menu.Item>

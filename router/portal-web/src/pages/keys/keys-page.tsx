@@ -1,7 +1,7 @@
 /** Which keys exist, and who uses them? */
-import { Menu } from "@base-ui/react/menu";
 import { useState } from "react";
 import { useRead } from "../../api/queries.ts";
+import { ActionMenu } from "../../elements/action-menu.tsx";
 import { Badge, type Tone } from "../../elements/badge.tsx";
 import { Button } from "../../elements/button.tsx";
 import { Empty } from "../../elements/empty.tsx";
@@ -10,9 +10,9 @@ import { oneOf, useListState } from "../../elements/list-state.ts";
 import { Loaded } from "../../elements/loaded.tsx";
 import { useNow } from "../../elements/now.ts";
 import { Page } from "../../elements/page.tsx";
-import { QuotaBar } from "../../elements/quota-bar.tsx";
-import { SearchField } from "../../elements/search-field.tsx";
+import { FilterSelect, SearchField } from "../../elements/search-field.tsx";
 import { Pages, Table, type Column } from "../../elements/table.tsx";
+import { UsedCell } from "../../elements/used-cell.tsx";
 import { useTexts } from "../../messages/messages.ts";
 import { useMay, useSession } from "../../session/session.ts";
 import { KeyDialog, type KeyWish, type ListedKey } from "./key-dialogs.tsx";
@@ -42,18 +42,7 @@ export default function KeysPage() {
       {!isEmpty && (
         <div className="filters">
           <SearchField label={t.keys.search} state={list} />
-          <select
-            aria-label={t.keys.state}
-            value={state ?? ""}
-            onChange={({ target }) => list.set({ state: target.value })}
-          >
-            <option value="">{`${t.keys.state}: ${t.shell.all}`}</option>
-            {states.map((one) => (
-              <option key={one} value={one}>
-                {t.keys.states[one]}
-              </option>
-            ))}
-          </select>
+          <FilterSelect name="state" label={t.keys.state} state={list} values={states} texts={t.keys.states} />
           <output className="soft number">{total !== undefined && t.keys.count(format.number(total))}</output>
         </div>
       )}
@@ -105,7 +94,7 @@ function useColumns(onWish: (wish: KeyWish) => void): readonly Column<ListedKey>
   const rest: readonly Column<ListedKey>[] = [
     { name: "state", title: columns.state, sort: "state", cell: (key) => <KeyStateBadge listed={key} /> },
     { name: "models", title: columns.models, cell: (key) => <ModelsCell listed={key} /> },
-    { name: "used", title: columns.used, sort: "used", isNumber: true, cell: (key) => <UsedCell listed={key} /> },
+    { name: "used", title: columns.used, sort: "used", isNumber: true, cell: (key) => <KeyUse listed={key} /> },
     {
       name: "lastUsed",
       title: columns.lastUsed,
@@ -156,17 +145,13 @@ function ModelsCell({ listed: { usableModels: models } }: { readonly listed: Lis
   return <span title={format.list(models)}>{t.keys.modelCount(format.number(models.length))}</span>;
 }
 
-function UsedCell({ listed: { state, creditsUsed, creditLimit, binding, name } }: { readonly listed: ListedKey }) {
+function KeyUse({ listed: { state, creditsUsed, creditLimit, binding, name } }: { readonly listed: ListedKey }) {
   const { t, format } = useTexts();
+  const isBoundByUser = state === "active" && binding?.by === "user";
   return (
-    <div className="used-cell" title={format.number(creditsUsed)}>
-      {format.short(creditsUsed)}
-      {creditLimit !== null && ` / ${format.short(creditLimit)}`}
-      {creditLimit !== null && <QuotaBar label={name} used={creditsUsed} limit={creditLimit} isSmall />}
-      {state === "active" && binding?.by === "user" && (
-        <small>{t.keys.userLimitLeft(format.short(binding.left))}</small>
-      )}
-    </div>
+    <UsedCell label={name} used={creditsUsed} limit={creditLimit}>
+      {isBoundByUser && <small>{t.keys.userLimitLeft(format.short(binding.left))}</small>}
+    </UsedCell>
   );
 }
 
@@ -175,31 +160,11 @@ function KeyMenu({ listed, onWish }: { readonly listed: ListedKey; readonly onWi
   const { user } = useSession();
   // Admins see all keys and revoke them; changing those of others is the Owner's.
   const mayChange = listed.userId === user.id || user.role === "owner";
-  return (
-    <Menu.Root modal={false}>
-      <Menu.Trigger className="button quiet icon-only" aria-label={t.keys.menu(listed.name)}>
-        <Icon name="more" />
-      </Menu.Trigger>
-      <Menu.Portal>
-        <Menu.Positioner align="end" sideOffset={4} className="menu-positioner">
-          <Menu.Popup className="menu">
-            {mayChange && (
-              <>
-                <Menu.Item className="menu-item" onClick={() => onWish({ kind: "edit", key: listed })}>
-                  {t.keys.edit}
-                </Menu.Item>
-                <Menu.Item className="menu-item" onClick={() => onWish({ kind: "regenerate", key: listed })}>
-                  {t.keys.regenerate}
-                </Menu.Item>
-                <Menu.Separator className="menu-line" />
-              </>
-            )}
-            <Menu.Item className="menu-item bad" onClick={() => onWish({ kind: "revoke", key: listed })}>
-              {t.keys.revoke}
-            </Menu.Item>
-          </Menu.Popup>
-        </Menu.Positioner>
-      </Menu.Portal>
-    </Menu.Root>
-  );
+  const action = (kind: "edit" | "regenerate" | "revoke") => ({
+    label: t.keys[kind],
+    onClick: () => onWish({ kind, key: listed }),
+    isBad: kind === "revoke",
+  });
+  const kinds = mayChange ? (["edit", "regenerate", "revoke"] as const) : (["revoke"] as const);
+  return <ActionMenu label={t.keys.menu(listed.name)} actions={kinds.map(action)} />;
 }

@@ -1,0 +1,24 @@
+/** Credits that were used, of a limit if there is one, in a table. */
+import type { ReactNode } from "react";
+import { useTexts } from "../messages/messages.ts";
+import { QuotaBar } from "./quota-bar.tsx";
+
+interface UsedCellProps {
+  /** Whose credits, for the meter. */
+  readonly label: string;
+  readonly used: string;
+  readonly limit: string | null;
+  readonly children?: ReactNode;
+}
+
+export function UsedCell({ label, used, limit, children }: UsedCellProps) {
+  const { format } = useTexts();
+  return (
+    <div className="used-cell" title={format.number(used)}>
+      {format.short(used)}
+      {limit !== null && ` / ${format.short(limit)}`}
+      {limit !== null && <QuotaBar label={label} used={used} limit={limit} isSmall />}
+      {children}
+    </div>
+  );
+}

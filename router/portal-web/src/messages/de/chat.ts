@@ -1,0 +1,32 @@
+import type { chat as english } from "../en/chat.ts";
+import type { Shape } from "../messages.ts";
+
+export const chat: Shape<typeof english> = {
+  lead: "Eine echte Anfrage auf Rechnung des Kontos. Das Gespräch lebt nur in diesem Tab und wird nirgends gespeichert.",
+  model: "Modell",
+  reasoning: "Denken",
+  reasoningDefault: (level) => `wie das Modell (${level})`,
+  off: "aus",
+  on: "an",
+  levels: { none: "aus", low: "niedrig", medium: "mittel", high: "hoch", xhigh: "sehr hoch" },
+  message: "Nachricht",
+  placeholder: "Fragen Sie das Modell etwas. Eingabe sendet, Umschalt+Eingabe ist eine neue Zeile.",
+  send: "Senden",
+  stop: "Anhalten",
+  clear: "Neues Gespräch",
+  code: "Als Code zeigen",
+  codeTitle: "Diese Anfrage als Code",
+  you: "Sie",
+  thoughts: "Denken",
+  activating: "Das Modell wird aktiviert, meist in Sekunden …",
+  waiting: "Wartet auf das erste Wort …",
+  stopped: "Angehalten. Was bis dahin kam, wird berechnet.",
+  cutOff: "Die Verbindung brach ab.",
+  tokens: (prompt, completion) => `${prompt} + ${completion} Token`,
+  credits: (credits) => `${credits} Credits`,
+  first: (seconds) => `erstes Token nach ${seconds} s`,
+  speed: (perSecond) => `${perSecond} Token/s`,
+  noModel: "Zurzeit gibt es kein Modell, mit dem Sie chatten dürfen",
+  noModelHint: "Die Seite Modelle sagt, warum.",
+  conversation: "Gespräch",
+};

@@ -1,0 +1,40 @@
+import type { models as english } from "../en/models.ts";
+import type { Shape } from "../messages.ts";
+
+export const models: Shape<typeof english> = {
+  lead: (usable, total) => `Sie können ${usable} von ${total} Modellen aufrufen.`,
+  columns: {
+    id: "Modell",
+    status: "Status",
+    factor: "Credits je Token",
+    context: "Kontext (Token)",
+    abilities: "Fähigkeiten",
+    state: "Jetzt",
+    actions: "Aktionen",
+  },
+  categories: { language: "Sprache", coding: "Programmieren", embeddings: "Embeddings" },
+  statuses: { Beta: "Beta", Verfügbar: "Verfügbar", Auslaufend: "Auslaufend", Demnächst: "Demnächst" },
+  states: {
+    active: "aktiv",
+    switching: "wird aktiviert",
+    asleep: "erwacht bei der ersten Anfrage",
+    unavailable: "nicht erreichbar",
+  },
+  unusable: {
+    announced: "noch nicht nutzbar",
+    "not-allowed": "für Sie nicht erlaubt",
+    "no-package": "kein Paket",
+    maintenance: "Wartung",
+    "no-node": "zurzeit kein Server dafür",
+  },
+  coming: (factor, at) => `${factor} ab ${at}`,
+  tools: { enforced: "Werkzeuge", auto: "Werkzeuge (nach eigener Wahl)" },
+  images: (count) => `bis ${count} Bilder`,
+  dimensions: (min, max) => `${min} bis ${max} Dimensionen`,
+  reasoning: { optional: "Denken, zuschaltbar", "default-on": "Denken, abschaltbar", unavailable: "" },
+  efforts: (efforts) => `Stufen: ${efforts}`,
+  tryIt: "Ausprobieren",
+  tryModel: (id) => `Ausprobieren: ${id}`,
+  empty: "Noch kein Modell",
+  emptyHint: "Der Betreiber hat noch keines aufgeführt.",
+};

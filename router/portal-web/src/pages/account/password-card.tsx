@@ -1,0 +1,79 @@
+/** Changes the user's own password. */
+import { useState } from "react";
+import type { Answer } from "../../api/client.ts";
+import { useChange } from "../../api/queries.ts";
+import { TextField } from "../../elements/field.tsx";
+import { Form } from "../../elements/form.tsx";
+import { useToast } from "../../elements/toast.tsx";
+import { fieldText } from "../../messages/problem-text.ts";
+import { useTexts } from "../../messages/messages.ts";
+
+export type Profile = Answer<"profile">;
+
+export function PasswordCard({ profile }: { readonly profile: Profile }) {
+  const texts = useTexts();
+  const { t, format } = texts;
+  const { password } = t.account;
+  const say = useToast();
+  // A new form once it is done, with empty fields.
+  const [round, setRound] = useState(0);
+  const change = useChange("changePassword", "devices", "profile");
+  return (
+    <section className="card" aria-labelledby="password">
+      <h2 id="password">{password.title}</h2>
+      <p className="soft">
+        {profile.passwordSetAt && password.since(format.dateTime(profile.passwordSetAt))} {password.lead}
+      </p>
+      <Form
+        key={round}
+        submit={password.submit}
+        busy={change.isPending}
+        problem={change.error}
+        onSubmit={({ current, wanted, code }) =>
+          change.mutate(
+            { body: { password: current!, newPassword: wanted!, code: code || undefined } },
+            {
+              onSuccess: () => {
+                say(password.done);
+                setRound(round + 1);
+              },
+            },
+          )
+        }
+      >
+        <input type="hidden" name="username" autoComplete="username" value={profile.email} readOnly />
+        <div className="columns">
+          <TextField
+            name="current"
+            type="password"
+            label={password.current}
+            autoComplete="current-password"
+            maxLength={1024}
+            required
+          />
+          <TextField
+            name="wanted"
+            type="password"
+            label={password.new}
+            hint={t.signIn.passwordHint}
+            error={fieldText(change.error, "newPassword", texts)}
+            autoComplete="new-password"
+            minLength={12}
+            maxLength={1024}
+            required
+          />
+        </div>
+        {profile.totp && (
+          <TextField
+            name="code"
+            label={password.code}
+            autoComplete="one-time-code"
+            minLength={6}
+            maxLength={40}
+            required
+          />
+        )}
+      </Form>
+    </section>
+  );
+}

@@ -1,0 +1,40 @@
+import { expect, test } from "vitest";
+import { ChatEventReader } from "./chat-events.ts";
+
+const stream = `event: state
+data: {"state":"activating"}
+
+data: {"choices":[{"delta":{"role":"assistant"}}]}
+
+data: {"choices":[{"delta":{"reasoning_content":"hm"}}]}
+
+data: {"choices":[{"delta":{"content":"Grüße"}}]}
+
+data: {"choices":[],"usage":{"prompt_tokens":3}}
+
+data: [DONE]
+
+event: done
+data: {"credits":"61.000"}
+
+`;
+
+test("events are the same whatever pieces the text comes in", () => {
+  const whole = new ChatEventReader().read(stream);
+  expect(whole).toEqual([
+    { kind: "state", state: "activating" },
+    { kind: "piece", content: "", reasoning: "hm" },
+    { kind: "piece", content: "Grüße", reasoning: "" },
+    { kind: "done", summary: { credits: "61.000" } },
+  ]);
+  for (const size of [1, 2, 7, 50]) {
+    const reader = new ChatEventReader();
+    const pieces = stream.match(new RegExp(`[^]{1,${size}}`, "g"))!;
+    expect(pieces.flatMap((piece) => reader.read(piece))).toEqual(whole);
+  }
+});
+
+test("an error that comes in the midst of an answer is an event", () => {
+  const [event] = new ChatEventReader().read(`event: error\ndata: {"status":503,"error":{"code":"overloaded"}}\n\n`);
+  expect(event).toEqual({ kind: "error", status: 503, error: { code: "overloaded" } });
+});

@@ -1,0 +1,61 @@
+/** The events of a test chat's answer, out of the text as it comes. Pure. */
+export interface ChatSummary {
+  readonly promptTokens: number | null;
+  readonly completionTokens: number | null;
+  readonly credits: string | null;
+  readonly firstTokenMs: number | null;
+  readonly tokensPerSecond: number | null;
+}
+
+export type ChatEvent =
+  | { readonly kind: "state"; readonly state: "active" | "activating" }
+  | { readonly kind: "piece"; readonly content: string; readonly reasoning: string }
+  | { readonly kind: "done"; readonly summary: ChatSummary }
+  | {
+      readonly kind: "error";
+      readonly status: number;
+      readonly error: { readonly message: string; readonly code: string };
+    };
+
+interface Chunk {
+  readonly choices?: readonly {
+    readonly delta?: { readonly content?: unknown; readonly reasoning_content?: unknown };
+  }[];
+}
+
+/** Takes text in pieces of any size; keeps what is not a whole event yet. */
+export class ChatEventReader {
+  #rest = "";
+
+  read(text: string): readonly ChatEvent[] {
+    const events = (this.#rest + text).split("\n\n");
+    this.#rest = events.pop()!;
+    return events.flatMap((event) => readEvent(event) ?? []);
+  }
+}
+
+function readEvent(event: string): ChatEvent | undefined {
+  const lines = event.split("\n");
+  const valueOf = (name: string) => lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2);
+  const data = valueOf("data");
+  if (data === undefined || data === "[DONE]") return undefined;
+  const value = JSON.parse(data) as object;
+  switch (valueOf("event") ?? "chunk") {
+    case "state":
+      return { kind: "state", ...(value as { state: "active" | "activating" }) };
+    case "done":
+      return { kind: "done", summary: value as ChatSummary };
+    case "error":
+      return { kind: "error", ...(value as { status: number; error: { message: string; code: string } }) };
+    default: {
+      const delta = (value as Chunk).choices?.[0]?.delta;
+      const [content, reasoning] = [delta?.content, delta?.reasoning_content];
+      if (!content && !reasoning) return undefined;
+      return { kind: "piece", content: textOf(content), reasoning: textOf(reasoning) };
+    }
+  }
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
