@@ -19,13 +19,13 @@ const events = {
   outboxUnknownVersion() {},
 };
 
-/** What all routers commit to: each record once, however often it comes. */
+/** The database of all routers: each record once, however often it is delivered. */
 class Database {
   readonly committed = new Set<number>();
   readonly arrivals: number[] = [];
 }
 
-/** A router at the other end of a link. `answer` decides what becomes of a batch; by default it is committed at once. */
+/** A router at the other end of a link. `answer` decides about each batch; by default it is committed at once. */
 class SimulatedRouter implements UsageChannel {
   readonly routerId: string;
   isLeaving = false;
@@ -167,7 +167,7 @@ describe("with one router", () => {
   });
 
   describe("at the end of its agent", () => {
-    /** Whether the flush has ended after so long. */
+    /** Whether the flush has ended after this time. */
     async function isFlushedAfter(ms: number): Promise<boolean> {
       let isFlushed = false;
       void delivery.flush(2_000).then(() => (isFlushed = true));
@@ -275,7 +275,7 @@ describe("with one router", () => {
       commit();
       delivery.acknowledged("a", batchId);
     };
-    delivery.acknowledged("a", a.batches.at(-1)!.batchId); // of a sending before
+    delivery.acknowledged("a", a.batches.at(-1)!.batchId); // of an earlier sending
     await clock.advanceAsync(300);
     expect([...database.committed].toSorted((x, y) => x - y)).toEqual(range(0, 310));
     expect(outbox.depth).toBe(0);
@@ -286,7 +286,7 @@ describe("with one router", () => {
     await append(0, 5);
     await clock.advanceAsync(300);
     await append(5, 8);
-    clock.advance(200); // it has begun to read, and is asked before the disk answers
+    clock.advance(200); // the read has begun; `resendSince` comes before the disk answers
     delivery.resendSince(0);
     await clock.advanceAsync(300);
     expect(database.arrivals).toEqual([...range(0, 5), ...range(0, 8)]);

@@ -1,7 +1,7 @@
 /**
- * Brings usage records from the outbox to the routers: in order, one batch at a time, over one live link. A batch that is
- * not acknowledged in time, or whose link goes, is sent over the next one. Routers share a database that ignores what it
- * already has, so that sending twice is harmless and any router may acknowledge.
+ * Delivers usage records from the outbox to the routers: in order, one batch at a time, over one live link. A batch
+ * that is not acknowledged in time, or whose link is lost, goes over the next link. Routers share a database that
+ * ignores duplicates, so sending twice is harmless and any router may acknowledge.
  */
 import { within, type Clock, type Timer } from "@weiche/shared/time/clock.ts";
 import { SingleFlight } from "@weiche/shared/time/single-flight.ts";
@@ -12,18 +12,18 @@ import type { UsageChannel, UsageLinks } from "./usage-channel.ts";
 export interface DeliveryEvents {
   /** A router acknowledged these records. */
   usageDelivered(records: number): void;
-  /** A router said nothing in time; the batch goes to the next one. */
+  /** A router did not acknowledge in time; the batch goes to the next one. */
   usageNotAcknowledged(routerId: string): void;
-  /** Records could not be read; tried again. */
+  /** Records could not be read from disk; this is tried again. */
   usageUnreadable(code: string): void;
 }
 
 const batchRecordsMax = 1_000;
-/** Records that end close together travel together: ten times as many as in 20 ms (5 % of a JSON request). */
+/** Delay in which records gather for one batch: ten times as many as in 20 ms saves 5 % of a JSON request. */
 const gatherMs = 200;
 const acknowledgeMsMax = 10_000;
 const retryMs = 1_000;
-/** Batches whose acknowledgement would still be understood although they were sent again since. */
+/** Number of sent batches that are remembered, as one that was sent again may still be acknowledged. */
 const sentMax = 16;
 
 interface Sent {
@@ -36,14 +36,14 @@ export class UsageDelivery implements UsageLinks, Disposable {
   readonly #outbox: Outbox;
   readonly #clock: Clock;
   readonly #events: DeliveryEvents;
-  /** Live links; the first whose router does not stop is the one in use. */
+  /** Live links. The first one whose router is not stopping is in use. */
   #links: UsageChannel[] = [];
   readonly #sent = new Map<bigint, Sent>();
   readonly #sending: SingleFlight;
   #lastBatchId = 0n;
-  /** The batch that is waited for. */
+  /** The batch that waits for its acknowledgement. */
   #awaited: { readonly batchId: bigint; readonly routerId: string; readonly timer: Timer } | undefined;
-  /** Set while the agent waits for the last records to be committed. */
+  /** Set while `flush` waits. */
   #onFlushed: (() => void) | undefined;
 
   constructor(outbox: Outbox, clock: Clock, events: DeliveryEvents) {
@@ -65,11 +65,11 @@ export class UsageDelivery implements UsageLinks, Disposable {
 
   acknowledged(routerId: string, batchId: bigint): void {
     const sent = this.#sent.get(batchId);
-    if (!sent || sent.routerId !== routerId) return; // never sent there
+    if (!sent || sent.routerId !== routerId) return; // this batch was not sent to this router
     this.#sent.delete(batchId);
-    if (!this.#outbox.acknowledge(sent.end)) return; // another router was faster
+    if (!this.#outbox.acknowledge(sent.end)) return; // another router acknowledged it already
     this.#events.usageDelivered(sent.records);
-    // also if this was an earlier sending of what is waited for: the cursor has passed its beginning
+    // also for an earlier sending of the awaited batch: the cursor has passed its beginning
     this.#stopWaiting();
     this.#checkFlushed();
     this.#soon(this.#outbox.depth >= batchRecordsMax ? 0 : gatherMs);
@@ -83,7 +83,7 @@ export class UsageDelivery implements UsageLinks, Disposable {
     this.#soon(0);
   }
 
-  /** Sends again what was acknowledged since then: a router's database lost its last commits. */
+  /** Sends records acknowledged since `sinceMs` (wall time) again, as the routers' database lost its last commits. */
   resendSince(sinceMs: number): void {
     this.#sent.clear();
     this.#stopWaiting();
@@ -91,7 +91,7 @@ export class UsageDelivery implements UsageLinks, Disposable {
     this.#soon(0);
   }
 
-  /** Gathers no longer; resolves when all is committed, when there is no link left, or after `msMax`. */
+  /** Sends at once from now on. Resolves when all records are committed, no link is left, or after `msMax`. */
   async flush(msMax: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#onFlushed = resolve;
@@ -122,7 +122,7 @@ export class UsageDelivery implements UsageLinks, Disposable {
     if (this.#sending.isClosed || this.#awaited || !link) return;
     if (start !== this.#outbox.cursor) return this.#soon(0);
     if (records.length === 0) {
-      if (this.#outbox.acknowledge(end)) this.#soon(0); // nothing that can be read, but perhaps something behind it
+      if (this.#outbox.acknowledge(end)) this.#soon(0); // nothing here is readable, but what follows may be
       return;
     }
     const batchId = ++this.#lastBatchId;

@@ -31,7 +31,7 @@ async function waiting(outbox: Outbox): Promise<number[]> {
   return (await outbox.read(1_000_000)).records.map(({ record }) => numberOf(record));
 }
 
-/** An outbox of several segments, some of it acknowledged, as a killed agent leaves it: with two generations of its cursor. */
+/** An outbox of several segments, partly acknowledged, as a killed agent leaves it: with two files of its cursor. */
 async function written(): Promise<SimulatedDisk> {
   const disk = new SimulatedDisk();
   const outbox = await open(disk);
@@ -44,7 +44,7 @@ async function written(): Promise<SimulatedDisk> {
   return disk.afterKill();
 }
 
-/** Opens it, appends, acknowledges it all and opens it again. Returns what was to be delivered at first. */
+/** Opens it, appends, acknowledges everything and opens it again. Returns what was to be delivered at first. */
 async function liveOn(disk: SimulatedDisk, events = recorder()): Promise<number[]> {
   const outbox = await open(disk, events);
   const found = await waiting(outbox);
@@ -79,7 +79,7 @@ function damages(content: Buffer): Map<string, Buffer> {
   ]);
 }
 
-/** Without a checksum, as before; some as a bit that flipped would leave them. */
+/** Cursors without a checksum, as before; some as a flipped bit would leave them. */
 const formBefore = [
   { segment: 1, offset: 300, acknowledged: {} },
   { segment: 3, offset: 99_999, acknowledged: { 1: 5, 2: 5 } },
@@ -182,7 +182,7 @@ describe("a cursor that was moved back", () => {
       if (killedAt === steps - 1) left = disk.afterKill();
       if (!left) continue;
       const stored = await waiting(await open(left.afterKill()));
-      if (stored.length === 0) continue; // killed before anything of the new one was there
+      if (stored.length === 0) continue; // killed before anything of the new cursor was written
       left.put("cursor", Buffer.from("damaged"));
       expect(await waiting(await open(left)), `killed at ${killedAt}`).toEqual([...Array(count).keys()]);
     }

@@ -1,17 +1,17 @@
 /**
- * How far the outbox is acknowledged, on disk: a file with a checksum, replaced in one step, and the one before it. What
- * cannot be read is passed over: records are then delivered again, which is harmless.
+ * How far the outbox is acknowledged, on disk: a file with a checksum, replaced atomically, and the one before it. An
+ * unreadable file is ignored: records are then delivered again, which is harmless.
  *
  *   cursor, cursor.old    "WUC1", space, CRC-32 of what follows as 8 hexadecimal digits, space, JSON
  */
 import { crc32 } from "node:zlib";
 import type { OutboxDisk } from "./outbox-disk.ts";
 
-/** A place between two records of the outbox, before which all are acknowledged. */
+/** A position between two records of the outbox; all records before it are acknowledged. */
 export interface StoredCursor {
   readonly segment: number;
   readonly offset: number;
-  /** Segments that are acknowledged as a whole, by number, and when. */
+  /** Wall time at which each completely acknowledged segment was acknowledged, by its number. */
   readonly acknowledged: Readonly<Record<string, number>>;
 }
 
@@ -30,14 +30,14 @@ const unfinished = "cursor.new";
 
 export class OutboxCursor {
   readonly #disk: OutboxDisk;
-  /** What the newest file holds; undefined if that is not known. */
+  /** Content of the newest file. Undefined: unknown. */
   #stored: StoredCursor | undefined;
 
   constructor(disk: OutboxDisk) {
     this.#disk = disk;
   }
 
-  /** The newest one that is whole; without one everything that is there counts as unacknowledged. */
+  /** Returns the newest cursor that is intact; without one, all records count as unacknowledged. */
   async load(events: CursorEvents): Promise<StoredCursor> {
     const names = await this.#disk.names();
     const read = async (name: string) => (names.includes(name) ? await this.#read(name, events) : undefined);
@@ -46,8 +46,8 @@ export class OutboxCursor {
   }
 
   /**
-   * Replaces the newest file in one step. The file before it stays as long as it is not ahead: after the cursor was moved
-   * back, the older file would skip what has to be delivered again.
+   * Replaces the newest file atomically. Keeps the file before it unless that is ahead: after the cursor was moved
+   * back, the older file would skip records that must be delivered again.
    */
   async save(cursor: StoredCursor): Promise<void> {
     const file = await this.#disk.open(unfinished, "new");

@@ -5,25 +5,25 @@ import { join } from "node:path";
 
 export interface OutboxDisk {
   names(): Promise<readonly string[]>;
-  /** `new` empties a file that is there. */
+  /** `new` creates the file, or empties an existing one. */
   open(name: string, how: "new" | "existing"): Promise<OutboxFile>;
-  /** Replaces a file that has the new name. */
+  /** Replaces an existing file of the new name. */
   rename(from: string, to: string): Promise<void>;
-  /** Harmless if it is not there. */
+  /** Does nothing if the file does not exist. */
   remove(name: string): Promise<void>;
-  /** Makes what was created, renamed and removed survive a power cut. */
+  /** Makes created, renamed and removed files survive a power cut. */
   syncNames(): Promise<void>;
-  /** What an unprivileged process may still write. */
+  /** Bytes that an unprivileged process can still write. */
   freeBytes(): Promise<number>;
 }
 
 export interface OutboxFile {
   size(): Promise<number>;
   read(offset: number, length: number): Promise<Buffer>;
-  /** All of it, or it throws; then any part of it may have been written. */
+  /** Writes all bytes or throws; then any part of them may have been written. */
   write(bytes: Buffer, offset: number): Promise<void>;
   truncate(size: number): Promise<void>;
-  /** Makes what was written survive a power cut. */
+  /** Makes written bytes survive a power cut. */
   sync(): Promise<void>;
   close(): Promise<void>;
 }
@@ -41,7 +41,7 @@ export async function openOutboxDirectory(directory: string): Promise<OutboxDisk
     },
     async freeBytes() {
       const { bavail, bsize, blocks } = await statfs(directory);
-      return blocks === 0 ? Infinity : bavail * bsize; // some file systems do not say
+      return blocks === 0 ? Infinity : bavail * bsize; // some file systems report no sizes
     },
   };
 }

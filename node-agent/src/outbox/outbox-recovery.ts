@@ -1,4 +1,4 @@
-/** What an outbox finds when it is opened: its segments, made whole again, and how far they were acknowledged. */
+/** Recovers an outbox when it is opened: repairs its segments, and finds how far they were acknowledged. */
 import type { StoredCursor } from "./outbox-cursor.ts";
 import type { OutboxDisk } from "./outbox-disk.ts";
 import {
@@ -11,35 +11,35 @@ import {
   type Frame,
 } from "./segment.ts";
 
-/** A segment as far as it holds whole records. */
+/** A segment, up to its last whole record. */
 export interface Segment {
   readonly number: number;
-  /** Up to here; what follows in the file is not part of it. */
+  /** Length of the segment; bytes that follow in the file are not part of it. */
   bytes: number;
   records: number;
-  /** When it was seen to be acknowledged as a whole. */
+  /** Wall time at which it was seen to be completely acknowledged. */
   acknowledgedAtMs?: number;
 }
 
-/** A place between two records. */
+/** A position between two records. */
 export interface Position {
   readonly segment: number;
   readonly offset: number;
-  /** How many records of the segment come before it. */
+  /** Number of records of the segment before it. */
   readonly index: number;
 }
 
 export interface RecoveryEvents {
-  /** Bytes in the middle of a segment that are no record were skipped. */
+  /** Bytes in the middle of a segment that form no record were skipped. */
   outboxDamaged(bytes: number): void;
-  /** Bytes at the end of a segment that are no whole record were cut off. */
+  /** Bytes at the end of a segment that form no whole record were cut off. */
   outboxTornTail(bytes: number): void;
 }
 
 export interface Recovered {
-  /** By number. */
+  /** Sorted by number. */
   readonly segments: Segment[];
-  /** Everything before it is acknowledged. */
+  /** All records before it are acknowledged. */
   readonly cursor: Position;
   readonly nextNumber: number;
 }
@@ -60,8 +60,7 @@ export async function recoverOutbox(
     if (frames.length === 0) await disk.remove(segmentName(number));
     else if (saysNumber !== number) adopted.push({ number: await rename(disk, number, nextNumber++), ...found });
     else {
-      const acknowledgedAtMs = stored.acknowledged[number];
-      segments.push({ number, ...found, ...(acknowledgedAtMs === undefined ? {} : { acknowledgedAtMs }) });
+      segments.push({ number, ...found, acknowledgedAtMs: stored.acknowledged[number] });
       if (number === cursor.segment)
         cursor = { ...cursor, index: frames.filter((frame) => frame.end <= cursor.offset).length };
     }
@@ -91,8 +90,8 @@ async function scan(
 }
 
 /**
- * A segment whose header is damaged or tells another number than its name (somebody copied or renamed files) is taken in
- * as a new one: nothing of it counts as acknowledged, and what is delivered twice is counted once.
+ * Takes in a segment whose header is damaged or disagrees with its name (a file was copied or renamed) as a new one:
+ * none of it counts as acknowledged, and records that are delivered twice count once.
  */
 async function rename(disk: OutboxDisk, from: number, to: number): Promise<number> {
   const file = await disk.open(segmentName(from), "existing");

@@ -1,6 +1,6 @@
 /**
- * Disk space that is held back for the records of requests that already run. When a write finds the disk full, the file
- * becomes the next segment: its blocks are allocated, so that writing over them needs no room.
+ * Disk space that is reserved for the records of running requests. When a write finds the disk full, the reserve file
+ * becomes the next segment: its blocks are allocated, so overwriting them needs no space.
  */
 import type { OutboxDisk, OutboxFile } from "./outbox-disk.ts";
 
@@ -20,7 +20,7 @@ export class OutboxReserve {
     return this.#held;
   }
 
-  /** Holds the space, if there is room. Leaves nothing behind if there is not. */
+  /** Allocates the space, if there is room. Leaves nothing behind if there is not. */
   async hold(): Promise<void> {
     if (this.#held) return;
     try {
@@ -31,7 +31,7 @@ export class OutboxReserve {
     }
   }
 
-  /** Gives the space away under a new name. */
+  /** Renames the reserve file, and opens it for the caller. */
   async take(newName: string): Promise<OutboxFile> {
     this.#held = false;
     await this.#disk.rename(name, newName);

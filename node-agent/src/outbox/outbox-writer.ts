@@ -1,6 +1,6 @@
 /**
- * The writing half of the outbox: append → write → sync. What is appended at the same time is written as one, and synced
- * as one within 10 ms. Nothing is lost here: what cannot be written waits, and what cannot be synced is written again.
+ * The writing half of the outbox: append → write → sync. Concurrent appends are written together, and synced together
+ * within 10 ms. Frames that cannot be written wait; frames that cannot be synced are written again.
  */
 import { sleep, type Clock, type Timer } from "@weiche/shared/time/clock.ts";
 import type { OutboxDisk, OutboxFile } from "./outbox-disk.ts";
@@ -16,7 +16,7 @@ export interface WriterOptions {
   readonly disk: OutboxDisk;
   readonly clock: Clock;
   readonly reserve: OutboxReserve;
-  /** By number; the writer adds at the end. */
+  /** Sorted by number; the writer appends. */
   readonly segments: Segment[];
   readonly nextNumber: number;
   readonly segmentBytesMax: number;
@@ -35,9 +35,9 @@ interface Active {
   readonly file: OutboxFile;
   /** Written, not yet synced. */
   unsynced: Pending[];
-  /** Its name survives a power cut. */
+  /** Whether its name survives a power cut. */
   named: boolean;
-  /** A sync failed: what the disk holds of it is unknown, nothing more goes into it. */
+  /** A sync failed: its content on disk is unknown, so nothing more is written to it. */
   suspect: boolean;
 }
 
@@ -75,7 +75,7 @@ export class OutboxWriter {
     });
   }
 
-  /** Tries once more to write what waits, and refuses the rest. */
+  /** Tries once more to write waiting frames, and rejects the rest. */
   async close(): Promise<void> {
     this.#closing.abort(new Error("the usage outbox is closed"));
     await this.#writing;
@@ -122,7 +122,7 @@ export class OutboxWriter {
     }
   }
 
-  /** Whatever the reason: this segment ends before what failed, and the reserve is the next one. */
+  /** After any error, ends the segment before the failed frames and goes on with the reserve. */
   async #writeFailed(error: unknown): Promise<void> {
     const { clock, onFailed, reserve } = this.#options;
     this.#failing = true;
@@ -156,7 +156,7 @@ export class OutboxWriter {
     this.#syncTimer?.cancel();
     this.#syncTimer = undefined;
     await this.#syncing;
-    await active.file.truncate(active.segment.bytes).catch(() => {}); // else the next recovery cuts it
+    await active.file.truncate(active.segment.bytes).catch(() => {}); // if this fails, the next recovery does it
     await this.#sync(active);
     await active.file.close().catch(() => {});
     if (active.segment.records > 0) return;
@@ -180,7 +180,7 @@ export class OutboxWriter {
       if (!active.named) await this.#options.disk.syncNames();
       active.named = true;
     } catch {
-      // the system may have dropped what it could not bring to the disk: another segment gets it as well
+      // the system may have dropped pages that it could not write: these frames go to another segment as well
       active.suspect = true;
       if (this.#closing.signal.aborted) return;
       this.#queue.unshift(...unsynced.map(({ frame }) => ({ frame, resolve: () => {}, reject: () => {} })));

@@ -27,7 +27,7 @@ async function append(outbox: Outbox, ...numbers: number[]): Promise<void> {
   for (const number of numbers) await outbox.append(usageRecord(number));
 }
 
-/** Numbers of the records that are not acknowledged. */
+/** Numbers of the unacknowledged records. */
 async function waiting(outbox: Outbox): Promise<number[]> {
   return (await outbox.read(1_000_000)).records.map(({ record }) => numberOf(record));
 }
@@ -148,7 +148,7 @@ describe("recovery", () => {
       const outbox = await reopened(torn, events);
       expect(await waiting(outbox)).toEqual(range(0, whole));
       expect(events.heard).toEqual(over === 0 ? [] : [`torn ${over}`]);
-      // what was cut off is not met again, and new records follow
+      // what was cut off is not found again, and new records follow
       await append(outbox, 99);
       const again = recorder();
       expect(await waiting(await reopened(torn.afterKill(), again))).toEqual([...range(0, whole), 99]);
@@ -349,8 +349,8 @@ describe("a full disk", () => {
 
 describe("a failing disk", () => {
   /**
-   * Appends 40 records, five at a time, while some are acknowledged, whatever the disk does; then kills the agent, or cuts
-   * the power. Returns the records whose appending had resolved and that are then neither acknowledged nor found.
+   * Appends 40 records, five at a time, while some are acknowledged and the disk fails at random; then kills the agent,
+   * or cuts the power. Returns the records whose append resolved and that are then neither acknowledged nor found.
    */
   async function lostOn(disk: SimulatedDisk): Promise<number[]> {
     const clock = new VirtualClock();
@@ -379,7 +379,7 @@ describe("a failing disk", () => {
     );
   }
 
-  /** An outbox that cannot be opened says why; it opens when the disk is well again. */
+  /** Opens the outbox. If it cannot be opened, it says why, and opens once the disk works again. */
   async function opened(disk: SimulatedDisk, clock: VirtualClock): Promise<Outbox> {
     for (;;) {
       try {

@@ -1,7 +1,7 @@
 /**
- * The usage outbox: what every answer used, on this host's disk before the last byte of the answer leaves, and there until
- * a router has committed it. An append that resolved survives a kill of the agent; a power cut can take what was appended
- * in the last 10 ms and a sync. Records are delivered at least once: the cursor may lag behind what was acknowledged.
+ * The usage outbox: usage records on this host's disk, written before the last byte of their answers is sent and kept
+ * until a router has committed them. A resolved append survives a kill of the agent; a power cut can take the appends
+ * of the last 10 ms and one sync. Records are delivered at least once: the stored cursor may lag behind.
  */
 import { every, within, type Clock, type Timer } from "@weiche/shared/time/clock.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
@@ -14,19 +14,19 @@ import { decodeRecord, encodeRecord, type StoredRecord } from "./record-codec.ts
 import { encodeFrame, headerBytes, parseFrames, segmentName } from "./segment.ts";
 
 export interface OutboxEvents extends CursorEvents, RecoveryEvents {
-  /** The disk took no more, or nearly so: new requests are refused. `code` is of the system, or `low`. */
+  /** The disk is full, or nearly so: new requests are refused. `code`: the system's error code, or `low`. */
   outboxFull(code: string): void;
   /** There is room again: requests are admitted. */
   outboxRoomAgain(): void;
-  /** Records of a version that this agent does not know were passed over. */
+  /** Records of a version that this agent does not know were skipped. */
   outboxUnknownVersion(records: number): void;
 }
 
 export interface OutboxLimits {
   readonly segmentBytesMax: number;
-  /** Held back for the records of running requests. */
+  /** Space reserved for the records of running requests. */
   readonly reserveBytes: number;
-  /** With less free space than this nothing new is admitted. */
+  /** With less free space no new requests are admitted. */
   readonly freeBytesMin: number;
   /** How long acknowledged segments are kept, for a router whose database lost its last commits. */
   readonly keepMs: number;
@@ -40,18 +40,18 @@ export const outboxLimits: OutboxLimits = {
 };
 
 const tickMs = 500;
-/** A disk that hangs keeps no agent from ending. */
+/** A hanging disk must not keep the agent from ending. */
 const closeMsMax = 2_000;
 
 export interface Batch {
-  /** The cursor, from which it was read. */
+  /** The cursor at which it was read. */
   readonly start: Position;
   readonly records: readonly StoredRecord[];
   /** Where the next batch begins. */
   readonly end: Position;
 }
 
-/** Opens the outbox of a directory, and makes whole what an earlier agent left. */
+/** Opens the outbox of a directory, and repairs what an earlier agent left. */
 export async function openOutbox(
   disk: OutboxDisk,
   clock: Clock,
@@ -73,7 +73,7 @@ export class Outbox implements AsyncDisposable {
   readonly #reserve: OutboxReserve;
   readonly #storedCursor: OutboxCursor;
   readonly #writer: OutboxWriter;
-  /** By number, so by age. */
+  /** Sorted by number, oldest first. */
   readonly #segments: Segment[];
   readonly #ticks: Timer;
   #ticking: Promise<void> = Promise.resolve();
@@ -113,30 +113,30 @@ export class Outbox implements AsyncDisposable {
     this.#ticks = every(clock, tickMs, () => this.tick());
   }
 
-  /** Whether new requests may begin: there is room for the records of all that run. */
+  /** Whether new requests may be admitted: there is space for the records of all that run. */
   get admitting(): boolean {
     return this.#reserve.held && this.#enoughFree && !this.#closed;
   }
 
-  /** Everything before it is acknowledged. */
+  /** All records before it are acknowledged. */
   get cursor(): Position {
     return this.#cursor;
   }
 
-  /** Records that are not acknowledged. */
+  /** Number of unacknowledged records. */
   get depth(): number {
     const ahead = this.#segments.filter(({ number }) => number >= this.#cursor.segment);
     const passed = ahead[0]?.number === this.#cursor.segment ? this.#cursor.index : 0;
     return ahead.reduce((sum, { records }) => sum + records, -passed);
   }
 
-  /** Age of the oldest record that is not acknowledged; undefined if there is none. */
+  /** Age in milliseconds of the oldest unacknowledged record; undefined if there is none. */
   async oldestMs(): Promise<number | undefined> {
     const [oldest] = (await this.read(1)).records;
     return oldest && Math.max(0, this.#clock.now() - oldest.writtenAtMs);
   }
 
-  /** Resolves when the record is in the file. Waits for room if there is none; rejects only when the outbox closes. */
+  /** Resolves when the record is in the file. Waits while there is no space; rejects only when the outbox closes. */
   async append(record: UsageRecord): Promise<void> {
     if (this.#closed) throw new Error("the usage outbox is closed");
     await this.#writer.write(encodeFrame(encodeRecord({ record, writtenAtMs: this.#clock.now() })));
@@ -147,7 +147,7 @@ export class Outbox implements AsyncDisposable {
     this.#onAppend = callback;
   }
 
-  /** The next records after the cursor, in the order of their appending; fewer where some cannot be read. */
+  /** Returns the next records after the cursor, in the order of their appends; fewer if some are unreadable. */
   async read(max: number): Promise<Batch> {
     const records: StoredRecord[] = [];
     const start = this.#cursor;
@@ -164,7 +164,7 @@ export class Outbox implements AsyncDisposable {
       const known = frames.flatMap(({ payload }) => decodeRecord(payload) ?? []);
       if (known.length < frames.length) this.#events.outboxUnknownVersion(frames.length - known.length);
       records.push(...known);
-      // there were frames here once; if none is left, the rest of this segment is lost
+      // frames were written here; if none is readable, the rest of this segment is lost
       if (frames.length === 0) this.#events.outboxDamaged(bytesLeft);
       const offset = from.offset + (frames.length === 0 ? bytesLeft : parsedTo);
       end = { segment: segment.number, offset, index: from.index + frames.length };
@@ -172,14 +172,14 @@ export class Outbox implements AsyncDisposable {
     return { start, records, end };
   }
 
-  /** Everything before `position` is committed. False if that was known. */
+  /** Marks all records before `position` as committed. Returns false if they were already. */
   acknowledge(position: Position): boolean {
     if (!isBefore(this.#cursor, position)) return false;
     this.#moveCursor(position);
     return true;
   }
 
-  /** What was acknowledged since then counts as unacknowledged again, and what stands before it in the same segment. */
+  /** Moves the cursor back to the first segment that was not completely acknowledged before `sinceMs` (wall time). */
   rewind(sinceMs: number): void {
     const first = this.#segments.findIndex(({ acknowledgedAtMs: atMs }) => atMs === undefined || atMs >= sinceMs);
     if (first < 0) return;
@@ -188,13 +188,13 @@ export class Outbox implements AsyncDisposable {
     if (isBefore(start, this.#cursor)) this.#moveCursor(start);
   }
 
-  /** Looks after free space, the cursor and old segments. What fails here is tried again at the next tick. */
+  /** Checks free space, stores the cursor and deletes old segments. What fails is tried again at the next tick. */
   tick(): Promise<void> {
     this.#ticking = this.#lookAfterSpace().then(() => this.#lookAfterSegments().catch(() => {}));
     return this.#ticking;
   }
 
-  /** Tries once more to write what waits, and refuses the rest, unless the disk hangs for 2 s. */
+  /** Tries once more to write waiting records, and rejects the rest. Gives up after 2 s if the disk hangs. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true;
     this.#ticks.cancel();
@@ -221,7 +221,7 @@ export class Outbox implements AsyncDisposable {
     const { segment: number, offset } = this.#cursor;
     for (const segment of this.#segments) {
       const passed = segment.number < number || (segment.number === number && offset >= segment.bytes);
-      // a time that is still to come is of before the clock was set back, and could keep the segment for years
+      // a time in the future was stored before the clock was set back, and could keep the segment for years
       const known = segment.acknowledgedAtMs !== undefined && segment.acknowledgedAtMs <= nowMs;
       if (!passed || segment === this.#writer.active || known) continue;
       segment.acknowledgedAtMs = nowMs;
@@ -238,7 +238,7 @@ export class Outbox implements AsyncDisposable {
     }
   }
 
-  /** Tells once when admission closes, and once when it opens again. */
+  /** Emits one event when admission closes, and one when it opens again. */
   #judge(code: string): void {
     if (this.#admitted === this.admitting) return;
     this.#admitted = this.admitting;

@@ -1,6 +1,6 @@
 /**
- * A usage record as bytes on disk: a JSON array with the version of its layout first. An older agent does not guess at
- * what a newer one wrote. Version 2 added the router's grant; a record of version 1 has none, and no router takes it.
+ * Encodes a usage record for the disk: a JSON array that begins with its version. An agent skips versions that it does
+ * not know. Version 2 added the router's grant; a record of version 1 has none, and no router takes it.
  */
 import { millicredits } from "@weiche/shared/credits.ts";
 import { asId } from "@weiche/shared/ids.ts";
@@ -10,7 +10,7 @@ const version = 2;
 
 export interface StoredRecord {
   readonly record: UsageRecord;
-  /** When it was handed to the outbox, by the wall clock of this host. */
+  /** Wall time of this host at which it was appended to the outbox. */
   readonly writtenAtMs: number;
 }
 
@@ -40,13 +40,13 @@ export function encodeRecord({ record, writtenAtMs }: StoredRecord): Buffer {
   );
 }
 
-/** Undefined if it is of a version that this program does not know. */
+/** Undefined if its version is unknown. */
 export function decodeRecord(bytes: Buffer): StoredRecord | undefined {
   const fields = JSON.parse(bytes.toString()) as (string | number | null)[];
   if (fields[0] !== version && fields[0] !== 1) return undefined;
   const text = (index: number) => String(fields[index]);
   const number = (index: number) => Number(fields[index]);
-  const optional = (name: string, index: number) => (fields[index] === null ? {} : { [name]: number(index) });
+  const optional = (index: number) => (fields[index] === null ? undefined : number(index));
   return {
     writtenAtMs: number(1),
     record: {
@@ -59,12 +59,12 @@ export function decodeRecord(bytes: Buffer): StoredRecord | undefined {
       model: asId(text(8)),
       promptTokens: number(9),
       completionTokens: number(10),
-      ...optional("reasoningTokens", 11),
-      ...optional("cachedTokens", 12),
+      reasoningTokens: optional(11),
+      cachedTokens: optional(12),
       source: text(13) as UsageSource,
       outcome: text(14) as RequestOutcome,
       durationMs: number(15),
-      ...optional("firstTokenMs", 16),
+      firstTokenMs: optional(16),
       ...(fields[0] === 1 ? { tokensMax: 0, grant: "" } : { tokensMax: number(17), grant: text(18) }),
     },
   };

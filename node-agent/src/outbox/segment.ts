@@ -1,18 +1,18 @@
 /**
- * The form of a segment file: a header that says which segment it is, then frames.
+ * Format of a segment file: a header with the number of the segment, then frames.
  *
  *   header   "WUO1", number of the segment (u64), CRC-32 of both (u32)
  *   frame    length of the payload (u32), CRC-32 of the payload (u32), payload; all numbers little-endian
  *
- * A payload is JSON text and so has no byte below 0x20, while the length of a frame always has one: no place inside a
- * payload can be taken for a frame. That is why a reader who meets damage may look for the next frame byte by byte.
+ * A payload is JSON text and so has no byte below 0x20, while the length of a frame always has one: no position inside a
+ * payload can be mistaken for a frame. Therefore a reader can search for the next frame after damage byte by byte.
  */
 import { crc32 } from "node:zlib";
 import { assert } from "@weiche/shared/assert.ts";
 
 export const headerBytes = 16;
 export const frameHeadBytes = 8;
-/** A record is a few hundred bytes. What claims to be longer is damage. */
+/** A record has a few hundred bytes; a longer frame is damage. */
 export const payloadBytesMax = 64 << 10;
 
 const magic = "WUO1";
@@ -35,7 +35,7 @@ export function encodeHeader(number: number): Buffer {
   return header;
 }
 
-/** The number that a segment says it has; undefined if its header is damaged. A file may have been given another name. */
+/** Returns the number in a segment's header, which a renamed file keeps; undefined if the header is damaged. */
 export function decodeHeader(bytes: Buffer): number | undefined {
   if (bytes.length < headerBytes || bytes.toString("latin1", 0, 4) !== magic) return undefined;
   if (crc32(bytes.subarray(0, 12)) !== bytes.readUInt32LE(12)) return undefined;
@@ -53,19 +53,19 @@ export function encodeFrame(payload: Buffer): Buffer {
 
 export interface Frame {
   readonly payload: Buffer;
-  /** Where the next one begins. */
+  /** Offset at which the next frame begins. */
   readonly end: number;
 }
 
 export interface ParsedFrames {
   readonly frames: readonly Frame[];
-  /** Stretches that are not frames, each followed by one. */
+  /** Ranges that are no frames, each followed by a frame. */
   readonly damaged: readonly { readonly start: number; readonly end: number }[];
-  /** From here to the end of the bytes there is no whole frame. */
+  /** Offset after the last frame that was read. */
   readonly end: number;
 }
 
-/** Reads frames from `start`, at most `max`. Skips what is damaged as far as frames follow it. */
+/** Reads at most `max` frames from `start`. Skips damaged ranges that are followed by a frame. */
 export function parseFrames(bytes: Buffer, start: number, max = Infinity): ParsedFrames {
   const frames: Frame[] = [];
   const damaged: { start: number; end: number }[] = [];

@@ -1,7 +1,7 @@
 /**
- * Answers that are finished here, and of which their router has not said yet that it handed them over. As long as the
- * router lives, it declares void itself what its client did not get. A router that dies takes unsettled answers with it:
- * then this agent declares them void.
+ * Finished answers of which their router has not confirmed yet that it handed them over (settled them). A router that
+ * lives declares void itself what its client did not get. When a router dies, this agent declares its unsettled answers
+ * void.
  *
  *   finished ──settled──▶ forgotten          the record counts
  *      ├── the router links again, or ended its link in order ──▶ forgotten
@@ -17,7 +17,7 @@ export interface UnsettledAnswersParts {
 }
 
 export interface UnsettledAnswersEvents {
-  /** A router died before it settled them: they cost nothing. */
+  /** A router died before it settled these answers: they cost nothing. */
   answersVoided(routerId: string, answers: number): void;
 }
 
@@ -27,20 +27,20 @@ interface NamedAttempt {
   readonly attempt: number;
 }
 
-/** What the links to the routers tell. */
+/** What the links report about the lives of routers. */
 export interface RouterLives {
   linkUp(routerId: string): void;
-  /** `inOrder`: the router ended the link itself; what its clients did not get, it has declared void. */
+  /** `inOrder`: the router ended the link itself, and has declared void what its clients did not get. */
   linkDown(routerId: string, inOrder: boolean): void;
-  /** At the router's address there is another one now. */
+  /** Another router answers at this router's address now. */
   replaced(routerId: string): void;
   settled(routerId: string, attempts: readonly NamedAttempt[]): void;
-  /** How many data sessions to the router are up now. While one is, the router lives, link or not. */
+  /** Number of open data sessions to the router. While there is one, the router lives, even without a link. */
   dataSessions(routerId: string, sessions: number): void;
 }
 
 const goneMs = 30_000;
-/** A router settles within milliseconds of the client's last byte; the records of the oldest stand beyond that. */
+/** Per router. A router settles within milliseconds; beyond this the oldest are forgotten, and their records stand. */
 const answersMax = 100_000;
 
 interface Router {
@@ -62,7 +62,7 @@ export class UnsettledAnswers implements RouterLives, AsyncDisposable {
     return [...this.#routers.values()].reduce((sum, { answers }) => sum + answers.size, 0);
   }
 
-  /** Call before the last byte leaves: the router may settle at once. */
+  /** Call before the last byte is sent, as the router may settle at once. */
   finished(routerId: string, record: UsageRecord): void {
     const router = this.#router(routerId);
     if (router.answers.size >= answersMax) router.answers.delete(router.answers.keys().next().value!);
@@ -99,7 +99,7 @@ export class UnsettledAnswers implements RouterLives, AsyncDisposable {
     if (!this.#withDataSession.has(routerId)) void this.#declareVoid(routerId);
   }
 
-  /** This agent stops: what a dead router left behind is declared void now. */
+  /** Declares void what dead routers left, as this agent stops. */
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([...this.#routers.keys()].map((routerId) => this.#declareVoid(routerId)));
   }
@@ -128,7 +128,7 @@ export class UnsettledAnswers implements RouterLives, AsyncDisposable {
     this.#routers.delete(routerId);
     if (router.answers.size === 0) return;
     this.#parts.events.answersVoided(routerId, router.answers.size);
-    // An outbox that closes refuses them: then the records stand.
+    // A closing outbox rejects them: then the first records stand.
     await Promise.allSettled([...router.answers.values()].map((record) => this.#parts.append(voidOf(record))));
   }
 }
