@@ -28,7 +28,7 @@ export interface BillingIdentity {
   readonly factor: Millicredits;
 }
 
-/** To whom and for how much an attempt may be billed, signed by the router for one node. The agent only repeats it. */
+/** Whom and how much an attempt may be billed, signed by the router for one node. The agent only repeats it. */
 export interface BillingGrant extends BillingIdentity {
   /** The most tokens, prompt and answers together, that the attempt may cost. */
   readonly tokensMax: number;

@@ -56,7 +56,7 @@ export async function makeCluster(home: EmbeddedHome, cluster: string): Promise<
     ...(process.platform === "linux" ? ["--sync-method=syncfs"] : []),
     ...settings,
   ]);
-  if ((await initdb.exit) !== 0) throw new StartError(`cannot make the database: ${lastWords(home)}`);
+  if ((await initdb.exit) !== 0) throw new StartError(`cannot create the database: ${lastWords(home)}`);
   renameSync(half, cluster);
   syncFolder(home.directory);
 }

@@ -106,7 +106,7 @@ function reachableFolder(stateDir: string, inside: string, user: ServerUser) {
   if (settled === outside) return { directory: outside, notice: { notice } };
   const reachable = may(user, "-x", makePrivate(inside, user));
   if (reachable) return { directory: inside };
-  if (settled) throw new StartError(`the database user cannot reach ${inside}: let it pass the folders above`);
+  if (settled) throw new StartError(`the database user cannot reach ${inside}: allow it to traverse the folders above`);
   rmSync(inside, { recursive: true });
   mkdirSync(systemDir, { recursive: true, mode: 0o755 });
   if (!may(user, "-x", makePrivate(outside, user))) throw new StartError(`the database user cannot reach ${outside}`);

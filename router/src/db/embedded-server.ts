@@ -116,7 +116,7 @@ function readPassword({ directory }: EmbeddedHome): string {
 }
 
 function reasonOf({ message }: Error, { directory }: EmbeddedHome): string {
-  const why = /password/i.test(message) ? ` (is ${passwordFile(directory)} still the one that was made here?)` : "";
+  const why = /password/i.test(message) ? ` (was ${passwordFile(directory)} replaced?)` : "";
   return `${message}${why}`;
 }
 
@@ -135,7 +135,7 @@ async function adopt(
     await client.connect();
     const { rows } = await client.query<{ data_directory: string }>("show data_directory");
     if (realpathSync(rows[0]!.data_directory) === realpathSync(cluster)) return found;
-    throw new Error("it serves another folder");
+    throw new Error("it serves another data folder");
   } catch (error) {
     throw new StartError(`a PostgreSQL server (pid ${found.pid}) holds ${cluster}: ${reasonOf(error as Error, home)}`);
   } finally {
@@ -161,7 +161,7 @@ async function settled(cluster: string, clock: Clock, untilMs: number): Promise<
       continue;
     }
     if (clock.monotonicMs() > untilMs)
-      throw new StartError(`the database server (pid ${found.pid}) does not get ready`);
+      throw new StartError(`the database server (pid ${found.pid}) did not become ready`);
     await sleep(clock, 20);
   }
 }

@@ -46,6 +46,6 @@ export function newAddress(text: string): string {
   if (!isPlain || !local || local.length > localLengthMax || domain.length > domainLengthMax)
     throw new Refused("invalid", "this is no e-mail address that mail could be sent to: name@domain in ASCII letters");
   // Reserved for `deletedAddress`.
-  if (email.endsWith(deletedDomain)) throw new Refused("invalid", "this e-mail address belongs to nobody");
+  if (email.endsWith(deletedDomain)) throw new Refused("invalid", "this e-mail address is reserved");
   return email;
 }

@@ -6,11 +6,11 @@ const dayMs = 86_400_000;
 const whom = "ada@example.com";
 const home: Attempt = { source: "192.0.2.7", whom };
 const session: Attempt = { source: "203.0.113.80", whom, sessionId: "0190a0a0-0000-7000-8000-000000000001" };
-/** An address of one of very many networks, none of which the owner comes from. */
+/** An address in one of many networks from which the account's owner never signs in. */
 const foreign = (n: number): Attempt =>
   n % 2 ? { source: `10.${(n >> 8) & 255}.${n & 255}.9`, whom } : { source: `2001:db8:${n.toString(16)}::1`, whom };
 
-/** Buckets as the database keeps them, in memory. */
+/** The database's buckets, in memory. */
 class Buckets {
   readonly #rows = new Map<string, AttemptRow>();
 
@@ -46,7 +46,7 @@ const steps = fc.array(
   { maxLength: 60 },
 );
 
-/** How many were let through. */
+/** Returns the number of admitted attempts. */
 function guess(buckets: Buckets, { purpose, network, times }: Step & { kind: "guess" }, nowMs: number): number {
   let passed = 0;
   for (let n = 0; n < times; n++) if (buckets.take(purpose, foreign(network + n), nowMs) === 0) passed++;
@@ -69,7 +69,7 @@ describe("guesses without end from any number of foreign networks", () => {
             expect(buckets.take(purpose, home, nowMs)).toBe(0);
             expect(buckets.take(purpose, session, nowMs)).toBe(0);
           }
-          // Whoever gets in is recognised again; what the session takes here leaks in the hour.
+          // A sign-in makes the network known again; what the session's bucket takes here leaks within the hour.
           buckets.recognise(home, (signedInMs = nowMs));
           nowMs += 3_600_000;
         }
@@ -92,7 +92,7 @@ describe("guesses without end from any number of foreign networks", () => {
       most = Math.max(most, day);
     }
     expect([most <= 16, year <= 2_200]).toEqual([true, true]);
-    // One of three codes of a million is right.
+    // Three of a million codes are right at a time.
     expect(1 - (1 - 3e-6) ** year).toBeLessThan(0.007);
   });
 });

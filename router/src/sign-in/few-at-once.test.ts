@@ -5,7 +5,7 @@ import { fewAtOnce, type Asker } from "./few-at-once.ts";
 const known = (network: string): Asker => ({ network, isKnown: true });
 const stranger = (network: string): Asker => ({ network, isKnown: false });
 
-/** Work that ends when it is told to, and the order in which it began or was refused. */
+/** Work that ends when told to, and a log of the order in which it began or was refused. */
 function workplace({ atOnceMax = 1, waitingMax = 8, waitMsMax = 1_000 } = {}) {
   const clock = new VirtualClock();
   const few = fewAtOnce({ atOnceMax, waitingMax, waitMsMax }, clock, () => new Error("full"));

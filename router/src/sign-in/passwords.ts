@@ -160,5 +160,5 @@ export async function setPassword(
 }
 
 function linkIsOver(): Refused {
-  return new Refused("not_found", "this link is over or was used already: ask for a new one");
+  return new Refused("not_found", "this link has expired or was used already: ask for a new one");
 }

@@ -13,7 +13,7 @@ export interface Proven {
   readonly failedLogins: number;
 }
 
-/** A signed-in person has authenticated once more. */
+/** Proof that the person who uses a session has authenticated once more. */
 export interface Evidence {
   readonly proof: Proven;
   readonly sessionId: string;

@@ -19,7 +19,7 @@ test("the secret is what authenticators read from its URI", () => {
 });
 
 test("agrees with the example of RFC 6238", () => {
-  const rfc = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"; // 12345678901234567890; the page shows eight digits: 94287082
+  const rfc = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"; // 12345678901234567890; RFC 6238 lists eight digits: 94287082
   expect(totpStep(rfc, "287082", 59_000, null)).toBe(1n);
 });
 

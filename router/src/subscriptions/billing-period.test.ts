@@ -6,7 +6,7 @@ const berlin = (text: string) => Temporal.PlainDateTime.from(text).toZonedDateTi
 const textOf = (ms: number) =>
   Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(timeZone).toPlainDateTime().toString();
 
-/** The first periods of an order, each found from the end of the one before. */
+/** The first periods of an order, each computed from the end of the one before. */
 function* periods(orderedMs: number, count: number) {
   let atMs = orderedMs;
   for (let n = 0; n < count; n++) {
@@ -58,7 +58,7 @@ describe("billing periods", () => {
         const { startMs, endMs } = billingPeriodAt(orderedMs, atMs);
         expect(startMs).toBeLessThanOrEqual(atMs);
         expect(endMs).toBeGreaterThan(atMs);
-        // All instants of the period agree on it, and its neighbours meet it without gap or overlap.
+        // All instants of a period yield the same one, and its neighbours meet it without gap or overlap.
         expect(billingPeriodAt(orderedMs, startMs)).toEqual({ startMs, endMs });
         expect(billingPeriodAt(orderedMs, endMs - 1)).toEqual({ startMs, endMs });
         expect(billingPeriodAt(orderedMs, endMs).startMs).toBe(endMs);

@@ -56,7 +56,7 @@ test(
             expect(changed !== undefined).toBe(accepted);
             terms = changed ?? terms;
             nowMs += 1;
-            model.liveUntil(nowMs); // that millisecond may be the last of a period
+            model.liveUntil(nowMs); // this millisecond may be the last of a period
             const term = termAt(terms, nowMs);
             expect(term && [term.package, term.state]).toEqual(
               model.name && [model.name, model.trial ? "trial" : "active"],
@@ -67,7 +67,7 @@ test(
             expect(period.endMs).toBe(model.end.toZonedDateTime(timeZone).epochMilliseconds);
             expect(pendingOf(terms, nowMs)?.package).toBe(model.next === model.name ? undefined : (model.next ?? null));
             expect(nextChargeMs(terms, nowMs)).toBe(model.next ? period.endMs : undefined);
-            // Usage is booked by the beginning of its period, as the ledger does.
+            // Usage is booked under the start of its period, as in the ledger.
             usedIn.set(period.startMs, (usedIn.get(period.startMs) ?? 0) + credits);
             model.used += credits;
             expect(usedIn.get(period.startMs)).toBe(model.used);

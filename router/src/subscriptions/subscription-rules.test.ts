@@ -25,7 +25,7 @@ function after(...steps: readonly Step[]): readonly Term[] {
   );
 }
 
-/** What an account sees at an instant: "no package", or state, package and when the period ends, and what is pending. */
+/** An account's view at an instant: "no package", or state, package, end of the period and pending change. */
 function seen(terms: readonly Term[], at: string): string {
   const nowMs = berlin(at);
   const term = termAt(terms, nowMs);

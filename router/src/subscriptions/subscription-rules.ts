@@ -155,7 +155,7 @@ function active(name: PackageName, startMs: number): Term {
 function requireStepUp(smaller: PackageName, larger: PackageName, change: "upgrade" | "downgrade"): void {
   if (packages[smaller].priceCents < packages[larger].priceCents) return;
   const [from, to] = change === "upgrade" ? [smaller, larger] : [larger, smaller];
-  throw new Refused("conflict", `from ${from} to ${to} is no ${change}`);
+  throw new Refused("conflict", `from ${from} to ${to} is not ${change === "upgrade" ? "an" : "a"} ${change}`);
 }
 
 function chargeFor(term: Term, replaced: Term | undefined, startMs: number, period: BillingPeriod): Charge {

@@ -177,7 +177,7 @@ function quote(
 
 function actionOf({ action, package: name }: SubscriptionWish): SubscriptionAction {
   if (action === "trial" || action === "cancel" || action === "withdraw") {
-    if (name !== undefined) throw new Refused("invalid", `${action} names no package`);
+    if (name !== undefined) throw new Refused("invalid", `${action} takes no package`);
     return { kind: action };
   }
   if (name === undefined)

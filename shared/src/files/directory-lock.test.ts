@@ -51,7 +51,7 @@ test.each([
   const child = await holder();
   writeFileSync(file, content);
   expect(() => lockDirectory(directory)).toThrow(/another process/);
-  expect([statSync(file).ino, readFileSync(file)]).toEqual([ino, content]); // the lock of the other one is untouched
+  expect([statSync(file).ino, readFileSync(file)]).toEqual([ino, content]); // the other process's lock is untouched
   child.kill("SIGKILL");
   await once(child, "exit");
 });

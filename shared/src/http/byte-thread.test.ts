@@ -8,7 +8,7 @@ interface Job {
   readonly odd?: unknown;
 }
 
-/** Answers with what it was asked; may be made to wait at a gate, to fail or to end. */
+/** Echoes its job; can be made to wait at a gate, to fail or to end. */
 const program = new URL(
   `data:text/javascript,${encodeURIComponent(`
   import { parentPort } from "node:worker_threads";

@@ -135,7 +135,7 @@ test.each([
   expect(scanJson(Buffer.from(text))).toMatchObject({ values });
 });
 
-/** A body of about so many bytes, all of it this. */
+/** A body of about `bytes` bytes that repeats `item`. */
 const full = (bytes: number, item: string) => `{"x":${items(Math.floor(bytes / (item.length + 1)), item)}}`;
 
 test.each([

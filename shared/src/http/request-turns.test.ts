@@ -9,7 +9,7 @@ import { VirtualClock } from "../testing/virtual-clock.ts";
 
 const times: TurnTimes = { headersMsMax: 20_000, discardMs: 5_000, stallMsMax: 60_000 };
 
-/** A server that keeps the requests that it was handed, each with the turn of the event loop in which it came. */
+/** A server that keeps its requests, each with the turn of the event loop in which it arrived. */
 async function start(answer: (request: IncomingMessage, response: ServerResponse) => void = () => {}) {
   const clock = new VirtualClock();
   const handed: { url: string; turn: number; body: string; response: ServerResponse }[] = [];
@@ -56,7 +56,7 @@ async function until(condition: () => boolean): Promise<void> {
   }
 }
 
-/** Long enough for whatever would happen to have happened. */
+/** Waits long enough for any late effect to show. */
 async function settled(): Promise<void> {
   for (let turn = 0; turn < 50; turn++) await nextTurn();
   await new Promise((resolve) => setTimeout(resolve, 20));
@@ -119,7 +119,7 @@ test("whatever the pieces, each request comes whole, in order, and is answered",
     client.socket.setNoDelay();
     for (let at = 0; at < text.length; at += size) {
       client.socket.write(text.slice(at, at + size));
-      // Now and then the bytes so far arrive alone.
+      // Sometimes the bytes so far arrive on their own.
       if (size > 1 || at % 97 === 0) await nextTurn();
     }
     await until(() => client.received.split("HTTP/1.1 200").length === wanted.length + 1);

@@ -8,7 +8,7 @@ let directory: string;
 beforeEach(() => (directory = mkdtempSync(join(tmpdir(), "weiche-core-"))));
 afterEach(() => rmSync(directory, { recursive: true }));
 
-/** A program of ours whose child aborts with a secret in its memory; core files are allowed and of any size. */
+/** Starts a child that aborts with a secret in its memory; core dumps of any size are allowed. */
 test.skipIf(process.platform !== "linux")("a core file holds nothing of the memory, also that of a child", () => {
   const child = `globalThis.held = ["can", "ary"].join("") + "-".repeat(3) + process.pid;
     console.log(require("node:fs").readFileSync("/proc/self/coredump_filter", "utf8"));

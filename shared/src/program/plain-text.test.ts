@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { plainJson, plainText } from "./plain-text.ts";
 import { formatTable } from "./table.ts";
 
-/** Line ends, terminal sequences with ESC and with C1, and what turns the direction of a line. */
+/** Line breaks, terminal sequences (with ESC and C1), and characters that change the direction of text. */
 const hostile = 'a\r\nb\u001b[2J\u001b]0;x\u0007\u0085\u009b31m\u2028\u2029\u202e\u2066\u200f\u061c"\\z\u007f';
 const steering = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/u;
 

@@ -9,7 +9,7 @@ const pid = 4711;
 let directory: string;
 let clock: VirtualClock;
 
-/** `systemd-notify` that writes each message as a line to the file that the socket's variable names. */
+/** A fake `systemd-notify` that appends each message as a line to the file named by NOTIFY_SOCKET. */
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), "weiche-notify-"));
   clock = new VirtualClock();
@@ -26,7 +26,7 @@ function environment(more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
   return { PATH: `${directory}:/usr/bin:/bin`, NOTIFY_SOCKET: join(directory, "said"), ...more };
 }
 
-/** All that was said, once it is so many messages. */
+/** All messages, once there are `count` of them. */
 async function said(count: number): Promise<string[]> {
   const file = join(directory, "said");
   return await vi.waitFor(

@@ -18,7 +18,7 @@ let server: ServerHttp2Session;
 let wire: readonly Socket[];
 let lost: number;
 
-/** A session over real connections, with a wire between its ends that can fall silent. One stream runs on it. */
+/** A session over real connections, with a wire in between that can fall silent. One stream is open. */
 beforeEach(async () => {
   opened = new AsyncDisposableStack();
   lost = 0;
@@ -36,7 +36,7 @@ beforeEach(async () => {
 });
 afterEach(() => opened.disposeAsync());
 
-/** Both ends of one. */
+/** Both ends of a connection. */
 async function connection(): Promise<readonly [Socket, Socket]> {
   const listener = createServer().listen(0, "127.0.0.1");
   await once(listener, "listening");
@@ -74,7 +74,7 @@ test.each([3_000, 5_000, 8_000])(
     const answered = once(server, "ping");
     await clock.advanceAsync(100);
     clock.stall(ms);
-    clock.advance(0); // timers come first, then what waits to be read
+    clock.advance(0); // timers fire first, then waiting bytes are read
     expect(lost).toBe(0);
     await answered;
     await new Promise((resolve) => setTimeout(resolve, 20));

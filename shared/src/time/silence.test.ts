@@ -46,7 +46,7 @@ test.each([3_000, 5_000, 8_000])("our own loop stands still for %s ms: what was 
     silence.heard();
     real.advance(beforeMs);
     real.stall(ms);
-    real.advance(0); // timers come first, then what waits to be read
+    real.advance(0); // timers fire first, then waiting bytes are read
     expect(fallen).toBe(0);
   }
   silence.heard();

@@ -12,7 +12,7 @@ interface Run {
   failed?: boolean;
 }
 
-/** Work whose runs take a time and end as the plan says, in turn; beyond the plan each takes no time and ends well. */
+/** Runs whose duration and result follow the plan, in order; beyond the plan each succeeds at once. */
 function open(plan: readonly { readonly ms: number; readonly fails?: boolean }[] = []) {
   const clock = new VirtualClock();
   const runs: Run[] = [];
