@@ -5,7 +5,7 @@
 import { judge, type CachedKey } from "@weiche/router/src/keys/cached-key.ts";
 import { hashApiKey, makeApiKey } from "@weiche/router/src/keys/api-key.ts";
 import { UnfinishedEvent } from "@weiche/router/src/api/withheld.ts";
-import { MemoryLimiter } from "@weiche/router/src/limits/memory.ts";
+import { MemoryLimiter } from "@weiche/router/src/limits/memory-limiter.ts";
 import { place } from "@weiche/router/src/nodes/placement.ts";
 import { SlotState, type NodeView } from "@weiche/router/src/nodes/node-view.ts";
 import { systemClock as clock } from "@weiche/shared/time/clock.ts";

@@ -6,7 +6,7 @@ import { createJobs, type StartJob } from "@weiche/shared/time/job.ts";
 import type { RouterConfig } from "./config/config.ts";
 import { LiveCatalogue } from "./config/live-catalogue.ts";
 import { createEvents, createJobEvents, type RouterEvents } from "./events.ts";
-import { MemoryLimiter } from "./limits/memory.ts";
+import { MemoryLimiter } from "./limits/memory-limiter.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
 
 /** What a test may put in the place of the real thing. */

@@ -8,7 +8,7 @@ import type { KeyCacheEvents } from "./keys/key-cache.ts";
 import type { AdminEvents } from "./surface/admin/admin-socket.ts";
 import type { ApiEvents } from "./api/exchange.ts";
 import type { EvaluatorEvents } from "./usage/evaluator.ts";
-import type { Refusals } from "./usage/refusals.ts";
+import type { Refusals } from "./usage/refusal-counts.ts";
 import type { UsageQueueEvents } from "./usage/usage-queue.ts";
 import type { DatabaseEvents } from "./db/database.ts";
 import type { LiveRouterEvents } from "./db/live-routers.ts";

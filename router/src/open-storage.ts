@@ -4,7 +4,7 @@ import { openDatabase, type Database } from "./db/database.ts";
 import { createKeyCache } from "./keys/key-cache.ts";
 import type { KeyCache } from "./keys/caller.ts";
 import { readGrants, type Grants } from "./usage/grants.ts";
-import { createRefusals, type Refusals } from "./usage/refusals.ts";
+import { createRefusals, type Refusals } from "./usage/refusal-counts.ts";
 import { createUsageLedger, type UsageLedger } from "./usage/usage-ledger.ts";
 import { VoidDeclarations } from "./usage/void-declarations.ts";
 

@@ -31,7 +31,7 @@ export class Connections {
     });
   }
 
-  /** Whether an answer may be written to the connection itself: none is owed or begun on it, but for a torn request's. */
+  /** Whether bytes may be written to the socket directly: no complete request on it waits for an answer, and none has begun. */
   mayAnswerRaw(socket: Duplex): boolean {
     const open = [...(this.#bySocket.get(socket) ?? [])];
     return socket.writable && open.every(({ request, sink }) => !request.complete && !sink.hasBegun);

@@ -1,6 +1,6 @@
 /**
- * Token bucket per client address, in a table of bounded size. The addresses of an IPv6 line share one bucket, and the
- * lines of a site share a larger one.
+ * Token bucket per client address, in a table of bounded size. The addresses of an IPv6 /64 share one bucket, and
+ * the /64s of a /48 share a larger one.
  */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { lineAndSiteOf } from "./client-network.ts";

@@ -23,7 +23,7 @@ import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { millicredits } from "@weiche/shared/credits.ts";
 import { isUuidv7, namePattern } from "@weiche/shared/ids.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
-import type { UnreadableRecord } from "../usage/usage-refused.ts";
+import type { UnreadableRecord } from "../usage/records-set-aside.ts";
 import { stateWords, type NodeHello, type NodeReport, type SlotReport } from "./node-view.ts";
 
 export const linkService = NodeControlServiceService;

@@ -14,7 +14,7 @@ import { linkSilenceMsMax, Silence } from "@weiche/shared/time/silence.ts";
 import type { TlsFiles } from "@weiche/shared/http/tls-files.ts";
 import type { Attempt } from "@weiche/shared/usage-record.ts";
 import type { UsageLedger } from "../usage/usage-ledger.ts";
-import type { UnreadableRecord } from "../usage/usage-refused.ts";
+import type { UnreadableRecord } from "../usage/records-set-aside.ts";
 import { maySpeakFor } from "./node-listener.ts";
 import { encodeRules, readHello, readRecords, readReport } from "./node-link-codec.ts";
 import type { Downlink, LinkCall, Uplink } from "./node-link-codec.ts";

@@ -10,7 +10,7 @@ import type { Subscriptions } from "../subscriptions/subscriptions.ts";
 import { inTransaction, type Database } from "../db/database.ts";
 import { accountsToEvaluate, evaluateAccount } from "./evaluate-account.ts";
 
-/** How many … there were. */
+/** Counts of one evaluation. */
 export interface Evaluation {
   /** Accounts whose begun period was written on the invoice. */
   readonly charged: number;

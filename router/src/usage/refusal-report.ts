@@ -5,7 +5,7 @@ import type { AccountId, KeyId, UserId } from "@weiche/shared/ids.ts";
 import { timeZone } from "../subscriptions/billing-period.ts";
 import { instantText } from "../db/database.ts";
 import { refusalCodes, type RefusalCode } from "./refusal-codes.ts";
-import { hourMs } from "./refusals.ts";
+import { hourMs } from "./refusal-counts.ts";
 
 /** `from` and `to`: German days, both included; absent: the last 24 hours. */
 export interface RefusalWish {

@@ -8,7 +8,7 @@ import type { Grants } from "./grants.ts";
 import { refusalOf } from "./usage-check.ts";
 import { commitUsage, type Committed } from "./usage-commit.ts";
 import { free } from "./usage-voids.ts";
-import { forgetRefusals } from "./refusals.ts";
+import { forgetRefusals } from "./refusal-counts.ts";
 import { makeUsageDays, oldestKeptMs, rollUsageDays } from "./usage-days.ts";
 import { UsageQueue, type QueuedRecord, type UsageQueueEvents } from "./usage-queue.ts";
 import {
@@ -17,7 +17,7 @@ import {
   unreadableRecord,
   type RefusedRecord,
   type UnreadableRecord,
-} from "./usage-refused.ts";
+} from "./records-set-aside.ts";
 
 export interface UsageLedger {
   /**

@@ -20,7 +20,7 @@ import type { FinishedRequest } from "../../src/api/exchange.ts";
 import type { SentAttempt } from "../../src/api/sent-attempts.ts";
 import type { RefusalCode } from "../../src/usage/refusal-codes.ts";
 import type { Limiter } from "../../src/limits/limiter.ts";
-import { MemoryLimiter } from "../../src/limits/memory.ts";
+import { MemoryLimiter } from "../../src/limits/memory-limiter.ts";
 import type { Placement, PlacementRequest } from "../../src/nodes/placement.ts";
 import { NodeLost, type AnswerBody, type AnswerEnding, type AnswerReader } from "../../src/nodes/upstream.ts";
 import type { Upstream, UpstreamRequest } from "../../src/nodes/upstream.ts";

@@ -15,7 +15,7 @@ import type { Contract } from "../../src/surface/contract/contract.ts";
 import type { Handlers } from "../../src/surface/server/add-routes.ts";
 import { createHandlers, type HandlerDeps } from "../../src/surface/routes/handlers.ts";
 import { createUsageLedger } from "../../src/usage/usage-ledger.ts";
-import { MemoryLimiter } from "../../src/limits/memory.ts";
+import { MemoryLimiter } from "../../src/limits/memory-limiter.ts";
 import { cheapHashing } from "../accounts/cheap-hashing.ts";
 import { catalogue as knownModels } from "../api/api-harness.ts";
 import { startDatabaseServer, temporaryFolder } from "../db/database-fixture.ts";

@@ -17,7 +17,7 @@ import { contract, type Contract } from "../../src/surface/contract/contract.ts"
 import type { Route } from "../../src/surface/contract/route.ts";
 import { createHandlers, type HandlerDeps } from "../../src/surface/routes/handlers.ts";
 import { openPortal, type PortalDeps } from "../../src/surface/portal/portal-server.ts";
-import { MemoryLimiter } from "../../src/limits/memory.ts";
+import { MemoryLimiter } from "../../src/limits/memory-limiter.ts";
 import { catalogue } from "../api/api-harness.ts";
 import { cheapHashing } from "../accounts/cheap-hashing.ts";
 import { startDatabaseServer } from "../db/database-fixture.ts";

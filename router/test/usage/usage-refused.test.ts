@@ -6,7 +6,7 @@ import { asId, type NodeId } from "@weiche/shared/ids.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { createUsageLedger } from "../../src/usage/usage-ledger.ts";
-import { forgetRefused, listRefused, storeRefused } from "../../src/usage/usage-refused.ts";
+import { forgetRefused, listRefused, storeRefused } from "../../src/usage/records-set-aside.ts";
 import type { Database } from "../../src/db/database.ts";
 import { startDatabaseServer, type DatabaseServer } from "../db/database-fixture.ts";
 import { granted, grantedNode as node, grants, idOf, makeRecord, sumOf, sumsOf } from "./usage-records.ts";

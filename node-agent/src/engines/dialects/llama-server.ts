@@ -4,7 +4,7 @@ import { chatBody, completionBody, embeddingBody } from "./convention-body.ts";
 import type { ChatRequest, Dialect, EngineChunk, GenerationRequest, RawUsage } from "./dialect.ts";
 import { withEnumPatterns } from "./enum-pattern.ts";
 import { isObject, type Json } from "@weiche/shared/json.ts";
-import { proveReady, readMetrics } from "./lifecycle.ts";
+import { proveReady, readMetrics } from "./http-lifecycle.ts";
 import { readConventionRefusal } from "./refusal.ts";
 import { requiredCallsFormat } from "./required-calls.ts";
 import { limitToContext, sharedContext } from "../shared-context.ts";

@@ -3,7 +3,7 @@ import { readConventionChunk } from "./chunk.ts";
 import { chatBody, completionBody, embeddingBody } from "./convention-body.ts";
 import type { Dialect } from "./dialect.ts";
 import type { Json } from "@weiche/shared/json.ts";
-import { proveReady, readMetrics } from "./lifecycle.ts";
+import { proveReady, readMetrics } from "./http-lifecycle.ts";
 import { readConventionRefusal } from "./refusal.ts";
 import { schemaBounds } from "./schema-bounds.ts";
 

@@ -5,7 +5,7 @@ import { readConventionChunk } from "./chunk.ts";
 import { chatBody, completionBody, embeddingBody } from "./convention-body.ts";
 import type { CountRequest, Dialect, GenerationRequest } from "./dialect.ts";
 import { isObject } from "@weiche/shared/json.ts";
-import { EngineAnswerError, askEngine, proveReady, readMetrics, requireHealth } from "./lifecycle.ts";
+import { EngineAnswerError, askEngine, proveReady, readMetrics, requireHealth } from "./http-lifecycle.ts";
 import { readConventionRefusal } from "./refusal.ts";
 import { schemaBounds } from "./schema-bounds.ts";
 

@@ -1,4 +1,5 @@
 /** What an engine is started with: address, command line, environment, and the hash of its configuration. */
+import { stopsMax } from "@weiche/shared/convention/generation.ts";
 import { createHash } from "node:crypto";
 import { delimiter, dirname } from "node:path";
 import type { EngineEndpoint, LauncherSpec } from "../engine.ts";
@@ -15,7 +16,7 @@ export const agentEnvironment = {
   // The configuration uses nvidia-smi's GPU numbers; CUDA's default order differs.
   CUDA_DEVICE_ORDER: "PCI_BUS_ID",
   // The service's own limit; vLLM's default is 4.
-  VLLM_MAX_STOP_STRINGS: "64",
+  VLLM_MAX_STOP_STRINGS: String(stopsMax),
   // Turns off llama-server's prompt cache in host memory: accounts share it, and lookup times reveal their prompts.
   LLAMA_ARG_CACHE_RAM: "0",
 } as const;

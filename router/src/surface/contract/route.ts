@@ -15,8 +15,8 @@ export interface Route {
   /** Who may; everybody else is refused. */
   readonly may: readonly Principal[];
   /**
-   * Whose data it is about. For people it is the account of their session. For the operator it is the account of the user
-   * or key `:id`; where this says `account`, the one that the query names as `account`, or that of the user `userId`.
+   * How the operator names the account: by the user or key whose id is `:id`, or, for `account`, by the query's `account` or
+   * `userId`. People always act on the account of their session.
    */
   readonly of?: "account" | "user" | "key";
   readonly params?: TObject;

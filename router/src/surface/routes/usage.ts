@@ -6,7 +6,7 @@ import { viewCredits } from "../../usage/credits-view.ts";
 import { reportRefusals } from "../../usage/refusal-report.ts";
 import type { Evaluator } from "../../usage/evaluator.ts";
 import { openUsageCsv } from "../../usage/usage-csv.ts";
-import { listRefused } from "../../usage/usage-refused.ts";
+import { listRefused } from "../../usage/records-set-aside.ts";
 import { readUsageTable, type UsagePart, type UsageTableWish } from "../../usage/usage-table.ts";
 import { isDay } from "../../db/calendar-text.ts";
 import type { Database } from "../../db/database.ts";

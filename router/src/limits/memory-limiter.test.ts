@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { asId, type AccountId, type RequestId } from "@weiche/shared/ids.ts";
-import { MemoryLimiter, windowMs } from "./memory.ts";
+import { MemoryLimiter, windowMs } from "./memory-limiter.ts";
 
 const account = asId<AccountId>("a");
 const request = (n: number) => asId<RequestId>(`r${n}`);

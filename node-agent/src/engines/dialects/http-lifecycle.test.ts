@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { parseMetrics } from "./lifecycle.ts";
+import { parseMetrics } from "./http-lifecycle.ts";
 
 const recording = (name: string) =>
   readFileSync(join(import.meta.dirname, "../../../test/recordings", `${name}.txt`), "utf8");
