@@ -34,7 +34,7 @@ export class ApiError extends Error {
   constructor(
     kind: ApiErrorKind,
     message: string,
-    more: { param?: string; retryAfterSeconds?: number; reason?: string } = {},
+    more: { param?: string | null; retryAfterSeconds?: number; reason?: string } = {},
   ) {
     super(message);
     this.kind = kind;

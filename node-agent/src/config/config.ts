@@ -75,7 +75,7 @@ function toConfig(raw: RawAgent, baseDir: string, env: NodeJS.ProcessEnv): Agent
   return {
     node: asId<NodeId>(raw.node),
     routers: raw.routers ?? [env["WEICHE_NODES_LISTEN"] ?? "127.0.0.1:7443"],
-    ...(tls ? { tls } : {}),
+    tls,
     slots: raw.slots.map((slot) => ({
       name: asId<SlotName>(slot.name),
       gpus: slot.gpus ?? [],
@@ -117,9 +117,9 @@ function toEngine(raw: RawEngine, gpus: readonly number[], baseDir: string): Eng
     model: asId<ModelId>(raw.model),
     dialect: raw.dialect as DialectName,
     launcher,
-    ...(raw.sleep ? { sleepLevel: raw.sleep.level as 1 | 2 } : {}),
+    sleepLevel: raw.sleep?.level as 1 | 2 | undefined,
     maxConcurrent: raw.maxConcurrent ?? 256,
-    ...(raw.cachePrompts && { cachePrompts: raw.cachePrompts as CachePrompts }),
-    ...(raw.memoryBytes === undefined ? {} : { memoryBytes: raw.memoryBytes }),
+    cachePrompts: raw.cachePrompts as CachePrompts | undefined,
+    memoryBytes: raw.memoryBytes,
   };
 }

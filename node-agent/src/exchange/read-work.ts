@@ -51,7 +51,7 @@ export class WorkReader implements AsyncDisposable {
     signal.throwIfAborted();
     if (!reply.refused) return reply;
     const { kind, message, param } = reply.refused;
-    throw new ApiError(kind, message, param === null ? {} : { param });
+    throw new ApiError(kind, message, { param });
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -23,7 +23,7 @@ export async function processFacts(pid: number, proc = "/proc"): Promise<Process
   const ageSeconds = Number.parseFloat(uptime) - startTicks / ticksPerSecond;
   const kibibytes = Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]);
   return {
-    ...(Number.isFinite(ageSeconds) ? { ageSeconds } : {}),
-    ...(Number.isFinite(kibibytes) ? { memoryBytes: kibibytes * 1024 } : {}),
+    ageSeconds: Number.isFinite(ageSeconds) ? ageSeconds : undefined,
+    memoryBytes: Number.isFinite(kibibytes) ? kibibytes * 1024 : undefined,
   };
 }

@@ -147,19 +147,13 @@ export class Exchange {
   }
 
   finishedAt(nowMs: number): FinishedRequest {
-    const { errorCode, model, identity, firstByteAtMs } = this;
+    const { endpoint, outcome, status, errorCode, model, attempts, bytesSent, identity, firstByteAtMs } = this;
     return {
-      requestId: this.id,
-      endpoint: this.endpoint,
-      outcome: this.outcome,
-      status: this.status,
-      attempts: this.attempts,
+      ...{ requestId: this.id, endpoint, outcome, status, errorCode, model, attempts, bytesSent },
+      accountId: identity?.accountId,
+      keyId: identity?.keyId,
       durationMs: nowMs - this.startedAtMs,
-      bytesSent: this.bytesSent,
-      ...(errorCode === undefined ? {} : { errorCode }),
-      ...(model === undefined ? {} : { model }),
-      ...(identity === undefined ? {} : { accountId: identity.accountId, keyId: identity.keyId }),
-      ...(firstByteAtMs === undefined ? {} : { firstByteMs: firstByteAtMs - this.startedAtMs }),
+      firstByteMs: firstByteAtMs === undefined ? undefined : firstByteAtMs - this.startedAtMs,
     };
   }
 }

@@ -24,7 +24,7 @@ export class BodyReaders implements AsyncDisposable {
     const { facts, refused } = reply;
     if (!refused) return facts!;
     const { kind, message, param } = refused;
-    throw new ApiError(kind, message, param === null ? {} : { param });
+    throw new ApiError(kind, message, { param });
   }
 
   [Symbol.asyncDispose](): Promise<void> {
