@@ -1,4 +1,4 @@
-/** The contract's routes for the operator, over the Unix socket in the state directory (mode 0600). */
+/** Serves the contract's routes to the operator, on a Unix socket in the state directory (mode 0600). */
 import fastify from "fastify";
 import { Type, type TSchema } from "typebox";
 import { asId, type AccountId, type KeyId, type UserId } from "@weiche/shared/ids.ts";
@@ -9,7 +9,7 @@ import { operator } from "../../rights/accounts-context.ts";
 import { rowsMax } from "../../rights/list-page.ts";
 import { found, Refused } from "../../rights/refused.ts";
 import { contract, type Contract } from "../contract/contract.ts";
-import { id, object, type Route } from "../contract/route.ts";
+import { id as idSchema, object, type Route } from "../contract/route.ts";
 import { addRoutes, type Call, type ErrorAnswer, type Handlers } from "../server/add-routes.ts";
 import { asRefused, refusals } from "../server/refusal.ts";
 
@@ -24,7 +24,7 @@ export interface AdminEvents {
   adminFailed(error: unknown): void;
 }
 
-/** An answer about the data of an account names it, too, as `accountId`. */
+/** Replies of routes that are `of` an account have its id as a further member, `accountId`. */
 export async function openAdminSocket(socketPath: string, deps: AdminSocketDeps): Promise<AsyncDisposable> {
   const { database, handlers, events } = deps;
   const app = fastify({
@@ -46,7 +46,7 @@ export async function openAdminSocket(socketPath: string, deps: AdminSocketDeps)
   };
 }
 
-/** The operator names the account where that is needed, and has whole lists or their first `limit` entries: no pages. */
+/** The route with the operator's query and body: `account` selects the account, `limit` takes the place of pages. */
 function asServed(route: Route): Route | undefined {
   const { may, of, operator: other = {}, body } = route;
   if (!may.includes("operator")) return undefined;
@@ -55,7 +55,7 @@ function asServed(route: Route): Route | undefined {
   return {
     ...route,
     query: object({
-      ...(of === "account" && { account: Type.Optional(id) }),
+      ...(of === "account" && { account: Type.Optional(idSchema) }),
       ...(pageSize && { limit }),
       ...query,
     }),
@@ -63,14 +63,15 @@ function asServed(route: Route): Route | undefined {
   };
 }
 
+/** Finds the account before each handler is called, and asks for whole lists or their first `limit` items. */
 function forOperator(handlers: Handlers<Contract>, database: AdminSocketDeps["database"]): Handlers<Contract> {
   const routes: Readonly<Record<string, Route>> = contract;
   const operated = Object.entries(handlers).map(([name, handler]) => {
     const answer = async (call: Call<Route>) => {
       const { of } = routes[name]!;
       const accountId = of && (await accountOf(of, call, database));
-      const { limit = rowsMax, ...query } = call.query as unknown as { readonly limit?: number };
-      const asked = { ...call, accountId, query: { ...query, limit, pageSize: limit } };
+      const query = call.query as unknown as { readonly limit?: number };
+      const asked = { ...call, accountId, query: { ...query, pageSize: query.limit ?? rowsMax } };
       const reply = await (handler as (call: object) => Promise<object | void>)(asked);
       return accountId && reply ? { ...reply, accountId } : reply;
     };
@@ -79,32 +80,28 @@ function forOperator(handlers: Handlers<Contract>, database: AdminSocketDeps["da
   return Object.fromEntries(operated) as Handlers<Contract>;
 }
 
-type Named = { readonly id?: string; readonly account?: string; readonly userId?: string } | undefined;
+interface Named {
+  readonly id?: string;
+  readonly account?: string;
+  readonly userId?: string;
+}
 
-/** That of the user, key or account that the request names. */
+/** The account of the user or key `id` in the path, the one that `account` names, or that of the user `userId`. */
 async function accountOf(
   of: NonNullable<Route["of"]>,
-  call: Call<Route>,
+  { params, query, body }: Call<Route>,
   { kysely }: AdminSocketDeps["database"],
 ): Promise<AccountId> {
-  const {
-    id: subject,
-    account,
-    userId,
-  }: NonNullable<Named> = {
-    ...(call.params as Named),
-    ...(call.query as Named),
-    ...(call.body as Named),
-  };
-  if (of === "account" && account !== undefined) {
-    const accounts = kysely.selectFrom("accounts").select("id").where("id", "=", asId<AccountId>(account));
-    return found(await accounts.executeTakeFirst(), "account", account).id;
+  const named = Object.assign({}, params, query, body) as Named;
+  if (of === "account" && named.account !== undefined) {
+    const accounts = kysely.selectFrom("accounts").select("id").where("id", "=", asId<AccountId>(named.account));
+    return found(await accounts.executeTakeFirst(), "account", named.account).id;
   }
-  const owned = of === "account" ? userId : subject;
-  if (owned === undefined) throw new Refused("invalid", "account is missing");
+  const id = of === "account" ? named.userId : named.id;
+  if (id === undefined) throw new Refused("invalid", "account is missing");
   const rows = kysely.selectFrom(of === "key" ? "apiKeys" : "users").select("accountId");
-  const row = await rows.where("id", "=", asId<UserId & KeyId>(owned)).executeTakeFirst();
-  return found(row, of === "key" ? "key" : "user", owned).accountId;
+  const row = await rows.where("id", "=", asId<UserId & KeyId>(id)).executeTakeFirst();
+  return found(row, of === "key" ? "key" : "user", id).accountId;
 }
 
 function answerTo(error: unknown, events: AdminEvents): ErrorAnswer {

@@ -1,4 +1,7 @@
-/** Asks the router for a route of the contract over its admin socket. Only types come from the contract: it would slow down every command. */
+/**
+ * Calls routes of the contract on the router's admin socket. Only types are imported from the contract: loading its schemas
+ * would slow down every command.
+ */
 import { askSocket } from "@weiche/shared/program/admin-socket.ts";
 import type { Contract } from "../contract/contract.ts";
 import type { Reply, Route } from "../contract/route.ts";
@@ -10,7 +13,7 @@ type RouteAt<A, R extends Route = OperatorRoute> = R extends Route ? (A extends 
 /** Method and path, such as `GET /users/:id`. */
 export type Address = AddressOf<OperatorRoute>;
 
-/** An answer about the data of an account names the account, too. */
+/** Replies about the data of an account have its id, too. */
 export type Answer<A extends Address> = Reply<RouteAt<A>> &
   (RouteAt<A> extends { readonly of: string } ? { readonly accountId: string } : unknown);
 

@@ -54,9 +54,9 @@ export function addUserCommands(user: Command, { ask, printItem, printList }: Ac
     .command("delete <id>")
     .description("for good: their keys are revoked, their address is free again")
     .action(async (id: string) => {
-      const deleted = viewPerson(await ask("GET /users/:id", { id }));
+      const { accountId, email, role, allowedModels, creditLimit, createdAt } = await ask("GET /users/:id", { id });
       await ask("DELETE /users/:id", { id });
-      printItem({ ...deleted, blocked: true });
+      printItem({ id, accountId, email, role, blocked: true, allowedModels, creditLimit, createdAt });
     });
   addSignInCommands(user, { ask, printItem, printList });
 }

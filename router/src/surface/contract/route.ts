@@ -1,4 +1,4 @@
-/** What an entry of the contract is, and the pieces that many entries are made of. Only data: browsers read it too. */
+/** The shape of a route in the contract, and schemas that many routes share. Only data: browsers import it too. */
 import { Type, type Static, type TObject, type TSchema } from "typebox";
 
 /**
@@ -12,17 +12,17 @@ export interface Route {
   /** Below `/api` on the portal's listener, with its parameters as `:name`. */
   readonly path: string;
   readonly summary: string;
-  /** Who may; everybody else is refused. */
+  /** Who may call it; everybody else is refused. */
   readonly may: readonly Principal[];
   /**
-   * How the operator names the account: by the user or key whose id is `:id`, or, for `account`, by the query's `account` or
-   * `userId`. People always act on the account of their session.
+   * Set on routes about the data of one account. A session implies the account. For the operator it is the account of the
+   * user or key `:id` in the path; with `account` the one that the query names as `account`, or that of the user `userId`.
    */
   readonly of?: "account" | "user" | "key";
   readonly params?: TObject;
   readonly query?: TObject;
   readonly body?: TObject;
-  /** What the operator sends instead, where that is something else. */
+  /** Query and body for the operator, where they differ. */
   readonly operator?: { readonly query?: TObject; readonly body?: TObject };
   /** Absent: 64 KB. */
   readonly bodyBytesMax?: number;
@@ -41,11 +41,11 @@ type Frozen<T> = T extends object ? { readonly [Name in keyof T]: Frozen<T[Name]
 
 /** What a client gets. */
 export type Reply<R extends Route> = R["reply"] extends TSchema ? Frozen<Static<R["reply"]>> : void;
-/** What people send; `undefined` where the route takes nothing. */
+/** What a browser sends; `undefined` where the route takes nothing. */
 export type Part<R extends Route, Name extends "params" | "query" | "body"> = R[Name] extends TSchema
   ? Static<R[Name]>
   : undefined;
-/** What the operator sends instead. */
+/** What the operator sends, where that differs. */
 export type OperatorPart<R extends Route, Name extends "query" | "body"> = R["operator"] extends {
   readonly [N in Name]: infer S extends TSchema;
 }

@@ -1,4 +1,4 @@
-/** Who asks the portal's API: the credential of a request, where it was made, and what that person's role allows. */
+/** Admits requests to the portal's API by credential, origin and role, and formats its error answers. */
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { ApiError, errorBody, errorHeaders } from "@weiche/shared/errors.ts";
 import type { RequestId } from "@weiche/shared/ids.ts";
@@ -40,7 +40,6 @@ export function isForPeople({ may }: Route): boolean {
   return may.some((principal) => principal !== "operator");
 }
 
-/** Limits per address come before it. */
 async function admit(route: Route, request: IncomingMessage, deps: PortalEntrance): Promise<Asker> {
   const { headers } = request;
   const token = credentialOf(headers);

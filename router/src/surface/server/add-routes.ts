@@ -1,6 +1,6 @@
 /**
- * Contract and handlers become routes. Everything that is the same for all of them is here, in its order: who asks, body,
- * schema, handler. Whatever the contract does not allow is refused.
+ * Makes HTTP routes of the contract and its handlers. What all routes have in common is here, in the order of a request:
+ * who asks, body, schema, handler. What the contract does not allow is refused.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
@@ -15,9 +15,9 @@ import { sessionCookie } from "./session-cookie.ts";
 
 /** What a handler is called with. */
 export interface Call<R extends Route> {
-  /** The operator has none, and nobody only by accident. */
+  /** Undefined for the operator, and on routes that `nobody` may call for a client without a session. */
   readonly session: [Extract<R["may"][number], "nobody" | "operator">] extends [never] ? Session : Session | undefined;
-  /** Whose data the route is about. */
+  /** The account whose data the route is about: see `Route.of`. */
   readonly accountId: R["of"] extends string ? AccountId : undefined;
   readonly params: Part<R, "params">;
   readonly query: Part<R, "query"> | OperatorPart<R, "query">;
@@ -41,13 +41,13 @@ export type Handlers<C extends Routes> = {
   readonly [Name in keyof C]: (call: Call<C[Name]>) => Reply<C[Name]> | Promise<Reply<C[Name]>>;
 };
 
-/** Where requests come in. */
+/** What differs between the portal's listener and the admin socket. */
 export interface Entrance {
-  /** The route as it is served there; undefined: it is not. */
+  /** The route with the query and body that it takes here; undefined: it is not served here. */
   readonly serve: (route: Route) => Route | undefined;
-  /** Who asks. Refuses whoever may not; nothing of the body is read before. */
+  /** Who asks. Throws if they may not call the route; runs before the body is read. */
   readonly admit: (route: Route, request: FastifyRequest) => Asker | Promise<Asker>;
-  /** What a client may hear of an error; the rest is for the operator's log. */
+  /** The answer to an error of any kind; logs it where it is a bug or an outage. */
   readonly answerTo: (error: unknown, requestId: RequestId) => ErrorAnswer;
 }
 

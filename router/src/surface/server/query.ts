@@ -1,4 +1,4 @@
-/** What a query says: it is text, and some of its members are meant as something else. */
+/** Reads query parameters, which arrive as text, by the types of their schema. */
 import type { TObject } from "typebox";
 import { readInstantText } from "../../db/calendar-text.ts";
 import { malformed } from "./refusal.ts";

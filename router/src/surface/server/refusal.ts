@@ -18,18 +18,18 @@ export const refusals = {
   too_many_requests: { status: 503, type: "service_unavailable", code: "too_many_requests" },
 } as const satisfies Record<RefusalKind, { status: number; type: string; code: string }>;
 
-/** A text of the request that has the form its schema asks for, and means nothing. */
+/** For a parameter that matches its schema and still has no meaning, such as 30 February. */
 export function malformed(param: string, message = `${param} is not well-formed`): Refused {
   return new Refused("invalid", message, { details: [{ param, code: "malformed" }] });
 }
 
-/** What is cut is a text that the client made up. */
+/** Names the nearest known name. A long name that the client sent is cut. */
 export function noSuch(what: string, name: string, known: readonly string[]): string {
   const near = nearest(name, known);
   return `there is no ${what} "${name.slice(0, 64)}"${near === undefined ? "" : `; did you mean "${near}"?`}`;
 }
 
-/** undefined: no refusal but a bug, or an error of the API. */
+/** Also turns errors of Fastify (schema, body) into refusals. undefined: a bug, or an `ApiError`. */
 export function asRefused(error: unknown): Refused | undefined {
   if (error instanceof Refused) return error;
   const { validation, code, statusCode } = error as {
