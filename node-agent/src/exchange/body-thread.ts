@@ -1,4 +1,4 @@
-/** The thread in which heavy bodies are read, and once more when it is known how their engine wants them. */
+/** Thread that parses heavy bodies and, once their engine is known, writes the bodies for it. */
 import { parentPort } from "node:worker_threads";
 import { asBuffer, ownBytes, type OwnBytes } from "@weiche/shared/http/byte-thread.ts";
 import { ApiError, type ApiErrorKind } from "@weiche/shared/errors.ts";
@@ -10,14 +10,14 @@ import { factsOf, readRequest, say, type BodyScope, type PromptFacts } from "../
 export interface BodyJob {
   readonly scope: BodyScope;
   readonly bytes: OwnBytes;
-  /** Absent: it is only read. */
+  /** Absent: the body is only parsed. */
   readonly dialect?: DialectName;
-  /** With `dialect`. */
+  /** Only with `dialect`. */
   readonly cacheSalt?: string;
 }
 
 export interface BodyReply {
-  /** The same as they came, or what the engine is told. */
+  /** The received body or, with `dialect`, the body for the engine. */
   readonly bytes: OwnBytes;
   readonly read?: PromptFacts | EmbeddingRequest;
   readonly refused?: { readonly kind: ApiErrorKind; readonly message: string; readonly param: string | null };

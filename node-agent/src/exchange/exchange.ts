@@ -1,17 +1,17 @@
-/** The router's end of one request: its stream, its deadline, and every way in which it can end. */
+/** One request of a router: its stream, its deadline, and every way in which it can end. */
 import { constants, type ServerHttp2Stream } from "node:http2";
 import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
 import { errorBody, errorHeaders, type ApiError } from "@weiche/shared/errors.ts";
 import { endComplete, endError, endTrailer, engineDeathHeader } from "@weiche/shared/node-protocol.ts";
 import { readBody } from "../intake/request-body.ts";
 
-/** Why a request ends before its answer is whole, when it is not the engine's doing. */
+/** Why a request ends early, other than by a fault of the engine. */
 export type EndedBy =
-  /** It went away, or does not read. */
+  /** The client disconnected, or does not read. */
   | "client"
-  /** The whole session was lost. */
+  /** The whole HTTP/2 session was lost. */
   | "router"
-  /** The time for a request is over: a published limit. */
+  /** The time limit of requests, which is published, was reached. */
   | "limit"
   /** This agent stops. */
   | "stop";
@@ -25,14 +25,14 @@ export class Ended extends Error {
   }
 }
 
-/** Told a stream's handler by the data connection. */
+/** State of its session that a stream's handler can ask for. */
 export interface StreamSession {
-  /** Whether the session is lost, and not only the stream. Asked at the stream's `close`. */
+  /** Whether the whole session is lost, not only the stream. Asked at the stream's `close`. */
   routerLost(): boolean;
 }
 
 const stallMsMax = 60_000;
-/** What is longer is written in pieces, each of which a client has the time of a stall for. */
+/** Longer texts are written in pieces, as the stall limit applies to each write. */
 const pieceBytesMax = 64 << 10;
 const handedOver = Symbol("handed over");
 
@@ -52,10 +52,9 @@ export class Exchange {
   #limit: Timer | undefined;
   /** Whether the answer's content type allows an error event. */
   #isEventStream = false;
-  /** Set with the last byte; what its trailer will say. */
+  /** Value of the end trailer; set with the last byte. */
   #ending: typeof endComplete | typeof endError | undefined;
-  /** More trailers. */
-  #endsWith: Record<string, string> = {};
+  #moreTrailers: Record<string, string> = {};
 
   constructor(stream: ServerHttp2Stream, session: StreamSession, clock: Clock) {
     this.#stream = stream;
@@ -63,7 +62,7 @@ export class Exchange {
     stream.on("error", () => {}); // `close` follows
     this.#closed = new Promise((resolve) =>
       stream.once("close", () => {
-        // Of an answer that was handed over whole, nobody asks why it ended: an error less to build (1 % of a request).
+        // Nobody reads why a complete answer ended: not building an `Ended` saves 1 % of a request.
         if (this.#ending) this.#ended.abort(handedOver);
         else this.end(session.routerLost() ? "router" : "client");
         resolve();
@@ -71,17 +70,17 @@ export class Exchange {
     );
   }
 
-  /** Aborts, with an `Ended` or an engine's fault, when there is no point in going on. */
+  /** Aborts, with an `Ended` or an engine's fault, when the request cannot be completed any more. */
   get signal(): AbortSignal {
     return this.#ended.signal;
   }
 
-  /** Whether the router has the head of an answer: then there is no status any more to say something with. */
+  /** Whether the head of an answer was sent: then an error cannot have a status any more. */
   get isAnswering(): boolean {
     return this.#stream.headersSent;
   }
 
-  /** What really ended it, if `error` was met: a stream that is going breaks other things before it says so. */
+  /** Returns the cause of `error`: a closing stream breaks other operations before it reports `close`. */
   async causeOf(error: unknown): Promise<unknown> {
     if (this.#stream.destroyed || this.#stream.aborted) await this.#closed;
     return this.signal.aborted ? this.signal.reason : error;
@@ -103,7 +102,7 @@ export class Exchange {
     return await readBody(this.#stream, this.signal);
   }
 
-  /** Writes events. Returns something to wait for if the client is slower than its engine. */
+  /** Writes events. Returns a promise if the client is slower than its engine. */
   writeEvents(text: string): Promise<void> | undefined {
     this.signal.throwIfAborted();
     if (!this.isAnswering) this.#respond(eventStreamHeaders);
@@ -111,7 +110,7 @@ export class Exchange {
     return this.#write(text);
   }
 
-  /** The last bytes of a whole answer, as one body if nothing was sent before, and what proves it. */
+  /** Sends the last bytes of a complete answer, or all of it as one body, with the mark that it is complete. */
   async complete(pieces: Iterable<string>): Promise<void> {
     this.signal.throwIfAborted();
     if (!this.isAnswering) this.#respond({ ":status": 200, ...jsonType, ...(isList(pieces) && wholeHeaders(pieces)) });
@@ -119,7 +118,7 @@ export class Exchange {
     await this.#finish(endComplete);
   }
 
-  /** An error instead of an answer, or where a part of it is sent, as its last event. */
+  /** Sends an error instead of an answer, or as the last event of one that has begun. */
   async fail(error: ApiError): Promise<void> {
     if (this.#stream.destroyed) return;
     const body = JSON.stringify(errorBody(error));
@@ -130,12 +129,12 @@ export class Exchange {
       return await this.#finish(endComplete);
     }
     if (!this.#isEventStream) return this.cut();
-    this.#endsWith = deathOf(error);
+    this.#moreTrailers = deathOf(error);
     this.#stream.write(`data: ${body}\n\n`);
     await this.#finish(endError);
   }
 
-  /** Ends it without a word: the router sees no trailer. */
+  /** Resets the stream: the router sees no trailer. */
   cut(): void {
     this.#limit?.cancel();
     if (!this.#stream.closed) this.#stream.close(constants.NGHTTP2_CANCEL);
@@ -158,17 +157,17 @@ export class Exchange {
     this.#stream.respond(headers, { waitForTrailers });
     if (!waitForTrailers) return;
     this.#stream.once("wantTrailers", () => {
-      if (this.#ending) this.#stream.sendTrailers({ [endTrailer]: this.#ending, ...this.#endsWith });
+      if (this.#ending) this.#stream.sendTrailers({ [endTrailer]: this.#ending, ...this.#moreTrailers });
       else this.cut();
     });
   }
 
-  /** Resolves when the router has all of it, or will never have. */
+  /** Resolves when the router has everything, or never will. */
   async #finish(ending: typeof endComplete | typeof endError): Promise<void> {
     this.#limit?.cancel();
     this.#ending = ending;
     this.#stream.end();
-    this.#stream.resume(); // what may still come of the request
+    this.#stream.resume(); // discards the rest of the request
     const stall = this.#clock.after(stallMsMax, () => this.cut());
     await this.#closed;
     stall.cancel();
@@ -190,17 +189,17 @@ export class Exchange {
   }
 }
 
-/** Told to the router, who knows the body. */
+/** Tells the router whether the engine died over this request. */
 function deathOf({ kind, reason }: ApiError): Record<string, string> {
   return kind === "engine_died" && reason !== undefined ? { [engineDeathHeader]: reason } : {};
 }
 
-/** A long answer is made while it is sent; its length is not known before. */
+/** A generated answer is long and has no known length; it is made while it is sent. */
 function isList(pieces: Iterable<string>): pieces is readonly string[] {
   return Array.isArray(pieces);
 }
 
-/** Instead of a trailer: two turns of the event loop and a frame less on both sides. */
+/** Replaces the trailer: saves two turns of the event loop and a frame on both sides. */
 function wholeHeaders(pieces: readonly string[]): Record<string, string | number> {
   const bytes = pieces.reduce((sum, piece) => sum + Buffer.byteLength(piece), 0);
   return { "content-length": bytes, [endTrailer]: endComplete };

@@ -1,6 +1,6 @@
 /**
- * The way of a request through the agent: read, admitted by a slot, answered by an engine, recorded, closed. Every request
- * gives its place back and ends in exactly one of the ways that `#breakOff` and `#serve` tell.
+ * Serves requests: read, admitted by a slot, answered by an engine, recorded, closed. Every request gives its place
+ * back and ends in exactly one way, in `#serve` or in `#breakOff`.
  */
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { ByteBudget } from "@weiche/shared/http/byte-budget.ts";
@@ -29,14 +29,14 @@ import { UsageMeter, type UsageOutbox } from "../answer/usage-meter.ts";
 
 export interface IngressParts {
   readonly admissions: Admissions;
-  /** From the router's welcome; undefined for a model that the node has no rules of yet. */
+  /** As the router sent them; undefined for a model of which no rules have come yet. */
   readonly rules: (model: ModelId) => ModelRules | undefined;
   readonly outbox: UsageOutbox;
   readonly unsettled: Pick<UnsettledAnswers, "finished">;
   readonly dialects: Readonly<Record<DialectName, Dialect>>;
   readonly clock: Clock;
   readonly life: EngineLife;
-  /** The router's remaining time counts too; the shorter one wins. */
+  /** Time limit of a request; the remaining time that the router sends counts if it is shorter. */
   readonly requestMsMax: number;
   /** How long a request whose connection to the engine broke waits to hear whether the engine died. Default 400. */
   readonly newsMsMax?: number;
@@ -45,11 +45,11 @@ export interface IngressParts {
 
 export interface IngressEvents {
   requestEnded(summary: RequestSummary): void;
-  /** The request of this id met an engine that broke off, lied or hung. `detail` quotes nothing of it. */
+  /** An engine failed while it answered this request. `detail` quotes nothing of it. */
   engineFault(requestId: RequestId, model: ModelId, slot: SlotName, reason: EngineFaultReason, detail: string): void;
   /** The engine refused what the service promises. `detail` says what to do and quotes nothing of the request. */
   engineShortfall(requestId: RequestId, model: ModelId, slot: SlotName, detail: string): void;
-  /** Something was thrown that should not be. */
+  /** An unexpected error was thrown, which is a bug. */
   requestBug(error: unknown): void;
 }
 
@@ -60,21 +60,21 @@ export interface RequestSummary {
   /** Absent: it was never admitted. */
   readonly slot: SlotName | undefined;
   readonly waitedMs: number;
-  /** What was recorded; absent: it was refused, or its router was lost before the first byte. */
+  /** The usage record. Absent: the request was refused, or its router was lost before the first byte. */
   readonly record: UsageRecord | undefined;
-  /** Between the chunks of its output. */
+  /** Times between the chunks of its output. */
   readonly gaps: ChunkGaps;
-  /** What the client was told instead of an answer, or at its end. */
+  /** The error that the client got instead of an answer, or at its end. */
   readonly error: ApiErrorKind | undefined;
 }
 
-/** A frozen engine is noticed after so long, or half of what a request may take: else short limits would hide it. */
+/** Silence after which an engine counts as hanging; at most half of `requestMsMax`, which would hide it otherwise. */
 const silenceMsMax = 60_000;
 
-/** What a disk is given to take the records of those that a stop has broken off; then a stop waits for it no longer. */
+/** How long a stop waits for the disk to take the records of requests that it broke off. */
 const recordMsMax = 2_000;
 
-/** All large bodies together, from their first byte until their engine has answered: 64 at once were 1.8 GB with 512 MB. */
+/** Budget of all large bodies, from first byte to first output. Measured: 64 at once took 1.8 GB with 512 MB. */
 const largeBodiesBytesMax = 320_000_000;
 
 export class Ingress implements AsyncDisposable {
@@ -83,7 +83,7 @@ export class Ingress implements AsyncDisposable {
   readonly #reader = new WorkReader();
   readonly #budget: ByteBudget;
   readonly #running = new Map<Exchange, Promise<void>>();
-  /** Each gives up waiting for a record. */
+  /** Callbacks that give up waiting for a record. */
   readonly #waits = new Set<() => void>();
   #hasGivenUp = false;
   #isStopping = false;
@@ -99,7 +99,7 @@ export class Ingress implements AsyncDisposable {
     return this.#running.size;
   }
 
-  /** Takes a stream from a data connection, and owns it. */
+  /** Serves a stream of a data connection, and owns it. */
   readonly handle = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, session: StreamSession): void => {
     const exchange = new Exchange(stream, session, this.#parts.clock);
     const served = this.#serve(exchange, headers).catch(async (error: unknown) => {
@@ -111,8 +111,8 @@ export class Ingress implements AsyncDisposable {
   };
 
   /**
-   * Takes nothing more; resolves when what runs has ended, which after `graceMs` it is made to. An answer whose record is
-   * not on disk 2 s later is broken off, too.
+   * Refuses new requests, and resolves when running ones have ended. After `graceMs` they are made to end; 2 s later so
+   * are answers whose record is not on disk.
    */
   async stop(graceMs: number): Promise<void> {
     this.#isStopping = true;
@@ -144,7 +144,7 @@ export class Ingress implements AsyncDisposable {
       this.#parts.unsettled.finished(head.routerId, run.meter.record!);
       await exchange.complete(rest);
     } catch (thrown) {
-      // A fault of the engine is what it is, even if the client leaves while news of the engine are waited for.
+      // An engine's fault stays the cause, even if the client leaves while `afterNews` waits.
       const cause = thrown instanceof EngineFault ? thrown : await exchange.causeOf(thrown);
       error = await this.#breakOff(exchange, run, cause);
     }
@@ -163,7 +163,7 @@ export class Ingress implements AsyncDisposable {
     });
   }
 
-  /** Resolves when the record is safe; with false when this agent stops and has waited for it long enough. */
+  /** Resolves with true when the record is on disk; with false when this agent stops and gives up waiting for that. */
   #isKept(appended: Promise<void>): Promise<boolean> {
     return new Promise((resolve, reject) => {
       const giveUp = () => resolve(false);
@@ -232,8 +232,8 @@ export class Ingress implements AsyncDisposable {
   }
 
   /**
-   * Records what an answer costs that will not be whole, and tells the client. Ended by the client or by a published limit:
-   * what was generated. Broken by us: nothing, and no record at all if the router can still go elsewhere.
+   * Records what an incomplete answer costs, and tells the client. Ended by the client or by a published limit: what
+   * was generated. Broken by the service: nothing, and without a record if the router can still try another node.
    */
   async #breakOff(exchange: Exchange, run: RequestRun, cause: unknown): Promise<ApiError | undefined> {
     const { meter } = run;
@@ -280,10 +280,10 @@ function cacheSaltOf(mode: CachePrompts = "per-account", { billing, requestId }:
   }
 }
 
-/** What an engine does that may be gone or hang. One bad answer says nothing of the next. */
+/** Faults of an engine that may be gone or hang. A malformed answer says nothing about the next one. */
 const suspicious: ReadonlySet<EngineFaultReason> = new Set<EngineFaultReason>(["silent", "refused"]);
 
-/** What is known of a request by now. */
+/** State of one running request. */
 class RequestRun {
   readonly head: RequestHead;
   readonly meter: UsageMeter;
@@ -295,7 +295,7 @@ class RequestRun {
     this.meter = meter;
   }
 
-  /** Of a large body, before anything of it is read. */
+  /** Waits until the budget has room for a large body. Call before any of it is read. */
   async takeRoom(budget: ByteBudget, signal: AbortSignal): Promise<void> {
     const bodyBytes = Math.min(this.head.bodyBytes, bodyBytesMax);
     if (bodyBytes <= smallBytesMax) return;
@@ -306,7 +306,7 @@ class RequestRun {
     };
   }
 
-  /** Harmless the second time. */
+  /** Idempotent. */
   giveRoom: () => void = () => {};
 
   soFar(): TokenCounts {

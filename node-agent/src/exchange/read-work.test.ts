@@ -1,4 +1,4 @@
-/** Which bodies the agent reads on its main thread. Bytes that are handed to the other thread are gone from this one. */
+/** Which bodies the agent parses on its main thread. Bytes that are passed to the other thread are detached here. */
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { millicredits } from "@weiche/shared/credits.ts";
 import { asId } from "@weiche/shared/ids.ts";

@@ -1,6 +1,6 @@
 /**
- * From the bytes of a body to what is to be done with an engine. Bodies that are long or full of values are read, and
- * written for their engine, in a thread: here they are bytes and nothing else, however long they wait.
+ * Turns the bytes of a body into work for an engine. Bodies that are long or have many values are parsed, and written
+ * for their engine, in another thread: this one keeps only their bytes, however long they wait.
  */
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { asBuffer, ByteThread, ownBytes } from "@weiche/shared/http/byte-thread.ts";
@@ -13,13 +13,13 @@ import { Generation, type GenerationScope } from "../answer/generation.ts";
 import { factsOf, readRequest, say } from "../intake/read-request.ts";
 import type { RequestHead } from "../intake/request-head.ts";
 
-/** Bodies up to this size take no room in the budget. */
+/** Bodies up to this size do not count against the budget of large bodies. */
 export const smallBytesMax = 1 << 20;
 
 export class WorkReader implements AsyncDisposable {
   readonly #thread = new ByteThread<BodyJob, BodyReply>(new URL("./body-thread.ts", import.meta.url));
 
-  /** Rejects with an `ApiError` if the body is not what the path, or the model's rules, allow; and as the signal says. */
+  /** Rejects with an `ApiError` if the path or the model's rules do not allow the body, or with the signal's reason. */
   async read(
     head: RequestHead,
     rules: ModelRules,
