@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { checkAgentText, loadAgentConfig, type AgentConfig } from "./config.ts";
 
-/** A right file, line by line; each case changes or adds lines. */
+/** A valid file, line by line; each case changes or adds lines. */
 const right = [
   "node: gpu-1",
   "slots:",

@@ -1,4 +1,4 @@
-/** What is wrong with an agent.yaml although each key by itself is right. Pure: looks at the text's values only. */
+/** Finds what is wrong with an agent.yaml whose keys are each valid. Pure: looks at the values only. */
 import type { Finding } from "@weiche/shared/files/config-file.ts";
 import { asId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
 import { parseListen } from "@weiche/shared/http/listen.ts";
@@ -8,7 +8,7 @@ import { engineName } from "../engines/engine-name.ts";
 
 type Slot = RawAgent["slots"][number];
 
-/** What each launcher cannot do without. */
+/** The key that each launcher requires. */
 const neededKey = { process: "command", systemd: "unit", external: "url" } as const;
 
 export function* contradictions(config: RawAgent): Iterable<Finding> {

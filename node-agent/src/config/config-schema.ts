@@ -1,4 +1,4 @@
-/** The shape of agent.yaml, as it is written: names, types, ranges. deploy/README.md explains every key. */
+/** Schema of agent.yaml: names, types, ranges. deploy/README.md explains every key. */
 import { namePattern } from "@weiche/shared/ids.ts";
 import { Type, type Static } from "typebox";
 

@@ -1,8 +1,8 @@
-/** What of an agent.yaml nobody else may read. Pure. */
+/** Finds secrets in an agent.yaml, which no other user may then read. Pure. */
 import { holdsPassword } from "@weiche/shared/files/private-file.ts";
 import type { RawAgent, RawEngine } from "./config-schema.ts";
 
-/** The first secret, by its place; undefined: the file may be read by all. */
+/** Describes the first secret by its place. Undefined: everybody may read the file. */
 export function secretOf(config: RawAgent): string | undefined {
   for (const { name, engines } of config.slots)
     for (const engine of engines) {

@@ -26,7 +26,7 @@ export interface SlotConfig {
   readonly memory: MemoryLimits;
 }
 
-/** Numbers that a user can observe; the defaults are those of the documentation. */
+/** Limits that users can observe. deploy/README.md documents the defaults. */
 export interface SlotLimits {
   readonly minResidencyMs: number;
   readonly drainOpenMsMax: number;
@@ -47,7 +47,7 @@ export interface AgentConfig {
   readonly stateDir: string;
   readonly opsListen: ListenAddress;
   readonly requestMsMax: number;
-  /** At SIGTERM, how long running streams may go on. */
+  /** How long running streams may go on after SIGTERM. */
   readonly shutdownMsMax: number;
   readonly logLevel: string;
 }
@@ -60,7 +60,7 @@ export function loadAgentConfig(file: string, env: NodeJS.ProcessEnv): AgentConf
   return toConfig(raw, dirname(resolve(file)), env);
 }
 
-/** Judges the text of an agent file; nothing is opened. */
+/** Checks the text of an agent.yaml without opening any file. */
 export function checkAgentText(text: string): Checked<RawAgent> {
   return checkYaml(text, agentSchema, contradictions);
 }

@@ -1,6 +1,6 @@
 /**
- * What can be seen of an engine's command before it runs: whether it stays on loopback, can sleep, and says what the agent
- * needs to know. Pure. A command that hides its engine (a script, a container, a unit, a file of options) is only warned of.
+ * Checks an engine's command before it runs: whether it stays on loopback, can sleep, and exposes what the agent needs.
+ * Pure. A command that hides its engine (a script, a container, a unit, a file of options) only gets warnings.
  */
 import { basename } from "node:path";
 import type { Finding } from "@weiche/shared/files/config-file.ts";
@@ -9,7 +9,7 @@ import type { RawEngine } from "./config-schema.ts";
 import { agentEnvironment } from "../engines/launchers/engine-command.ts";
 import { isUnified, sharedContext } from "../engines/shared-context.ts";
 
-/** An engine that others can reach is a way around every key and limit, and vLLM's development mode runs code. */
+/** An engine that others can reach bypasses all keys and limits, and vLLM's development mode executes code. */
 export function* commandMistakes(engine: RawEngine): Iterable<Finding> {
   const command = new EngineCommand(engine);
   for (const host of command.hosts()) {
@@ -69,8 +69,8 @@ const savesPromptsOfAll =
   "--cache-ram keeps the prompts of all accounts together, and the time of a search in it tells of them: remove it, or say cachePrompts: shared";
 
 /**
- * Files and directories of models that the command names and without which it fails. Only what is clearly a path, and only
- * where the engine is run directly: a container has files of its own, and a name that is no path is downloaded.
+ * Model files and directories that the command needs. Only clear paths, and only where the engine is run directly: a
+ * container has files of its own, and a model's name is downloaded.
  */
 export function modelPaths(engine: RawEngine): readonly string[] {
   const command = new EngineCommand(engine);
@@ -83,7 +83,7 @@ export function modelPaths(engine: RawEngine): readonly string[] {
   return named.filter((path) => path !== undefined && isPath.test(path)) as string[];
 }
 
-/** What the agent sets for engines that it starts. */
+/** The number of stop strings that the agent sets for engines that it starts. */
 const stopStringsMax = Number(agentEnvironment.VLLM_MAX_STOP_STRINGS);
 
 function* contextWarnings(at: Finding[0], command: EngineCommand): Iterable<Finding> {
@@ -99,13 +99,13 @@ function* contextWarnings(at: Finding[0], command: EngineCommand): Iterable<Find
 const programs = ["vllm", "llama-server", "text-embeddings-router"] as const;
 
 class EngineCommand {
-  /** The engine that the command is seen to run. Undefined: it cannot be seen. */
+  /** The engine that the command is seen to run. Undefined: not visible. */
   readonly runs: (typeof programs)[number] | undefined;
   readonly words: readonly string[];
   readonly env: Readonly<Record<string, string>>;
 
   constructor({ command = [], env = {} }: RawEngine) {
-    // A shell's line counts like words of their own.
+    // The line of a shell is split into words, too.
     this.words = command.flatMap((part) => part.split(/\s+/)).map((word) => word.replace(/^["']|["']$/g, ""));
     this.env = env;
     const isPython = this.words.some((word) => word.startsWith("vllm.entrypoints."));
@@ -113,7 +113,7 @@ class EngineCommand {
     this.runs = this.has("config") ? undefined : seen;
   }
 
-  /** Not by a shell, a container or another program. */
+  /** Whether no shell, container or other program wraps the engine. */
   get isRunDirectly(): boolean {
     const program = basename(this.words[0] ?? "");
     return program === this.runs || (this.runs === "vllm" && /^python[\d.]*$/.test(program));
@@ -123,7 +123,7 @@ class EngineCommand {
     return ["embeddings", "embedding", "rerank", "reranking"].some((flag) => this.has(flag));
   }
 
-  /** The word behind this one. */
+  /** The word after this one. */
   after(word: string): string | undefined {
     const at = this.words.indexOf(word);
     return at < 0 ? undefined : this.words[at + 1];
@@ -140,22 +140,22 @@ class EngineCommand {
     return word.includes("=") ? word.slice(word.indexOf("=") + 1) : this.words[at + 1];
   }
 
-  /** Where it is told to listen. What a shell fills in is not seen. */
+  /** The hosts that it is told to listen on, without variables of a shell. */
   hosts(): string[] {
     const told = ["host", "hostname"].map((flag) => (this.has(flag) ? this.value(flag) : undefined));
     if (this.runs === "text-embeddings-router") told.push(this.env["HOSTNAME"]);
     return told.filter((host) => host !== undefined).filter((host) => !host.startsWith("$"));
   }
 
-  /** A flag that is written in one word with its value. */
+  /** The first flag that is written as `--flag=value`. */
   get joined(): string | undefined {
     const word = this.words.find((each) => /^--[a-z-]+=/.test(each));
     return word?.slice(0, word.indexOf("="));
   }
 
   /**
-   * llama-server with several slots that do not share their cache: it cuts texts of different lengths that it reads at the
-   * same time into pieces, and pools the last piece only.
+   * Whether llama-server embeds with several slots that do not share their cache: it then splits texts of different
+   * lengths that it reads at the same time, and pools only their last pieces.
    */
   get embedsSeveralApart(): boolean {
     if (!this.has("embeddings") && !this.has("embedding")) return false;
@@ -163,7 +163,7 @@ class EngineCommand {
     return slots !== undefined && slots !== "1" && !isUnified(this);
   }
 
-  /** llama-server's cache in the host's memory is switched on, which the agent switches off. */
+  /** Whether llama-server's prompt cache in host memory is switched on, which the agent switches off. */
   get savesPrompts(): boolean {
     const told = this.value("cache-ram", "-cram") ?? this.env["LLAMA_ARG_CACHE_RAM"];
     return told !== undefined && Number(told) !== 0;
@@ -173,7 +173,7 @@ class EngineCommand {
     return this.env["VLLM_SERVER_DEV_MODE"] === "1" || this.words.includes("VLLM_SERVER_DEV_MODE=1");
   }
 
-  /** As the configuration says; what it does not say is set by the agent. */
+  /** As configured, else Infinity, since the agent then sets it. */
   get stopStringsMax(): number {
     return Number(this.env["VLLM_MAX_STOP_STRINGS"] ?? Infinity);
   }
@@ -183,12 +183,12 @@ class EngineCommand {
   }
 }
 
-/** vLLM takes an option's name with either stroke. */
+/** vLLM accepts `-` and `_` in the name of an option. */
 function nameOf(word: string): string {
   return word.split("=", 1)[0]!.replaceAll("_", "-");
 }
 
-/** Also a Unix socket, as llama-server takes one. */
+/** Whether the host is loopback or a Unix socket, which llama-server takes as a host. */
 function isOnlyHere(host: string): boolean {
   return isLoopback(host.replace(/^\[|\]$/g, "")) || host === "{socket}" || host.endsWith(".sock");
 }

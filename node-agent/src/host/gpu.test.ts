@@ -13,7 +13,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(directory, { recursive: true }));
 
-/** A program in the place of nvidia-smi, which notes each of its runs. */
+/** A fake nvidia-smi that records each of its runs. */
 async function nvidiaSmi(script: string): Promise<string> {
   const program = join(directory, "nvidia-smi");
   await writeFile(program, `#!/bin/sh\necho "$1" >> "${directory}/runs"\n${script}\n`);

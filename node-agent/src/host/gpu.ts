@@ -1,4 +1,4 @@
-/** What nvidia-smi measures. What it does not know is absent, never 0; a host without it has no GPU measurements. */
+/** GPU measurements from nvidia-smi. Unknown values are absent, never 0; a host without it has no measurements. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import type { Clock } from "@weiche/shared/time/clock.ts";
@@ -23,20 +23,20 @@ export interface GpuProcess {
 }
 
 export interface GpuReader {
-  /** A reading not older than `ageMsMax`. Undefined: this host measures no GPUs. */
+  /** Readings not older than `ageMsMax`. Undefined: this host measures no GPUs. */
   readGpus(ageMsMax?: number): Promise<readonly GpuReading[] | undefined>;
   readGpuProcesses(ageMsMax?: number): Promise<readonly GpuProcess[] | undefined>;
 }
 
 export interface GpuReaderOptions {
   readonly clock: Clock;
-  /** Program, or its path. */
+  /** Name or path of the program. Default: `nvidia-smi`. */
   readonly program?: string;
 }
 
-/** nvidia-smi can hang for good when a GPU has fallen off its bus. */
+/** Timeout: nvidia-smi can hang for good when a GPU has fallen off its bus. */
 const runMsMax = 5_000;
-/** How long a host without the program is left alone, and one where it fails. */
+/** Pauses before the next try, on a host without the program and after a failure. */
 const missingMs = 60_000;
 const brokenMs = 5_000;
 
@@ -68,7 +68,7 @@ export function createGpuReader({ clock, program = "nvidia-smi" }: GpuReaderOpti
   };
 }
 
-/** One run at a time, shared by all who ask meanwhile; its answer serves those who are content with its age. */
+/** Runs `read` once at a time, for all concurrent callers. Its result serves later callers who accept its age. */
 function remembered<T>(clock: Clock, read: () => Promise<T>): (ageMsMax?: number) => Promise<T> {
   let running: Promise<T> | undefined;
   let last: { readonly value: T; readonly atMs: number } | undefined;
@@ -106,7 +106,7 @@ function mebibytes(cell: string | undefined): number | undefined {
   return scaled(cell, 1 << 20);
 }
 
-/** `[N/A]`, `[Not Supported]`, `[Unknown Error]` and their like are no numbers. */
+/** Undefined for `[N/A]`, `[Not Supported]`, `[Unknown Error]` and the like. */
 function scaled(cell: string | undefined, factor: number): number | undefined {
   return cell !== undefined && /^\d+(\.\d+)?$/.test(cell) ? Number(cell) * factor : undefined;
 }

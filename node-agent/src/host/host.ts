@@ -1,11 +1,11 @@
-/** What the host measures of itself. What cannot be read is absent, never 0. */
+/** CPU and memory of the host. Unknown values are absent, never 0. */
 import { cpus, freemem, totalmem } from "node:os";
 
 export interface HostReading {
-  /** 0 to 1, over all cores, since the reading before. */
+  /** Share of CPU time in use since the previous reading, over all cores, 0 to 1. */
   readonly cpuUse?: number;
   readonly memoryTotalBytes?: number;
-  /** What programs could still get, caches included. */
+  /** Memory that programs could still get, caches included. */
   readonly memoryAvailableBytes?: number;
 }
 
