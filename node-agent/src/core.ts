@@ -1,4 +1,4 @@
-/** What all parts of the agent are made from. */
+/** Dependencies that all parts of the agent share. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { uuidv7, type ModelId } from "@weiche/shared/ids.ts";
@@ -12,7 +12,7 @@ import { createJobEvents } from "./link-events.ts";
 import { lookupAll, type Resolve } from "./links/router-addresses.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
 
-/** What a test may put in the place of the real thing. */
+/** Dependencies that tests may replace. */
 export interface Given {
   readonly clock: Clock;
   /** In [0, 1). */
@@ -26,15 +26,15 @@ export interface Core extends Given {
   readonly config: AgentConfig;
   readonly version: string;
   readonly bootId: string;
-  /** Those of all slots. */
+  /** The models of all slots. */
   readonly models: ReadonlySet<ModelId>;
-  /** Stands still while the event loop does: whoever did not listen cannot call others silent. */
+  /** Stands still while the event loop does: silence that the agent itself missed does not count. */
   readonly loopClock: Clock;
   readonly metrics: Metrics;
   readonly job: StartJob;
-  /** Whether requests may come. */
+  /** `ready`: whether requests may be admitted. */
   readonly life: { ready: boolean };
-  /** Where each part puts what it opens; it is closed in reverse. */
+  /** Resources that the parts have opened; closed in reverse order. */
   readonly opened: AsyncDisposableStack;
 }
 

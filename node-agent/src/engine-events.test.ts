@@ -26,7 +26,7 @@ beforeEach(() => {
   engines = createEngineEvents(log, metrics, restarts, failures);
 });
 
-/** The series of one metric that are not 0: labels and value. */
+/** Labels and values of the series of one metric that are not 0. */
 async function values(name: string): Promise<unknown[]> {
   const { values: all } = await metrics.registry.getSingleMetric(name)!.get();
   return all.flatMap(({ labels, value }) => (value === 0 ? [] : [{ ...labels, value }]));

@@ -1,4 +1,4 @@
-/** What happens to slots and engines: one function per event writes the log line and moves the metric together. */
+/** Events of slots and engines: one function per event writes the log line and updates the metric. */
 import { describeError, type Log } from "@weiche/shared/program/log.ts";
 import type { EngineRestarts, RestartReason } from "./engine-restarts.ts";
 import type { EngineWindowEvents } from "./engines/engine-windows.ts";
@@ -11,7 +11,7 @@ import type { SlotFailures } from "./slot-failures.ts";
 import type { SlotEvents } from "./slots/slot-events.ts";
 import { stateWords } from "./slots/slot-view.ts";
 
-/** What a request may suspect an engine of. */
+/** Suspicions of requests that count as the loss of an engine. */
 const suspicions: ReadonlySet<string> = new Set<RestartReason>(["silent", "refused"]);
 
 export function createSlotEvents(
@@ -55,7 +55,7 @@ export function createSlotEvents(
       if (!found) return;
       const { model } = found;
       if ("endpoint" in found) log.info({ slot, model }, "took over the engine of an earlier agent");
-      else log.info({ slot, ...found }, "goes on waiting for an engine that an earlier agent started");
+      else log.info({ slot, ...found }, "still waiting for an engine that an earlier agent started");
     },
     readoptFailed(slot, reason) {
       failures.failed(slot, undefined, reason);
@@ -76,7 +76,7 @@ export function createSlotEvents(
     engineSuspected(slot, model, reason) {
       if (suspicions.has(reason)) restarts.lost(slot, model, reason as RestartReason);
       failures.failed(slot, model, reason);
-      log.warn({ slot, model, reason }, "engine is suspected and will be proven again");
+      log.warn({ slot, model, reason }, "engine is suspected to hang and will be probed again");
     },
   };
 }
@@ -122,7 +122,7 @@ export function createEngineEvents(
     },
     engineSaid(slot, model, lastLines) {
       failures.said(slot, lastLines);
-      log.error({ slot, model, lastLines }, "what the engine said last");
+      log.error({ slot, model, lastLines }, "last output lines of the engine");
     },
     sleeperExited(slot, model, { reason, output }) {
       restarts.lost(slot, model, "exit");

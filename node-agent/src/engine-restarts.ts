@@ -1,19 +1,19 @@
-/** Tells the restart of an engine that was lost from the start of one that was wanted, and why it was lost. */
+/** Counts restarts of engines that were lost, by why they were lost. A start that was wanted is none. */
 import type { Counter } from "prom-client";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 
 export type RestartReason =
-  /** It ended by itself, awake or asleep. */
+  /** The engine exited by itself, awake or asleep. */
   | "exit"
-  /** A request waited for it in vain. */
+  /** A request waited in vain for a sign of life. */
   | "silent"
-  /** A request found nobody there. */
+  /** A request found nothing listening. */
   | "refused"
-  /** It did not prove itself, did not fall asleep, or did not wake as asked, and was stopped for it. */
+  /** A probe, a sleep or a wake failed, and the engine was stopped. */
   | "probe"
   | "sleep"
   | "wake"
-  /** Its start before this one failed. */
+  /** The previous start failed. */
   | "start";
 
 const reasons: readonly RestartReason[] = ["exit", "silent", "refused", "probe", "sleep", "wake", "start"];
@@ -23,19 +23,19 @@ export class EngineRestarts {
   readonly #counts = new Map<string, number>();
   readonly #lost = new Map<string, RestartReason>();
 
-  /** `models` begin with 0: the first restart is to be seen as a change. */
+  /** The series of `models` begin with 0, so that the first restart shows as an increase. */
   constructor(counter: Counter<"model" | "reason">, models: Iterable<ModelId>) {
     this.#counter = counter;
     for (const model of models) for (const reason of reasons) counter.inc({ model, reason }, 0);
   }
 
-  /** The first reason counts: what follows from it is no other. */
+  /** Only the first reason counts: later ones are its consequences. */
   lost(slot: SlotName, model: ModelId, reason: RestartReason): void {
     const key = keyOf(slot, model);
     if (!this.#lost.has(key)) this.#lost.set(key, reason);
   }
 
-  /** It has proven itself; `isNew`: as another process than before. */
+  /** The engine is proven ready; `isNew`: as another process than before. */
   ready(slot: SlotName, model: ModelId, isNew: boolean): void {
     const key = keyOf(slot, model);
     const reason = this.#lost.get(key);
@@ -45,7 +45,7 @@ export class EngineRestarts {
     this.#counts.set(key, this.count(slot, model) + 1);
   }
 
-  /** Since this agent started. */
+  /** Number of restarts since this agent started. */
   count(slot: SlotName, model: ModelId): number {
     return this.#counts.get(keyOf(slot, model)) ?? 0;
   }

@@ -1,6 +1,6 @@
 /**
- * The Prometheus histogram of what `ChunkGaps` counted, by model. A request's buckets are added when it has ended: the
- * histogram of prom-client would look up labels and make objects for every chunk.
+ * Prometheus histogram of the gaps between output chunks, by model. A request's buckets are added when it has ended:
+ * the histogram of prom-client would look up labels and allocate objects for every chunk.
  */
 import type { Metric, Registry } from "prom-client";
 import type { ModelId } from "@weiche/shared/ids.ts";
@@ -39,7 +39,7 @@ export class GapHistogram {
     sums.sumMs += gaps.sumMs;
   }
 
-  /** For the registry. */
+  /** Called by the registry at each scrape. */
   get() {
     const { name, help, type, aggregator } = this;
     return Promise.resolve({

@@ -1,4 +1,4 @@
-/** The metrics that show how things are, not what has happened. */
+/** Sets the gauges: the metrics of the present state. */
 import type { GpuReading } from "./host/gpu.ts";
 import type { HostReading } from "./host/host.ts";
 import type { RouterLinks } from "./links/router-links.ts";
@@ -14,10 +14,10 @@ export interface GaugedParts {
   readonly telemetry: Pick<Telemetry, "host" | "gpus" | "measured">;
 }
 
-/** Sets the gauges to what is true now, and what is measured to the last measurement. */
+/** Sets gauges of state to the present one, and gauges of measurements to the last ones. */
 export async function publishGauges(metrics: Metrics, { outbox, slots, links, telemetry }: GaugedParts): Promise<void> {
   const oldestMs = await outbox.oldestMs().catch(() => undefined);
-  // What is no longer there, or no longer measured, has no value any more.
+  // Removes series of things that no longer exist or are no longer measured.
   for (const gauge of [metrics.routerLink, metrics.dataSessions, ...measuredGauges(metrics)]) gauge.reset();
   for (const { name: slot, running, waiting, sleepers } of slots.views()) {
     metrics.running.set({ slot }, running);

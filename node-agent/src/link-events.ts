@@ -1,4 +1,4 @@
-/** What happens to requests, usage, the links to routers and periodic work: log line and metric together. */
+/** Events of requests, usage, links to routers and jobs: one function per event writes log line and metric. */
 import { describeError, type Log } from "@weiche/shared/program/log.ts";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { JobEvents } from "@weiche/shared/time/job.ts";
@@ -16,7 +16,7 @@ import type { UnsettledAnswersEvents } from "./outbox/unsettled-answers.ts";
 type Outcome = RequestOutcome | "refused";
 const outcomes: readonly Outcome[] = ["finished", "client-ended", "limit-ended", "broken", "refused"];
 
-/** `models`: those of the node; another name, which a client may have made up, becomes no label. */
+/** `models`: those of the node. Another name, which a client may have made up, is labelled `other`. */
 export function createIngressEvents(log: Log, metrics: Metrics, models: ReadonlySet<ModelId>): IngressEvents {
   metrics.requests.inc({ model: "other", outcome: "refused" }, 0);
   for (const model of models) for (const outcome of outcomes) metrics.requests.inc({ model, outcome }, 0);
@@ -34,7 +34,7 @@ export function createIngressEvents(log: Log, metrics: Metrics, models: Readonly
     },
     engineFault(requestId, model, slot, reason, detail) {
       metrics.engineFailures.inc({ slot, model, what: "answer" });
-      log.warn({ requestId, model, slot, reason, detail }, "an engine's answer was broken");
+      log.warn({ requestId, model, slot, reason, detail }, "an engine failed while it answered a request");
     },
     engineShortfall(requestId, model, slot, detail) {
       metrics.engineFailures.inc({ slot, model, what: "shortfall" });

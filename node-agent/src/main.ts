@@ -1,4 +1,4 @@
-/** `npm run node-agent`. The rest is loaded once it is known that this Node.js can read it. */
+/** `npm run node-agent`. Checks the version of Node.js before it loads the rest, which an older one cannot parse. */
 import { requireNode } from "@weiche/shared/program/node-version.ts";
 
 requireNode("weiche-node-agent");

@@ -1,7 +1,7 @@
 /**
- * Whether the node is in maintenance: if either side says so. The routers keep their wish in their database and tell it
- * with every link; the operator's own, given with `weiche-agent`, is a file in the state directory: while the file is
- * there, the node is in maintenance, whatever became of the agent that was told.
+ * Whether the node is in maintenance: if the routers or the operator of this host want it. The routers keep their wish in
+ * their database and send it with every link. The operator's wish, given with `weiche-agent`, is a file in the state
+ * directory, so that it outlives the agent.
  */
 import { closeSync, existsSync, fsyncSync, openSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ export class Maintenance {
   #ofRouter = false;
   #ofOperator: boolean;
 
-  /** Takes over what was wished of an earlier agent. */
+  /** Reads the operator's wish from the state directory. */
   constructor(stateDir: string) {
     this.#stateDir = stateDir;
     this.#file = join(stateDir, "maintenance");
@@ -27,7 +27,7 @@ export class Maintenance {
     this.#ofRouter = on;
   }
 
-  /** Returns when it would outlive a power cut. */
+  /** Returns when the wish would survive a power cut. */
   operatorSays(on: boolean): void {
     if (on) writeFileSync(this.#file, "", { mode: 0o600, flush: true });
     else rmSync(this.#file, { force: true });

@@ -79,7 +79,7 @@ export function createMetrics() {
     ),
     tokens: counter("weiche_agent_tokens_total", "Tokens as billed", ["model", "kind"]),
     outboxRecords: gauge("weiche_agent_outbox_records", "Usage records that no router has committed yet"),
-    outboxOldest: gauge("weiche_agent_outbox_oldest_seconds", "Age of the oldest of them"),
+    outboxOldest: gauge("weiche_agent_outbox_oldest_seconds", "Age of the oldest uncommitted usage record"),
     outboxAdmitting: gauge("weiche_agent_outbox_admitting", "0 while the outbox's disk is full"),
     answersVoided: counter(
       "weiche_agent_answers_voided_total",
@@ -112,7 +112,7 @@ export function createMetrics() {
   };
 }
 
-/** What Prometheus reads. */
+/** The answer to a scrape by Prometheus. */
 export class Scrape {
   readonly #registry: Registry;
   #publish = (): Promise<void> => Promise.resolve();
@@ -125,7 +125,7 @@ export class Scrape {
     return this.#registry.contentType;
   }
 
-  /** Calls back before each answer, so that gauges are true then. */
+  /** Calls back before each answer, to bring the gauges up to date. */
   onScrape(publish: () => Promise<void>): void {
     this.#publish = publish;
   }

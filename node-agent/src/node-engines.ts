@@ -1,4 +1,4 @@
-/** What concerns all engines of the node, and how those of one slot are put together. */
+/** Creates the engines of one slot, and does what concerns all engines of the node. */
 import type { SlotConfig } from "./config/config.ts";
 import type { GpuReader } from "./host/gpu.ts";
 import { refuseEngine, type RecoveryEvents } from "./engines/engine-recovery.ts";
@@ -13,9 +13,9 @@ export interface NodeEngineParts {
   readonly host: EngineHost;
   readonly gpuReader: GpuReader;
   readonly events: SlotEngineEvents & SlotMemoryEvents;
-  /** Of all slots: slots may share a GPU. */
+  /** Engines of all slots, as slots may share a GPU. */
   readonly specs: readonly EngineSpec[];
-  /** Resolves when engines of slots that are no longer configured have left. Absent: there are none. */
+  /** Resolves when engines of slots that are no longer configured are gone. Absent: there are none. */
   readonly forgotten?: Promise<unknown>;
 }
 
@@ -39,7 +39,7 @@ export function createSlotEngines(
   return { engines: new LocalSlotEngines(options), memory };
 }
 
-/** Of all slots. Undefined: of an external engine it cannot be told which ones are its own. */
+/** Process ids of all engines of the node. Undefined: those of an external engine cannot be told. */
 async function engineProcesses({ host, specs }: NodeEngineParts): Promise<ReadonlySet<number> | undefined> {
   const { handles, launchers } = host;
   const stored = await handles.read();
@@ -50,9 +50,8 @@ async function engineProcesses({ host, specs }: NodeEngineParts): Promise<Readon
 }
 
 /**
- * Stops engines of slots that are no longer configured: nobody else would, and they hold GPU memory. Resolves when it is
- * known which they are; `gone` when they have left. One that does not stop keeps its handle and is in no slot's way: the
- * next agent tries again.
+ * Stops engines of slots that are no longer configured, as they hold GPU memory. Resolves when it is known which they
+ * are; `gone`, when they have ended. One that does not stop keeps its handle: the next agent tries again.
  */
 export async function stopForgottenEngines(
   slots: readonly Pick<SlotConfig, "name">[],

@@ -1,4 +1,4 @@
-/** The node as its operator sees and steers it with `weiche-agent`. */
+/** Opens the admin socket, by which `weiche-agent` shows and controls the node. */
 import { join } from "node:path";
 import type { Core } from "./core.ts";
 import type { RouterLinks } from "./links/router-links.ts";

@@ -1,4 +1,4 @@
-/** The links to the routers: what this node tells them, and what they want of it. */
+/** Opens the links to the routers: what this node reports to them, and how it follows their wishes. */
 import { openTlsFiles } from "@weiche/shared/http/tls-files.ts";
 import { asId } from "@weiche/shared/ids.ts";
 import type { Core } from "./core.ts";

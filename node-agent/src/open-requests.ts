@@ -1,4 +1,4 @@
-/** Takes the requests that routers send, by the rules of the models that routers tell. */
+/** Serves the requests of routers, by the rules of models that routers send. */
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import type { ModelId } from "@weiche/shared/ids.ts";
 import { returnMemory } from "@weiche/shared/program/memory-return.ts";
@@ -13,7 +13,7 @@ import type { SlotParts } from "./open-slots.ts";
 
 export interface Requests {
   readonly ingress: Ingress;
-  /** Those of all models of the node, instead of what was known. */
+  /** Replaces the rules of all models of the node. */
   takeRules(known: readonly ModelRules[]): void;
 }
 

@@ -1,4 +1,4 @@
-/** The node's slots and the engines in them. */
+/** Opens the node's slots, with the engines in them. */
 import type { Core } from "./core.ts";
 import { createEngineEvents, createSlotEvents } from "./engine-events.ts";
 import { EngineRestarts } from "./engine-restarts.ts";
@@ -39,6 +39,6 @@ export async function openSlots(core: Core, environment: NodeJS.ProcessEnv): Pro
   const lookForForeignProcesses = () =>
     Promise.all([...inSlots.values()].map(({ memory }) => memory.foreignProcesses()));
   const looking = job("foreign-processes", foreignEveryMs, lookForForeignProcesses);
-  opened.defer(() => void looking[Symbol.asyncDispose]()); // a stop waits for no nvidia-smi
+  opened.defer(() => void looking[Symbol.asyncDispose]()); // not awaited: a stop does not wait for nvidia-smi
   return { slots, host, restarts, failures, events };
 }

@@ -1,4 +1,4 @@
-/** The usage of this node: kept on disk until a router has committed it. */
+/** Opens the usage outbox, and its delivery to the routers. */
 import { join } from "node:path";
 import type { Core } from "./core.ts";
 import { createUsageEvents } from "./link-events.ts";

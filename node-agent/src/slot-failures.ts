@@ -1,4 +1,4 @@
-/** Why each slot failed last, for `weiche-agent status`: never a metric, and nothing of it leaves the host. */
+/** Why each slot failed last, for `weiche-agent status` only: no metric, and nothing of it leaves the host. */
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import { tellingLine } from "./engines/log/telling-line.ts";
 
@@ -6,7 +6,7 @@ export class SlotFailures {
   readonly #reasons = new Map<SlotName, string>();
   readonly #said = new Map<SlotName, string>();
 
-  /** What an engine said last whose start fails. Told before that. */
+  /** Last output lines of an engine whose start failed. Call before `failed`. */
   said(slot: SlotName, lastLines: readonly string[]): void {
     this.#said.set(slot, tellingLine(lastLines));
   }
@@ -17,13 +17,13 @@ export class SlotFailures {
     this.#reasons.set(slot, parts.join(": "));
   }
 
-  /** An engine of the slot is ready. */
+  /** Call when an engine of the slot is ready. */
   recovered(slot: SlotName): void {
     this.#said.delete(slot);
     this.#reasons.delete(slot);
   }
 
-  /** Undefined: nothing failed since an engine was ready last. */
+  /** Undefined: nothing has failed since an engine was last ready. */
   of(slot: SlotName): string | undefined {
     return this.#reasons.get(slot);
   }

@@ -1,4 +1,4 @@
-/** `npm run node-agent`: the agent of one host, with the YAML file that `WEICHE_AGENT_CONFIG` names. */
+/** `npm run node-agent`: runs the agent of one host, with the YAML file that `WEICHE_AGENT_CONFIG` names. */
 import { join } from "node:path";
 import { runProgram } from "@weiche/shared/program/program.ts";
 import { loadAgentConfig } from "./config/config.ts";

@@ -53,7 +53,7 @@ const publish = () =>
     telemetry,
   });
 
-/** The samples of ours whose name begins so. */
+/** Samples of our own metrics whose name begins so. */
 async function samples(prefix: string): Promise<string[]> {
   return (await metrics.registry.metrics()).split("\n").filter((line) => line.startsWith(`weiche_agent_${prefix}`));
 }

@@ -1,4 +1,4 @@
-/** What the node measures of itself and its engines, kept fresh for load reports, metrics and `weiche-agent status`. */
+/** Latest measurements of host, GPUs and engines, for load reports, metrics and `weiche-agent status`. */
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import type { EngineLife } from "./engines/engine-life.ts";
 import type { DialectLifecycles, EngineMetrics } from "./engines/dialect-lifecycle.ts";
@@ -20,7 +20,7 @@ export interface MeasuredEngine {
   readonly metrics: EngineMetrics;
 }
 
-/** A faster scrape keeps llama-server from noticing clients that leave. */
+/** Scraping faster would keep llama-server from noticing clients that leave. */
 export const measureEveryMs = 2_000;
 const engineMsMax = 1_500;
 
@@ -28,7 +28,7 @@ export class Telemetry {
   host: HostReading | undefined;
   gpus: readonly GpuReading[] | undefined;
   engines: ReadonlyMap<SlotName, EngineMetrics> = new Map();
-  /** The same, with their models. */
+  /** The same as a list, with slot and model. */
   measured: readonly MeasuredEngine[] = [];
   readonly #parts: TelemetryParts;
   readonly #hostReader = new HostReader();

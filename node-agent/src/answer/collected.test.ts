@@ -1,4 +1,4 @@
-/** What is collected of an answer until it is complete is bounded. */
+/** Tests that the memory of a collected answer is bounded. */
 import { asId, type ModelId } from "@weiche/shared/ids.ts";
 import { expect, test } from "vitest";
 import type { AnswerWriter } from "./answer-writer.ts";

@@ -1,4 +1,4 @@
-/** What a request does with the engine that it is given; implemented for generations and embeddings. */
+/** The work of a request with the engine assigned to it; implemented by generations and embeddings. */
 import type { Dialect } from "../engines/dialects/dialect.ts";
 import type { DialectName } from "../engines/engine.ts";
 import type { EngineCall } from "./engine-call.ts";

@@ -27,7 +27,7 @@ interface NamedAttempt {
   readonly attempt: number;
 }
 
-/** What the links report about the lives of routers. */
+/** Events of the links that show whether a router is alive. */
 export interface RouterLives {
   linkUp(routerId: string): void;
   /** `inOrder`: the router ended the link itself, and has declared void what its clients did not get. */

@@ -1,4 +1,4 @@
-/** What the usage delivery and the links to routers see of each other. Any router may commit any batch. */
+/** Interface between the usage delivery and the links to routers. Any router may commit any batch. */
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 
 /** A live link, as the delivery sees it. */
@@ -13,7 +13,7 @@ export interface UsageChannel {
   send(batchId: bigint, records: readonly UsageRecord[]): void;
 }
 
-/** What a link reports to the delivery. */
+/** Events of a link for the delivery. */
 export interface UsageLinks {
   /** The router has welcomed this agent: batches may be sent to it from now on. */
   linkUp(channel: UsageChannel): void;

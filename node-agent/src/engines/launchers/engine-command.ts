@@ -1,4 +1,4 @@
-/** What an engine is started with: address, command line, environment, and the hash of its configuration. */
+/** Address, command line and environment that an engine is started with, and the hash of its configuration. */
 import { stopsMax } from "@weiche/shared/convention/generation.ts";
 import { createHash } from "node:crypto";
 import { delimiter, dirname } from "node:path";
