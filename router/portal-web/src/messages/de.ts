@@ -10,6 +10,6 @@ import { shell } from "./de/shell.ts";
 import { signIn } from "./de/sign-in.ts";
 import { start } from "./de/start.ts";
 import { users } from "./de/users.ts";
-import type { Messages } from "./messages.ts";
+import type { Messages } from "./shape.ts";
 
 export const de: Messages = { account, chat, keys, models, notices, overview, problems, shell, signIn, start, users };

@@ -1,17 +1,9 @@
 /** All texts of the portal, in the person's language. A text that one language lacks is a type error. */
 import { createContext, useContext } from "react";
 import { createFormat, type Format, type Language } from "./format.ts";
-import type { en } from "./en.ts";
+import type { Messages } from "./shape.ts";
 
-/** The same names with other texts. */
-export type Shape<T> = {
-  readonly [Name in keyof T]: T[Name] extends string
-    ? string
-    : T[Name] extends (...args: infer Args) => string
-      ? (...args: Args) => string
-      : Shape<T[Name]>;
-};
-export type Messages = Shape<typeof en>;
+export type { Messages, Shape } from "./shape.ts";
 
 export interface Texts {
   readonly t: Messages;

@@ -1,5 +1,5 @@
 import type { account as english } from "../en/account.ts";
-import type { Shape } from "../messages.ts";
+import type { Shape } from "../shape.ts";
 
 export const account: Shape<typeof english> = {
   lead: (email, role) => `${email}, ${role}`,

@@ -1,5 +1,5 @@
 import type { chat as english } from "../en/chat.ts";
-import type { Shape } from "../messages.ts";
+import type { Shape } from "../shape.ts";
 
 export const chat: Shape<typeof english> = {
   lead: "Eine echte Anfrage auf Rechnung des Kontos. Das Gespräch lebt nur in diesem Tab und wird nirgends gespeichert.",

@@ -1,5 +1,5 @@
 import type { keys as english } from "../en/keys.ts";
-import type { Shape } from "../messages.ts";
+import type { Shape } from "../shape.ts";
 
 export const keys: Shape<typeof english> = {
   count: (count) => `${count} Schlüssel`,

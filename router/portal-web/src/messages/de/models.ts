@@ -1,5 +1,5 @@
 import type { models as english } from "../en/models.ts";
-import type { Shape } from "../messages.ts";
+import type { Shape } from "../shape.ts";
 
 export const models: Shape<typeof english> = {
   lead: (usable, total) => `Sie können ${usable} von ${total} Modellen aufrufen.`,

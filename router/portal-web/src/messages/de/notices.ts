@@ -1,5 +1,5 @@
 import type { notices as english } from "../en/notices.ts";
-import type { Shape } from "../messages.ts";
+import type { Shape } from "../shape.ts";
 
 export const notices: Shape<typeof english> = {
   lead: (unread) => `${unread} ungelesen.`,

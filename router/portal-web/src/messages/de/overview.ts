@@ -1,5 +1,5 @@
 import type { overview as english } from "../en/overview.ts";
-import type { Shape } from "../messages.ts";
+import type { Shape } from "../shape.ts";
 
 export const overview: Shape<typeof english> = {
   leads: {

@@ -1,5 +1,5 @@
 import type { problems as english } from "../en/problems.ts";
-import type { Shape } from "../messages.ts";
+import type { Shape } from "../shape.ts";
 
 export const problems: Shape<typeof english> = {
   unreachable: "Das Portal antwortet nicht. Prüfen Sie Ihre Verbindung.",

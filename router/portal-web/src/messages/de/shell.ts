@@ -1,5 +1,5 @@
 import type { shell as english } from "../en/shell.ts";
-import type { Shape } from "../messages.ts";
+import type { Shape } from "../shape.ts";
 
 export const shell: Shape<typeof english> = {
   skip: "Zum Inhalt springen",

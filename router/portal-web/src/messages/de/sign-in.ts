@@ -1,5 +1,5 @@
 import type { signIn as english } from "../en/sign-in.ts";
-import type { Shape } from "../messages.ts";
+import type { Shape } from "../shape.ts";
 
 export const signIn: Shape<typeof english> = {
   title: "Anmelden",

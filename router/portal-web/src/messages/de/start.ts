@@ -1,5 +1,5 @@
 import type { start as english } from "../en/start.ts";
-import type { Shape } from "../messages.ts";
+import type { Shape } from "../shape.ts";
 
 export const start: Shape<typeof english> = {
   lead: "Drei Schritte zur ersten Antwort eines Modells.",

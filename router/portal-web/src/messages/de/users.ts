@@ -1,5 +1,5 @@
 import type { users as english } from "../en/users.ts";
-import type { Shape } from "../messages.ts";
+import type { Shape } from "../shape.ts";
 
 export const users: Shape<typeof english> = {
   lead: "Alle haben hier eigene Schlüssel und teilen sich das Paket.",
