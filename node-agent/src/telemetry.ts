@@ -28,7 +28,7 @@ export class Telemetry {
   host: HostReading | undefined;
   gpus: readonly GpuReading[] | undefined;
   engines: ReadonlyMap<SlotName, EngineMetrics> = new Map();
-  /** The same as a list, with slot and model. */
+  /** Engine metrics as a list, with slot and model. */
   measured: readonly MeasuredEngine[] = [];
   readonly #parts: TelemetryParts;
   readonly #hostReader = new HostReader();

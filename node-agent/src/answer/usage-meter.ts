@@ -5,7 +5,7 @@ import { ChunkGaps } from "./chunk-gaps.ts";
 import type { RequestHead } from "../intake/request-head.ts";
 import { noTokens, type TokenCounts } from "./usage-count.ts";
 
-/** Where usage records go: on disk first, then to a router. */
+/** Stores usage records on disk, for delivery to a router. */
 export interface UsageOutbox {
   /** Resolves when the record will survive the process. */
   append(record: UsageRecord): Promise<void>;

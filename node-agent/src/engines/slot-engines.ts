@@ -246,7 +246,7 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     await memory.waitForRoom({ ...need, ownBytes }, makeRoom, signal);
   }
 
-  /** Stops the engine that has slept longest. False if no sleeper holds memory, or all less than `keptBytesMin`. */
+  /** Stops the engine that has slept longest. False if none holds memory, or all together less than `keptBytesMin`. */
   async #evictSleeper(wanted: ModelId, keptBytesMin = 0): Promise<boolean> {
     const sleepers = this.sleepers().filter(({ model, keptBytes }) => model !== wanted && keptBytes !== 0);
     const kept = sleepers.reduce((sum, { keptBytes = 0 }) => sum + keptBytes, 0);

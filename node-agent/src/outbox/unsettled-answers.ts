@@ -21,7 +21,7 @@ export interface UnsettledAnswersEvents {
   answersVoided(routerId: string, answers: number): void;
 }
 
-/** As a router names it: nothing is done with it but to look whether it is known. */
+/** An attempt as a router names it, unchecked: it is only looked up. */
 interface NamedAttempt {
   readonly requestId: string;
   readonly attempt: number;
