@@ -12,8 +12,10 @@ import "./styles/tokens.css";
 import "./styles/base.css";
 import "./styles/elements.css";
 import "./styles/lists.css";
+import "./styles/package.css";
 import "./styles/pages.css";
 import "./styles/shell.css";
+import "./styles/usage.css";
 
 const texts = await loadTexts(document.documentElement.lang as Language);
 

@@ -18,8 +18,8 @@ export const signedInRoutes: readonly SignedInRoute[] = [
     ...{ name: "keys", icon: "keys", needs: "listKeys" },
   },
   {
-    ...pageRoute("/start", () => import("./pages/start/start-page.tsx")),
-    ...{ name: "start", icon: "start", needs: "createKey" },
+    ...pageRoute("/usage", () => import("./pages/usage/usage-page.tsx")),
+    ...{ name: "usage", icon: "usage", needs: "showUsage" },
   },
   {
     ...pageRoute("/models", () => import("./pages/models/models-page.tsx")),
@@ -30,8 +30,20 @@ export const signedInRoutes: readonly SignedInRoute[] = [
     ...{ name: "chat", icon: "chat", needs: "chat" },
   },
   {
+    ...pageRoute("/package", () => import("./pages/package/package-page.tsx")),
+    ...{ name: "package", icon: "package", needs: "showPackage" },
+  },
+  {
     ...pageRoute("/users", () => import("./pages/users/users-page.tsx")),
     ...{ name: "users", icon: "users", needs: "listUsers" },
+  },
+  {
+    ...pageRoute("/audit", () => import("./pages/audit/audit-page.tsx")),
+    ...{ name: "audit", icon: "audit", needs: "listAudit" },
+  },
+  {
+    ...pageRoute("/start", () => import("./pages/start/start-page.tsx")),
+    ...{ name: "start", icon: "start", needs: "createKey" },
   },
   {
     ...pageRoute("/account", () => import("./pages/account/account-page.tsx")),

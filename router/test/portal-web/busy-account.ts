@@ -11,19 +11,19 @@ import { makeRecord } from "../usage/usage-records.ts";
 const dayMs = 86_400_000;
 const factors = [2_000n, 1_500n, 1_000n];
 
-/** The time of the system, or some days earlier: accounts need a past. */
+/** The time of the system, or earlier by some milliseconds: accounts need a past. */
 export class ShiftedClock implements Clock {
-  earlierDays = 0;
-  now = () => systemClock.now() - this.earlierDays * dayMs;
+  earlierMs = 0;
+  now = () => systemClock.now() - this.earlierMs;
   monotonicMs = () => systemClock.monotonicMs();
   after: Clock["after"] = (delayMs, callback) => systemClock.after(delayMs, callback);
 }
 
 /** Returns the Owner, signed in. `clock`: the portal's. */
 export async function fillAccount(portal: PortalRig, clock: ShiftedClock, name = "ACME GmbH"): Promise<Person> {
-  clock.earlierDays = 20;
+  clock.earlierMs = 20 * dayMs;
   const { email, ...owner } = await portal.newAccount(name, { package: "Pro" });
-  clock.earlierDays = 0;
+  clock.earlierMs = 0;
   const ada = await portal.signIn({ ...owner, email });
   const ben = await portal.newUser(ada, "admin");
   const cleo = await portal.newUser(ada, "member");

@@ -22,9 +22,11 @@ interface TableProps<T> {
   readonly rowKey: (row: T) => string;
   /** Absent: the order is fixed. */
   readonly state?: ListState;
+  /** A last row, with a text for each column. */
+  readonly totals?: readonly string[];
 }
 
-export function Table<T>({ caption, columns, rows, rowKey, state }: TableProps<T>) {
+export function Table<T>({ caption, columns, rows, rowKey, state, totals }: TableProps<T>) {
   return (
     <table className="table">
       <caption className="hidden">{caption}</caption>
@@ -46,6 +48,17 @@ export function Table<T>({ caption, columns, rows, rowKey, state }: TableProps<T
           </tr>
         ))}
       </tbody>
+      {totals && (
+        <tfoot>
+          <tr>
+            {columns.map(({ name, title, isNumber }, index) => (
+              <td key={name} className={isNumber ? "number end" : undefined} data-label={title}>
+                {totals[index]}
+              </td>
+            ))}
+          </tr>
+        </tfoot>
+      )}
     </table>
   );
 }

@@ -1,15 +1,33 @@
 /** The portal's texts in German. */
 import { account } from "./de/account.ts";
+import { audit } from "./de/audit.ts";
 import { chat } from "./de/chat.ts";
 import { keys } from "./de/keys.ts";
 import { models } from "./de/models.ts";
 import { notices } from "./de/notices.ts";
 import { overview } from "./de/overview.ts";
+import { packages } from "./de/package.ts";
 import { problems } from "./de/problems.ts";
 import { shell } from "./de/shell.ts";
 import { signIn } from "./de/sign-in.ts";
 import { start } from "./de/start.ts";
+import { usage } from "./de/usage.ts";
 import { users } from "./de/users.ts";
 import type { Messages } from "./shape.ts";
 
-export const de: Messages = { account, chat, keys, models, notices, overview, problems, shell, signIn, start, users };
+export const de: Messages = {
+  account,
+  audit,
+  chat,
+  keys,
+  models,
+  notices,
+  overview,
+  packages,
+  problems,
+  shell,
+  signIn,
+  start,
+  usage,
+  users,
+};

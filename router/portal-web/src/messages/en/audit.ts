@@ -1,0 +1,15 @@
+export const audit = {
+  lead: "Who did what in this account, the latest first.",
+  search: "Search",
+  from: "From",
+  to: "To",
+  csv: "CSV",
+  columns: { at: "When", actor: "Who", action: "What", object: "On", result: "Result", source: "From" },
+  operator: "operator",
+  nobody: "not signed in",
+  done: "done",
+  empty: "No entry matches",
+  emptyHint: "Other words or other days may find one.",
+  clearFilter: "Show all entries",
+  details: "Details",
+};

@@ -1,0 +1,165 @@
+/** What a change of the package costs and when it happens, before it is ordered. The order carries the quote that was shown. */
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { call, type Answer, type Ask, type Problem } from "../../api/client.ts";
+import { useChange } from "../../api/queries.ts";
+import { Button } from "../../elements/button.tsx";
+import { Dialog } from "../../elements/dialog.tsx";
+import { Loaded } from "../../elements/loaded.tsx";
+import { ProblemBox } from "../../elements/problem-box.tsx";
+import { useToast } from "../../elements/toast.tsx";
+import { useTexts } from "../../messages/messages.ts";
+
+export type PackageWish = Ask<"quotePackage">["body"];
+export type Packages = Answer<"showPackage">;
+type Quote = Answer<"quotePackage">;
+
+interface QuoteDialogProps {
+  readonly wish: PackageWish;
+  readonly now: Packages;
+  readonly onClose: () => void;
+}
+
+export function QuoteDialog({ wish, now, onClose }: QuoteDialogProps) {
+  const { t } = useTexts();
+  const texts = t.packages.quote;
+  const say = useToast();
+  const [round, setRound] = useState(0);
+  // Asked once for each time that it is shown: a quote that changed under the reader's eyes would be none.
+  const quote = useQuery<Quote, Problem>({
+    queryKey: ["quotePackage", wish, round],
+    queryFn: () => call("quotePackage", { body: wish }),
+    staleTime: Infinity,
+    gcTime: 0,
+    retry: false,
+  });
+  const order = useChange("changePackage", "showPackage", "listInvoiceLines", "showCredits", "listModels");
+  const hasChanged = order.error?.code === "price_changed";
+  const title = texts.titles[wish.action];
+  return (
+    <Dialog title={typeof title === "function" ? title(wish.package ?? "") : title} onClose={onClose}>
+      {round > 0 && (
+        <p className="note" role="alert">
+          {texts.changed}
+        </p>
+      )}
+      <Loaded read={quote}>{(data) => <QuoteFacts quote={data} wish={wish} now={now} />}</Loaded>
+      {order.error && !hasChanged && <ProblemBox problem={order.error} />}
+      <div className="actions end">
+        <Button onClick={onClose}>{t.shell.cancel}</Button>
+        {quote.data && (
+          <Button
+            kind={wish.action === "cancel" ? "danger" : "primary"}
+            busy={order.isPending}
+            onClick={() =>
+              order.mutate(
+                { body: { ...wish, quoteId: quote.data.quoteId } },
+                {
+                  onSuccess: () => {
+                    say(t.packages.done[wish.action]);
+                    onClose();
+                  },
+                  onError: ({ code }) => code === "price_changed" && setRound(round + 1),
+                },
+              )
+            }
+          >
+            <Submit quote={quote.data} />
+          </Button>
+        )}
+      </div>
+    </Dialog>
+  );
+}
+
+function Submit({ quote: { action, dueCents } }: { readonly quote: Quote }) {
+  const { t, format } = useTexts();
+  const { submit } = t.packages.quote;
+  if (action === "trial") return submit.trial;
+  if (action === "cancel") return submit.cancel;
+  return dueCents > 0 ? submit.paid(format.euros(dueCents)) : submit.free;
+}
+
+interface FactsProps {
+  readonly quote: Quote;
+  readonly wish: PackageWish;
+  readonly now: Packages;
+}
+
+function QuoteFacts({ quote, wish, now }: FactsProps) {
+  const { t, format } = useTexts();
+  const texts = t.packages.quote;
+  const { dueCents, charges, thenCents, withdraws, after } = quote;
+  const isLater = wish.action === "downgrade" || wish.action === "cancel";
+  const at = after.pending?.at ?? after.periodEnd;
+  return (
+    <>
+      <dl className="facts quote">
+        <dt>{texts.when}</dt>
+        <dd>{isLater && at ? texts.at(format.date(at)) : texts.atOnce}</dd>
+        <QuotaFact wish={wish} now={now} />
+        {charges.map((line) => (
+          <div className="fact-line" key={line.periodStart}>
+            <dt>
+              {texts.line(line.package, format.number(line.days), format.number(line.periodDays))}
+              {line.reason === "upgrade" && <Difference wish={wish} now={now} />}
+            </dt>
+            <dd className="number">{format.euros(line.amountCents)}</dd>
+          </div>
+        ))}
+        <div className="fact-line strong">
+          <dt>{texts.due}</dt>
+          <dd className="number">{dueCents > 0 ? format.euros(dueCents) : texts.nothingDue}</dd>
+        </div>
+        {thenCents !== null && (
+          <>
+            <dt>{texts.then}</dt>
+            <dd className="number">{format.euros(thenCents)}</dd>
+          </>
+        )}
+      </dl>
+      {wish.action === "trial" && <p>{texts.trialNote}</p>}
+      {wish.action === "cancel" && at && <p>{texts.cancelNote(format.dateTime(at))}</p>}
+      {wish.action === "downgrade" && <DowngradeNote wish={wish} now={now} />}
+      {withdraws && wish.action !== "withdraw" && <p>{texts.withdraws}</p>}
+    </>
+  );
+}
+
+/** What the days are a part of. */
+function Difference({ wish, now: { subscription, packages } }: Omit<FactsProps, "quote">) {
+  const { t, format } = useTexts();
+  const price = (wanted: string | null | undefined) => packages.find(({ name }) => name === wanted)?.priceCents;
+  const [before, after] = [price(subscription.package), price(wish.package)];
+  if (before === undefined || after === undefined) return null;
+  return (
+    <small className="reason">
+      {t.packages.quote.difference(format.euros(after), format.euros(before), format.euros(after - before))}
+    </small>
+  );
+}
+
+function QuotaFact({ wish, now: { quota, packages } }: Omit<FactsProps, "quote">) {
+  const { t, format } = useTexts();
+  const texts = t.packages.quote;
+  const next = packages.find(({ name }) => name === (wish.action === "trial" ? "Starter" : wish.package));
+  if (!next || wish.action === "downgrade") return null;
+  const after = format.short(next.creditsPerMonth);
+  return (
+    <>
+      <dt>{texts.quota}</dt>
+      <dd className="number">
+        {quota
+          ? texts.quotaChange(format.short(quota.credits), after, format.short(quota.used))
+          : texts.quotaNew(after)}
+      </dd>
+    </>
+  );
+}
+
+function DowngradeNote({ wish, now: { quota, packages } }: Omit<FactsProps, "quote">) {
+  const { t, format } = useTexts();
+  const next = packages.find(({ name }) => name === wish.package);
+  if (!next || !quota) return null;
+  return <p>{t.packages.quote.downgradeNote(format.short(next.creditsPerMonth), format.short(quota.used))}</p>;
+}

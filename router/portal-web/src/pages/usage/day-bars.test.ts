@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+import { dayBars } from "./day-bars.ts";
+
+test("a day without requests is a bar of nothing, and parts stand on each other", () => {
+  const rows = [
+    { day: "2026-11-02", model: "a", credits: "10.000" },
+    { day: "2026-11-02", model: "b", credits: "30.500" },
+  ];
+  const { series, bars } = dayBars(rows, ["2026-11-01", "2026-11-02"], "others");
+  expect(series).toEqual(["b", "a"]);
+  expect(bars.map(({ credits }) => credits)).toEqual([0, 40.5]);
+  expect(bars[1]!.parts).toEqual([
+    { series: "b", from: 0, to: 30.5 },
+    { series: "a", from: 30.5, to: 40.5 },
+  ]);
+});
+
+test("beyond five models the small ones are one", () => {
+  const rows = ["a", "b", "c", "d", "e", "f"].map((model, index) => ({ day: "x", model, credits: String(10 - index) }));
+  const { series, bars } = dayBars(rows, ["x"], "others");
+  expect(series).toEqual(["a", "b", "c", "d", "others"]);
+  expect(bars[0]!.credits).toBe(45);
+});

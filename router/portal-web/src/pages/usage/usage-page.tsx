@@ -1,0 +1,148 @@
+/** What used the credits? */
+import { useRead } from "../../api/queries.ts";
+import { addressOf } from "../../api/client.ts";
+import { ButtonLink } from "../../elements/button.tsx";
+import { Empty } from "../../elements/empty.tsx";
+import { germanDay } from "../../elements/german-day.ts";
+import { Icon } from "../../elements/icons.tsx";
+import { oneOf, useListState, type ListState } from "../../elements/list-state.ts";
+import { Loaded } from "../../elements/loaded.tsx";
+import { useNow } from "../../elements/now.ts";
+import { Page } from "../../elements/page.tsx";
+import { useTexts } from "../../messages/messages.ts";
+import { useMay } from "../../session/session.ts";
+import { dayBars } from "./day-bars.ts";
+import { UsageChart } from "./usage-chart.tsx";
+import { daysBetween, periodChoices, usageDays, type UsageDays } from "./usage-period.ts";
+import { UsageTable, type Usage, type UsagePart } from "./usage-table.tsx";
+
+const sorts = ["credits", "requests", "promptTokens", "completionTokens", "day", "model", "key", "user"] as const;
+const parts = ["model", "key", "user", "day"] as const;
+const refreshMs = 60_000;
+/** As many as the API gives at once: a month of some models. */
+const chartRowsMax = 200;
+
+export default function UsagePage() {
+  const { t, format } = useTexts();
+  const list = useListState();
+  const seesOthers = useMay()("listUsers");
+  const days = usageDays(list.get, germanDay(useNow()));
+  const offered = parts.filter((part) => part !== "user" || seesOthers);
+  const by: UsagePart = oneOf(offered, list.get("by")) ?? "model";
+  const sort = oneOf(sorts, list.sort) ?? (by === "day" ? "day" : "credits");
+  const window = { from: days.from, to: days.to };
+  const query = { ...window, by, sort, order: list.order ?? ("desc" as const) };
+  const read = useRead("showUsage", { query: { ...query, page: list.page } }, { refreshMs });
+  const totals = read.data?.totals;
+  return (
+    <Page
+      title={t.shell.pages.usage}
+      lead={
+        totals &&
+        t.usage.lead(
+          format.short(totals.credits),
+          format.number(totals.requests),
+          format.short(totals.promptTokens),
+          format.short(totals.completionTokens),
+        )
+      }
+      actions={
+        <a className="button" href={addressOf("exportUsage", { query })} download title={t.usage.csvHint}>
+          <Icon name="download" />
+          {t.usage.csv}
+        </a>
+      }
+    >
+      <UsageFilters list={list} days={days} offered={offered} by={by} />
+      <Loaded read={read}>
+        {(usage) =>
+          usage.total === 0 ? (
+            <Empty title={t.usage.empty} hint={t.usage.emptyHint}>
+              <ButtonLink to="/start">{t.shell.pages.start}</ButtonLink>
+            </Empty>
+          ) : (
+            <>
+              <DailyChart window={window} />
+              <UsageTable usage={usage} by={by} state={list} />
+              <p className="hint">
+                {t.usage.range(format.longDay(usage.from), format.longDay(usage.to))} ·{" "}
+                {t.usage.asOf(format.clock(Date.parse(usage.asOf)))}
+              </p>
+            </>
+          )
+        }
+      </Loaded>
+    </Page>
+  );
+}
+
+interface FilterProps {
+  readonly list: ListState;
+  readonly days: UsageDays;
+  readonly offered: readonly UsagePart[];
+  readonly by: UsagePart;
+}
+
+function UsageFilters({ list, days, offered, by }: FilterProps) {
+  const { t } = useTexts();
+  const today = germanDay(useNow());
+  return (
+    <div className="filters">
+      <select
+        aria-label={t.usage.period}
+        value={days.choice}
+        onChange={({ target }) =>
+          list.set(
+            target.value === "own"
+              ? { days: undefined, from: days.from ?? today, to: days.to ?? today }
+              : { days: target.value, from: undefined, to: undefined },
+          )
+        }
+      >
+        {periodChoices.map((choice) => (
+          <option key={choice} value={choice}>
+            {t.usage.periods[choice]}
+          </option>
+        ))}
+      </select>
+      {days.choice === "own" &&
+        (["from", "to"] as const).map((end) => (
+          <input
+            key={end}
+            type="date"
+            className="day"
+            aria-label={t.usage[end]}
+            value={days[end] ?? ""}
+            max={today}
+            onChange={({ target }) => list.set({ [end]: target.value })}
+          />
+        ))}
+      <select
+        aria-label={t.usage.by}
+        value={by}
+        onChange={({ target }) => list.set({ by: target.value, sort: undefined, order: undefined })}
+      >
+        {offered.map((part) => (
+          <option key={part} value={part}>
+            {`${t.usage.by}: ${t.usage.parts[part]}`}
+          </option>
+        ))}
+      </select>
+    </div>
+  );
+}
+
+/** By day and model where that is not too much, else by day. */
+function DailyChart({ window }: { readonly window: { readonly from?: string; readonly to?: string } }) {
+  const { t } = useTexts();
+  const query = { ...window, sort: "day" as const, order: "asc" as const, pageSize: chartRowsMax };
+  const byModel = useRead("showUsage", { query: { ...query, by: "day,model" } }, { refreshMs });
+  const isTooMuch = byModel.data !== undefined && byModel.data.total > chartRowsMax;
+  const byDay = useRead("showUsage", { query: { ...query, by: "day" } }, { refreshMs, enabled: isTooMuch });
+  const today = germanDay(useNow());
+  const show = ({ from, to, items }: Usage) => (
+    // A billing period ends in the future, which has no bars.
+    <UsageChart {...dayBars(items, daysBetween(from, to < today ? to : today), t.usage.others)} />
+  );
+  return isTooMuch ? <Loaded read={byDay}>{show}</Loaded> : <Loaded read={byModel}>{show}</Loaded>;
+}

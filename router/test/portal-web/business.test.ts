@@ -1,0 +1,145 @@
+/** Usage, package and audit log in a real browser: sums are the server's, an order costs what was shown. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { endOfGermanDay, germanDay } from "../../portal-web/src/elements/german-day.ts";
+import { startPortal, type Person, type PortalRig } from "../surface/portal-rig.ts";
+import { axeFindings, openTab, startBrowser, type Browser } from "./browser.ts";
+import { fillAccount, ShiftedClock } from "./busy-account.ts";
+
+let browser: Browser;
+let portal: PortalRig;
+let clock: ShiftedClock;
+let ada: Person;
+
+beforeAll(async () => {
+  clock = new ShiftedClock();
+  [browser, portal] = await Promise.all([startBrowser(), startPortal({ clock })]);
+  ada = await fillAccount(portal, clock);
+});
+afterAll(async () => {
+  await browser?.close();
+  await portal?.[Symbol.asyncDispose]();
+});
+
+test("rows, their sum, the chart and the CSV say the same", async () => {
+  await using tab = await openTab(browser, portal.origin, { cookie: ada.cookie });
+  const { page } = tab;
+  await page.goto("/usage?by=key");
+  const total = page.getByRole("row", { name: /^Total/ });
+  await total.waitFor();
+  expect(await axeFindings(page)).toEqual([]);
+  expect(tab.asked().length).toBeLessThanOrEqual(4);
+  const numbers = async (row: number) => {
+    const cells = await page.getByRole("row").nth(row).getByRole("cell").allTextContents();
+    return cells.slice(1, 5).map((text) => Number(text.replaceAll(",", "")));
+  };
+  const rows = [];
+  for (let row = 1; row <= 5; row++) rows.push(await numbers(row));
+  const sums = await numbers(6);
+  for (const column of [0, 1, 2, 3])
+    expect(rows.reduce((sum, row) => sum + row[column]!, 0)).toBeCloseTo(sums[column]!, 2);
+
+  const href = await page.getByRole("link", { name: "CSV" }).getAttribute("href");
+  const lines = (await portal.get(href!.slice("/api".length), ada)).text.trim().split("\r\n");
+  expect(lines).toHaveLength(6);
+  const names = lines[0]!.split(/[;,]/);
+  const credits = lines
+    .slice(1)
+    .map((line) => Number(line.split(/[;,]/)[names.indexOf("credits")]!.replaceAll('"', "")));
+  expect(credits.reduce((sum, one) => sum + one, 0)).toBeCloseTo(sums[3]!, 2);
+
+  const slider = page.getByRole("slider", { name: /Credits per day/ });
+  const before = await slider.getAttribute("aria-valuetext");
+  await slider.press("ArrowLeft");
+  expect(await slider.getAttribute("aria-valuetext")).not.toBe(before);
+  await page.getByRole("combobox", { name: "Days" }).selectOption("own");
+  await page.getByLabel("From", { exact: true }).fill("2020-01-01");
+  await page.getByLabel("To", { exact: true }).fill("2020-01-31");
+  await page.getByRole("heading", { name: "Nothing in these days" }).waitFor();
+  expect(await axeFindings(page)).toEqual([]);
+  tab.check();
+});
+
+test("an upgrade whose price changes at midnight is shown anew, and charged as shown", async () => {
+  const minuteMs = 60_000;
+  const midnightMs = Date.parse(endOfGermanDay(germanDay(Date.now())));
+  clock.earlierMs = Date.now() - (midnightMs - 2 * minuteMs);
+  await using tab = await openTab(browser, portal.origin, { cookie: (await portal.signIn(ada)).cookie });
+  const { page } = tab;
+  await page.goto("/package");
+  const business = page
+    .getByRole("article")
+    .filter({ has: page.getByRole("heading", { name: "Business", exact: true }) });
+  await business.getByRole("button", { name: "Upgrade" }).click();
+  const order = page.getByRole("button", { name: /^Order for €[\d.]+ net$/ });
+  await order.waitFor();
+  expect(await axeFindings(page)).toEqual([]);
+  const sum = async () => Number(/€([\d.]+)/.exec((await order.textContent())!)![1]);
+  const shown = await sum();
+  clock.earlierMs -= 5 * minuteMs;
+  await order.click();
+  await page.getByRole("alert").getByText("The price changed meanwhile").waitFor();
+  const later = await sum();
+  expect(later).toBeLessThan(shown);
+  const lines = async () => (await portal.get("/package/invoice-lines", await portal.signIn(ada))).json.items;
+  expect(await lines()).toHaveLength(1);
+  await order.click();
+  await page.getByText("The larger package holds now").waitFor();
+  await page.getByRole("cell", { name: `€${later.toFixed(2)}`, exact: true }).waitFor();
+  expect((await lines()).at(-1).amountCents).toBe(Math.round(later * 100));
+  clock.earlierMs = 0;
+  tab.check();
+});
+
+test("a downgrade and a cancellation are announced, and each can be withdrawn", async () => {
+  const owner = await portal.newAccount("Other", { package: "Business" });
+  await using tab = await openTab(browser, portal.origin, { cookie: owner.cookie });
+  const { page } = tab;
+  await page.goto("/package");
+  const starter = page.getByRole("article").filter({ has: page.getByRole("heading", { name: "Starter" }) });
+  await starter.getByRole("button", { name: "Downgrade" }).click();
+  await page.getByRole("button", { name: "Confirm" }).click();
+  await page.getByText(/Changes to Starter on/).waitFor();
+  expect(await axeFindings(page)).toEqual([]);
+  await page.getByRole("button", { name: "Withdraw" }).click();
+  await page.getByRole("button", { name: "Confirm" }).click();
+  await page.getByText(/Changes to Starter on/).waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Cancel the package" }).click();
+  await page.getByText(/After that the API answers 403 no_package/).waitFor();
+  await page.getByRole("button", { name: "Cancel at the end of the period" }).click();
+  await page.getByText(/Cancelled for/).waitFor();
+  await page.getByRole("button", { name: "Withdraw" }).click();
+  await page.getByRole("button", { name: "Confirm" }).click();
+  await page.getByText(/Cancelled for/).waitFor({ state: "detached" });
+  tab.check();
+});
+
+test("a new account starts its trial and goes on to Pro at the full price", async () => {
+  const owner = await portal.newAccount("New");
+  await using tab = await openTab(browser, portal.origin, { cookie: owner.cookie, language: "de" });
+  const { page } = tab;
+  await page.goto("/package");
+  await page.getByRole("button", { name: "Test beginnen" }).click();
+  await page.getByRole("dialog").getByText("Der Test ist 30 Tage kostenlos.").waitFor();
+  await page.getByRole("dialog").getByRole("button", { name: "Test beginnen" }).click();
+  await page.getByText("Der Test hat begonnen").waitFor();
+  const pro = page.getByRole("article").filter({ has: page.getByRole("heading", { name: "Pro" }) });
+  await pro.getByRole("button", { name: "Hochstufen" }).click();
+  await page.getByRole("button", { name: /Für 35,00.€ netto bestellen/ }).click();
+  await page.getByText(/^Pro, 35,00.€ netto im Monat/).waitFor();
+  const lines = (await portal.get("/package/invoice-lines", owner)).json.items;
+  expect(lines.map(({ amountCents }: { amountCents: number }) => amountCents)).toEqual([3_500]);
+  tab.check();
+});
+
+test("the audit log is searched and opened by those who may", async () => {
+  await using tab = await openTab(browser, portal.origin, { cookie: ada.cookie });
+  const { page } = tab;
+  await page.goto("/audit?search=old+laptop");
+  await page.getByRole("cell", { name: "key.revoke" }).waitFor();
+  expect(await page.getByRole("row").count()).toBe(3);
+  await page.getByText("Details").first().click();
+  expect(await axeFindings(page)).toEqual([]);
+  await page.getByLabel("To").fill("2020-01-01");
+  await page.getByRole("heading", { name: "No entry matches" }).waitFor();
+  tab.check();
+});
