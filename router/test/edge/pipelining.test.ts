@@ -9,6 +9,7 @@ import { openOpsServer } from "@weiche/shared/program/ops-server.ts";
 import { startApi, until } from "../api/api-harness.ts";
 import { certificate } from "../nodes/certificate.ts";
 import { BytesClient, startListener } from "./listener-rig.ts";
+import { pagesPerRequest } from "../../src/surface/portal/portal-server.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "weiche-pipelining-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -27,7 +28,7 @@ const limited = {
   portal: [
     ["/api/account", burst],
     ["/api/nowhere", 0],
-    ["/", 5 * burst],
+    ["/", pagesPerRequest * burst],
     ["/openapi.json", 0],
     ["/api/openapi.json", 0],
     ["/nowhere", 0],

@@ -52,7 +52,7 @@ export interface PortalServer extends AsyncDisposable {
 
 const bodyBytesMax = 64 << 10;
 /** A page is some ten files in memory, and a browser asks for them at once. */
-const pagesPerRequest = 15;
+export const pagesPerRequest = 15;
 
 const securityHeaders = {
   "content-security-policy":
