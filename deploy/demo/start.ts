@@ -55,10 +55,10 @@ async function start(): Promise<void> {
     ),
   );
   await agent.listening(stop);
-  const demo = await demoAccess(`http://${listening["api"]}/v1`, `http://${listening["portal"]}`);
+  const { demo, invitationUrl } = await demoAccess(`http://${listening["api"]}/v1`, `http://${listening["portal"]}`);
   await nodeLinked(stop);
   writeDemo(demoFile, demo);
-  printWelcome(demo, configs.model);
+  printWelcome(demo, configs.model, invitationUrl);
   await stop.promise;
   agent.quiet = true; // it would tell that its router is gone
   console.log("\nStopping: running answers get 10 s, then engines and database end …");
@@ -97,16 +97,19 @@ function stopSignal(): { readonly promise: Promise<void>; readonly signal: Abort
   return { promise, signal: controller.signal };
 }
 
-/** The account and key of an earlier start if they still work, else new ones. */
-async function demoAccess(baseUrl: string, portalUrl: string): Promise<Demo> {
+/**
+ * The account and key of an earlier start if they still work, else new ones. `invitationUrl`: where the Owner of a new
+ * account chooses a password for the portal.
+ */
+async function demoAccess(baseUrl: string, portalUrl: string): Promise<{ demo: Demo; invitationUrl?: string }> {
   const apiKey = readDemoKey(demoFile);
   if (apiKey !== undefined) {
     const answer = await fetch(`${baseUrl}/models`, { headers: { authorization: `Bearer ${apiKey}` } });
     await answer.arrayBuffer();
-    if (answer.status === 200) return { apiKey, baseUrl, portalUrl };
+    if (answer.status === 200) return { demo: { apiKey, baseUrl, portalUrl } };
   }
-  const accounts = (await weiche("account", "list")) as { id: string; name: string; ownerUserId: string }[];
-  const account =
+  const accounts = (await weiche("account", "list")) as DemoAccount[];
+  const account: DemoAccount =
     accounts.find(({ name }) => name === "Demo") ??
     ((await weiche(
       "account",
@@ -117,11 +120,16 @@ async function demoAccess(baseUrl: string, portalUrl: string): Promise<Demo> {
       "demo@example.com",
       "--package",
       "Business Plus",
-    )) as {
-      ownerUserId: string;
-    });
+    )) as DemoAccount);
   const { key } = (await weiche("key", "create", "--user", account.ownerUserId, "--name", "demo")) as { key: string };
-  return { apiKey: key, baseUrl, portalUrl };
+  return { demo: { apiKey: key, baseUrl, portalUrl }, invitationUrl: account.invitationUrl };
+}
+
+interface DemoAccount {
+  readonly name: string;
+  readonly ownerUserId: string;
+  /** Of an account that was just made. */
+  readonly invitationUrl?: string;
 }
 
 /** Waits until the router has a node to send to. */
@@ -144,12 +152,13 @@ async function weiche(...args: string[]): Promise<unknown> {
   return JSON.parse(stdout);
 }
 
-function printWelcome({ apiKey, baseUrl, portalUrl }: Demo, model: string): void {
+function printWelcome({ apiKey, baseUrl, portalUrl }: Demo, model: string, invitationUrl?: string): void {
+  const joining = invitationUrl === undefined ? "" : ` (choose your password: ${invitationUrl})`;
   console.log(`
 Weiche is running.
 
   API      ${baseUrl}
-  Portal   ${portalUrl}
+  Portal   ${portalUrl}${joining}
   API key  ${apiKey}
   (also in ${demoFile})
 

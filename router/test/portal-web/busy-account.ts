@@ -31,8 +31,8 @@ export async function fillAccount(portal: PortalRig, clock: ShiftedClock, name =
   const inDays = (days: number) => clock.now() + days * dayMs;
   const wishes = [
     { of: ada, name: "ci" },
-    { of: ada, name: "website chat", creditLimit: millicredits(2_000_000_000n), expiresMs: inDays(5) },
-    { of: ben, name: "nightly batch", allowedModels: ["coder-next"], creditLimit: millicredits(5_000_000_000n) },
+    { of: ada, name: "website chat", creditLimit: millicredits(12_000_000_000n), expiresMs: inDays(5) },
+    { of: ben, name: "nightly batch", allowedModels: ["coder-next"], creditLimit: millicredits(9_000_000_000n) },
     { of: ben, name: "notebook", expiresMs: inDays(60) },
     { of: cleo, name: "support assistant", allowedModels: ["general-4-31b", "coder-next"] },
     { of: cleo, name: "old laptop" },
@@ -40,9 +40,10 @@ export async function fillAccount(portal: PortalRig, clock: ShiftedClock, name =
   const made: { readonly id: KeyId; readonly userId: UserId }[] = [];
   for (const { of, ...wish } of wishes) made.push({ id: (await keys.create(of.id, wish)).id, userId: of.id });
   await keys.revoke(made[5]!.id);
-  await users.update(cleo.id, { creditLimit: millicredits(3_000_000_000n) });
+  await users.update(cleo.id, { creditLimit: millicredits(10_000_000_000n) });
   await users.create({ accountId: ada.accountId, email: "dora@example.com", role: "member" });
   await useForDays(portal, ada, made.slice(0, 5));
+  await tell(portal, ada, made);
   // Nobody of them has joined by a link, so their passwords and names come in by the database.
   for (const [name, { id }] of Object.entries({ ada, ben, cleo })) {
     await portal.database.pool.query("update users set email = $2 where id = $1", [id, `${name}@acme.example`]);
@@ -53,6 +54,33 @@ export async function fillAccount(portal: PortalRig, clock: ShiftedClock, name =
     );
   }
   return { ...ada, email: "ada@acme.example" };
+}
+
+/** Notices that nobody has read, and refusals of the last hours. */
+async function tell(
+  { database: { pool } }: PortalRig,
+  { accountId }: Person,
+  keys: readonly { readonly id: KeyId; readonly userId: UserId }[],
+): Promise<void> {
+  const soon = new Date(Date.now() + 5 * dayMs).toISOString();
+  for (const [kind, key, facts] of [
+    ["key-expiring", keys[1]!.id, { expiresAt: soon }],
+    ["model-factor", null, { model: "small-24b", from: "2.000", to: "1.500", coming: [] }],
+  ] as const)
+    await pool.query(
+      `insert into notices (account_id, key_id, kind, event, facts, created_at)
+       values ($1, $2, $3, 'one', $4, now() - interval '2 hours')`,
+      [accountId, key, kind, JSON.stringify(facts)],
+    );
+  for (const [code, count] of [
+    ["rate_limit_parallel", 41],
+    ["context_window_exceeded", 3],
+  ] as const)
+    await pool.query(
+      `insert into refusals (account_id, key_id, user_id, hour, code, count)
+       values ($1, $2, $3, date_trunc('hour', now() - interval '1 hour'), $4, $5)`,
+      [accountId, keys[0]!.id, keys[0]!.userId, code, count],
+    );
 }
 
 /** Some requests a day for three weeks, each day of the present period among them. */

@@ -117,16 +117,16 @@ test("the overview says how the account stands, and what was dismissed is gone",
   const { page } = tab;
   await portal.database.pool.query(
     `insert into notices (account_id, kind, event, facts, created_at)
-     values ($1, 'quota-75', 'one', '{"package":"Pro","quota":"80000000.000","periodEnd":"2026-12-14T00:00:00Z"}', now())`,
+     values ($1, 'quota-75', 'two', '{"package":"Pro","quota":"80000000.000","periodEnd":"2026-12-14T00:00:00Z"}', now())`,
     [ada.accountId],
   );
   await page.goto("/");
   await page.getByText("Kontingent").first().waitFor();
-  await page.getByRole("link", { name: "Hinweise, 1 ungelesen" }).waitFor();
+  await page.getByRole("link", { name: "Hinweise, 3 ungelesen" }).waitFor();
   expect(await axeFindings(page)).toEqual([]);
   expect(tab.asked().length).toBeLessThanOrEqual(4); // the session and three of the page
   await page.getByRole("button", { name: /Erledigt: 75.% der Credits von Pro/ }).click();
-  await page.getByRole("link", { name: "Hinweise, keine ungelesen" }).waitFor();
+  await page.getByRole("link", { name: "Hinweise, 2 ungelesen" }).waitFor();
   tab.check();
 });
 

@@ -2,7 +2,7 @@ import type { start as english } from "../en/start.ts";
 import type { Shape } from "../shape.ts";
 
 export const start: Shape<typeof english> = {
-  lead: "Drei Schritte zur ersten Antwort eines Modells.",
+  lead: "Vier Schritte zur ersten Antwort eines Modells.",
   leadDone: "Ihre Programme erhalten Antworten.",
   package: "Ein Paket",
   packageDone: "Ihr Konto hat eines.",

@@ -1,5 +1,5 @@
 export const start = {
-  lead: "Three steps to the first answer of a model.",
+  lead: "Four steps to the first answer of a model.",
   leadDone: "Your programs get answers.",
   package: "A package",
   packageDone: "Your account has one.",

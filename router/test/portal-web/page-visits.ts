@@ -1,0 +1,61 @@
+/** What must hold of every page, for whoever sees it, in every theme, language and width. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { builtPages } from "../../src/surface/portal/portal-pages.ts";
+import type { PortalRig } from "../surface/portal-rig.ts";
+import { axeFindings, openTab, type Browser } from "./browser.ts";
+
+export const openPages = ["/", "/keys", "/usage", "/models", "/chat", "/package", "/start", "/account", "/notices"];
+/** For Owners and Admins. */
+export const managingPages = ["/users", "/audit"];
+
+/** Of a page itself. The frame asks, once for all pages, who is signed in and how many notices are unread. */
+const callsMax = 3;
+const frameCalls = ["GET /api/session", "GET /api/notices"];
+
+export interface Visit {
+  readonly cookie: string;
+  readonly language: "de" | "en";
+  readonly theme: "light" | "dark";
+  readonly width: number;
+}
+
+/** What is wrong with the pages, a line each. */
+export async function faultyPages(
+  browser: Browser,
+  portal: PortalRig,
+  paths: readonly string[],
+  { cookie, language, theme, width }: Visit,
+): Promise<string[]> {
+  const faults: string[] = [];
+  for (const path of paths) {
+    const options = { viewport: { width, height: 900 }, colorScheme: theme };
+    await using tab = await openTab(browser, portal.origin, { cookie, language, options });
+    await tab.page.goto(path);
+    await tab.page.locator("main h1").waitFor();
+    await tab.page.waitForLoadState("networkidle");
+    const calls = tab.asked().filter((call) => !frameCalls.includes(call));
+    if (calls.length > callsMax) faults.push(`${path} asks ${calls.join(", ")}`);
+    const sideways = Number(await tab.page.evaluate("document.documentElement.scrollWidth - innerWidth"));
+    if (sideways > 0) faults.push(`${path} is ${sideways} pixels too wide`);
+    faults.push(...(await axeFindings(tab.page)).map((finding) => `${path} ${finding}`));
+    tab.check();
+  }
+  return faults;
+}
+
+/** Kilobytes, compressed, of everything that a page fetches until it is shown, apart from the API's answers. */
+export async function pageWeight(browser: Browser, portal: PortalRig, path: string, cookie?: string): Promise<number> {
+  await using tab = await openTab(browser, portal.origin, cookie === undefined ? {} : { cookie });
+  const fetched = new Set<string>();
+  tab.page.on("response", (response) => {
+    const { pathname } = new URL(response.url());
+    if (!pathname.startsWith("/api/")) fetched.add(pathname === path ? "/index.html" : pathname);
+  });
+  await tab.page.goto(path);
+  await tab.page.locator("main h1").waitFor();
+  await tab.page.waitForLoadState("networkidle");
+  const bytes = [...fetched].map((name) => gzipSync(readFileSync(join(builtPages, name)), { level: 9 }).length);
+  return bytes.reduce((sum, one) => sum + one, 0) / 1_000;
+}
