@@ -141,7 +141,7 @@ describe("a link for a new password", () => {
     await rig.identity.passwords.reset(mailedToken(), next, here.source);
     expect(await rig.identity.sessions.find(before.token)).toBeUndefined();
     for (const token of [first, mailedToken()])
-      await expect(rig.identity.passwords.reset(token, password, here.source)).rejects.toThrow("over or was used");
+      await expect(rig.identity.passwords.reset(token, password, here.source)).rejects.toThrow("expired or was used");
     expect((await signIn("ada")).kind).toBe("wrong");
     expect((await signIn("ada", next)).kind).toBe("signed-in");
     expect(await actions()).toContain("user.reset-password done");
@@ -161,7 +161,7 @@ describe("a link for a new password", () => {
   test("is over after an hour", async () => {
     await request("ada");
     rig.clock.advance(resetMsMax);
-    await expect(rig.identity.passwords.reset(mailedToken(), next, here.source)).rejects.toThrow("over or was used");
+    await expect(rig.identity.passwords.reset(mailedToken(), next, here.source)).rejects.toThrow("expired or was used");
   });
 
   test("is mailed to who has joined and is not blocked, and the answer is the same for all", async () => {

@@ -57,7 +57,7 @@ describe("who becomes Owner", () => {
     const ben = await rig.newUser(accountId, address("ben"));
     const before = await resetLink(admin, ben);
     await makeOwner(ben);
-    await expect(reset(before)).rejects.toThrow("over or was used");
+    await expect(reset(before)).rejects.toThrow("expired or was used");
     expect(await signIn("ben")).toBe("wrong");
     await reset(await resetLink(ada, ben));
     expect(await signIn("ben")).toBe("signed-in");
@@ -75,7 +75,7 @@ describe("an Owner's links end when the Owner", () => {
     const link = await resetLink(cleo, ada);
     const byOperator = await resetLink(null, admin);
     await deed(cleo);
-    await expect(reset(link)).rejects.toThrow("over or was used");
+    await expect(reset(link)).rejects.toThrow("expired or was used");
     expect(await signIn("ada")).toBe("wrong");
     await reset(byOperator);
     expect(await signIn("admin")).toBe("signed-in");
