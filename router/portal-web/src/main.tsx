@@ -11,9 +11,12 @@ import { queryClient } from "./api/queries.ts";
 import "./styles/tokens.css";
 import "./styles/base.css";
 import "./styles/elements.css";
+import "./styles/overlays.css";
 import "./styles/lists.css";
 import "./styles/package.css";
 import "./styles/pages.css";
+import "./styles/chat.css";
+import "./styles/account.css";
 import "./styles/shell.css";
 import "./styles/usage.css";
 

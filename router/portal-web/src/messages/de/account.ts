@@ -3,9 +3,7 @@ import type { Shape } from "../shape.ts";
 
 export const account: Shape<typeof english> = {
   lead: (email, role) => `${email}, ${role}`,
-  lastLogin: (at) => `Letzte Anmeldung ${at}`,
   settings: "Sprache und Darstellung",
-  asBrowser: "Wie der Browser",
   password: {
     title: "Passwort",
     since: (at) => `Gesetzt am ${at}.`,

@@ -9,7 +9,6 @@ export const notices: Shape<typeof english> = {
   unread: "ungelesen",
   empty: "Noch keine Hinweise",
   emptyHint: "Hier erfahren Sie von erreichten Limits, ablaufenden Schlüsseln und Änderungen an Modellen.",
-  onlyUnread: "Nur ungelesene",
   quota: (percent, name, end) => `${percent} der Credits von ${name} sind verbraucht, bis ${end}.`,
   keyLimit: (key, limit, end) => `Schlüssel ${key} hat sein Limit von ${limit} Credits erreicht, bis ${end}.`,
   userLimit: (user, limit, end) =>

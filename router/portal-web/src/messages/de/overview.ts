@@ -15,7 +15,6 @@ export const overview: Shape<typeof english> = {
   used: (used, quota) => `${used} von ${quota} verbraucht`,
   left: (left) => `noch ${left}`,
   over: (over) => `${over} darüber`,
-  noOwnLimit: (used) => `Sie haben ${used} verbraucht; ein eigenes Limit haben Sie nicht.`,
   perDay: (credits) => `${credits} am Tag, wie in den letzten 7 Tagen`,
   period: (from, to) => `${from} bis ${to}`,
   now: "Jetzt",
@@ -30,7 +29,6 @@ export const overview: Shape<typeof english> = {
   first: "Noch keine Anfrage",
   firstLead: "Machen Sie Ihren ersten Aufruf: ein Schlüssel, eine Zeile Code und die Antwort.",
   firstAction: "Erster Aufruf",
-  choosePackage: "Paket wählen",
   times: (count) => `${count} ×`,
   advice: {
     "use-another-key": "Verwenden Sie einen anderen Schlüssel: Dieser gilt nicht mehr.",

@@ -20,7 +20,6 @@ export const shell: Shape<typeof english> = {
   close: "Schließen",
   cancel: "Abbrechen",
   save: "Speichern",
-  saved: "Gespeichert",
   copy: "Kopieren",
   copied: "Kopiert",
   copyByHand: "Mit Strg+C kopieren",

@@ -16,7 +16,6 @@ export const start: Shape<typeof english> = {
   answer: "Die Antwort",
   waiting: "Wartet auf Ihren ersten Aufruf …",
   answered: (tokens, credits) => `Sie ist da: ${tokens} Token, ${credits} Credits.`,
-  seeUsage: "Verbrauch ansehen",
   kinds: { curl: "curl", python: "Python", node: "Node.js", langchain: "LangChain" },
   kindsLabel: "Sprache des Beispiels",
   install: (command) => `Einmal vorher: ${command}`,

@@ -1,8 +1,6 @@
 export const account = {
   lead: (email: string, role: string) => `${email}, ${role}`,
-  lastLogin: (at: string) => `Last sign-in ${at}`,
   settings: "Language and theme",
-  asBrowser: "As the browser",
   password: {
     title: "Password",
     since: (at: string) => `Set on ${at}.`,

@@ -12,7 +12,6 @@ export const overview = {
   used: (used: string, quota: string) => `${used} of ${quota} used`,
   left: (left: string) => `${left} left`,
   over: (over: string) => `${over} beyond it`,
-  noOwnLimit: (used: string) => `You used ${used}; there is no limit of your own.`,
   perDay: (credits: string) => `${credits} a day, as in the last 7 days`,
   period: (from: string, to: string) => `${from} to ${to}`,
   now: "Now",
@@ -27,7 +26,6 @@ export const overview = {
   first: "No request yet",
   firstLead: "Make your first call: a key, one line of code, and the answer.",
   firstAction: "First call",
-  choosePackage: "Choose a package",
   times: (count: string) => `${count} ×`,
   advice: {
     "use-another-key": "Use another key: this one is over.",

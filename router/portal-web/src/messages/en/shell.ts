@@ -17,7 +17,6 @@ export const shell = {
   close: "Close",
   cancel: "Cancel",
   save: "Save",
-  saved: "Saved",
   copy: "Copy",
   copied: "Copied",
   copyByHand: "Press Ctrl+C to copy",

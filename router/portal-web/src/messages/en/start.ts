@@ -13,7 +13,6 @@ export const start = {
   answer: "The answer",
   waiting: "Waiting for your first call …",
   answered: (tokens: string, credits: string) => `It arrived: ${tokens} tokens, ${credits} credits.`,
-  seeUsage: "See the usage",
   kinds: { curl: "curl", python: "Python", node: "Node.js", langchain: "LangChain" },
   kindsLabel: "Language of the example",
   install: (command: string) => `Once before: ${command}`,
