@@ -1,15 +1,17 @@
 /**
- * Loaded before a program (`node --import memory-eater.ts?file=PATH --max-old-space-size=N`), it takes memory, once the file
- * is there, until the program has none left.
+ * Preloaded (see `preloaded-file.ts`, with `--max-old-space-size=N`): once the program's file is there, takes memory until
+ * the program has none left. Not in threads: one that runs out of memory ends without its program.
  */
 import { existsSync, rmSync } from "node:fs";
+import { fileOfProgram } from "./preloaded-file.ts";
 
 const lookMs = 50;
-const file = new URL(import.meta.url).searchParams.get("file")!;
+const file = fileOfProgram(import.meta.url);
 const eaten: number[][] = [];
 
-setInterval(() => {
-  if (!existsSync(file)) return;
-  rmSync(file); // the program that is started next lives
-  setInterval(() => eaten.push(Array.from({ length: 1 << 20 }, Math.random)), 1);
-}, lookMs).unref();
+if (file !== undefined)
+  setInterval(() => {
+    if (!existsSync(file)) return;
+    rmSync(file); // the program that is started next lives
+    setInterval(() => eaten.push(Array.from({ length: 1 << 20 }, Math.random)), 1);
+  }, lookMs).unref();

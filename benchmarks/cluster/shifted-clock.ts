@@ -1,11 +1,12 @@
 /**
- * Loaded before a program (`node --import shifted-clock.ts?file=PATH`), it shifts the program's wall clock by the
- * milliseconds that the file holds, as they change; the monotonic clock and the timers stay. A missing file shifts nothing.
+ * Preloaded (see `preloaded-file.ts`): shifts the program's wall clock by the milliseconds that its file holds, as they
+ * change; the monotonic clock and the timers stay. A missing file shifts nothing.
  */
 import { readFileSync } from "node:fs";
+import { fileOfProgram } from "./preloaded-file.ts";
 
 const lookMs = 20;
-const file = new URL(import.meta.url).searchParams.get("file")!;
+const file = fileOfProgram(import.meta.url);
 const RealDate = Date;
 let shiftMs = 0;
 
@@ -17,12 +18,14 @@ globalThis.Date = new Proxy(RealDate, {
   get: (_, name) => (name === "now" ? now : (Reflect.get(RealDate, name) as unknown)),
 });
 
-look();
-setInterval(look, lookMs).unref();
+if (file !== undefined) {
+  look(file);
+  setInterval(look, lookMs, file).unref();
+}
 
-function look(): void {
+function look(path: string): void {
   try {
-    shiftMs = Number(readFileSync(file, "utf8"));
+    shiftMs = Number(readFileSync(path, "utf8"));
   } catch {
     shiftMs = 0;
   }

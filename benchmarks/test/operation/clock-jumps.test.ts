@@ -4,9 +4,9 @@
  */
 import { writeFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Cluster, reachableDirectory, until } from "../../cluster/cluster.ts";
+import { preload } from "../../cluster/preloaded-file.ts";
 import { catalogueOf, simEngine } from "../../cluster/sim-node.ts";
 import { askStream, type Seen } from "../../cluster/stream-client.ts";
 import { dumpUsage } from "../../cluster/usage-dump.ts";
@@ -15,15 +15,10 @@ const hourMs = 3_600_000;
 const shiftsMs = process.env["WEICHE_NIGHTLY"]
   ? [hourMs, 0, -hourMs, 0, 48 * hourMs, 0, -48 * hourMs, 0, 48 * hourMs, -48 * hourMs, 0]
   : [48 * hourMs, 0, -hourMs, 0];
-const whose = process.env["WEICHE_NIGHTLY"] ? ["both", "router", "agent"] : ["both"];
+const programs = ["router", "node-agent"] as const;
+const whose = process.env["WEICHE_NIGHTLY"] ? [programs, ["router"], ["node-agent"]] : [programs];
 
 const directory = reachableDirectory("weiche-clocks-");
-const clocks = { router: join(directory, "router-clock"), agent: join(directory, "agent-clock") };
-const preload = (file: string) => {
-  const url = pathToFileURL(join(import.meta.dirname, "../../cluster/shifted-clock.ts"));
-  url.searchParams.set("file", file);
-  return `--import=${url.href}`;
-};
 
 let cluster: Cluster;
 const keys: string[] = [];
@@ -31,18 +26,16 @@ const seen: Seen[] = [];
 
 beforeAll(async () => {
   // an account has no package before the time when it was made: these are older than every jump
-  jump("both", -72 * hourMs);
-  process.env["NODE_OPTIONS"] = preload(clocks.router);
+  jump(programs, -72 * hourMs);
   cluster = await Cluster.start({
     catalogue: catalogueOf("sim"),
     agents: { "node-1": { slots: [{ name: "a", engines: [simEngine("sim", { "itl-ms": 20 })] }] } },
-    environment: { NODE_OPTIONS: preload(clocks.agent) },
+    environment: { NODE_OPTIONS: preload(join(import.meta.dirname, "../../cluster/shifted-clock.ts"), directory) },
   });
   for (const name of ["One", "Two", "Three"]) keys.push((await cluster.account(name)).apiKey);
-  jump("both", 0);
+  jump(programs, 0);
 });
 afterAll(async () => {
-  delete process.env["NODE_OPTIONS"];
   await cluster[Symbol.asyncDispose]();
   rmSync(directory, { recursive: true, force: true });
 });
@@ -60,9 +53,8 @@ async function metric(name: string, program: "router" | "agent"): Promise<number
   return values.reduce((sum, value) => sum + value, 0);
 }
 
-function jump(programs: string, shiftMs: number): void {
-  for (const program of ["router", "agent"] as const)
-    if (programs === program || programs === "both") writeFileSync(clocks[program], String(shiftMs));
+function jump(jumping: readonly string[], shiftMs: number): void {
+  for (const program of jumping) writeFileSync(join(directory, program), String(shiftMs));
 }
 
 test(
@@ -74,9 +66,9 @@ test(
     });
     const whole = () => seen.length;
     await until("the first answers", () => whole() >= 2);
-    for (const programs of whose) {
+    for (const jumping of whose) {
       for (const shiftMs of shiftsMs) {
-        jump(programs, shiftMs);
+        jump(jumping, shiftMs);
         const before = whole();
         await until("answers that began after it", () => whole() >= before + 3);
       }
@@ -106,7 +98,7 @@ test("a limit per minute that is used up stays so for a minute at most, whatever
     return refused !== undefined;
   });
   for (const shiftMs of [hourMs, -hourMs, 0]) {
-    jump("both", shiftMs);
+    jump(programs, shiftMs);
     await new Promise((resolve) => setTimeout(resolve, 100));
     const again = await ask(apiKey, 1);
     expect([again.status, again.code]).toEqual([429, "rate_limit_exceeded"]);

@@ -4,37 +4,28 @@
  */
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { BilledLoad, clients } from "../../cluster/billed-load.ts";
 import { Cluster, enginePids, reachableDirectory } from "../../cluster/cluster.ts";
+import { preload } from "../../cluster/preloaded-file.ts";
 import { catalogueOf, simEngine } from "../../cluster/sim-node.ts";
 
 const rounds = 4;
 const heapMiB = 160;
 const directory = reachableDirectory("weiche-memory-");
-const triggers = { router: join(directory, "router"), agent: join(directory, "agent") };
-
 let cluster: Cluster;
 let load: BilledLoad;
 
-function limited(file: string): string {
-  const url = pathToFileURL(join(import.meta.dirname, "../../cluster/memory-eater.ts"));
-  url.searchParams.set("file", file);
-  return `--max-old-space-size=${heapMiB} --import=${url.href}`;
-}
-
 beforeAll(async () => {
-  process.env["NODE_OPTIONS"] = limited(triggers.router);
+  const eater = preload(join(import.meta.dirname, "../../cluster/memory-eater.ts"), directory);
   cluster = await Cluster.start({
     catalogue: catalogueOf("sim"),
     agents: { "node-1": { slots: [{ name: "a", engines: [simEngine("sim")] }] } },
-    environment: { NODE_OPTIONS: limited(triggers.agent) },
+    environment: { NODE_OPTIONS: `--max-old-space-size=${heapMiB} ${eater}` },
   });
   load = await BilledLoad.start(cluster);
 });
 afterAll(async () => {
-  delete process.env["NODE_OPTIONS"];
   await cluster[Symbol.asyncDispose]();
   rmSync(directory, { recursive: true, force: true });
 });
@@ -43,12 +34,12 @@ test.each(Array.from({ length: rounds }, (_, round) => round))(
   "round %i: what runs out of memory ends and comes back, and the engine stays",
   async () => {
     const engines = enginePids(join(cluster.directory, "node-1"));
-    writeFileSync(triggers.agent, "");
+    writeFileSync(join(directory, "node-agent"), "");
     expect(await cluster.agents.get("node-1")!.exited()).toBe("SIGABRT");
     await cluster.startAgent("node-1");
     await cluster.linked();
     await load.wholeAgain();
-    writeFileSync(triggers.router, "");
+    writeFileSync(join(directory, "router"), "");
     expect(await cluster.router.exited()).toBe("SIGABRT");
     await cluster.startRouter();
     await cluster.linked();
