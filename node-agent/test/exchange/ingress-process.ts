@@ -1,8 +1,8 @@
 /** The ingress in a process of its own, so that the lag of its event loop can be measured. */
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
 import { performServerHandshake } from "node:http2";
 import { createServer, type AddressInfo } from "node:net";
+import { measureLoopLag } from "@weiche/shared/testing/loop-lag.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { agentWindowBytes, sessionMemoryMiB } from "@weiche/shared/node-protocol.ts";
 import { dialects } from "../../src/engines/dialects/all.ts";
@@ -38,20 +38,9 @@ const server = createServer((socket) => {
 }).listen(0, "127.0.0.1");
 await once(server, "listening");
 
-/** Time in which this thread could have run and was not given a processor: other programs' fault, not lag of ours. */
-function waitedMs(): number {
-  return Number(readFileSync(`/proc/self/task/${process.pid}/schedstat`, "utf8").split(" ")[1]) / 1e6;
-}
-let lagMs = 0;
-let [lastMs, lastWaitedMs] = [performance.now(), waitedMs()];
-setInterval(() => {
-  const [nowMs, nowWaitedMs] = [performance.now(), waitedMs()];
-  lagMs = Math.max(lagMs, nowMs - lastMs - (nowWaitedMs - lastWaitedMs));
-  [lastMs, lastWaitedMs] = [nowMs, nowWaitedMs];
-}, 5);
-
+const lagMs = measureLoopLag();
 process.on("message", () => {
-  process.send!({ lagMs, bugs: bugs.map(String), rssBytes: process.resourceUsage().maxRSS * 1024 });
+  process.send!({ lagMs: lagMs(), bugs: bugs.map(String), rssBytes: process.resourceUsage().maxRSS * 1024 });
 });
 process.on("disconnect", () => process.exit());
 process.send!({ port: (server.address() as AddressInfo).port });
