@@ -1,6 +1,6 @@
 /** Usage, package and audit log in a real browser: sums are the server's, an order costs what was shown. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { endOfGermanDay, germanDay } from "../../portal-web/src/elements/german-day.ts";
+import { endOfGermanDay, germanDay } from "../../portal-web/src/time/german-day.ts";
 import { startPortal, type Person, type PortalRig } from "../surface/portal-rig.ts";
 import { axeFindings, openTab, startBrowser, type Browser } from "./browser.ts";
 import { fillAccount, ShiftedClock } from "./busy-account.ts";

@@ -3,12 +3,14 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { builtPages } from "../../src/surface/portal/portal-pages.ts";
-import type { PortalRig } from "../surface/portal-rig.ts";
-import { axeFindings, openTab, type Browser } from "./browser.ts";
+import { startPortal, type Person, type PortalRig } from "../surface/portal-rig.ts";
+import { axeFindings, openTab, startBrowser, type Browser } from "./browser.ts";
+import { fillAccount, ShiftedClock } from "./busy-account.ts";
+import { busyNodes } from "./busy-nodes.ts";
 
-export const openPages = ["/", "/keys", "/usage", "/models", "/chat", "/package", "/start", "/account", "/notices"];
+const openPages = ["/", "/keys", "/usage", "/models", "/chat", "/package", "/start", "/account", "/notices"];
 /** For Owners and Admins. */
-export const managingPages = ["/users", "/audit"];
+const managingPages = ["/users", "/audit"];
 
 /** Of a page itself. The frame asks, once for all pages, who is signed in and how many notices are unread. */
 const callsMax = 3;
@@ -19,6 +21,30 @@ export interface Visit {
   readonly language: "de" | "en";
   readonly theme: "light" | "dark";
   readonly width: number;
+}
+
+/** A browser, and a portal with a person of each role in an account that has been used for a while. */
+export interface Visited extends AsyncDisposable {
+  readonly browser: Browser;
+  readonly portal: PortalRig;
+  readonly people: Readonly<Record<"owner" | "admin" | "member", Person>>;
+}
+
+export async function startVisited(): Promise<Visited> {
+  const clock = new ShiftedClock();
+  await using opened = new AsyncDisposableStack();
+  const portal = opened.use(await startPortal({ clock, parts: () => ({ nodes: () => busyNodes }) }));
+  const browser = await startBrowser();
+  opened.defer(() => browser.close());
+  const owner = await fillAccount(portal, clock);
+  const people = { owner, admin: await portal.newUser(owner, "admin"), member: await portal.newUser(owner, "member") };
+  const closing = opened.move();
+  return { browser, portal, people, [Symbol.asyncDispose]: () => closing.disposeAsync() };
+}
+
+/** The pages that a role may use. */
+export function pagesOf(role: keyof Visited["people"]): readonly string[] {
+  return role === "member" ? openPages : [...openPages, ...managingPages];
 }
 
 /** What is wrong with the pages, a line each. */

@@ -1,37 +1,27 @@
 /** Every page for every role; by night also in every theme, language and width. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startPortal, type Person, type PortalRig } from "../surface/portal-rig.ts";
-import { axeFindings, openTab, startBrowser, type Browser } from "./browser.ts";
-import { busyNodes } from "./busy-nodes.ts";
-import { fillAccount, ShiftedClock } from "./busy-account.ts";
-import { faultyPages, managingPages, openPages, pageWeight } from "./page-visits.ts";
+import type { Person } from "../surface/portal-rig.ts";
+import { axeFindings, openTab } from "./browser.ts";
+import { faultyPages, pagesOf, pageWeight, startVisited, type Visited } from "./page-visits.ts";
 
-let browser: Browser;
-let portal: PortalRig;
-let people: Record<"owner" | "admin" | "member", Person>;
+let browser: Visited["browser"];
+let portal: Visited["portal"];
+let people: Visited["people"];
+let visited: Visited | undefined;
 
 beforeAll(async () => {
-  const clock = new ShiftedClock();
-  [browser, portal] = await Promise.all([
-    startBrowser(),
-    startPortal({ clock, parts: () => ({ nodes: () => busyNodes }) }),
-  ]);
-  const owner = await fillAccount(portal, clock);
-  people = { owner, admin: await portal.newUser(owner, "admin"), member: await portal.newUser(owner, "member") };
+  visited = await startVisited();
+  ({ browser, portal, people } = visited);
 });
-afterAll(async () => {
-  await browser?.close();
-  await portal?.[Symbol.asyncDispose]();
-});
+afterAll(() => visited?.[Symbol.asyncDispose]());
 
 test.each([
   ["owner", "light", "en", 1280],
   ["admin", "dark", "de", 1280],
   ["member", "light", "de", 320],
 ] as const)("of the %s, every page in %s, %s, %i pixels wide is clean", async (role, theme, language, width) => {
-  const paths = role === "member" ? openPages : [...openPages, ...managingPages];
   const look = { cookie: people[role].cookie, theme, language, width };
-  expect(await faultyPages(browser, portal, paths, look)).toEqual([]);
+  expect(await faultyPages(browser, portal, pagesOf(role), look)).toEqual([]);
 });
 
 test("a role's navigation has the pages that it may use, and their addresses show no others", async () => {
@@ -58,7 +48,7 @@ test("pages weigh what they may: 130 kB for sign-in and overview, 190 for any ot
   expect(await pageWeight(browser, portal, "/")).toBeLessThanOrEqual(130);
   expect(await pageWeight(browser, portal, "/", people.owner.cookie)).toBeLessThanOrEqual(130);
   const tooHeavy = [];
-  for (const path of [...openPages, ...managingPages]) {
+  for (const path of pagesOf("owner")) {
     const weight = await pageWeight(browser, portal, path, people.owner.cookie);
     if (weight > 190) tooHeavy.push(`${path}: ${weight}`);
   }

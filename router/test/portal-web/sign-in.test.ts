@@ -34,6 +34,16 @@ async function invited(role: "admin" | "member" = "member") {
   return { email, path: pathOf(json.invitationUrl), id: json.user.id as string };
 }
 
+/** A tab of somebody who has just joined by the link of an invitation. */
+async function joined(path: string) {
+  const tab = await openTab(browser, portal.origin);
+  await tab.page.goto(path);
+  await tab.page.getByLabel("Password").fill(password);
+  await tab.page.keyboard.press("Enter");
+  await tab.page.getByRole("heading", { name: "Overview" }).waitFor();
+  return tab;
+}
+
 test("an invitation leads from its link to a signed-in user, and works once", async () => {
   const { email, path } = await invited();
   await using tab = await openTab(browser, portal.origin);
@@ -58,12 +68,8 @@ test("an invitation leads from its link to a signed-in user, and works once", as
 
 test("signing in asks for the code where the second factor is on, by keyboard alone", async () => {
   const { email, path } = await invited();
-  await using tab = await openTab(browser, portal.origin);
+  await using tab = await joined(path);
   const { page } = tab;
-  await page.goto(path);
-  await page.getByLabel("Password").fill(password);
-  await page.keyboard.press("Enter");
-  await page.getByRole("heading", { name: "Overview" }).waitFor();
   const secret = await page.evaluate(
     async (body) => {
       const post = async (path: string, sent: object) =>
@@ -111,12 +117,8 @@ test("signing in asks for the code where the second factor is on, by keyboard al
 
 test("a login that ends asks for the password where one is, and the page goes on", async () => {
   const { path, id } = await invited();
-  await using tab = await openTab(browser, portal.origin);
+  await using tab = await joined(path);
   const { page } = tab;
-  await page.goto(path);
-  await page.getByLabel("Password").fill(password);
-  await page.keyboard.press("Enter");
-  await page.getByRole("heading", { name: "Overview" }).waitFor();
   await portal.database.kysely
     .deleteFrom("sessions")
     .where("userId", "=", id as never)

@@ -4,7 +4,7 @@ import { useChange, useRead } from "../../api/queries.ts";
 import { Badge } from "../../elements/badge.tsx";
 import { Button } from "../../elements/button.tsx";
 import { Loaded } from "../../elements/loaded.tsx";
-import { useNow } from "../../elements/now.ts";
+import { useNow } from "../../time/now.ts";
 import { Page } from "../../elements/page.tsx";
 import { useTexts } from "../../messages/messages.ts";
 import { useSession } from "../../session/session.ts";

@@ -4,7 +4,7 @@ import { useRead } from "../../api/queries.ts";
 import { Badge } from "../../elements/badge.tsx";
 import { Button } from "../../elements/button.tsx";
 import { Empty } from "../../elements/empty.tsx";
-import { endOfGermanDay, addDays } from "../../elements/german-day.ts";
+import { endOfGermanDay, addDays } from "../../time/german-day.ts";
 import { Icon } from "../../elements/icons.tsx";
 import { oneOf, useListState } from "../../elements/list-state.ts";
 import { Loaded } from "../../elements/loaded.tsx";

@@ -8,7 +8,7 @@ import { Empty } from "../../elements/empty.tsx";
 import { useListState } from "../../elements/list-state.ts";
 import { Loaded } from "../../elements/loaded.tsx";
 import { Page } from "../../elements/page.tsx";
-import { Snippet } from "../../elements/snippet.tsx";
+import { Snippet } from "../../elements/snippet/snippet.tsx";
 import { useTexts, type Messages } from "../../messages/messages.ts";
 import { useSession } from "../../session/session.ts";
 import { Composer } from "./composer.tsx";

@@ -1,11 +1,9 @@
 /** The dialogs of the keys page: create, edit, regenerate, revoke. */
-import { useState } from "react";
 import type { Answer } from "../../api/client.ts";
 import { useChange } from "../../api/queries.ts";
 import { Button } from "../../elements/button.tsx";
+import { ConfirmByName } from "../../elements/confirm-by-name.tsx";
 import { Dialog } from "../../elements/dialog.tsx";
-import { TextField } from "../../elements/field.tsx";
-import { Form } from "../../elements/form.tsx";
 import { ProblemBox } from "../../elements/problem-box.tsx";
 import { useToast } from "../../elements/toast.tsx";
 import { useTexts } from "../../messages/messages.ts";
@@ -108,39 +106,19 @@ function RegenerateKey({ listed, onClose }: DialogProps & { readonly listed: Lis
 function RevokeKey({ listed, onClose }: DialogProps & { readonly listed: ListedKey }) {
   const { t } = useTexts();
   const say = useToast();
-  const texts = t.keys.revokeDialog;
   const revoke = useChange("revokeKey", "listKeys");
-  const [typed, setTyped] = useState("");
+  const onSuccess = () => {
+    say(t.keys.revoked(listed.name));
+    onClose();
+  };
   return (
-    <Dialog title={texts.title(listed.name)} onClose={onClose}>
-      <p>{texts.lead}</p>
-      <Form
-        submit={texts.submit}
-        kind="danger"
-        busy={revoke.isPending}
-        disabled={typed.trim() !== listed.name}
-        problem={revoke.error}
-        actions={<Button onClick={onClose}>{t.shell.cancel}</Button>}
-        onSubmit={() =>
-          revoke.mutate(
-            { params: { id: listed.id } },
-            {
-              onSuccess: () => {
-                say(t.keys.revoked(listed.name));
-                onClose();
-              },
-            },
-          )
-        }
-      >
-        <TextField
-          label={texts.confirm(listed.name)}
-          value={typed}
-          onChange={({ target }) => setTyped(target.value)}
-          autoComplete="off"
-          autoFocus
-        />
-      </Form>
-    </Dialog>
+    <ConfirmByName
+      name={listed.name}
+      texts={t.keys.revokeDialog}
+      busy={revoke.isPending}
+      problem={revoke.error}
+      onConfirm={() => revoke.mutate({ params: { id: listed.id } }, { onSuccess })}
+      onClose={onClose}
+    />
   );
 }

@@ -4,8 +4,8 @@ import { useRead } from "../../api/queries.ts";
 import { Button } from "../../elements/button.tsx";
 import { CopyButton } from "../../elements/copy-button.tsx";
 import { Dialog } from "../../elements/dialog.tsx";
-import { exampleModel } from "../../elements/example-model.ts";
-import { Snippet } from "../../elements/snippet.tsx";
+import { exampleModel } from "../../elements/snippet/example-model.ts";
+import { Snippet } from "../../elements/snippet/snippet.tsx";
 import { useTexts } from "../../messages/messages.ts";
 import { useSession } from "../../session/session.ts";
 

@@ -1,5 +1,5 @@
 /** Which days the usage page shows, as its address says. Pure. */
-import { addDays } from "../../elements/german-day.ts";
+import { addDays } from "../../time/german-day.ts";
 
 export const periodChoices = ["period", "7", "30", "90", "own"] as const;
 export type PeriodChoice = (typeof periodChoices)[number];

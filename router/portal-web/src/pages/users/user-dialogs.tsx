@@ -1,11 +1,9 @@
 /** The dialogs of the users page: invite, edit, block, delete, and a link that is shown once. */
-import { useState } from "react";
 import { useChange } from "../../api/queries.ts";
 import { Button } from "../../elements/button.tsx";
+import { ConfirmByName } from "../../elements/confirm-by-name.tsx";
 import { CopyButton } from "../../elements/copy-button.tsx";
 import { Dialog } from "../../elements/dialog.tsx";
-import { TextField } from "../../elements/field.tsx";
-import { Form } from "../../elements/form.tsx";
 import { ProblemBox } from "../../elements/problem-box.tsx";
 import { useToast } from "../../elements/toast.tsx";
 import { useTexts } from "../../messages/messages.ts";
@@ -195,39 +193,19 @@ function DeleteUser({ user, onClose }: OneUserProps) {
   const { t } = useTexts();
   const say = useToast();
   const remove = useChange("deleteUser", "listUsers");
-  const texts = t.users.deleteDialog;
-  const [typed, setTyped] = useState("");
+  const onSuccess = () => {
+    say(t.users.deleted(user.email));
+    onClose();
+  };
   return (
-    <Dialog title={texts.title(user.email)} onClose={onClose}>
-      <p>{texts.lead}</p>
-      <Form
-        submit={texts.submit}
-        kind="danger"
-        busy={remove.isPending}
-        disabled={typed.trim() !== user.email}
-        problem={remove.error}
-        actions={<Button onClick={onClose}>{t.shell.cancel}</Button>}
-        onSubmit={() =>
-          remove.mutate(
-            { params: { id: user.id } },
-            {
-              onSuccess: () => {
-                say(t.users.deleted(user.email));
-                onClose();
-              },
-            },
-          )
-        }
-      >
-        <TextField
-          label={texts.confirm(user.email)}
-          value={typed}
-          onChange={({ target }) => setTyped(target.value)}
-          autoComplete="off"
-          autoFocus
-        />
-      </Form>
-    </Dialog>
+    <ConfirmByName
+      name={user.email}
+      texts={t.users.deleteDialog}
+      busy={remove.isPending}
+      problem={remove.error}
+      onConfirm={() => remove.mutate({ params: { id: user.id } }, { onSuccess })}
+      onClose={onClose}
+    />
   );
 }
 

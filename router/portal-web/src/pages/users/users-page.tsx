@@ -8,7 +8,7 @@ import { Empty } from "../../elements/empty.tsx";
 import { Icon } from "../../elements/icons.tsx";
 import { oneOf, useListState } from "../../elements/list-state.ts";
 import { Loaded } from "../../elements/loaded.tsx";
-import { useNow } from "../../elements/now.ts";
+import { useNow } from "../../time/now.ts";
 import { Page } from "../../elements/page.tsx";
 import { FilterSelect, SearchField } from "../../elements/search-field.tsx";
 import { Pages, Table, type Column } from "../../elements/table.tsx";

@@ -1,8 +1,8 @@
 /** Code that calls the API, in the reader's language of choice, which is remembered. */
 import { Tabs } from "@base-ui/react/tabs";
 import { useId, useState } from "react";
-import { useTexts } from "../messages/messages.ts";
-import { CopyButton } from "./copy-button.tsx";
+import { useTexts } from "../../messages/messages.ts";
+import { CopyButton } from "../copy-button.tsx";
 import { snippetKinds, snippetOf, type SnippetKind } from "./snippet-code.ts";
 
 interface SnippetProps {

@@ -1,6 +1,6 @@
 /** The sentence of a notice. */
 import type { Answer } from "../api/client.ts";
-import type { Texts } from "../messages/messages.ts";
+import type { Texts } from "./messages.ts";
 
 export type Notice = Answer<"listNotices">["items"][number];
 
