@@ -19,13 +19,12 @@ import type { UnsettledAnswers } from "../outbox/unsettled-answers.ts";
 import type { ChunkGaps } from "../answer/chunk-gaps.ts";
 import { afterNews, engineNewsMsMax } from "../answer/engine-news.ts";
 import { EngineConnections } from "../answer/engine-connections.ts";
-import type { EngineAccess, EngineWork, FinishedAnswer } from "../answer/engine-work.ts";
+import type { EngineAccess, FinishedAnswer } from "../answer/engine-work.ts";
 import { Ended, Exchange, type StreamSession } from "./exchange.ts";
-import { smallBytesMax, WorkReader } from "./read-work.ts";
-import { bodyBytesMax } from "../intake/request-body.ts";
+import { WorkReader } from "./read-work.ts";
 import { readRequestHead, type RequestHead } from "../intake/request-head.ts";
-import { noTokens, type TokenCounts } from "../answer/usage-count.ts";
 import { UsageMeter, type UsageOutbox } from "../answer/usage-meter.ts";
+import { RequestRun } from "./request-run.ts";
 
 export interface IngressParts {
   readonly admissions: Admissions;
@@ -282,34 +281,3 @@ function cacheSaltOf(mode: CachePrompts = "per-account", { billing, requestId }:
 
 /** Faults of an engine that may be gone or hang. A malformed answer says nothing about the next one. */
 const suspicious: ReadonlySet<EngineFaultReason> = new Set<EngineFaultReason>(["silent", "refused"]);
-
-/** State of one running request. */
-class RequestRun {
-  readonly head: RequestHead;
-  readonly meter: UsageMeter;
-  work: EngineWork | undefined;
-  admission: Admission | undefined;
-
-  constructor(head: RequestHead, meter: UsageMeter) {
-    this.head = head;
-    this.meter = meter;
-  }
-
-  /** Waits until the budget has room for a large body. Call before any of it is read. */
-  async takeRoom(budget: ByteBudget, signal: AbortSignal): Promise<void> {
-    const bodyBytes = Math.min(this.head.bodyBytes, bodyBytesMax);
-    if (bodyBytes <= smallBytesMax) return;
-    await budget.take(bodyBytes, signal);
-    this.giveRoom = () => {
-      this.giveRoom = () => {};
-      budget.give(bodyBytes);
-    };
-  }
-
-  /** Idempotent. */
-  giveRoom: () => void = () => {};
-
-  soFar(): TokenCounts {
-    return this.work?.soFar() ?? noTokens;
-  }
-}
