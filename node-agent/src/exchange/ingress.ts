@@ -186,7 +186,8 @@ export class Ingress implements AsyncDisposable {
     const rules = this.#parts.rules(head.model);
     if (!rules) throw new ApiError("model_unavailable", "The model is not known here yet.", { retryAfterSeconds: 1 });
     await run.takeRoom(this.#budget, exchange.signal);
-    run.work = await this.#reader.read(head, rules, await exchange.readBody(), clock.now(), exchange.signal);
+    const scope = { rules, dialects: admissions.dialectsOf(head.model) };
+    run.work = await this.#reader.read(head, scope, await exchange.readBody(), clock.now(), exchange.signal);
     exchange.signal.throwIfAborted();
     const { requestId, model, slot, routerId } = head;
     const { answers } = run.work;

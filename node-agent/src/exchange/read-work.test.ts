@@ -30,7 +30,7 @@ const bodies: [name: string, where: "here" | "in the thread", body: object][] = 
 test.each(bodies)("%s is read %s", async (_name, where, body) => {
   const text = Buffer.from(JSON.stringify(body));
   const bytes = Buffer.from(text.buffer.slice(text.byteOffset, text.byteOffset + text.length));
-  const work = reader.read(head, rules, bytes, 0, new AbortController().signal);
+  const work = reader.read(head, { rules, dialects: ["vllm"] }, bytes, 0, new AbortController().signal);
   expect(bytes.length === 0 ? "in the thread" : "here").toBe(where);
   expect(await work).toBeDefined();
 });

@@ -2,7 +2,6 @@
  * Turns the bytes of a body into work for an engine. Bodies that are long or have many values are parsed, and written
  * for their engine, in another thread: this one keeps only their bytes, however long they wait.
  */
-import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { asBuffer, ByteThread, ownBytes } from "@weiche/shared/http/byte-thread.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
 import { scanLight } from "@weiche/shared/http/json-guard.ts";
@@ -10,7 +9,7 @@ import type { BodyJob, BodyReply } from "./body-thread.ts";
 import { Embedding } from "../answer/embedding.ts";
 import type { EngineAccess, EngineWork } from "../answer/engine-work.ts";
 import { Generation, type GenerationScope } from "../answer/generation.ts";
-import { factsOf, readRequest, say } from "../intake/read-request.ts";
+import { factsOf, readRequest, say, type BodyScope } from "../intake/read-request.ts";
 import type { RequestHead } from "../intake/request-head.ts";
 
 /** Bodies up to this size do not count against the budget of large bodies. */
@@ -19,16 +18,16 @@ export const smallBytesMax = 1 << 20;
 export class WorkReader implements AsyncDisposable {
   readonly #thread = new ByteThread<BodyJob, BodyReply>(new URL("./body-thread.ts", import.meta.url));
 
-  /** Rejects with an `ApiError` if the path or the model's rules do not allow the body, or with the signal's reason. */
+  /** Rejects with an `ApiError` if `readRequest` refuses the body, or with the signal's reason. */
   async read(
     head: RequestHead,
-    rules: ModelRules,
+    { rules, dialects }: Omit<BodyScope, "path">,
     bytes: Buffer,
     nowMs: number,
     signal: AbortSignal,
   ): Promise<EngineWork> {
     const { path, requestId, billing } = head;
-    const scope = { path, rules };
+    const scope = { path, rules, dialects };
     const about = { requestId, rules, tokensMax: billing.tokensMax, nowMs };
     const scan = scanLight(bytes);
     if (!scan) return await this.#readHeavy({ scope, bytes: ownBytes(bytes) }, about, signal);

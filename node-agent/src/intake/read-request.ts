@@ -4,7 +4,8 @@ import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import type { JsonScan } from "@weiche/shared/http/json-guard.ts";
 import { nodePaths, type NodePath } from "@weiche/shared/node-protocol.ts";
 import type { ChatRequest, CompletionRequest, Dialect } from "../engines/dialects/dialect.ts";
-import type { SchemaBounds } from "../engines/dialects/schema-bounds.ts";
+import { schemaBounds, type SchemaBounds } from "../engines/dialects/schema-bounds.ts";
+import type { DialectName } from "../engines/engine.ts";
 import { readChatRequest } from "./chat-request.ts";
 import { readCompletionRequest } from "./completion-request.ts";
 import { readEmbeddingRequest, type EmbeddingRequest } from "./embedding-request.ts";
@@ -15,6 +16,8 @@ import { boundSchemas, type RequestSchema } from "./schema-cost.ts";
 export interface BodyScope {
   readonly path: NodePath;
   readonly rules: ModelRules;
+  /** Kinds of the engines that serve the model on this node. A chat's schemas must be cheap enough for all of them. */
+  readonly dialects: readonly DialectName[];
 }
 
 /** What must be known of a request while its engine works: all but what can be long. */
@@ -22,7 +25,10 @@ export type PromptFacts =
   | (Omit<ChatRequest, "messages" | "tools" | "responseFormat"> & { readonly schemaIn?: "response_format" | "tools" })
   | Omit<CompletionRequest, "prompt">;
 
-/** Throws an `ApiError` if the body is not what the path, or the model's rules, allow. `scan`: of these bytes. */
+/**
+ * Throws an `ApiError` if the path or the model's rules do not allow the body, or if its schemas would cost an engine too
+ * much: refused here, a costly request neither takes a place nor starts a switch. `scan`: of these bytes.
+ */
 export function readRequest(
   scope: BodyScope,
   bytes: Buffer,
@@ -30,8 +36,11 @@ export function readRequest(
 ): ChatRequest | CompletionRequest | EmbeddingRequest {
   const body = parseBody(bytes, scan);
   switch (scope.path) {
-    case nodePaths.chat:
-      return readChatRequest(body, scope);
+    case nodePaths.chat: {
+      const request = readChatRequest(body, scope);
+      for (const dialect of scope.dialects) boundGrammar(request, schemaBounds[dialect]);
+      return request;
+    }
     case nodePaths.completions:
       return readCompletionRequest(body, scope);
     case nodePaths.embeddings:
@@ -49,9 +58,8 @@ export function factsOf(request: ChatRequest | CompletionRequest): PromptFacts {
   return facts;
 }
 
-/** Throws an `ApiError` if the request's schemas would cost an engine of this kind too much. */
+/** The body for an engine of this kind. */
 export function say(request: ChatRequest | CompletionRequest, dialect: Dialect, cacheSalt: string | undefined): Buffer {
-  if (request.kind === "chat") boundGrammar(request, dialect.schemaBounds);
   const said =
     request.kind === "chat"
       ? dialect.chatBody({ ...request, cacheSalt })

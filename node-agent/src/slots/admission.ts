@@ -1,6 +1,6 @@
 /** What the ingress asks of the slots. */
 import type { ModelId, RequestId, SlotName } from "@weiche/shared/ids.ts";
-import type { EngineEndpoint, EngineSpec } from "../engines/engine.ts";
+import type { DialectName, EngineEndpoint, EngineSpec } from "../engines/engine.ts";
 import type { LossListener } from "./engine-loss.ts";
 
 export interface AdmissionRequest {
@@ -34,6 +34,8 @@ export interface Admission {
 }
 
 export interface Admissions {
+  /** The kinds of engines that may answer for the model; none if no slot serves it. */
+  dialectsOf(model: ModelId): readonly DialectName[];
   /**
    * Resolves when the request may run. Rejects with an `ApiError` (503 of some kind, 400 for more answers than the engine
    * can give) or the signal's reason.

@@ -35,7 +35,13 @@ export interface Slots extends Admissions {
 
 export function createSlots({ slots, engines, ...shared }: SlotsParts): Slots {
   const runners = slots.map((config) => new SlotRunner({ config, engines: engines(config), ...shared }));
+  const specs = Map.groupBy(
+    slots.flatMap((slot) => slot.engines),
+    (spec) => spec.model,
+  );
+  const dialects = new Map(Array.from(specs, ([model, of]) => [model, [...new Set(of.map(({ dialect }) => dialect))]]));
   return {
+    dialectsOf: (model) => dialects.get(model) ?? [],
     admit: (request) => admit(runners, request),
     views: () => runners.map((runner) => runner.view()),
     awake: () => runners.flatMap((runner) => runner.awake() ?? []),

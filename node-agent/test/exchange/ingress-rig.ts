@@ -53,6 +53,10 @@ export class SimulatedSlot implements Admissions {
     this.cachePrompts = cachePrompts;
   }
 
+  dialectsOf(): readonly DialectName[] {
+    return [this.dialect];
+  }
+
   async admit(request: AdmissionRequest): Promise<Admission> {
     const ticket = this.requests.push(request);
     if (this.refusal) throw this.refusal;

@@ -1,4 +1,4 @@
-/** A schema that would cost an engine too much is refused by the agent, and the engine hears nothing of it. */
+/** A schema that would cost an engine too much is refused by the agent, before it asks for a place of an engine. */
 import { expect, test } from "vitest";
 import { costlySchemas } from "./costly-schemas.ts";
 import { choicesOf, event, respondEvents, Rig } from "./ingress-rig.ts";
@@ -31,6 +31,7 @@ test.each(["llama-server", "openai", "vllm"] as const)("costly schemas never rea
   expect(many).toMatchObject({ error: { param: "tools", message: expect.stringContaining("at most") } });
   await rig.quiet();
   expect([rig.engine.connections, rig.bugs]).toEqual([0, []]);
+  expect(rig.slot.requests, "requests for a place, each of which could start a switch").toEqual([]);
 });
 
 test.each(["llama-server", "openai", "vllm"] as const)(

@@ -5,7 +5,6 @@
 import type { ModelId } from "@weiche/shared/ids.ts";
 import type { DialectLifecycle } from "../dialect-lifecycle.ts";
 import type { Json } from "@weiche/shared/json.ts";
-import type { SchemaBounds } from "./schema-bounds.ts";
 
 export interface Dialect extends DialectLifecycle {
   /** Whether a connection may be reused for further requests. */
@@ -16,8 +15,6 @@ export interface Dialect extends DialectLifecycle {
   readonly requiredCallsAreText?: true;
   /** The engine is known to separate its prefix cache by `cacheSalt`, so that clients may see their cached tokens. */
   readonly keepsSaltsApart: boolean;
-  /** Bounds on the cost of a request's JSON Schemas. */
-  readonly schemaBounds: SchemaBounds;
   /** Bodies always ask for a stream, with as much usage data as the engine can give. */
   chatBody(request: ChatRequest): object;
   completionBody(request: CompletionRequest): object;

@@ -8,7 +8,6 @@ import { proveReady, readMetrics } from "./http-lifecycle.ts";
 import { readConventionRefusal } from "./refusal.ts";
 import { requiredCallsFormat } from "./required-calls.ts";
 import { limitToContext, sharedContext } from "../shared-context.ts";
-import { schemaBounds } from "./schema-bounds.ts";
 
 export const llamaServer: Dialect = {
   // It announces keep-alive, but closes the connection after each stream.
@@ -16,7 +15,6 @@ export const llamaServer: Dialect = {
   usagePerChoice: true,
   keepsSaltsApart: false,
   requiredCallsAreText: true,
-  schemaBounds: schemaBounds["llama-server"],
   chatBody: (request) => ({
     // llama-server passes arguments to any template, and templates think unless told otherwise.
     ...chatBody({ ...request, thinking: { ...request.thinking, templateSwitch: true } }),

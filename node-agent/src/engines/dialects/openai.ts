@@ -5,12 +5,10 @@ import type { Dialect } from "./dialect.ts";
 import type { Json } from "@weiche/shared/json.ts";
 import { proveReady, readMetrics } from "./http-lifecycle.ts";
 import { readConventionRefusal } from "./refusal.ts";
-import { schemaBounds } from "./schema-bounds.ts";
 
 export const openai: Dialect = {
   keepsConnections: true,
   usagePerChoice: false,
-  schemaBounds: schemaBounds["openai"],
   // The embedded engine and SGLang do; other engines may not.
   keepsSaltsApart: false,
   chatBody: (request) => ({ ...chatBody(request), cache_salt: request.cacheSalt }),

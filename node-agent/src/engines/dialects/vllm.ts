@@ -7,13 +7,11 @@ import type { CountRequest, Dialect, GenerationRequest } from "./dialect.ts";
 import { isObject } from "@weiche/shared/json.ts";
 import { EngineAnswerError, askEngine, proveReady, readMetrics, requireHealth } from "./http-lifecycle.ts";
 import { readConventionRefusal } from "./refusal.ts";
-import { schemaBounds } from "./schema-bounds.ts";
 
 export const vllm: Dialect = {
   keepsConnections: true,
   usagePerChoice: false,
   keepsSaltsApart: true,
-  schemaBounds: schemaBounds["vllm"],
   chatBody: (request) => ({ ...chatBody(request), ...ownFields(request) }),
   completionBody: (request) => ({ ...completionBody(request), ...ownFields(request) }),
   embeddingBody,
