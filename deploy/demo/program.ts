@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { createWriteStream, type WriteStream } from "node:fs";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import { StartError } from "@weiche/shared/files/directory-lock.ts";
+import { StartError } from "@weiche/shared/files/start-error.ts";
 import { plainJson, plainText } from "@weiche/shared/program/plain-text.ts";
 
 /** A program that dies this soon after its start is not started again. */

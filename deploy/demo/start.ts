@@ -9,7 +9,7 @@ import { join, resolve } from "node:path";
 import { parseArgs, promisify } from "node:util";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { dataDirectory } from "@weiche/shared/files/data-directory.ts";
-import { StartError } from "@weiche/shared/files/directory-lock.ts";
+import { StartError } from "@weiche/shared/files/start-error.ts";
 import { stopWish } from "@weiche/shared/program/stop-wish.ts";
 import { readDemoKey, writeDemo, type Demo } from "./demo-file.ts";
 import { writeGgufConfig } from "./gguf-config.ts";

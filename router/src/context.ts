@@ -1,5 +1,6 @@
 /** Everything a router is made of, in the order it is made; it is closed in reverse. */
-import { lockDirectory, StartError } from "@weiche/shared/files/directory-lock.ts";
+import { lockDirectory } from "@weiche/shared/files/directory-lock.ts";
+import { StartError } from "@weiche/shared/files/start-error.ts";
 import { formatListen } from "@weiche/shared/http/listen.ts";
 import type { Log } from "@weiche/shared/program/log.ts";
 import { openOpsServer } from "@weiche/shared/program/ops-server.ts";

@@ -5,7 +5,7 @@ import { connect } from "node:tls";
 import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { StreamHandler } from "@weiche/node-agent/src/links/data-session.ts";
-import { StartError } from "@weiche/shared/files/directory-lock.ts";
+import { StartError } from "@weiche/shared/files/start-error.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { openTlsFiles, type TlsFiles, type TlsFilesEvents, type TlsPaths } from "@weiche/shared/http/tls-files.ts";
 import { textOf } from "../../cluster/read-answer.ts";

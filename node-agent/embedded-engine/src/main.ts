@@ -8,7 +8,7 @@ import { unlink } from "node:fs/promises";
 import { connect, type AddressInfo } from "node:net";
 import { availableParallelism } from "node:os";
 import { systemClock } from "@weiche/shared/time/clock.ts";
-import { StartError } from "@weiche/shared/files/directory-lock.ts";
+import { StartError } from "@weiche/shared/files/start-error.ts";
 import { formatListen } from "@weiche/shared/http/listen.ts";
 import { readOptions, type Options } from "./options.ts";
 import { EngineServer } from "./server.ts";

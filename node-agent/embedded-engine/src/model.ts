@@ -11,7 +11,7 @@ import {
   type LlamaModel,
   type Token,
 } from "node-llama-cpp";
-import { StartError } from "@weiche/shared/files/directory-lock.ts";
+import { StartError } from "@weiche/shared/files/start-error.ts";
 import { ChatTemplate } from "./chat-prompt.ts";
 import { Metrics, type Load } from "./metrics.ts";
 import type { Options } from "./options.ts";

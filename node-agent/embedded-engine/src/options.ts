@@ -1,7 +1,7 @@
 /** The command line of the embedded engine. */
 import { basename } from "node:path";
 import { parseArgs } from "node:util";
-import { StartError } from "@weiche/shared/files/directory-lock.ts";
+import { StartError } from "@weiche/shared/files/start-error.ts";
 import { isLoopback } from "@weiche/shared/http/listen.ts";
 
 export interface Options {

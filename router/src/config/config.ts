@@ -5,7 +5,7 @@ import { Type, type Static } from "typebox";
 import { formatMistakes, loadYaml } from "@weiche/shared/files/config-file.ts";
 import { parseCatalogue, type Catalogue } from "@weiche/shared/catalogue.ts";
 import { dataDirectory } from "@weiche/shared/files/data-directory.ts";
-import { StartError } from "@weiche/shared/files/directory-lock.ts";
+import { StartError } from "@weiche/shared/files/start-error.ts";
 import { formatListen, isLoopback, parseListen, type ListenAddress } from "@weiche/shared/http/listen.ts";
 import { checkPrivate, holdsPassword, readSecret, withPassword } from "@weiche/shared/files/private-file.ts";
 

@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { StartError } from "@weiche/shared/files/directory-lock.ts";
+import { StartError } from "@weiche/shared/files/start-error.ts";
 import type { EmbeddedHome } from "./embedded-home.ts";
 import { lastWords, startProgram } from "./server-program.ts";
 

@@ -11,7 +11,7 @@ import {
   type PoolConfig,
 } from "pg";
 import { within, type Clock } from "@weiche/shared/time/clock.ts";
-import { StartError } from "@weiche/shared/files/directory-lock.ts";
+import { StartError } from "@weiche/shared/files/start-error.ts";
 import { describeError } from "@weiche/shared/program/log.ts";
 import { startEmbeddedServer, type EmbeddedServer, type EmbeddedServerEvents } from "./embedded-server.ts";
 import { migrate } from "./migrate.ts";

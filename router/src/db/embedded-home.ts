@@ -17,7 +17,7 @@ import {
 } from "node:fs";
 import { homedir } from "node:os";
 import { basename, dirname, join } from "node:path";
-import { StartError } from "@weiche/shared/files/directory-lock.ts";
+import { StartError } from "@weiche/shared/files/start-error.ts";
 
 export interface EmbeddedHome {
   /** Holds the cluster, the socket, the password and the log. Mode 0700, owned by the server's user. */

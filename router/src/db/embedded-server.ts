@@ -15,7 +15,7 @@ import { join } from "node:path";
 import { Client, type ClientConfig } from "pg";
 import { socketPathBytesMax } from "@weiche/shared/program/admin-socket.ts";
 import { every, sleep, type Clock } from "@weiche/shared/time/clock.ts";
-import { StartError } from "@weiche/shared/files/directory-lock.ts";
+import { StartError } from "@weiche/shared/files/start-error.ts";
 import { makeCluster, passwordFile, removeHalfMade, superuser } from "./cluster.ts";
 import { embeddedHome, type EmbeddedHome } from "./embedded-home.ts";
 import { disownPostmaster, isPostmaster, readPostmaster, runningPostmaster, type Postmaster } from "./postmaster.ts";

@@ -1,7 +1,7 @@
 /** A client's address: that of the connection, or the one that a trusted proxy reports in `X-Forwarded-For`. */
 import type { IncomingMessage } from "node:http";
 import { BlockList, isIP } from "node:net";
-import { StartError } from "@weiche/shared/files/directory-lock.ts";
+import { StartError } from "@weiche/shared/files/start-error.ts";
 import { plainAddress } from "./client-network.ts";
 
 export type ClientAddress = (request: IncomingMessage) => string;

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { systemClock } from "@weiche/shared/time/clock.ts";
-import { StartError } from "@weiche/shared/files/directory-lock.ts";
+import { StartError } from "@weiche/shared/files/start-error.ts";
 import { openDatabase } from "../../src/db/database.ts";
 import { isPostmaster, readPostmaster } from "../../src/db/postmaster.ts";
 import { silent, temporaryFolder, until } from "./database-fixture.ts";

@@ -18,7 +18,7 @@ import { sql } from "kysely";
 import { Client, type PoolClient } from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { systemClock } from "@weiche/shared/time/clock.ts";
-import { StartError } from "@weiche/shared/files/directory-lock.ts";
+import { StartError } from "@weiche/shared/files/start-error.ts";
 import { inTransaction, openDatabase, type Database } from "../../src/db/database.ts";
 import { isUnavailable } from "../../src/db/failures.ts";
 import { embeddedHome } from "../../src/db/embedded-home.ts";

@@ -1,9 +1,8 @@
-import { readFileSync } from "node:fs";
 import { distance } from "fastest-levenshtein";
 import type { Static, TSchema } from "typebox";
 import { Value } from "typebox/value";
 import { LineCounter, parseDocument, type Document } from "yaml";
-import { StartError } from "./directory-lock.ts";
+import { readForStart, StartError } from "./start-error.ts";
 
 /** A mistake in a YAML file and how to correct it. `line` counts from 1; 0: it has no line. */
 export interface Mistake {
@@ -56,11 +55,8 @@ export function checkYaml<Schema extends TSchema>(
 export function locate(text: string, findings: Iterable<Finding>): Mistake[] {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines });
-  const located = [...findings].map(([path, message]) => ({
-    line: lineOf(document, lines, path.map(String)),
-    message,
-  }));
-  return located.sort((a, b) => a.line - b.line);
+  const lineAt = (path: Finding[0]) => lineOf(document, lines, path.map(String));
+  return [...findings].map(([path, message]) => ({ line: lineAt(path), message })).sort((a, b) => a.line - b.line);
 }
 
 /** Reads a file like `checkYaml`; throws `StartError` if it has mistakes. */
@@ -69,13 +65,7 @@ export function loadYaml<Schema extends TSchema>(
   schema: Schema,
   judge?: Judge<Static<Schema>>,
 ): Static<Schema> {
-  let text: string;
-  try {
-    text = readFileSync(file, "utf8");
-  } catch (error) {
-    throw new StartError(`cannot read ${file}: ${(error as NodeJS.ErrnoException).code}`);
-  }
-  const { value, mistakes } = checkYaml(text, schema, judge);
+  const { value, mistakes } = checkYaml(readForStart(file).toString(), schema, judge);
   if (mistakes.length > 0) throw new StartError(formatMistakes(file, mistakes).join("; "));
   return value as Static<Schema>;
 }

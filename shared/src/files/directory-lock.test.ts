@@ -4,7 +4,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { StartError, lockDirectory } from "./directory-lock.ts";
+import { lockDirectory } from "./directory-lock.ts";
+import { StartError } from "./start-error.ts";
 
 let directory: string;
 beforeEach(() => (directory = mkdtempSync(join(tmpdir(), "weiche-lock-"))));
@@ -12,7 +13,7 @@ afterEach(() => rmSync(directory, { recursive: true }));
 
 /** A process that holds the lock until it is killed. */
 async function holder() {
-  const code = `import { StartError, lockDirectory } from ${JSON.stringify(join(import.meta.dirname, "directory-lock.ts"))};
+  const code = `import { lockDirectory } from ${JSON.stringify(join(import.meta.dirname, "directory-lock.ts"))};
     globalThis.held = lockDirectory(${JSON.stringify(directory)}); console.log("held"); setInterval(() => {}, 1e6);`;
   const child = spawn(process.execPath, ["--input-type=module", "-e", code], { stdio: ["ignore", "pipe", "inherit"] });
   await once(child.stdout!, "data");

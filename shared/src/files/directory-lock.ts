@@ -1,6 +1,7 @@
 import { mkdirSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { StartError } from "./start-error.ts";
 
 /** SQLite result codes: SQLITE_BUSY; SQLITE_CORRUPT and SQLITE_NOTADB. */
 const busy = 5;
@@ -48,6 +49,3 @@ function hold(file: string): DatabaseSync {
     throw error;
   }
 }
-
-/** A reason not to start: printed as one line, exit code 1. */
-export class StartError extends Error {}

@@ -1,6 +1,6 @@
 /** Files with secrets: nobody else on the host may read or change them. */
-import { readFileSync, statSync } from "node:fs";
-import { StartError } from "./directory-lock.ts";
+import { statSync } from "node:fs";
+import { readForStart, StartError } from "./start-error.ts";
 
 /**
  * Throws `StartError` with the command that corrects the mode. `what`: such as "a private key". `uid`: who reads it. A
@@ -18,12 +18,7 @@ export function checkPrivate(file: string, what: string, uid: number | "other" =
 
 /** Reads a secret, the single line of a file. Throws `StartError`, which does not quote it. */
 export function readSecret(file: string, what: string): string {
-  let text: string;
-  try {
-    text = readFileSync(file, "utf8");
-  } catch (error) {
-    throw new StartError(`cannot read ${file}: ${(error as NodeJS.ErrnoException).code}`);
-  }
+  const text = readForStart(file).toString();
   checkPrivate(file, what);
   const secret = text.replace(/\r?\n$/, "");
   if (secret === "" || secret.includes("\n")) throw new StartError(`${file} must hold ${what} in one line`);

@@ -137,10 +137,9 @@ function hex4(bytes: Buffer, from: number): number {
   return value;
 }
 
-const hexDigits = Int8Array.from({ length: 256 }, (_, byte) => {
-  const digit = "0123456789abcdef".indexOf(String.fromCharCode(byte).toLowerCase());
-  return digit;
-});
+const hexDigits = Int8Array.from({ length: 256 }, (_, byte) =>
+  "0123456789abcdef".indexOf(String.fromCharCode(byte).toLowerCase()),
+);
 
 /** The text with each long string cut to about `keptStringBytes`, never inside a character or an escape. */
 function withoutLongStrings(bytes: Buffer, longStrings: readonly number[]): string {

@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { StartError } from "../files/directory-lock.ts";
+import { StartError } from "../files/start-error.ts";
 
 /** Where a server listens. Port 0: any free one. */
 export interface ListenAddress {

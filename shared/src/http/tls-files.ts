@@ -1,9 +1,8 @@
 /** Certificate, key and CA of a listener or link, read from files and again when these change. */
 import { X509Certificate } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { createSecureContext } from "node:tls";
 import { every, type Clock } from "../time/clock.ts";
-import { StartError } from "../files/directory-lock.ts";
+import { readForStart, StartError } from "../files/start-error.ts";
 import { checkPrivate } from "../files/private-file.ts";
 
 export interface TlsPaths {
@@ -72,8 +71,8 @@ export function namesNode(certificate: X509Certificate, node: string): boolean {
 }
 
 function read(paths: TlsPaths): TlsMaterial {
-  const [cert, key] = [readFile(paths.cert), readFile(paths.key)];
-  const ca = paths.ca === undefined ? undefined : readFile(paths.ca);
+  const [cert, key] = [readForStart(paths.cert), readForStart(paths.key)];
+  const ca = paths.ca === undefined ? undefined : readForStart(paths.ca);
   checkPrivate(paths.key, "a private key");
   if (cert.includes("PRIVATE KEY-----")) checkPrivate(paths.cert, "a private key");
   const material = { cert, key, ca, minVersion: "TLSv1.3" } as const;
@@ -83,14 +82,6 @@ function read(paths: TlsPaths): TlsMaterial {
     throw new StartError(`${Object.values(paths).join(", ")} do not fit: ${(error as Error).message}`);
   }
   return material;
-}
-
-function readFile(path: string): Buffer {
-  try {
-    return readFileSync(path);
-  } catch (error) {
-    throw new StartError(`cannot read ${path}: ${(error as NodeJS.ErrnoException).code}`);
-  }
 }
 
 function isSame(a: TlsMaterial, b: TlsMaterial): boolean {

@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { chmodSync, rmSync } from "node:fs";
 import { request as httpRequest, type Server } from "node:http";
-import { StartError } from "../files/directory-lock.ts";
+import { StartError } from "../files/start-error.ts";
 
 /** Longest path of a Unix socket on Linux (`sun_path`, less its closing zero). */
 export const socketPathBytesMax = 107;

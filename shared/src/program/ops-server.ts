@@ -3,7 +3,7 @@ import { createServer, type Server } from "node:http";
 import { once } from "node:events";
 import type { Registry } from "prom-client";
 import type { Clock } from "../time/clock.ts";
-import { StartError } from "../files/directory-lock.ts";
+import { StartError } from "../files/start-error.ts";
 import { formatListen, type ListenAddress } from "../http/listen.ts";
 import { readOneAtATime } from "../http/request-turns.ts";
 

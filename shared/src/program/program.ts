@@ -1,7 +1,7 @@
 /** Runs a program: one clear line if it cannot start, an orderly stop at SIGTERM and Ctrl-C. */
 import { systemClock } from "../time/clock.ts";
 import { keepMemoryOutOfCoreFiles } from "./core-files.ts";
-import { StartError } from "../files/directory-lock.ts";
+import { StartError } from "../files/start-error.ts";
 import { plainText } from "./plain-text.ts";
 import { stopWish } from "./stop-wish.ts";
 import { openServiceManager, type ServiceManager } from "./systemd-notify.ts";

@@ -1,7 +1,7 @@
 /** Nodes and the catalogue as the operator sees and steers them. */
 import { factorAt, type Catalogue } from "@weiche/shared/catalogue.ts";
 import { formatCredits } from "@weiche/shared/credits.ts";
-import { StartError } from "@weiche/shared/files/directory-lock.ts";
+import { StartError } from "@weiche/shared/files/start-error.ts";
 import { sleep, type Clock } from "@weiche/shared/time/clock.ts";
 import { asId, type ModelId, type NodeId } from "@weiche/shared/ids.ts";
 import { Refused } from "../../rights/refused.ts";

@@ -1,0 +1,13 @@
+import { readFileSync } from "node:fs";
+
+/** A reason not to start: printed as one line, exit code 1. */
+export class StartError extends Error {}
+
+/** Reads a file. Throws a `StartError` that names it. */
+export function readForStart(file: string): Buffer {
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    throw new StartError(`cannot read ${file}: ${(error as NodeJS.ErrnoException).code}`);
+  }
+}
