@@ -28,12 +28,12 @@ describe.each([
 
   test("serve every model of the catalogue, once, and no other", () => {
     const served = agent().slots.flatMap(({ engines }) => engines.map(({ model }) => model));
-    expect(served.toSorted()).toEqual([...loadCatalogue(router().catalogueFile).keys()].toSorted());
+    expect(served.toSorted()).toEqual([...loadCatalogue(router().catalogueFile).catalogue.keys()].toSorted());
   });
 });
 
 describe("vLLM in deploy/agent.yaml", () => {
-  const catalogue = loadCatalogue(join(here, "catalogue.yaml"));
+  const { catalogue } = loadCatalogue(join(here, "catalogue.yaml"));
   const engines = loadAgentConfig(join(here, "agent.yaml"), {}).slots.flatMap((slot) => slot.engines);
 
   test.each(engines.map((engine) => [engine.model, engine] as const))(

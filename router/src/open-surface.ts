@@ -49,6 +49,8 @@ export async function openSurface(
     apiUrl: api.url,
     models: catalogue.models,
     catalogue: catalogue.get,
+    changes: catalogue.changes,
+    apiLimits: { ...config.limits, requestMsMax: config.requestMsMax },
     reloadCatalogue: catalogue.reload,
     nodes: nodes.views,
     fleet: nodes,

@@ -4,7 +4,8 @@
  */
 import { Type, type Static } from "typebox";
 import { isSeq, parseDocument } from "yaml";
-import { checkYaml, type Mistake } from "./files/config-file.ts";
+import { changesSchema, judgeChanges, readChanges, type ServiceChange } from "./changelog.ts";
+import { checkYaml, type Finding, type Mistake } from "./files/config-file.ts";
 import { parseFactor, type Millicredits } from "./credits.ts";
 import { asId, namePattern, type ModelId, type NodeId } from "./ids.ts";
 
@@ -129,26 +130,34 @@ const entrySchema = Type.Object(
 );
 
 const listSchema = Type.Array(entrySchema, { minItems: 1 });
-const catalogueSchema = Type.Object({ models: listSchema }, closed);
+const catalogueSchema = Type.Object({ models: listSchema, changes: Type.Optional(changesSchema) }, closed);
 
 export type CatalogueResult =
-  | { readonly catalogue: Catalogue; readonly mistakes: [] }
-  | { readonly catalogue?: undefined; readonly mistakes: Mistake[] };
+  | { readonly catalogue: Catalogue; readonly changes: readonly ServiceChange[]; readonly mistakes: [] }
+  | { readonly catalogue?: undefined; readonly changes?: undefined; readonly mistakes: Mistake[] };
 
-/** Reads a catalogue file: a list of entries, alone or under `models`. A mistake in an entry refuses the whole file. */
+/**
+ * Reads a catalogue file: a list of entries, alone or under `models`, where `changes` may stand beside it. A mistake
+ * anywhere refuses the whole file.
+ */
 export function parseCatalogue(text: string): CatalogueResult {
   const isList = isSeq(parseDocument(text).contents);
-  const { value, mistakes } = isList ? checkYaml(text, listSchema) : checkYaml(text, catalogueSchema);
+  const { value, mistakes } = isList ? checkYaml(text, listSchema) : checkYaml(text, catalogueSchema, judgeCatalogue);
   if (!value) return { mistakes };
   const catalogue = new Map<ModelId, CatalogueEntry>();
   const wrong: Mistake[] = [];
-  for (const entry of Array.isArray(value) ? value : value.models) {
+  const { models, changes = [] } = Array.isArray(value) ? { models: value } : value;
+  for (const entry of models) {
     const read = toEntry(entry);
     if (typeof read === "string") wrong.push({ line: 0, message: `model ${entry.id}: ${read}` });
     else if (catalogue.has(read.id)) wrong.push({ line: 0, message: `model ${entry.id} is listed twice` });
     else catalogue.set(read.id, read);
   }
-  return wrong.length > 0 ? { mistakes: wrong } : { catalogue, mistakes: [] };
+  return wrong.length > 0 ? { mistakes: wrong } : { catalogue, changes: readChanges(changes), mistakes: [] };
+}
+
+function* judgeCatalogue({ changes = [] }: Static<typeof catalogueSchema>): Generator<Finding> {
+  for (const [path, message] of judgeChanges(changes)) yield [["changes", ...path], message];
 }
 
 /** Largest factor, in thousandths. */

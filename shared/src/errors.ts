@@ -69,12 +69,23 @@ export function errorBody(error: ApiError): ErrorBody {
   return { error: { message: error.message, type, param: error.param, code } };
 }
 
+/** Whether the same request may succeed later without anybody changing something. */
+export function mayRetry(kind: ApiErrorKind): boolean {
+  if (kind === "request_barred") return false;
+  return kind === "rate_limit_exceeded" || apiErrors[kind].status >= 500;
+}
+
+/** What clients of the convention try again by themselves unless they are told not to. */
+function isTriedAgain(status: number): boolean {
+  return status === 429 || status >= 500;
+}
+
 /** The headers of an error: `retry-after` in whole seconds, at least 1, and `x-should-retry`. */
 export function errorHeaders(error: ApiError): Record<string, string> {
   const headers: Record<string, string> = {};
   if (error.retryAfterSeconds !== undefined)
     headers["retry-after"] = String(Math.max(1, Math.ceil(error.retryAfterSeconds)));
-  if (error.kind === "insufficient_quota" || error.kind === "request_barred") headers["x-should-retry"] = "false";
+  if (isTriedAgain(error.status) && !mayRetry(error.kind)) headers["x-should-retry"] = "false";
   return headers;
 }
 

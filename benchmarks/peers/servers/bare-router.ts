@@ -19,7 +19,7 @@ import { asId, uuidv7 } from "@weiche/shared/ids.ts";
 import { createLog } from "@weiche/shared/program/log.ts";
 import { plainJobs } from "@weiche/shared/testing/plain-jobs.ts";
 
-const catalogue = loadCatalogue(process.argv[2]!);
+const { catalogue } = loadCatalogue(process.argv[2]!);
 const listen = { host: "127.0.0.1", port: 0 };
 const silent = new Proxy({}, { get: () => () => {} }) as never;
 const grants = createGrants(randomBytes(32));

@@ -19,6 +19,7 @@ import "./styles/chat.css";
 import "./styles/account.css";
 import "./styles/shell.css";
 import "./styles/usage.css";
+import "./styles/help.css";
 
 const texts = await loadTexts(document.documentElement.lang as Language);
 

@@ -46,6 +46,14 @@ export const signedInRoutes: readonly SignedInRoute[] = [
     ...{ name: "start", icon: "start", needs: "createKey" },
   },
   {
+    ...pageRoute("/help", () => import("./pages/help/help-page.tsx")),
+    ...{ name: "help", icon: "help", needs: "showService" },
+  },
+  {
+    ...pageRoute("/changes", () => import("./pages/changes/changes-page.tsx")),
+    ...{ name: "changes", icon: "changes", needs: "listChanges", hidden: true },
+  },
+  {
     ...pageRoute("/account", () => import("./pages/account/account-page.tsx")),
     ...{ name: "account", icon: "account", needs: "profile", hidden: true },
   },

@@ -4,6 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import { Type, type Static } from "typebox";
 import { formatMistakes, loadYaml } from "@weiche/shared/files/config-file.ts";
 import { parseCatalogue, type Catalogue } from "@weiche/shared/catalogue.ts";
+import type { ServiceChange } from "@weiche/shared/changelog.ts";
 import { dataDirectory } from "@weiche/shared/files/data-directory.ts";
 import { StartError } from "@weiche/shared/files/start-error.ts";
 import { formatListen, isLoopback, parseListen, type ListenAddress } from "@weiche/shared/http/listen.ts";
@@ -140,17 +141,23 @@ export function loadRouterConfig(file: string, env: NodeJS.ProcessEnv): RouterCo
   return config;
 }
 
+export interface CatalogueFile {
+  readonly catalogue: Catalogue;
+  /** What customers are told of it, the youngest first. */
+  readonly changes: readonly ServiceChange[];
+}
+
 /** Reads the catalogue file. Throws `StartError` with every mistake and its line. */
-export function loadCatalogue(file: string): Catalogue {
+export function loadCatalogue(file: string): CatalogueFile {
   let text: string;
   try {
     text = readFileSync(file, "utf8");
   } catch (error) {
     throw new StartError(`cannot read the catalogue ${file}: ${(error as NodeJS.ErrnoException).code}`);
   }
-  const { catalogue, mistakes } = parseCatalogue(text);
-  if (!catalogue) throw new StartError(formatMistakes(file, mistakes).join("; "));
-  return catalogue;
+  const { mistakes, ...read } = parseCatalogue(text);
+  if (!read.catalogue) throw new StartError(formatMistakes(file, mistakes).join("; "));
+  return read;
 }
 
 function toConfig(raw: Static<typeof routerSchema>, baseDir: string, env: NodeJS.ProcessEnv): RouterConfig {

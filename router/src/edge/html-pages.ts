@@ -1,6 +1,15 @@
 /** HTML pages for refusals in front of the API. They repeat nothing of the request. */
 export type PageStatus = 403 | 413 | 503;
 
+/** Why a client gets a page, and whether the same request may succeed later. */
+export const pageRefusals = {
+  path_not_supported: { status: 403, retry: false },
+  body_too_large: { status: 413, retry: false },
+  address_limit: { status: 503, retry: true },
+} as const satisfies Record<string, { status: PageStatus; retry: boolean }>;
+
+export type PageRefusalKind = keyof typeof pageRefusals;
+
 const titles: Record<PageStatus, string> = {
   403: "403 Forbidden",
   413: "413 Content Too Large",

@@ -19,7 +19,7 @@ import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { fileURLToPath } from "node:url";
 import { createBrotliDecompress } from "node:zlib";
-import { chromium, type Browser, type BrowserContextOptions, type Page } from "playwright-core";
+import { chromium, type Browser, type BrowserContextOptions, type Page, type Request } from "playwright-core";
 
 export type { Browser, Page };
 
@@ -78,6 +78,8 @@ export interface Tab extends AsyncDisposable {
   readonly page: Page;
   /** Addresses of the API that were asked for, such as `GET /api/keys`, since the last look. */
   asked(): string[];
+  /** Resolves once every request of the page has been answered, and what came of it is shown. */
+  settled(): Promise<void>;
   /** Throws if the page did what no page may do. Errors that a test provokes are named as parts of their texts. */
   check(expected?: readonly string[]): void;
 }
@@ -105,6 +107,10 @@ export async function openTab(browser: Browser, origin: string, more: TabOptions
   page.setDefaultTimeout(10_000);
   const faults: string[] = [];
   let asked: string[] = [];
+  const running = new Set<Request>();
+  const over = (request: Request) => void running.delete(request);
+  page.on("requestfinished", over);
+  page.on("requestfailed", over);
   // Chromium writes a line for every answer of 400 or more, which are part of what pages do.
   page.on("console", (message) => {
     if (["error", "warning"].includes(message.type()) && !message.text().startsWith("Failed to load resource"))
@@ -115,6 +121,7 @@ export async function openTab(browser: Browser, origin: string, more: TabOptions
     const url = new URL(request.url());
     if (url.origin !== origin && !["data:", "blob:"].includes(url.protocol))
       faults.push(`foreign request: ${url.href}`);
+    running.add(request);
     if (url.pathname.startsWith("/api/")) asked.push(`${request.method()} ${url.pathname}`);
   });
   return {
@@ -123,6 +130,14 @@ export async function openTab(browser: Browser, origin: string, more: TabOptions
       const since = asked;
       asked = [];
       return since;
+    },
+    async settled() {
+      const frames =
+        "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))";
+      for (let quiet = 0; quiet < 2;) {
+        await page.evaluate(frames);
+        quiet = running.size === 0 ? quiet + 1 : 0;
+      }
     },
     check(expected = []) {
       const found = faults.filter((fault) => !expected.some((text) => fault.includes(text)));

@@ -7,8 +7,12 @@ import { startPortal, type Person, type PortalRig } from "../surface/portal-rig.
 import { axeFindings, openTab, startBrowser, type Browser } from "./browser.ts";
 import { fillAccount, ShiftedClock } from "./busy-account.ts";
 import { busyNodes } from "./busy-nodes.ts";
+import { someChanges } from "./some-changes.ts";
 
-const openPages = ["/", "/keys", "/usage", "/models", "/chat", "/package", "/start", "/account", "/notices"];
+const openPages = [
+  ...["/", "/keys", "/usage", "/models", "/chat", "/package", "/start", "/help"],
+  ...["/account", "/notices", "/changes"],
+];
 /** For Owners and Admins. */
 const managingPages = ["/users", "/audit"];
 
@@ -33,7 +37,9 @@ export interface Visited extends AsyncDisposable {
 export async function startVisited(): Promise<Visited> {
   const clock = new ShiftedClock();
   await using opened = new AsyncDisposableStack();
-  const portal = opened.use(await startPortal({ clock, parts: () => ({ nodes: () => busyNodes }) }));
+  const portal = opened.use(
+    await startPortal({ clock, parts: () => ({ nodes: () => busyNodes, changes: () => someChanges }) }),
+  );
   const browser = await startBrowser();
   opened.defer(() => browser.close());
   const owner = await fillAccount(portal, clock);
@@ -55,12 +61,12 @@ export async function faultyPages(
   { cookie, language, theme, width }: Visit,
 ): Promise<string[]> {
   const faults: string[] = [];
+  const options = { viewport: { width, height: 900 }, colorScheme: theme };
+  await using tab = await openTab(browser, portal.origin, { cookie, language, options });
   for (const path of paths) {
-    const options = { viewport: { width, height: 900 }, colorScheme: theme };
-    await using tab = await openTab(browser, portal.origin, { cookie, language, options });
     await tab.page.goto(path);
     await tab.page.locator("main h1").waitFor();
-    await tab.page.waitForLoadState("networkidle");
+    await tab.settled();
     const calls = tab.asked().filter((call) => !frameCalls.includes(call));
     if (calls.length > callsMax) faults.push(`${path} asks ${calls.join(", ")}`);
     const sideways = Number(await tab.page.evaluate("document.documentElement.scrollWidth - innerWidth"));
@@ -81,7 +87,7 @@ export async function pageWeight(browser: Browser, portal: PortalRig, path: stri
   });
   await tab.page.goto(path);
   await tab.page.locator("main h1").waitFor();
-  await tab.page.waitForLoadState("networkidle");
+  await tab.settled();
   const bytes = [...fetched].map((name) => gzipSync(readFileSync(join(builtPages, name)), { level: 9 }).length);
   return bytes.reduce((sum, one) => sum + one, 0) / 1_000;
 }

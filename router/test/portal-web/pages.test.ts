@@ -32,7 +32,18 @@ test("a role's navigation has the pages that it may use, and their addresses sho
     await links.first().waitFor();
     return await links.allTextContents();
   };
-  const all = ["Overview", "Keys", "Usage", "Models", "Test chat", "Package", "Users", "Audit log", "First call"];
+  const all = [
+    "Overview",
+    "Keys",
+    "Usage",
+    "Models",
+    "Test chat",
+    "Package",
+    "Users",
+    "Audit log",
+    "First call",
+    "Help",
+  ];
   expect(await names(people.owner)).toEqual(all);
   expect(await names(people.admin)).toEqual(all);
   expect(await names(people.member)).toEqual(all.filter((name) => !["Users", "Audit log"].includes(name)));

@@ -156,6 +156,8 @@ export const expectations: Readonly<Record<keyof PortalContract, Expected>> = {
   listNotices: { may: "OAM", own: "200" },
   readNotices: { may: "OAM", own: "200", foreign: "200", ask: (ids) => ({ body: { ids: [ids.notice] } }) },
   listModels: { may: "OAM", own: "200" },
+  listChanges: { may: "OAM", own: "200" },
+  showService: { may: "OAM", own: "200" },
   chat: {
     may: "OAM",
     own: "200",

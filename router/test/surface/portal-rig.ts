@@ -101,6 +101,8 @@ export async function startPortal({
     }),
     models: () => models,
     catalogue: () => catalogue,
+    changes: () => [],
+    apiLimits: { perIpPerSecond: 10, perIpBurst: 20, requestMsMax: 600_000 },
     limiter: new MemoryLimiter(clock),
     nodes: () => [],
     chat: () => Promise.reject(new Error("no API behind this portal")),

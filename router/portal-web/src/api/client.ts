@@ -53,6 +53,8 @@ const addresses: Address = {
   listNotices: "GET /notices",
   readNotices: "POST /notices/read",
   listModels: "GET /models",
+  listChanges: "GET /changes",
+  showService: "GET /service",
   chat: "POST /chat",
   showPackage: "GET /package",
   quotePackage: "POST /package/quotes",

@@ -1,7 +1,9 @@
 /** The portal's texts in German. */
 import { account } from "./de/account.ts";
 import { audit } from "./de/audit.ts";
+import { changes } from "./de/changes.ts";
 import { chat } from "./de/chat.ts";
+import { help } from "./de/help.ts";
 import { keys } from "./de/keys.ts";
 import { models } from "./de/models.ts";
 import { notices } from "./de/notices.ts";
@@ -18,7 +20,9 @@ import type { Messages } from "./shape.ts";
 export const de: Messages = {
   account,
   audit,
+  changes,
   chat,
+  help,
   keys,
   models,
   notices,

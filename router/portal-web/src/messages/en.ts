@@ -1,7 +1,9 @@
 /** The portal's texts in English; the German ones have the same shape. */
 import { account } from "./en/account.ts";
 import { audit } from "./en/audit.ts";
+import { changes } from "./en/changes.ts";
 import { chat } from "./en/chat.ts";
+import { help } from "./en/help.ts";
 import { keys } from "./en/keys.ts";
 import { models } from "./en/models.ts";
 import { notices } from "./en/notices.ts";
@@ -17,7 +19,9 @@ import { users } from "./en/users.ts";
 export const en = {
   account,
   audit,
+  changes,
   chat,
+  help,
   keys,
   models,
   notices,

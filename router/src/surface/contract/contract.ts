@@ -13,6 +13,7 @@ import { packageContract } from "./package.ts";
 import { modelsContract } from "./models.ts";
 import { nodesContract } from "./nodes.ts";
 import { noticesContract } from "./notices.ts";
+import { serviceContract } from "./service.ts";
 import { sessionContract } from "./session.ts";
 import { usageContract } from "./usage.ts";
 import { usersContract } from "./users.ts";
@@ -27,6 +28,7 @@ export const contract = {
   ...usageContract,
   ...noticesContract,
   ...modelsContract,
+  ...serviceContract,
   ...chatContract,
   ...packageContract,
   ...auditContract,

@@ -43,4 +43,19 @@ export const modelsContract = {
       ),
     }),
   },
+  listChanges: {
+    method: "GET",
+    path: "/changes",
+    summary: "The changelog of models and factors, the youngest change first; a change may lie ahead",
+    may: everybody,
+    reply: object({
+      items: Type.Array(
+        object({
+          at: instant,
+          text: object({ de: Type.String(), en: Type.String() }),
+          models: Type.Array(Type.String(), { description: "None: the service as a whole." }),
+        }),
+      ),
+    }),
+  },
 } as const satisfies Routes;

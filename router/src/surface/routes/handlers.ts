@@ -11,6 +11,7 @@ import { modelsHandlers, type ModelRouteDeps } from "./models.ts";
 import { nodesHandlers, type NodeRouteDeps } from "./nodes.ts";
 import { noticesHandlers, type NoticeRouteDeps } from "./notices.ts";
 import { packageHandlers, type PackageRouteDeps } from "./package.ts";
+import { serviceHandlers, type ServiceRouteDeps } from "./service.ts";
 import { sessionHandlers, type SessionRouteDeps } from "./session.ts";
 import { usageHandlers, type UsageRouteDeps } from "./usage.ts";
 import { usersHandlers, type UserRouteDeps } from "./users.ts";
@@ -24,6 +25,7 @@ export type HandlerDeps = Omit<SessionRouteDeps, "routes"> &
   UsageRouteDeps &
   NoticeRouteDeps &
   ModelRouteDeps &
+  ServiceRouteDeps &
   ChatRouteDeps &
   AccountRouteDeps &
   NodeRouteDeps;
@@ -40,6 +42,7 @@ export function createHandlers(parts: Omit<HandlerDeps, "exports">): Handlers<Co
     ...usageHandlers(deps),
     ...noticesHandlers(deps),
     ...modelsHandlers(deps),
+    ...serviceHandlers(deps),
     ...chatHandlers(deps),
     ...accountsHandlers(deps),
     ...nodesHandlers(deps),

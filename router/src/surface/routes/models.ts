@@ -1,10 +1,11 @@
 /** The models as the session's user may use them, with their state of now. */
 import { isCallable, type Catalogue, type CatalogueEntry } from "@weiche/shared/catalogue.ts";
+import type { ServiceChange } from "@weiche/shared/changelog.ts";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { Session } from "../../sign-in/session.ts";
 import { scheduleOf } from "../../accounts/notices-catalogue.ts";
 import { periodOf, toTerm } from "../../subscriptions/subscription.ts";
-import type { Database } from "../../db/database.ts";
+import { instantText, type Database } from "../../db/database.ts";
 import { modelState, type ModelLiveness } from "../../nodes/model-state.ts";
 import type { NodeView } from "../../nodes/node-view.ts";
 import type { Handlers } from "../server/add-routes.ts";
@@ -15,11 +16,13 @@ export interface ModelRouteDeps {
   readonly database: Database;
   readonly clock: Clock;
   readonly catalogue: () => Catalogue;
+  /** The youngest first. */
+  readonly changes: () => readonly ServiceChange[];
   readonly nodes: () => readonly NodeView[];
 }
 
 export function modelsHandlers(deps: ModelRouteDeps): Handlers<typeof modelsContract> {
-  const { database, clock, catalogue, nodes } = deps;
+  const { database, clock, catalogue, changes, nodes } = deps;
   return {
     async listModels({ session: { user } }) {
       const nowMs = clock.now();
@@ -33,6 +36,9 @@ export function modelsHandlers(deps: ModelRouteDeps): Handlers<typeof modelsCont
       });
       return { items };
     },
+    listChanges: () => ({
+      items: changes().map(({ atMs, text, models }) => ({ at: instantText(atMs), text, models })),
+    }),
   };
 }
 

@@ -20,8 +20,28 @@ export interface SnippetText {
 
 export function snippetOf(kind: SnippetKind, facts: SnippetFacts): SnippetText {
   const prompt = facts.prompt ?? "Say hello in one sentence.";
-  const base = `${facts.apiUrl.replace(/\/$/, "")}/v1`;
-  return writers[kind](base, facts.model, prompt);
+  return writers[kind](baseOf(facts), facts.model, prompt);
+}
+
+/** LangChain in Python sends numbers of another model's tokens instead of texts, unless it is told not to. */
+export function embeddingsSnippet(facts: Pick<SnippetFacts, "apiUrl" | "model">): SnippetText {
+  return {
+    install: "pip install langchain-openai",
+    code: `import os
+from langchain_openai import OpenAIEmbeddings
+
+embeddings = OpenAIEmbeddings(
+    base_url=${text(baseOf(facts))},
+    api_key=os.environ["${keyVariable}"],
+    model=${text(facts.model)},
+    check_embedding_ctx_length=False,
+)
+print(len(embeddings.embed_query("Hello")))`,
+  };
+}
+
+function baseOf({ apiUrl }: Pick<SnippetFacts, "apiUrl">): string {
+  return `${apiUrl.replace(/\/$/, "")}/v1`;
 }
 
 type Writer = (base: string, model: string, prompt: string) => SnippetText;

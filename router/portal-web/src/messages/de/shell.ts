@@ -45,5 +45,7 @@ export const shell: Shape<typeof english> = {
     account: "Mein Profil",
     notices: "Hinweise",
     audit: "Protokoll",
+    changes: "Änderungen",
+    help: "Hilfe",
   },
 };

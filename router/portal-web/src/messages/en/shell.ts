@@ -42,5 +42,7 @@ export const shell = {
     account: "My profile",
     notices: "Notices",
     audit: "Audit log",
+    changes: "Changelog",
+    help: "Help",
   },
 };

@@ -3,6 +3,7 @@ import { Link } from "wouter";
 import type { Answer } from "../../api/client.ts";
 import { useRead } from "../../api/queries.ts";
 import { Badge, type Tone } from "../../elements/badge.tsx";
+import { ButtonLink } from "../../elements/button.tsx";
 import { Empty } from "../../elements/empty.tsx";
 import { Loaded } from "../../elements/loaded.tsx";
 import { Page } from "../../elements/page.tsx";
@@ -22,6 +23,7 @@ export default function ModelsPage() {
     <Page
       title={t.shell.pages.models}
       lead={read.data && t.models.lead(format.number(usable), format.number(items.length))}
+      actions={<ButtonLink to="/changes">{t.shell.pages.changes}</ButtonLink>}
     >
       <Loaded read={read}>
         {(models) =>

@@ -1,4 +1,5 @@
 /** What happened that one should know. */
+import { Link } from "wouter";
 import { useChange, useRead } from "../../api/queries.ts";
 import { Badge } from "../../elements/badge.tsx";
 import { Button } from "../../elements/button.tsx";
@@ -40,7 +41,15 @@ export default function NoticesPage() {
                   <li key={notice.id} className="with-action">
                     <span>
                       {!notice.read && <Badge tone="accent">{t.notices.unread}</Badge>} {noticeText(notice, texts)}
-                      <small>{format.dateTime(notice.at)}</small>
+                      <small>
+                        {format.dateTime(notice.at)}
+                        {String(notice.kind).startsWith("model-") && (
+                          <>
+                            {" · "}
+                            <Link to="/changes">{t.shell.pages.changes}</Link>
+                          </>
+                        )}
+                      </small>
                     </span>
                     {!notice.read && (
                       <Button kind="quiet" onClick={() => change.mutate({ body: { ids: [notice.id] } })}>

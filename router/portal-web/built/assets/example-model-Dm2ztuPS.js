@@ -1,0 +1,1 @@
+function e(e,t){let n=e.filter(({id:e,category:n,unusable:r})=>n!==`embeddings`&&![`announced`,`not-allowed`].includes(r??``)&&(t?.includes(e)??!0));return(n.find(({unusable:e})=>e===null)??n[0])?.id}export{e as t};

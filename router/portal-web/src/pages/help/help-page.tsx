@@ -1,0 +1,92 @@
+/** How do I call the API, and what do I do about an error? */
+import { Link } from "wouter";
+import type { Answer } from "../../api/client.ts";
+import { useRead } from "../../api/queries.ts";
+import { CopyButton } from "../../elements/copy-button.tsx";
+import { Loaded } from "../../elements/loaded.tsx";
+import { Page } from "../../elements/page.tsx";
+import { useTexts } from "../../messages/messages.ts";
+import { useSession } from "../../session/session.ts";
+import { ClientsCard } from "./clients-card.tsx";
+import { RefusalTable } from "./refusal-table.tsx";
+
+type Service = Answer<"showService">;
+
+export default function HelpPage() {
+  const { t } = useTexts();
+  const service = useRead("showService", {});
+  return (
+    <Page title={t.shell.pages.help} lead={t.help.lead}>
+      <AddressCard />
+      <ClientsCard />
+      <Loaded read={service}>
+        {({ refusals, limits }) => (
+          <>
+            <section className="stack" aria-labelledby="errors">
+              <h2 id="errors">{t.help.errors.title}</h2>
+              <p className="prose">{t.help.errors.lead}</p>
+              <RefusalTable refusals={refusals} />
+            </section>
+            <section className="card stack" aria-labelledby="retries">
+              <h2 id="retries">{t.help.retries.title}</h2>
+              <ul className="prose bullets">
+                {Object.values(t.help.retries.rules).map((rule) => (
+                  <li key={rule}>{rule}</li>
+                ))}
+              </ul>
+            </section>
+            <LimitsCard limits={limits} />
+          </>
+        )}
+      </Loaded>
+    </Page>
+  );
+}
+
+function AddressCard() {
+  const { t } = useTexts();
+  const { apiUrl } = useSession();
+  const address = `${apiUrl.replace(/\/$/, "")}/v1`;
+  return (
+    <section className="card stack" aria-labelledby="address">
+      <h2 id="address">{t.help.address.title}</h2>
+      <div className="secret">
+        <code id="address-text">{address}</code>
+        <CopyButton text={address} shownIn="address-text" />
+      </div>
+      <p className="prose">{t.help.address.lead}</p>
+      <p>
+        <a href="/openapi.json">{t.help.address.description}</a>
+      </p>
+    </section>
+  );
+}
+
+function LimitsCard({ limits }: { readonly limits: Service["limits"] }) {
+  const { t, format } = useTexts();
+  const texts = t.help.limits;
+  const { requestsPerSecond, requestBurst, bodyBytes, requestSeconds, activeKeysPerUser } = limits;
+  return (
+    <section className="card stack" aria-labelledby="limits">
+      <h2 id="limits">{texts.title}</h2>
+      <ul className="prose bullets">
+        {requestsPerSecond !== null && (
+          <li>{texts.address(format.number(requestBurst), format.number(requestsPerSecond))}</li>
+        )}
+        <li>
+          {texts.package} <Link to="/package">{t.shell.pages.package}</Link>
+        </li>
+        <li>
+          {texts.context} <Link to="/models">{t.shell.pages.models}</Link>
+        </li>
+        <li>{texts.body(format.number(Math.round(bodyBytes / 2 ** 20)))}</li>
+        <li>{texts.duration(format.number(requestSeconds))}</li>
+        <li>{texts.keys(format.number(activeKeysPerUser))}</li>
+        <li>{texts.evaluation}</li>
+      </ul>
+      <p>
+        <Link to="/changes">{t.help.changes}</Link>
+      </p>
+    </section>
+  );
+}

@@ -1,0 +1,53 @@
+/** What a customer needs to know of the API: its refusals and its limits. */
+import { Type } from "typebox";
+import { count, everybody, object, orNull, type Routes } from "./route.ts";
+
+/** The type checker compares them with the refusals that there are. */
+const kinds = Type.Enum([
+  "invalid_request",
+  "context_window_exceeded",
+  "invalid_api_key",
+  "no_package",
+  "key_model_access_denied",
+  "path_not_supported",
+  "body_too_large",
+  "insufficient_quota",
+  "rate_limit_exceeded",
+  "internal",
+  "engine_died",
+  "request_barred",
+  "address_limit",
+  "model_switching",
+  "model_unavailable",
+  "overloaded",
+  "no_node_available",
+  "maintenance",
+  "timeout",
+]);
+
+export const serviceContract = {
+  showService: {
+    method: "GET",
+    path: "/service",
+    summary: "Every refusal of the API with whether it is worth another try, and the limits that hold for all accounts",
+    may: everybody,
+    reply: object({
+      refusals: Type.Array(
+        object({
+          kind: kinds,
+          status: count,
+          type: orNull(Type.String({ description: "error.type; null: the answer is an HTML page." })),
+          code: orNull(Type.String({ description: "error.code; null: the answer is an HTML page." })),
+          retry: Type.Boolean({ description: "Whether the same request may succeed later." }),
+        }),
+      ),
+      limits: object({
+        requestsPerSecond: orNull(Type.Number({ description: "Of one network address. null: no limit." })),
+        requestBurst: count,
+        bodyBytes: count,
+        requestSeconds: count,
+        activeKeysPerUser: count,
+      }),
+    }),
+  },
+} as const satisfies Routes;

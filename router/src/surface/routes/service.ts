@@ -1,0 +1,38 @@
+/** The API's refusals and limits, from where they are defined. */
+import { apiErrors, mayRetry, type ApiErrorKind } from "@weiche/shared/errors.ts";
+import { activeKeysMax } from "../../accounts/keys.ts";
+import { bodyBytesMax } from "../../api/body/read-body.ts";
+import { pageRefusals, type PageRefusalKind } from "../../edge/html-pages.ts";
+import type { IpLimitSettings } from "../../edge/ip-limit.ts";
+import type { serviceContract } from "../contract/service.ts";
+import type { Handlers } from "../server/add-routes.ts";
+
+export interface ServiceRouteDeps {
+  /** Of the public API. */
+  readonly apiLimits: IpLimitSettings & { readonly requestMsMax: number };
+}
+
+const answers = Object.entries(apiErrors).map(([kind, { status, type, code }]) => ({
+  kind: kind as ApiErrorKind,
+  ...{ status, type, code, retry: mayRetry(kind as ApiErrorKind) },
+}));
+const pages = Object.entries(pageRefusals).map(([kind, { status, retry }]) => ({
+  kind: kind as PageRefusalKind,
+  ...{ status, type: null, code: null, retry },
+}));
+const refusals = [...answers, ...pages].toSorted((a, b) => a.status - b.status);
+
+export function serviceHandlers({ apiLimits }: ServiceRouteDeps): Handlers<typeof serviceContract> {
+  return {
+    showService: () => ({
+      refusals,
+      limits: {
+        requestsPerSecond: apiLimits.perIpPerSecond === 0 ? null : apiLimits.perIpPerSecond,
+        requestBurst: apiLimits.perIpBurst,
+        bodyBytes: bodyBytesMax,
+        requestSeconds: apiLimits.requestMsMax / 1_000,
+        activeKeysPerUser: activeKeysMax,
+      },
+    }),
+  };
+}

@@ -1,0 +1,60 @@
+/** Help and changelog in a real browser: every refusal has its words, limits are the router's, changes are in the reader's language. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { apiErrors } from "@weiche/shared/errors.ts";
+import { pageRefusals } from "../../src/edge/html-pages.ts";
+import { startPortal, type Person, type PortalRig } from "../surface/portal-rig.ts";
+import { openTab, startBrowser, type Browser } from "./browser.ts";
+import { someChanges } from "./some-changes.ts";
+
+let browser: Browser;
+let portal: PortalRig;
+let cleo: Person;
+
+beforeAll(async () => {
+  [browser, portal] = await Promise.all([
+    startBrowser(),
+    startPortal({ parts: () => ({ changes: () => someChanges }) }),
+  ]);
+  cleo = await portal.newUser(await portal.newAccount("ACME GmbH", { package: "Pro" }), "member");
+});
+afterAll(async () => {
+  await browser?.close();
+  await portal?.[Symbol.asyncDispose]();
+});
+
+test("help has words for every refusal, the address, the limits and what LangChain must be told", async () => {
+  await using tab = await openTab(browser, portal.origin, { cookie: cleo.cookie });
+  const { page } = tab;
+  await page.goto("/help");
+  const errors = page.getByRole("table", { name: "When an answer is an error" });
+  await errors.waitFor();
+  const rows = await errors.getByRole("row").allTextContents();
+  expect(rows).toHaveLength(1 + Object.keys(apiErrors).length + Object.keys(pageRefusals).length);
+  for (const text of rows) expect(text.length).toBeGreaterThan(40);
+  const codes = new Set(Object.values(apiErrors).flatMap(({ code }) => (/^\d+$/.test(code) ? [] : [code])));
+  for (const code of codes) expect(await errors.getByText(code, { exact: true }).count()).toBe(1);
+  await page.getByText("https://api.example/<x>/v1", { exact: true }).waitFor();
+  await page.getByText(/may send 20 requests at once, and 10 a second/).waitFor();
+  await page.getByText(/503 with an HTML page/).waitFor();
+  await page.getByRole("tab", { name: "Python" }).click();
+  await page.getByText("client = OpenAI(").waitFor();
+  expect(tab.asked().length).toBeLessThanOrEqual(4);
+  tab.check();
+});
+
+test("changes are told in the reader's language, with what lies ahead marked, and reached from the models", async () => {
+  for (const [language, models, changes, words, ahead] of [
+    ["en", "Models", "Changelog", "The credit factor goes down from 2 to 1.5.", "announced"],
+    ["de", "Modelle", "Änderungen", "Der Credit-Faktor sinkt von 2 auf 1,5.", "angekündigt"],
+  ] as const) {
+    await using tab = await openTab(browser, portal.origin, { cookie: cleo.cookie, language });
+    await tab.page.goto("/models");
+    await tab.page.getByRole("heading", { name: models, exact: true }).waitFor();
+    await tab.page.getByRole("main").getByRole("link", { name: changes }).click();
+    const first = tab.page.getByRole("main").getByRole("listitem").first();
+    await first.getByText(words).waitFor();
+    expect(await first.getByText(ahead).count()).toBe(1);
+    expect(await tab.page.getByRole("main").getByText(ahead).count()).toBe(1);
+    tab.check();
+  }
+});

@@ -1,0 +1,59 @@
+/** What customers read of the API itself: its refusals and limits, and the changelog. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { parseCatalogue } from "@weiche/shared/catalogue.ts";
+import { apiErrors } from "@weiche/shared/errors.ts";
+import { htmlPage, pageRefusals } from "../../src/edge/html-pages.ts";
+import { startPortal, type Person, type PortalRig } from "./portal-rig.ts";
+
+let portal: PortalRig;
+let cleo: Person;
+let changes: ReturnType<typeof changesOf> = [];
+beforeAll(async () => {
+  portal = await startPortal({ parts: () => ({ changes: () => changes }) });
+  cleo = await portal.newUser(await portal.newAccount("ACME"), "member");
+});
+afterAll(() => portal[Symbol.asyncDispose]());
+
+function changesOf(text: string) {
+  const model =
+    "{ id: m, category: coding, status: Beta, contextTokens: 9, factors: [{ validFrom: 2026-01-01, factor: 1 }] }";
+  return parseCatalogue(`models: [${model}]\nchanges: ${text}`).changes!;
+}
+
+test("every refusal is told with its status, its code and whether to try again, in the order of the statuses", async () => {
+  const { refusals } = (await portal.get("/service", cleo)).json;
+  const kinds = refusals.map(({ kind }: { kind: string }) => kind);
+  expect(kinds.toSorted()).toEqual([...Object.keys(apiErrors), ...Object.keys(pageRefusals)].toSorted());
+  const statuses = refusals.map(({ status }: { status: number }) => status);
+  expect(statuses).toEqual(statuses.toSorted());
+  const retried = refusals.filter(({ retry }: { retry: boolean }) => retry);
+  expect(retried.map(({ kind }: { kind: string }) => kind).toSorted()).toEqual([
+    ...["address_limit", "engine_died", "internal", "maintenance", "model_switching", "model_unavailable"],
+    ...["no_node_available", "overloaded", "rate_limit_exceeded", "timeout"],
+  ]);
+  const pages = refusals.filter(({ code }: { code: string | null }) => code === null);
+  for (const { status } of pages) expect(htmlPage(status)).toContain(String(status));
+});
+
+test("the limits are those of this router", async () => {
+  expect((await portal.get("/service", cleo)).json.limits).toEqual({
+    ...{ requestsPerSecond: 10, requestBurst: 20, bodyBytes: 20 << 20, requestSeconds: 600, activeKeysPerUser: 25 },
+  });
+  await using free = await startPortal({
+    database: portal.database,
+    parts: () => ({ apiLimits: { perIpPerSecond: 0, perIpBurst: 20, requestMsMax: 30_000 } }),
+  });
+  expect((await free.get("/service", cleo)).json.limits).toMatchObject({ requestsPerSecond: null, requestSeconds: 30 });
+});
+
+test("the changelog is what the catalogue says now, the youngest change first", async () => {
+  expect((await portal.get("/changes", cleo)).json).toEqual({ items: [] });
+  changes = changesOf(
+    `[{ at: "2026-01-01T00:00:00+01:00", text: { de: Alt, en: Old } },
+      { at: "2027-01-01T00:00:00+01:00", text: { de: Neu, en: New }, models: [m, gone] }]`,
+  );
+  expect((await portal.get("/changes", cleo)).json.items).toEqual([
+    { at: "2026-12-31T23:00:00Z", text: { de: "Neu", en: "New" }, models: ["m", "gone"] },
+    { at: "2025-12-31T23:00:00Z", text: { de: "Alt", en: "Old" }, models: [] },
+  ]);
+});
