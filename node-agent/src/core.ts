@@ -1,6 +1,4 @@
 /** Dependencies that all parts of the agent share. */
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { uuidv7, type ModelId } from "@weiche/shared/ids.ts";
 import { createLog, type Log } from "@weiche/shared/program/log.ts";
 import { systemClock, type Clock } from "@weiche/shared/time/clock.ts";
@@ -24,7 +22,6 @@ export interface Given {
 
 export interface Core extends Given {
   readonly config: AgentConfig;
-  readonly version: string;
   readonly bootId: string;
   /** The models of all slots. */
   readonly models: ReadonlySet<ModelId>;
@@ -38,16 +35,12 @@ export interface Core extends Given {
   readonly opened: AsyncDisposableStack;
 }
 
-const { version } = JSON.parse(readFileSync(join(import.meta.dirname, "../../package.json"), "utf8")) as {
-  version: string;
-};
-
 export function createCore(config: AgentConfig, given: Partial<Given>, opened: AsyncDisposableStack): Core {
   const { clock = systemClock, random = Math.random, log = createLog("node-agent", config.logLevel) } = given;
   const { resolve = lookupAll, gpuReader = createGpuReader({ clock }) } = given;
   const metrics = createMetrics();
   return {
-    ...{ config, version, clock, random, log, resolve, gpuReader, metrics, opened },
+    ...{ config, clock, random, log, resolve, gpuReader, metrics, opened },
     bootId: uuidv7(clock),
     models: new Set(config.slots.flatMap(({ engines }) => engines.map(({ model }) => model))),
     loopClock: opened.use(new LoopClock(clock)),

@@ -49,9 +49,9 @@ export function createIngressEvents(log: Log, metrics: Metrics, models: Readonly
 
 export function createLinkEvents(log: Log, metrics: Metrics): RouterLinkEvents & TlsFilesEvents {
   return {
-    routerLinkUp(address, routerId) {
+    routerLinkUp(address, routerId, version) {
       metrics.routerLink.set({ router: address }, 1);
-      log.info({ router: address, routerId }, "router linked");
+      log.info({ router: address, routerId, version }, "router linked");
     },
     routerLinkDown(address, routerId, reason) {
       metrics.routerLink.set({ router: address }, 0);

@@ -1,5 +1,6 @@
 /** The agent's metrics. Labels come from the configuration and from fixed words: a client cannot add a series. */
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from "prom-client";
+import { registerBuildInfo } from "@weiche/shared/program/version.ts";
 import { GapHistogram } from "./gap-histogram.ts";
 
 export type Metrics = ReturnType<typeof createMetrics>;
@@ -10,6 +11,7 @@ const tokenBuckets = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 
 export function createMetrics() {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
+  registerBuildInfo(registry);
   const registers = [registry];
   const counter = <L extends string>(name: string, help: string, labelNames: L[] = []) =>
     new Counter<L>({ name, help, labelNames, registers });

@@ -1,5 +1,6 @@
 /** Opens the admin socket, by which `weiche-agent` shows and controls the node. */
 import { join } from "node:path";
+import { version } from "@weiche/shared/program/version.ts";
 import type { Core } from "./core.ts";
 import type { RouterLinks } from "./links/router-links.ts";
 import type { Maintenance } from "./maintenance.ts";
@@ -19,7 +20,7 @@ export interface AdminParts {
 }
 
 export async function openAdmin(core: Core, { outbox, engines, telemetry, links, maintenance }: AdminParts) {
-  const { config, version, models, gpuReader, life, opened } = core;
+  const { config, models, gpuReader, life, opened } = core;
   const { slots, host, restarts, failures } = engines;
   const control: Parameters<typeof openAdminApi>[1] = {
     async status() {

@@ -1,6 +1,7 @@
 /** Opens the links to the routers: what this node reports to them, and how it follows their wishes. */
 import { openTlsFiles } from "@weiche/shared/http/tls-files.ts";
 import { asId } from "@weiche/shared/ids.ts";
+import { version } from "@weiche/shared/program/version.ts";
 import type { Core } from "./core.ts";
 import { createLinkEvents } from "./link-events.ts";
 import { RouterLinks } from "./links/router-links.ts";
@@ -19,7 +20,7 @@ export interface LinkedParts {
 }
 
 export function openLinks(core: Core, { usage, slots, requests, telemetry, maintenance }: LinkedParts): RouterLinks {
-  const { config, clock, loopClock, random, log, metrics, resolve, life, version, bootId, opened } = core;
+  const { config, clock, loopClock, random, log, metrics, resolve, life, bootId, opened } = core;
   const events = createLinkEvents(log, metrics);
   const links = new RouterLinks({
     ...{ random, resolve, events },

@@ -1,5 +1,6 @@
 /** The router's metrics. Labels come from the catalogue, from nodes that have said hello, and from fixed words. */
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from "prom-client";
+import { registerBuildInfo } from "@weiche/shared/program/version.ts";
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
@@ -9,6 +10,7 @@ const secondsBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 export function createMetrics(parallelRequests: () => number) {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
+  registerBuildInfo(registry);
   const registers = [registry];
   const counter = <L extends string>(name: string, help: string, labelNames: L[] = []) =>
     new Counter<L>({ name, help, labelNames, registers });

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import OpenAI from "openai";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { version } from "@weiche/shared/program/version.ts";
 import { enginePids, isAlive, reachableDirectory, until } from "../../cluster/cluster.ts";
 
 const root = join(import.meta.dirname, "../../..");
@@ -226,7 +227,7 @@ describe("npm start", () => {
         const answer = await fetch(`http://${ops}${path}`);
         return [answer.status, await answer.text()] as const;
       };
-      expect(await ask("/healthz")).toEqual([200, "ok\n"]);
+      expect(await ask("/healthz")).toEqual([200, `ok ${version}\n`]);
       expect(await ask("/readyz")).toEqual([200, "ready\n"]);
       const [, metrics] = await ask("/metrics");
       expect(metrics).toMatch(

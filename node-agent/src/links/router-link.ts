@@ -35,6 +35,7 @@ export interface RouterLinkParts {
 export const endedInOrder = "ended in order";
 
 const reportEveryMs = 1_000;
+const versionCharactersMax = 64;
 /** From dialling to welcome. */
 const welcomeMsMax = 4_000;
 /**
@@ -104,6 +105,11 @@ export class RouterLink implements UsageChannel {
 
   get routerId(): string {
     return this.#welcome?.routerId ?? "";
+  }
+
+  /** What the router says of itself, cut to a plausible length. */
+  get routerVersion(): string | undefined {
+    return this.#welcome?.routerVersion?.slice(0, versionCharactersMax);
   }
 
   /** The router has said goodbye: it lets what runs end. */

@@ -17,7 +17,8 @@ import { endedInOrder, RouterLink, type RouterAddress, type RouterLinkParts } fr
 import { readRules, type Downlink } from "./router-link-codec.ts";
 
 export interface RouterLinkEvents extends DataLinkEvents, RouterAddressesEvents {
-  routerLinkUp(address: string, routerId: string): void;
+  /** `version`: of the router; absent if it does not say it. */
+  routerLinkUp(address: string, routerId: string, version?: string): void;
   routerLinkDown(address: string, routerId: string, reason: string): void;
   /** Not welcomed. Told when the reason is another than the time before. */
   routerLinkFailed(address: string, reason: string): void;
@@ -45,6 +46,8 @@ export interface RouterState {
   /** `leaving`: the router stops, and lets what runs end. */
   readonly state: "linked" | "leaving" | "connecting";
   readonly dataSessions: number;
+  /** Of the router that is linked; absent if it does not say it. */
+  readonly version?: string;
 }
 
 const resolveEveryMs = 30_000;
@@ -112,6 +115,7 @@ export class RouterLinks {
       address: describeAddress(address),
       state: stateOf(this.#live.get(routerId)),
       dataSessions: this.#dataLinks.get(routerId)?.sessions ?? 0,
+      version: this.#live.get(routerId)?.routerVersion,
     }));
   }
 
@@ -228,7 +232,7 @@ export class RouterLinks {
     dialled.backoff.up();
     this.#takeRules(welcome);
     if (welcome.desiredState) this.#desire(welcome.desiredState);
-    this.#options.events.routerLinkUp(describeAddress(address), welcome.routerId);
+    this.#options.events.routerLinkUp(describeAddress(address), welcome.routerId, link.routerVersion);
     this.#up(link);
     if (before !== welcome.routerId) this.#options.answers.replaced(before);
     if (!this.#isDraining) this.#dialData(welcome, address);

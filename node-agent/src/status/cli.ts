@@ -10,6 +10,7 @@ import { formatMistakes, locate, type Mistake } from "@weiche/shared/files/confi
 import { dataDirectory } from "@weiche/shared/files/data-directory.ts";
 import { plainJson, plainText } from "@weiche/shared/program/plain-text.ts";
 import { checkPrivate } from "@weiche/shared/files/private-file.ts";
+import { version } from "@weiche/shared/program/version.ts";
 import { checkAgentText } from "../config/config.ts";
 import type { RawAgent } from "../config/config-schema.ts";
 import { secretOf } from "../config/config-secrets.ts";
@@ -24,6 +25,7 @@ class Refused extends Error {}
 
 const program = new Command("weiche-agent")
   .description("Looks at and steers the node-agent of this host.")
+  .version(version)
   .option("--json", "print JSON instead of tables")
   .option("--data-dir <dir>", "the agent's data directory", dataDirectory(process.env))
   .exitOverride()

@@ -52,6 +52,16 @@ beforeEach(() => {
 });
 afterEach(() => rig.close());
 
+test("the node knows the version of a router that says it, and links with one that does not", async () => {
+  const [newer, older] = [
+    await rig.openRouter({ router_id: "newer", router_version: `2.0.0${"0".repeat(100)}` }),
+    await rig.openRouter({ router_id: "older" }),
+  ];
+  const links = rig.openLinks(at(newer), at(older));
+  await expect.poll(() => links.states().map(({ state }) => state)).toEqual(["linked", "linked"]);
+  expect(links.states().map(({ version }) => version)).toEqual([`2.0.0${"0".repeat(59)}`, undefined]);
+});
+
 test("a router hears who the node is, then how it does, each second and at once when asked to, once for all in a turn", async () => {
   const router = await rig.openRouter();
   const opened = rig.openLinks(at(router));

@@ -10,6 +10,7 @@ import type { DesiredState, LoadReport, UsageBatch } from "@weiche/proto/weiche/
 import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
 import type { ModelId, NodeId } from "@weiche/shared/ids.ts";
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
+import { version } from "@weiche/shared/program/version.ts";
 import { linkSilenceMsMax, Silence } from "@weiche/shared/time/silence.ts";
 import type { TlsFiles } from "@weiche/shared/http/tls-files.ts";
 import type { Attempt } from "@weiche/shared/usage-record.ts";
@@ -215,7 +216,9 @@ export class NodeLinkSession {
     this.#rulesSent = JSON.stringify(rules);
     const { routerId, dataAddress, desiredStateOf } = this.#parts;
     const desiredState = desiredStateOf(node);
-    this.#send({ $case: "welcome", value: { routerId, dataAddress, models: rules.map(encodeRules), desiredState } });
+    const models = rules.map(encodeRules);
+    const welcome = { routerId, dataAddress, models, desiredState, routerVersion: version };
+    this.#send({ $case: "welcome", value: welcome });
   }
 
   #record(node: NodeId, batch: UsageBatch): void {

@@ -1,5 +1,6 @@
 import { status } from "@grpc/grpc-js";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { version } from "@weiche/shared/program/version.ts";
 import { asId, type ModelId, type RequestId } from "@weiche/shared/ids.ts";
 import { bootId, helloOf } from "./link-client.ts";
 import { node, NodeLinkRig, rules } from "./node-link-rig.ts";
@@ -23,6 +24,7 @@ test("hello is answered with who the router is, where data goes, the rules of th
       welcome: {
         router_id: "router-1",
         data_address: "router1.example:7444",
+        router_version: version,
         models: [
           {
             id: "m",

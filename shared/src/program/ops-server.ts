@@ -6,6 +6,7 @@ import type { Clock } from "../time/clock.ts";
 import { StartError } from "../files/start-error.ts";
 import { formatListen, type ListenAddress } from "../http/listen.ts";
 import { readOneAtATime } from "../http/request-turns.ts";
+import { version } from "./version.ts";
 
 export interface OpsServer extends AsyncDisposable {
   /** The address with the actual port. */
@@ -29,7 +30,7 @@ export async function openOpsServer(
         .metrics()
         .then((text) => response.writeHead(200, { "content-type": registry.contentType }).end(text));
     } else if (path === "/healthz") {
-      answer(200, "ok");
+      answer(200, `ok ${version}`);
     } else if (path === "/readyz") {
       answer(ready() ? 200 : 503, ready() ? "ready" : "not ready");
     } else {

@@ -5,16 +5,18 @@ import { StartError } from "../files/start-error.ts";
 import { plainText } from "./plain-text.ts";
 import { stopWish } from "./stop-wish.ts";
 import { openServiceManager, type ServiceManager } from "./systemd-notify.ts";
+import { version } from "./version.ts";
 
 /**
  * Runs `main`. Its argument `stop` resolves at the first SIGTERM or SIGINT, or when a parent that spawned us with a
  * channel is gone; then `main` has to end. A second signal ends the process at once. Exit code 1 if it throws.
- * `service`: systemd, if it started us with `Type=notify`.
+ * `service`: systemd, if it started us with `Type=notify`. With `--version` it prints the version instead.
  */
 export async function runProgram(
   name: string,
   main: (stop: Promise<void>, service: ServiceManager) => Promise<void>,
 ): Promise<void> {
+  if (process.argv.includes("--version")) return console.log(version);
   keepMemoryOutOfCoreFiles();
   using service = openServiceManager(process.env, process.pid, systemClock);
   const stop = Promise.withResolvers<void>();

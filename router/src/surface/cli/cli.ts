@@ -4,6 +4,7 @@ import { Command, CommanderError } from "commander";
 import { NobodyThere } from "@weiche/shared/program/admin-socket.ts";
 import { dataDirectory } from "@weiche/shared/files/data-directory.ts";
 import { plainJson, plainText } from "@weiche/shared/program/plain-text.ts";
+import { version } from "@weiche/shared/program/version.ts";
 import { addAccountCommands } from "./account-commands.ts";
 import { addAuditCommands } from "./audit-commands.ts";
 import { itemText, listText } from "./cli-text.ts";
@@ -30,6 +31,7 @@ export async function runCli(args: readonly string[], env: NodeJS.ProcessEnv): P
 export function createProgram(env: NodeJS.ProcessEnv): Command {
   const program = new Command("weiche")
     .description("Looks at and steers the router of this machine.")
+    .version(version)
     .option("--json", "print JSON instead of tables")
     .option("--data-dir <dir>", "the router's data directory", dataDirectory(env))
     .option("--socket <path>", "the router's admin socket, if it is elsewhere")

@@ -158,7 +158,11 @@ export interface Welcome {
   /** host:port that the agent dials for data connections. */
   readonly dataAddress: string;
   readonly models: readonly ModelRules[];
-  readonly desiredState: DesiredState | undefined;
+  readonly desiredState:
+    | DesiredState
+    | undefined;
+  /** Absent: a router of 0.1.0 or older. */
+  readonly routerVersion?: string | undefined;
 }
 
 export interface Goodbye {
@@ -664,7 +668,7 @@ export const SlotDescription: MessageFns<SlotDescription> = {
 };
 
 function createBaseWelcome(): Welcome {
-  return { routerId: "", dataAddress: "", models: [], desiredState: undefined };
+  return { routerId: "", dataAddress: "", models: [], desiredState: undefined, routerVersion: undefined };
 }
 
 export const Welcome: MessageFns<Welcome> = {
@@ -680,6 +684,9 @@ export const Welcome: MessageFns<Welcome> = {
     }
     if (message.desiredState !== undefined) {
       DesiredState.encode(message.desiredState, writer.uint32(34).fork()).join();
+    }
+    if (message.routerVersion !== undefined) {
+      writer.uint32(42).string(message.routerVersion);
     }
     return writer;
   },
@@ -727,6 +734,14 @@ export const Welcome: MessageFns<Welcome> = {
             }
 
             message.desiredState = DesiredState.decode(reader, reader.uint32());
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.routerVersion = reader.string();
             continue;
           }
         }

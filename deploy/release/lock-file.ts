@@ -1,0 +1,80 @@
+/** What package-lock.json says of packages: which ones a workspace brings, with version, licence and digest. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+export const root = join(import.meta.dirname, "../..");
+
+export interface LockedPackage {
+  /** Where it is installed, relative to the project. */
+  readonly path: string;
+  readonly name: string;
+  readonly version: string;
+  /** An SPDX expression. */
+  readonly license: string;
+  /** `sha512-…`, of the package as the registry has it. */
+  readonly integrity: string;
+}
+
+interface LockEntry {
+  readonly version?: string;
+  readonly license?: string;
+  readonly integrity?: string;
+  readonly link?: boolean;
+  readonly resolved?: string;
+  readonly os?: readonly string[];
+  readonly cpu?: readonly string[];
+  readonly libc?: readonly string[];
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+}
+
+const { packages } = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8")) as {
+  packages: Readonly<Record<string, LockEntry>>;
+};
+
+/**
+ * The packages that `names` need, as they are found from the workspace `from` (its path, "" for the project itself), and
+ * what those need in turn. Sorted by name and version; those of systems that a release is not made for are left out.
+ */
+export function packagesOf(names: Iterable<string>, from: string): readonly LockedPackage[] {
+  const found = new Map<string, LockedPackage>();
+  const visit = (name: string, inside: string): void => {
+    const path = resolvePath(name, inside);
+    const entry = path === undefined ? undefined : packages[path];
+    if (path === undefined || !entry?.version || found.has(path) || !isForLinux(entry)) return;
+    const { version, license = "", integrity = "" } = entry;
+    if (integrity !== "") found.set(path, { path, name, version, license, integrity });
+    for (const each of dependenciesOf(entry)) visit(each, path);
+  };
+  for (const name of names) visit(name, from);
+  return [...found.values()].toSorted((a, b) => compare(a.name, b.name) || compare(a.version, b.version));
+}
+
+/** What a workspace names in its own package.json, besides workspaces of ours. */
+export function dependenciesOfWorkspace(path: string): readonly string[] {
+  return dependenciesOf(packages[path]!).filter((name) => !name.startsWith("@weiche/"));
+}
+
+export function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+function dependenciesOf({ dependencies, optionalDependencies }: LockEntry): readonly string[] {
+  return Object.keys({ ...dependencies, ...optionalDependencies });
+}
+
+/** As Node.js looks for it: in the folder itself, then in each one above. */
+function resolvePath(name: string, inside: string): string | undefined {
+  for (let folder = inside; ; folder = folder.slice(0, Math.max(0, folder.lastIndexOf("/")))) {
+    const path = folder === "" ? `node_modules/${name}` : `${folder}/node_modules/${name}`;
+    if (packages[path]) return path;
+    if (folder === "") return undefined;
+  }
+}
+
+/** Releases are for Linux with glibc, on x64 and arm64. */
+function isForLinux({ os, cpu, libc }: LockEntry): boolean {
+  const allows = (list: readonly string[] | undefined, ...wanted: readonly string[]) =>
+    list === undefined || wanted.some((each) => list.includes(each));
+  return allows(os, "linux") && allows(cpu, "x64", "arm64") && allows(libc, "glibc");
+}
