@@ -5,7 +5,9 @@ import { useSearchParams } from "wouter";
 export interface ListState {
   readonly get: (name: string) => string | undefined;
   /** Undefined removes a part. Begins with the first page again unless the page is what changes. */
-  readonly set: (parts: Readonly<Record<string, string | undefined>>) => void;
+  readonly set: (parts: Parts) => void;
+  /** The query of an address with these parts changed. */
+  readonly with: (parts: Parts) => string;
   readonly page: number;
   readonly search: string | undefined;
   readonly sort: string | undefined;
@@ -14,29 +16,30 @@ export interface ListState {
   readonly isFiltered: boolean;
 }
 
+type Parts = Readonly<Record<string, string | undefined>>;
+
+function changed(before: URLSearchParams, parts: Parts): URLSearchParams {
+  const next = new URLSearchParams(before);
+  if (!("page" in parts)) next.delete("page");
+  for (const [name, value] of Object.entries(parts)) {
+    if (value === undefined || value === "") next.delete(name);
+    else next.set(name, value);
+  }
+  return next;
+}
+
 export function useListState(): ListState {
   const [params, setParams] = useSearchParams();
   const get = (name: string) => params.get(name) ?? undefined;
   const set = useCallback(
-    (parts: Readonly<Record<string, string | undefined>>) =>
-      setParams(
-        (before) => {
-          const next = new URLSearchParams(before);
-          if (!("page" in parts)) next.delete("page");
-          for (const [name, value] of Object.entries(parts)) {
-            if (value === undefined || value === "") next.delete(name);
-            else next.set(name, value);
-          }
-          return next;
-        },
-        { replace: true },
-      ),
+    (parts: Parts) => setParams((before) => changed(before, parts), { replace: true }),
     [setParams],
   );
   const order = get("order");
   return {
     get,
     set,
+    with: (parts) => changed(params, parts).toString(),
     page: readPage(get("page")),
     search: get("search"),
     sort: get("sort"),

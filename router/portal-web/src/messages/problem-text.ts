@@ -5,11 +5,13 @@ import { germanRefusals } from "./refusals.ts";
 
 export function problemText(problem: Problem, { t, format }: Texts): string {
   const { problems } = t;
+  const loginText = (param: string | undefined) =>
+    param === "code" ? problems.code_wrong : param === "password" ? problems.password_wrong : problems.login_failed;
   switch (problem.code) {
     case "unreachable":
       return problems.unreachable;
     case "login_failed":
-      return problem.details[0]?.param === "code" ? problems.code_wrong : problems.login_failed;
+      return loginText(problem.details[0]?.param);
     case "totp_required":
       return problems.totp_required;
     case "too_many_attempts":

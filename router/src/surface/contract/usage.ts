@@ -42,19 +42,20 @@ const sort = Type.Enum([
   "user",
 ]);
 
+const usedKey = object({
+  id,
+  kind: Type.Enum(["api", "test-chat"]),
+  name: orNull(Type.String()),
+  lastFour: orNull(Type.String()),
+  userEmail: orNull(Type.String()),
+});
+const usedBy = object({ id, email: orNull(Type.String()) });
+
 const row = object({
   day: Type.Optional(day),
   model: Type.Optional(Type.String()),
-  key: Type.Optional(
-    object({
-      id,
-      kind: Type.Enum(["api", "test-chat"]),
-      name: orNull(Type.String()),
-      lastFour: orNull(Type.String()),
-      userEmail: orNull(Type.String()),
-    }),
-  ),
-  user: Type.Optional(object({ id, email: orNull(Type.String()) })),
+  key: Type.Optional(usedKey),
+  user: Type.Optional(usedBy),
   ...sums,
 });
 
@@ -110,6 +111,10 @@ export const usageContract = {
       periodStart: orNull(instant),
       periodEnd: orNull(instant),
       asOf: instant,
+      filter: object(
+        { model: orNull(Type.String()), key: orNull(usedKey), user: orNull(usedBy) },
+        { description: "What all of it is about, with its names. null: not restricted by that." },
+      ),
       totals: object(sums, { description: "Of all rows that the filters let through, on every page." }),
       items: Type.Array(row),
       total: count,

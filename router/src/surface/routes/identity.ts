@@ -86,7 +86,7 @@ function oneself({ identity }: IdentityRouteDeps): Omit<Profile, TotpRoutes> {
       const claim = { email: session.user.email, ...proof };
       const from = { source: address, sessionId: session.id };
       const outcome = await identity.as(origin).passwords.change(claim, newPassword, from);
-      if (outcome.kind !== "changed") throw unproven(outcome);
+      if (outcome.kind !== "changed") throw unprovenAgain(outcome);
     },
 
     async devices({ session }) {
@@ -108,9 +108,9 @@ function secondFactor({ identity }: IdentityRouteDeps): Pick<Profile, TotpRoutes
       { email: session.user.email, ...body },
       { source: address, sessionId: session.id },
     );
-    if (proof.kind !== "proven") throw unproven(proof);
+    if (proof.kind !== "proven") throw unprovenAgain(proof);
     return write({ proof, sessionId: session.id }).catch((error: unknown) => {
-      throw error instanceof ProofIsOver ? unproven({ kind: "wrong" }) : error;
+      throw error instanceof ProofIsOver ? unprovenAgain({ kind: "wrong" }) : error;
     });
   }
   return {
@@ -167,6 +167,14 @@ function ofOthers({ identity, database, clock }: IdentityRouteDeps): Invitations
 
 function signedInFrom({ address, userAgent }: Pick<Call<Route>, "address" | "userAgent">) {
   return { source: address, agent: userAgent ?? "" };
+}
+
+/** Of somebody who is signed in: the e-mail address is known, so that only the password can be wrong. */
+function unprovenAgain(outcome: Unproven): Refused {
+  if (outcome.kind !== "wrong") return unproven(outcome);
+  return new Refused("login_failed", "the current password is wrong", {
+    details: [{ param: "password", code: "wrong" }],
+  });
 }
 
 function unproven(outcome: Unproven): Refused {

@@ -7,6 +7,7 @@ import { reportRefusals } from "../../usage/refusal-report.ts";
 import type { Evaluator } from "../../usage/evaluator.ts";
 import { openUsageCsv } from "../../usage/usage-csv.ts";
 import { listRefused } from "../../usage/records-set-aside.ts";
+import { nameUsageFilter } from "../../usage/usage-filter.ts";
 import { readUsageTable, type UsagePart, type UsageTableWish } from "../../usage/usage-table.ts";
 import { isDay } from "../../db/calendar-text.ts";
 import type { Database } from "../../db/database.ts";
@@ -34,8 +35,13 @@ export function usageHandlers(deps: UsageRouteDeps): Handlers<typeof usageContra
 
     async showUsage({ session, accountId, query }) {
       const { page, pageSize, ...window } = pageWindow(query);
-      const { rows, ...table } = await readUsageTable(database, clock, accountId, wishOf(session, query), window);
-      return { ...table, items: rows, page, pageSize };
+      const wish = wishOf(session, query);
+      const userId = query.userId === undefined ? undefined : asId<UserId>(query.userId);
+      const [{ rows, ...table }, filter] = await Promise.all([
+        readUsageTable(database, clock, accountId, wish, window),
+        nameUsageFilter(database, accountId, wish, userId),
+      ]);
+      return { ...table, filter, items: rows, page, pageSize };
     },
 
     async exportUsage(call) {

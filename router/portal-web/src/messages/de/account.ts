@@ -25,7 +25,9 @@ export const account: Shape<typeof english> = {
     setUpTitle: "Zweiten Faktor einschalten",
     proveLead: "Weisen Sie nach, dass Sie es sind.",
     next: "Weiter",
-    scanLead: "Geben Sie dieses Geheimnis in Ihre Authenticator-App ein, dann den Code, den sie zeigt.",
+    scanLead:
+      "Lesen Sie das Bild mit Ihrer Authenticator-App, oder geben Sie ihr das Geheimnis ein. Dann geben Sie hier den Code ein, den sie zeigt.",
+    qrCode: "QR-Code des Geheimnisses",
     secret: "Geheimnis",
     open: "In einer Authenticator-App auf diesem Gerät öffnen",
     code: "Code",

@@ -5,6 +5,7 @@ export const problems: Shape<typeof english> = {
   unreachable: "Das Portal antwortet nicht. Prüfen Sie Ihre Verbindung.",
   internal: "Bei uns ist etwas schiefgegangen.",
   login_failed: "E-Mail-Adresse oder Passwort ist falsch.",
+  password_wrong: "Das bisherige Passwort ist falsch.",
   code_wrong: "Der Code ist falsch oder wurde schon verwendet.",
   totp_required: "Ein Code Ihrer Authenticator-App wird benötigt.",
   too_many_attempts: (seconds) => `Zu viele Versuche. Erneut möglich in ${seconds} s.`,

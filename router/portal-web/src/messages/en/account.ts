@@ -22,7 +22,9 @@ export const account = {
     setUpTitle: "Turn the second factor on",
     proveLead: "Prove that it is you.",
     next: "Next",
-    scanLead: "Enter this secret into your authenticator app, then type the code that it shows.",
+    scanLead:
+      "Scan the picture with your authenticator app, or enter the secret into it. Then type the code that it shows.",
+    qrCode: "QR code of the secret",
     secret: "Secret",
     open: "Open it in an authenticator on this device",
     code: "Code",

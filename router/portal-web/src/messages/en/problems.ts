@@ -2,6 +2,7 @@ export const problems = {
   unreachable: "The portal does not answer. Check your connection.",
   internal: "Something went wrong on our side.",
   login_failed: "E-mail address or password is wrong.",
+  password_wrong: "The current password is wrong.",
   code_wrong: "The code is wrong, or it was used already.",
   totp_required: "A code of your authenticator is needed.",
   too_many_attempts: (seconds: string) => `Too many attempts. Try again in ${seconds} s.`,

@@ -47,6 +47,7 @@ export function PasswordCard({ profile }: { readonly profile: Profile }) {
             name="current"
             type="password"
             label={password.current}
+            error={fieldText(change.error, "password", texts)}
             autoComplete="current-password"
             maxLength={1024}
             required

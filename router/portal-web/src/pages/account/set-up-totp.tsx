@@ -7,6 +7,7 @@ import { TextField } from "../../elements/field.tsx";
 import { Form } from "../../elements/form.tsx";
 import { useToast } from "../../elements/toast.tsx";
 import { useTexts } from "../../messages/messages.ts";
+import { QrCode } from "./qr-code.tsx";
 
 export function SetUpTotp({ onClose }: { readonly onClose: () => void }) {
   const { t } = useTexts();
@@ -19,6 +20,7 @@ export function SetUpTotp({ onClose }: { readonly onClose: () => void }) {
     return (
       <Dialog key="secret" title={totp.setUpTitle} onClose={onClose}>
         <p>{totp.scanLead}</p>
+        <QrCode text={setUp.data.uri} label={totp.qrCode} />
         <div className="secret">
           <code id="secret" aria-label={totp.secret}>
             {setUp.data.secret.replace(/(.{4})(?=.)/g, "$1 ")}

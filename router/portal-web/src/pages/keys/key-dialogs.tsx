@@ -1,4 +1,5 @@
 /** The dialogs of the keys page: create, edit, regenerate, revoke. */
+import { useState } from "react";
 import type { Answer } from "../../api/client.ts";
 import { useChange } from "../../api/queries.ts";
 import { Button } from "../../elements/button.tsx";
@@ -7,6 +8,8 @@ import { Dialog } from "../../elements/dialog.tsx";
 import { ProblemBox } from "../../elements/problem-box.tsx";
 import { useToast } from "../../elements/toast.tsx";
 import { useTexts } from "../../messages/messages.ts";
+import { useSession } from "../../session/session.ts";
+import { HolderField } from "./holder-field.tsx";
 import { KeyForm } from "./key-form.tsx";
 import { SecretDialog } from "./secret-dialog.tsx";
 
@@ -35,7 +38,9 @@ export function KeyDialog({ wish, onClose }: DialogProps & { readonly wish: KeyW
 
 export function CreateKey({ onClose }: DialogProps) {
   const { t } = useTexts();
+  const { user } = useSession();
   const create = useChange("createKey", "listKeys");
+  const [userId, setUserId] = useState<string | undefined>(user.id);
   const made = create.data;
   if (made) return <SecretDialog value={made.value} allowedModels={made.key.allowedModels} onStored={onClose} />;
   return (
@@ -44,9 +49,11 @@ export function CreateKey({ onClose }: DialogProps) {
         submit={t.keys.form.submit}
         busy={create.isPending}
         problem={create.error}
-        onSubmit={(body) => create.mutate({ body })}
+        onSubmit={(body) => create.mutate({ body: { ...body, userId } })}
         onCancel={onClose}
-      />
+      >
+        {user.role === "owner" && <HolderField onChange={setUserId} />}
+      </KeyForm>
     </Dialog>
   );
 }

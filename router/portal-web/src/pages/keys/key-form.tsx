@@ -1,5 +1,5 @@
 /** Settings of a key: for a new one, and to change one. */
-import { useState } from "react";
+import { useState, type ReactNode } from "react";
 import type { Ask, Problem } from "../../api/client.ts";
 import { useRead } from "../../api/queries.ts";
 import { TextField } from "../../elements/field.tsx";
@@ -27,9 +27,11 @@ interface KeyFormProps {
   readonly problem: Problem | null;
   readonly onSubmit: (wish: Wish & { readonly name: string }) => void;
   readonly onCancel: () => void;
+  /** More fields, after the name. */
+  readonly children?: ReactNode;
 }
 
-export function KeyForm({ before, submit, busy, problem, onSubmit, onCancel }: KeyFormProps) {
+export function KeyForm({ before, submit, busy, problem, onSubmit, onCancel, children }: KeyFormProps) {
   const texts = useTexts();
   const { t } = texts;
   const models = useRead("listModels", {});
@@ -63,6 +65,7 @@ export function KeyForm({ before, submit, busy, problem, onSubmit, onCancel }: K
         required
         autoFocus
       />
+      {children}
       <ModelChoice
         legend={t.keys.form.models}
         every={t.keys.form.every}

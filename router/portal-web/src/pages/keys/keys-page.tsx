@@ -1,5 +1,6 @@
 /** Which keys exist, and who uses them? */
 import { useState } from "react";
+import { useLocation } from "wouter";
 import { useRead } from "../../api/queries.ts";
 import { ActionMenu } from "../../elements/action-menu.tsx";
 import { Badge, type Tone } from "../../elements/badge.tsx";
@@ -112,7 +113,7 @@ function useColumns(onWish: (wish: KeyWish) => void): readonly Column<ListedKey>
       name: "actions",
       title: columns.actions,
       isTitleHidden: true,
-      cell: (key) => key.state !== "revoked" && <KeyMenu listed={key} onWish={onWish} />,
+      cell: (key) => <KeyMenu listed={key} onWish={onWish} />,
     },
   ];
   return seesOthers ? [name, user, ...rest] : [name, ...rest];
@@ -158,6 +159,7 @@ function KeyUse({ listed: { state, creditsUsed, creditLimit, binding, name } }: 
 function KeyMenu({ listed, onWish }: { readonly listed: ListedKey; readonly onWish: (wish: KeyWish) => void }) {
   const { t } = useTexts();
   const { user } = useSession();
+  const [, go] = useLocation();
   // Admins see all keys and revoke them; changing those of others is the Owner's.
   const mayChange = listed.userId === user.id || user.role === "owner";
   const action = (kind: "edit" | "regenerate" | "revoke") => ({
@@ -166,5 +168,7 @@ function KeyMenu({ listed, onWish }: { readonly listed: ListedKey; readonly onWi
     isBad: kind === "revoke",
   });
   const kinds = mayChange ? (["edit", "regenerate", "revoke"] as const) : (["revoke"] as const);
-  return <ActionMenu label={t.keys.menu(listed.name)} actions={kinds.map(action)} />;
+  const usage = { label: t.shell.pages.usage, onClick: () => go(`/usage?key=${listed.id}&by=day`) };
+  const changes = listed.state === "revoked" ? [] : kinds.map(action);
+  return <ActionMenu label={t.keys.menu(listed.name)} actions={[usage, ...changes]} />;
 }

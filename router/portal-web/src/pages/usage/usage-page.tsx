@@ -5,7 +5,7 @@ import { ButtonLink } from "../../elements/button.tsx";
 import { Empty } from "../../elements/empty.tsx";
 import { germanDay } from "../../time/german-day.ts";
 import { Icon } from "../../elements/icons.tsx";
-import { oneOf, useListState, type ListState } from "../../elements/list-state.ts";
+import { oneOf, useListState } from "../../elements/list-state.ts";
 import { Loaded } from "../../elements/loaded.tsx";
 import { useNow } from "../../time/now.ts";
 import { Page } from "../../elements/page.tsx";
@@ -13,7 +13,9 @@ import { useTexts } from "../../messages/messages.ts";
 import { useMay } from "../../session/session.ts";
 import { dayBars } from "./day-bars.ts";
 import { UsageChart } from "./usage-chart.tsx";
-import { daysBetween, periodChoices, usageDays, type UsageDays } from "./usage-period.ts";
+import { daysBetween, usageDays, type UsageDays } from "./usage-period.ts";
+import { ChosenFilters, UsageFilters } from "./usage-filters.tsx";
+import { usageFilter } from "./usage-filter.ts";
 import { UsageTable, type Usage, type UsagePart } from "./usage-table.tsx";
 
 const sorts = ["credits", "requests", "promptTokens", "completionTokens", "day", "model", "key", "user"] as const;
@@ -30,7 +32,7 @@ export default function UsagePage() {
   const offered = parts.filter((part) => part !== "user" || seesOthers);
   const by: UsagePart = oneOf(offered, list.get("by")) ?? "model";
   const sort = oneOf(sorts, list.sort) ?? (by === "day" ? "day" : "credits");
-  const window = { from: days.from, to: days.to };
+  const window = { from: days.from, to: days.to, ...usageFilter(list.get) };
   const query = { ...window, by, sort, order: list.order ?? ("desc" as const) };
   const read = useRead("showUsage", { query: { ...query, page: list.page } }, { refreshMs });
   const totals = read.data?.totals;
@@ -54,6 +56,7 @@ export default function UsagePage() {
       }
     >
       <UsageFilters list={list} days={days} offered={offered} by={by} />
+      {read.data && <ChosenFilters filter={read.data.filter} list={list} />}
       <Loaded read={read}>
         {(usage) =>
           usage.total === 0 ? (
@@ -76,64 +79,10 @@ export default function UsagePage() {
   );
 }
 
-interface FilterProps {
-  readonly list: ListState;
-  readonly days: UsageDays;
-  readonly offered: readonly UsagePart[];
-  readonly by: UsagePart;
-}
-
-function UsageFilters({ list, days, offered, by }: FilterProps) {
-  const { t } = useTexts();
-  const today = germanDay(useNow());
-  return (
-    <div className="filters">
-      <select
-        aria-label={t.usage.period}
-        value={days.choice}
-        onChange={({ target }) =>
-          list.set(
-            target.value === "own"
-              ? { days: undefined, from: days.from ?? today, to: days.to ?? today }
-              : { days: target.value, from: undefined, to: undefined },
-          )
-        }
-      >
-        {periodChoices.map((choice) => (
-          <option key={choice} value={choice}>
-            {t.usage.periods[choice]}
-          </option>
-        ))}
-      </select>
-      {days.choice === "own" &&
-        (["from", "to"] as const).map((end) => (
-          <input
-            key={end}
-            type="date"
-            className="day"
-            aria-label={t.usage[end]}
-            value={days[end] ?? ""}
-            max={today}
-            onChange={({ target }) => list.set({ [end]: target.value })}
-          />
-        ))}
-      <select
-        aria-label={t.usage.by}
-        value={by}
-        onChange={({ target }) => list.set({ by: target.value, sort: undefined, order: undefined })}
-      >
-        {offered.map((part) => (
-          <option key={part} value={part}>
-            {`${t.usage.by}: ${t.usage.parts[part]}`}
-          </option>
-        ))}
-      </select>
-    </div>
-  );
-}
+type UsageWindow = Pick<UsageDays, "from" | "to"> & ReturnType<typeof usageFilter>;
 
 /** By day and model where that is not too much, else by day. */
-function DailyChart({ window }: { readonly window: { readonly from?: string; readonly to?: string } }) {
+function DailyChart({ window }: { readonly window: UsageWindow }) {
   const { t } = useTexts();
   const query = { ...window, sort: "day" as const, order: "asc" as const, pageSize: chartRowsMax };
   const byModel = useRead("showUsage", { query: { ...query, by: "day,model" } }, { refreshMs });

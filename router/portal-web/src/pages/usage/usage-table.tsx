@@ -1,8 +1,10 @@
 /** Usage by one thing, with what all of it comes to. */
+import type { ReactNode } from "react";
+import { Link } from "wouter";
 import type { Answer } from "../../api/client.ts";
 import type { ListState } from "../../elements/list-state.ts";
 import { Pages, Table, type Column } from "../../elements/table.tsx";
-import { useTexts } from "../../messages/messages.ts";
+import { useTexts, type Texts } from "../../messages/messages.ts";
 import { shareOf } from "../../messages/format.ts";
 
 export type Usage = Answer<"showUsage">;
@@ -26,7 +28,7 @@ export function UsageTable({ usage, by, state }: UsageTableProps) {
     cell: (row) => format.number(row[name]),
   });
   const all: readonly Column<Row>[] = [
-    { name: by, title: columns[by], sort: by, cell: (row) => <PartCell row={row} by={by} /> },
+    { name: by, title: columns[by], sort: by, cell: (row) => <PartCell row={row} by={by} state={state} /> },
     number("requests"),
     number("promptTokens"),
     number("completionTokens"),
@@ -60,26 +62,64 @@ export function UsageTable({ usage, by, state }: UsageTableProps) {
   );
 }
 
-function PartCell({ row, by }: { readonly row: Row; readonly by: UsagePart }) {
-  const { t, format } = useTexts();
+interface PartCellProps {
+  readonly row: Row;
+  readonly by: UsagePart;
+  readonly state: ListState;
+}
+
+function PartCell({ row, by, state }: PartCellProps) {
+  const texts = useTexts();
+  const { t, format } = texts;
   switch (by) {
     case "day":
       return <strong>{row.day ? format.longDay(row.day) : t.shell.unknown}</strong>;
     case "model":
       return (
-        <strong>
+        <Only name={by} value={row.model} state={state}>
           <code>{row.model ?? t.shell.unknown}</code>
-        </strong>
+        </Only>
       );
     case "user":
-      return <strong>{row.user?.email ?? t.usage.deletedUser}</strong>;
+      return (
+        <Only name={by} value={row.user?.id} state={state}>
+          {row.user?.email ?? t.usage.deletedUser}
+        </Only>
+      );
     case "key":
       return (
         <span className="name-cell">
-          <strong>{row.key?.kind === "test-chat" ? t.usage.testChat : (row.key?.name ?? t.shell.unknown)}</strong>{" "}
+          <Only name={by} value={row.key?.id} state={state}>
+            {row.key ? keyName(row.key, texts) : t.shell.unknown}
+          </Only>{" "}
           {row.key?.lastFour && <code className="soft">…{row.key.lastFour}</code>}
           <small className="reason">{row.key?.userEmail}</small>
         </span>
       );
   }
+}
+
+interface OnlyProps {
+  readonly name: "model" | "key" | "user";
+  readonly value: string | undefined;
+  readonly state: ListState;
+  readonly children: ReactNode;
+}
+
+/** Leads to the days of this alone. */
+function Only({ name, value, state, children }: OnlyProps) {
+  const { t } = useTexts();
+  if (value === undefined) return <strong>{children}</strong>;
+  const to = state.with({ [name]: value, by: "day", sort: undefined, order: undefined });
+  return (
+    <strong>
+      <Link to={`/usage?${to}`} title={t.usage.showOnly}>
+        {children}
+      </Link>
+    </strong>
+  );
+}
+
+export function keyName(key: NonNullable<Row["key"]>, { t }: Texts): string {
+  return key.kind === "test-chat" ? t.usage.testChat : (key.name ?? t.shell.unknown);
 }

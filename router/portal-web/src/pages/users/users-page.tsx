@@ -1,5 +1,6 @@
 /** Who may do what? */
 import { useState } from "react";
+import { useLocation } from "wouter";
 import { useChange, useRead } from "../../api/queries.ts";
 import { ActionMenu, type MenuAction } from "../../elements/action-menu.tsx";
 import { Badge, type Tone } from "../../elements/badge.tsx";
@@ -153,6 +154,7 @@ function UserMenu({ user, onWish }: { readonly user: ListedUser; readonly onWish
   const { t } = useTexts();
   const say = useToast();
   const { user: self } = useSession();
+  const [, go] = useLocation();
   const unblock = useChange("unblockUser", "listUsers");
   const withdraw = useChange("withdrawInvitation", "listUsers");
   const params = { id: user.id };
@@ -161,9 +163,11 @@ function UserMenu({ user, onWish }: { readonly user: ListedUser; readonly onWish
     isBad,
     onClick: () => onWish({ kind, user }),
   });
+  const actions: MenuAction[] = [{ label: t.shell.pages.usage, onClick: () => go(`/usage?user=${user.id}&by=key`) }];
+  const menu = <ActionMenu label={t.users.menu(user.email)} actions={actions} />;
   // Only Owners change Owners, and nobody blocks or deletes themselves.
-  if (user.role === "owner" && self.role !== "owner") return null;
-  const actions: MenuAction[] = [open("edit", t.users.edit)];
+  if (user.role === "owner" && self.role !== "owner") return menu;
+  actions.push(open("edit", t.users.edit));
   if (user.state === "invited" || user.state === "uninvited") actions.push(open("renew", t.users.newLink));
   if (user.state === "active" && user.id !== self.id) actions.push(open("reset", t.users.resetLink));
   if (user.state === "blocked")
@@ -179,5 +183,5 @@ function UserMenu({ user, onWish }: { readonly user: ListedUser; readonly onWish
     });
   if (user.state !== "blocked" && user.id !== self.id) actions.push(open("block", t.users.block, true));
   if (user.id !== self.id) actions.push(open("delete", t.users.delete, true));
-  return <ActionMenu label={t.users.menu(user.email)} actions={actions} />;
+  return menu;
 }

@@ -1,0 +1,15 @@
+/** A QR code as one path of SVG: an image from a data: address or a style of its own would break the content security policy. */
+import encodeQR from "qr";
+
+/** Modules of blank around it, without which some cameras find nothing. */
+const border = 4;
+
+export function QrCode({ text, label }: { readonly text: string; readonly label: string }) {
+  const modules = encodeQR(text, "raw", { border });
+  const path = modules.flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? `M${x} ${y}h1v1h-1z` : []))).join("");
+  return (
+    <svg className="qr-code" viewBox={`0 0 ${modules.length} ${modules.length}`} role="img" aria-label={label}>
+      <path d={path} />
+    </svg>
+  );
+}
