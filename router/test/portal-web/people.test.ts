@@ -1,10 +1,25 @@
 /** Users and the own profile in a real browser. */
 import { generateSync } from "otplib";
+import decodeQR from "qr/decode.js";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startPortal, type Person, type PortalRig } from "../surface/portal-rig.ts";
 import { axeFindings, openTab, startBrowser, type Browser } from "./browser.ts";
 
 const password = "correct horse battery staple";
+/** What a camera would read of the picture; undefined: nothing. */
+function readQrCode(svg: string): string | undefined {
+  const dark = [...svg.matchAll(/M(\d+) (\d+)h1v1h-1z/g)].map(([, x, y]) => [Number(x), Number(y)] as const);
+  const [pixelsEach, border] = [4, 4];
+  const side = (1 + border + Math.max(...dark.map(([x]) => x))) * pixelsEach;
+  const data = new Uint8Array(side * side * 4).fill(255);
+  for (const [x, y] of dark)
+    for (let line = 0; line < pixelsEach; line++) {
+      const start = (y * pixelsEach + line) * side + x * pixelsEach;
+      for (let pixel = start; pixel < start + pixelsEach; pixel++) data.fill(0, 4 * pixel, 4 * pixel + 3);
+    }
+  return decodeQR({ width: side, height: side, data });
+}
+
 let browser: Browser;
 let portal: PortalRig;
 let ada: Person;
@@ -80,7 +95,9 @@ test("a Member sees neither the users nor the way to them, and an Admin changes 
   await using his = await openTab(browser, portal.origin, { cookie: ben.cookie });
   await his.page.goto("/users");
   await his.page.getByRole("row", { name: new RegExp(cleo.email) }).waitFor();
-  expect(await his.page.getByRole("button", { name: `Actions for ${ada.email}` }).count()).toBe(0);
+  await his.page.getByRole("button", { name: `Actions for ${ada.email}` }).click();
+  await his.page.getByRole("menu").waitFor();
+  expect(await his.page.getByRole("menuitem").allTextContents()).toEqual(["Usage"]);
   his.check();
 });
 
@@ -97,12 +114,17 @@ test("password, second factor, devices and language are one's own to change", as
   expect(await axeFindings(page)).toEqual([]);
 
   await page.getByRole("button", { name: "Turn on" }).click();
+  await page.getByRole("dialog").getByLabel("Current password").fill("a wrong password");
+  await page.keyboard.press("Enter");
+  await page.getByRole("alert").getByText("The current password is wrong.").waitFor();
   await page.getByRole("dialog").getByLabel("Current password").fill(password);
   await page.keyboard.press("Enter");
-  const secret = (await page.getByLabel("Secret").textContent())!.replaceAll(" ", "");
+  const secret = (await page.getByLabel("Secret", { exact: true }).textContent())!.replaceAll(" ", "");
   expect(await axeFindings(page)).toEqual([]);
+  const uri = readQrCode((await page.getByRole("img", { name: "QR code of the secret" }).innerHTML()) ?? "");
+  expect(new URL(uri!).searchParams.get("secret")).toBe(secret);
   const code = (ms: number) => generateSync({ secret, epoch: Math.floor(ms / 1000), strategy: "totp" });
-  await page.getByRole("dialog").getByLabel("Code").fill(code(Date.now()));
+  await page.getByRole("dialog").getByLabel("Code", { exact: true }).fill(code(Date.now()));
   await page.keyboard.press("Enter");
   await page.getByRole("list", { name: "Recovery codes" }).waitFor();
   expect(await page.getByRole("list", { name: "Recovery codes" }).getByRole("listitem").count()).toBe(10);
@@ -110,9 +132,13 @@ test("password, second factor, devices and language are one's own to change", as
   await page.getByRole("button", { name: "I have stored them" }).click();
   await page.getByText("10 recovery codes left").waitFor();
 
-  await page.getByLabel("Current password").fill(password);
   await page.getByLabel("New password").fill(`${password} two`);
   await page.getByLabel("Code of the authenticator").fill(code(Date.now() + 30_000));
+  await page.getByLabel("Current password").fill("a wrong password");
+  await page.getByRole("button", { name: "Change the password" }).click();
+  await page.getByRole("alert").getByText("The current password is wrong.").waitFor();
+  expect(await axeFindings(page)).toEqual([]);
+  await page.getByLabel("Current password").fill(password);
   await page.getByRole("button", { name: "Change the password" }).click();
   await page.getByText("The password is changed").waitFor();
   await page.getByText("this device").waitFor();

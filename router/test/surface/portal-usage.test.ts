@@ -165,6 +165,31 @@ describe("usage", () => {
     ]);
   });
 
+  test("says by name what it is restricted to, and nothing of what the asker may not see", async () => {
+    const filterOf = async (query: string, who = ada) => (await usage(query, who)).filter;
+    expect(await filterOf("")).toEqual({ model: null, key: null, user: null });
+    const bens = {
+      id: bensKey,
+      kind: "api",
+      name: "batch, at night",
+      lastFour: expect.any(String),
+      userEmail: ben.email,
+    };
+    const asked = `model=coder-next&keyId=${bensKey}&userId=${ben.id}`;
+    const whole = { model: "coder-next", key: bens, user: { id: ben.id, email: ben.email } };
+    expect(await filterOf(asked)).toEqual(whole);
+    expect(await filterOf(asked, ben)).toEqual(whole);
+    expect((await filterOf(`keyId=${ada.id}`)).key).toEqual({
+      ...{ id: ada.id, kind: "test-chat", name: null, lastFour: null, userEmail: ada.email },
+    });
+    const nameless = { id: adasKey, kind: "api", name: null, lastFour: null, userEmail: null };
+    const strangers = [ben, await portal.newAccount("Other")];
+    for (const who of strangers)
+      expect(await filterOf(`keyId=${adasKey}&userId=${ada.id}`, who)).toEqual({
+        ...{ model: null, key: nameless, user: { id: ada.id, email: null } },
+      });
+  });
+
   test("of others does not exist for a member", async () => {
     await spend(clock.now());
     await spend(clock.now(), { by: ben, key: bensKey });

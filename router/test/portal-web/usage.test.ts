@@ -1,0 +1,142 @@
+/** Usage in a real browser: chart, table, total and the downloaded CSV say the same, whatever is filtered, also when clocks change. */
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { millicredits } from "@weiche/shared/credits.ts";
+import { asId, uuidv7, type KeyId } from "@weiche/shared/ids.ts";
+import { createRandom } from "@weiche/shared/testing/random.ts";
+import { timeZone } from "../../src/subscriptions/billing-period.ts";
+import { commitUsage } from "../../src/usage/usage-commit.ts";
+import { makeUsageDays } from "../../src/usage/usage-days.ts";
+import { startPortal, type Person, type PortalRig } from "../surface/portal-rig.ts";
+import { makeRecord } from "../usage/usage-records.ts";
+import { axeFindings, openTab, startBrowser, type Browser, type Page } from "./browser.ts";
+
+let browser: Browser;
+let portal: PortalRig;
+let ada: Person;
+let ben: Person;
+let keys: Readonly<Record<"ada" | "ben", KeyId>>;
+
+beforeAll(async () => {
+  [browser, portal] = await Promise.all([startBrowser(), startPortal()]);
+  ada = await portal.newAccount("ACME GmbH", { package: "Pro" });
+  ben = await portal.newUser(ada, "member");
+  const make = async ({ id }: Person, name: string) => (await portal.accounts.keys.create(id, { name })).id;
+  keys = { ada: await make(ada, "ci"), ben: await make(ben, "batch") };
+});
+afterAll(async () => {
+  await browser?.close();
+  await portal?.[Symbol.asyncDispose]();
+});
+
+/** A request that costs as many credits as it has tokens, at a German time. */
+async function spend(at: string, credits: number, by: "ada" | "ben" = "ada", model = "small-24b"): Promise<void> {
+  const atMs = Temporal.PlainDateTime.from(at).toZonedDateTime(timeZone).epochMilliseconds;
+  await makeUsageDays(portal.database.pool, [atMs]);
+  const record = makeRecord(createRandom(1), atMs, {
+    requestId: asId(uuidv7({ now: () => atMs })),
+    accountId: ada.accountId,
+    userId: (by === "ada" ? ada : ben).id,
+    keyId: keys[by],
+    model: asId(model),
+    factor: millicredits(1_000n),
+    ...{ promptTokens: credits, completionTokens: 0 },
+  });
+  await commitUsage(portal.database.pool, [{ node: asId("node-1"), record }]);
+}
+
+/** The credits that the page shows, in each of its ways. */
+async function shown(page: Page) {
+  const total = page.getByRole("row", { name: /^Total/ });
+  await total.waitFor();
+  const credits = (cells: readonly string[]) => Number(cells[4]!.replaceAll(",", ""));
+  const rows = await page.getByRole("table").locator("tbody").getByRole("row").all();
+  const listed = await Promise.all(rows.map(async (row) => credits(await row.getByRole("cell").allTextContents())));
+  const slider = page.getByRole("slider", { name: /Credits per day/ });
+  await slider.press("Home");
+  const bars = [];
+  for (let bar = Number(await slider.getAttribute("max")); bar >= 0; bar--) {
+    bars.push(Number(/: (\d+) credits/.exec((await slider.getAttribute("aria-valuetext"))!)![1]));
+    await slider.press("ArrowRight");
+  }
+  const download = page.waitForEvent("download");
+  await page.getByRole("link", { name: "CSV" }).click();
+  const lines = readFileSync(await (await download).path(), "utf8")
+    .trim()
+    .split("\r\n");
+  return {
+    rows: listed,
+    total: credits(await total.getByRole("cell").allTextContents()),
+    bars,
+    csv: lines.slice(1).map((line) => Number(line.split(",").at(-1))),
+  };
+}
+
+const sum = (numbers: readonly number[]) => numbers.reduce((all, one) => all + one, 0);
+
+test.each([
+  ["forward, a day of 23 hours", "2025-03-30", ["00:00", "01:59", "03:00", "23:59"]],
+  ["back, a day of 25 hours", "2025-10-26", ["00:00", "01:59", "02:30", "03:00", "23:59"]],
+] as const)("when clocks go %s, each request is on its day, and all sums agree", async (_name, day, times) => {
+  const [before, after] = [-1, 1].map((days) => Temporal.PlainDate.from(day).add({ days }).toString());
+  await spend(`${before}T23:59`, 1);
+  for (const [index, time] of times.entries()) await spend(`${day}T${time}`, 10 * 2 ** index);
+  await spend(`${after}T00:00`, 3);
+  await using tab = await openTab(browser, portal.origin, { cookie: ada.cookie });
+  await tab.page.goto(`/usage?from=${before}&to=${after}&by=day&sort=day&order=asc`);
+  const here = 10 * (2 ** times.length - 1);
+  const days = [1, here, 3];
+  expect(await shown(tab.page)).toEqual({ rows: days, total: sum(days), bars: days, csv: days });
+  tab.check();
+});
+
+test("what is restricted to one key, user or model is restricted everywhere, and can be opened up again", async () => {
+  const [first, second] = ["2025-06-02", "2025-06-03"];
+  await spend(`${first}T10:00`, 1);
+  await spend(`${first}T11:00`, 20, "ada", "coder-next");
+  await spend(`${first}T12:00`, 300, "ben");
+  await spend(`${second}T10:00`, 4, "ben", "coder-next");
+  await using tab = await openTab(browser, portal.origin, { cookie: ada.cookie });
+  const { page } = tab;
+  const from = `from=${first}&to=${second}`;
+  const only = page.getByRole("list", { name: "Restricted to" });
+  const expectDays = async (...days: readonly number[]) => {
+    const { rows, total, bars, csv } = await shown(page);
+    expect({ rows, total, csv }).toEqual({ rows: days, total: sum(days), csv: days });
+    expect(bars.filter((bar) => bar > 0)).toEqual(days);
+  };
+  for (const [by, name, chip, days] of [
+    ["key", "ci", /^Key: ci …\w{4}$/, [21]],
+    ["user", ben.email, `User: ${ben.email}`, [300, 4]],
+    ["model", "coder-next", "Model: coder-next", [20, 4]],
+  ] as const) {
+    await page.goto(`/usage?${from}&by=${by}`);
+    await page.getByRole("link", { name, exact: true }).click();
+    await only.getByText(chip).waitFor();
+    await page.goto(`${page.url()}&sort=day&order=asc`);
+    await expectDays(...days);
+  }
+  await page.goto(`/usage?${from}&by=day&sort=day&order=asc&key=${keys.ben}&user=${ben.id}&model=coder-next`);
+  await only.getByText("Key: batch").waitFor();
+  expect(await axeFindings(page)).toEqual([]);
+  await expectDays(4);
+  await page.getByRole("button", { name: "Remove the restriction: Model: coder-next" }).click();
+  await only.getByText("Model:").waitFor({ state: "detached" });
+  await expectDays(300, 4);
+  tab.check();
+});
+
+test("a key's and a user's own usage is reached from their lists", async () => {
+  await using tab = await openTab(browser, portal.origin, { cookie: ada.cookie });
+  const { page } = tab;
+  for (const [path, of, chip] of [
+    ["/keys", "ci", "Key: ci"],
+    ["/users", ben.email, `User: ${ben.email}`],
+  ] as const) {
+    await page.goto(path);
+    await page.getByRole("button", { name: `Actions for ${of}` }).click();
+    await page.getByRole("menuitem", { name: "Usage" }).click();
+    await page.getByRole("list", { name: "Restricted to" }).getByText(chip).waitFor();
+  }
+  tab.check();
+});
