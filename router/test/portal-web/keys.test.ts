@@ -1,8 +1,9 @@
 /** Keys in a real browser: from creating one to revoking it, with the keyboard alone, and what each role sees. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startPortal, type Person, type PortalRig } from "../surface/portal-rig.ts";
-import { axeFindings, openTab, startBrowser, type Browser, type Page } from "./browser.ts";
+import { axeFindings, openTab, startBrowser, type Browser } from "./browser.ts";
 import { fillAccount, ShiftedClock } from "./busy-account.ts";
+import { chooseInMenu, tabTo } from "./keyboard.ts";
 
 let browser: Browser;
 let portal: PortalRig;
@@ -17,18 +18,6 @@ afterAll(async () => {
   await browser?.close();
   await portal?.[Symbol.asyncDispose]();
 });
-
-/** Presses Tab until the focus is where the test wants it. */
-async function tabTo(page: Page, name: RegExp): Promise<void> {
-  for (let presses = 0; presses < 60; presses++) {
-    await page.keyboard.press("Tab");
-    const label = await page.evaluate(
-      `(document.activeElement?.getAttribute("aria-label") ?? "") + " " + (document.activeElement?.textContent ?? "")`,
-    );
-    if (name.test(String(label))) return;
-  }
-  throw new Error(`Tab leads to nothing that is called ${name.source}`);
-}
 
 test("a key is created, shown once, edited, regenerated and revoked by keyboard alone", async () => {
   const ben = await portal.newUser(ada, "member");
@@ -66,7 +55,7 @@ test("a key is created, shown once, edited, regenerated and revoked by keyboard 
       await page.keyboard.press("Escape");
       await page.getByRole("menu").waitFor({ state: "detached" });
     }
-    await page.getByRole("menuitem", { name: item }).press("Enter");
+    await chooseInMenu(page, item);
   };
   await menu("Edit");
   await page.getByRole("dialog", { name: "Edit ci" }).waitFor();

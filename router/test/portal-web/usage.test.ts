@@ -137,6 +137,7 @@ test("a key's and a user's own usage is reached from their lists", async () => {
     await page.getByRole("button", { name: `Actions for ${of}` }).click();
     await page.getByRole("menuitem", { name: "Usage" }).click();
     await page.getByRole("list", { name: "Restricted to" }).getByText(chip).waitFor();
+    expect(new URL(page.url()).pathname).toBe("/usage");
   }
   tab.check();
 });

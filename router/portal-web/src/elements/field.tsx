@@ -13,7 +13,7 @@ interface SelectFieldProps extends FieldTexts, ComponentProps<"select"> {}
 export function TextField({ label, hint, error, ...input }: TextFieldProps) {
   return (
     <Field label={label} hint={hint} error={error}>
-      {(described) => <input type="text" {...input} {...described} />}
+      {(described) => <input type="text" data-autofocus={input.autoFocus || undefined} {...input} {...described} />}
     </Field>
   );
 }

@@ -45,7 +45,9 @@ export function HolderField({ onChange }: HolderFieldProps) {
       />
       <datalist id={list}>
         {people.data?.items.map(({ id, email }) => (
-          <option key={id} value={email} />
+          <option key={id} value={email}>
+            {email}
+          </option>
         ))}
       </datalist>
     </>

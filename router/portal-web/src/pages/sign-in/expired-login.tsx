@@ -1,5 +1,7 @@
 /** The dialog that asks for the password again while requests wait for a login. */
-import { useState, useSyncExternalStore } from "react";
+import { useEffect, useRef, useState, useSyncExternalStore } from "react";
+import { useLocation } from "wouter";
+import { queryClient } from "../../api/queries.ts";
 import { Dialog } from "../../elements/dialog.tsx";
 import { useTexts } from "../../messages/messages.ts";
 import { SignInForm } from "./sign-in-form.tsx";
@@ -9,6 +11,14 @@ export function ExpiredLogin({ email }: { readonly email: string }) {
   const { t } = useTexts();
   const isWaitedAt = useSyncExternalStore(loginGate.subscribe, loginGate.isWaitedAt);
   const [round, setRound] = useState(0);
+  const [path] = useLocation();
+  const renewedAt = useRef<string>(undefined);
+  // The role may be another one by now. The page where somebody works stays, with what its form says; the next one knows.
+  useEffect(() => {
+    if (renewedAt.current === undefined || renewedAt.current === path) return;
+    renewedAt.current = undefined;
+    void queryClient.invalidateQueries({ queryKey: ["session"] });
+  }, [path]);
   if (!isWaitedAt) return null;
   const { again } = t.signIn;
   return (
@@ -19,6 +29,7 @@ export function ExpiredLogin({ email }: { readonly email: string }) {
         email={email}
         onSignedIn={() => {
           setRound(round + 1);
+          renewedAt.current = path;
           loginGate.open();
         }}
       />

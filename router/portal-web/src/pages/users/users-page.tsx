@@ -163,11 +163,11 @@ function UserMenu({ user, onWish }: { readonly user: ListedUser; readonly onWish
     isBad,
     onClick: () => onWish({ kind, user }),
   });
-  const actions: MenuAction[] = [{ label: t.shell.pages.usage, onClick: () => go(`/usage?user=${user.id}&by=key`) }];
-  const menu = <ActionMenu label={t.users.menu(user.email)} actions={actions} />;
+  const usage: MenuAction = { label: t.shell.pages.usage, onClick: () => go(`/usage?user=${user.id}&by=key`) };
   // Only Owners change Owners, and nobody blocks or deletes themselves.
-  if (user.role === "owner" && self.role !== "owner") return menu;
-  actions.push(open("edit", t.users.edit));
+  if (user.role === "owner" && self.role !== "owner")
+    return <ActionMenu label={t.users.menu(user.email)} actions={[usage]} />;
+  const actions: MenuAction[] = [usage, open("edit", t.users.edit)];
   if (user.state === "invited" || user.state === "uninvited") actions.push(open("renew", t.users.newLink));
   if (user.state === "active" && user.id !== self.id) actions.push(open("reset", t.users.resetLink));
   if (user.state === "blocked")
@@ -183,5 +183,5 @@ function UserMenu({ user, onWish }: { readonly user: ListedUser; readonly onWish
     });
   if (user.state !== "blocked" && user.id !== self.id) actions.push(open("block", t.users.block, true));
   if (user.id !== self.id) actions.push(open("delete", t.users.delete, true));
-  return menu;
+  return <ActionMenu label={t.users.menu(user.email)} actions={actions} />;
 }

@@ -1,0 +1,219 @@
+/**
+ * Whole journeys through the real programs: router, database, agent and the embedded engine, in a browser or two. What can
+ * be done by keyboard alone is done so.
+ */
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { Cluster } from "../../../benchmarks/cluster/cluster.ts";
+import { openTab, startBrowser, type Browser, type Page, type Tab } from "./browser.ts";
+import { chooseInMenu, goTo, press, tabTo } from "./keyboard.ts";
+
+const password = "a password that nobody guesses";
+const model = "tiny-chat";
+const engine = {
+  ...{ model, dialect: "openai", maxConcurrent: 4, directory: join(import.meta.dirname, "../../..") },
+  command: [
+    ...["node", "node-agent/embedded-engine/src/main.ts", "--model", "node-agent/models/weiche-tiny.gguf"],
+    ...["--alias", model, "--port", "{port}"],
+  ],
+};
+const catalogue = [
+  {
+    ...{ id: model, category: "language", status: "Beta", contextTokens: 4096 },
+    factors: [{ validFrom: "2026-01-01T00:00:00+01:00", factor: 1 }],
+  },
+];
+
+let browser: Browser;
+let cluster: Cluster;
+let ada: Tab;
+
+beforeAll(async () => {
+  [browser, cluster] = await Promise.all([
+    startBrowser(),
+    Cluster.start({ catalogue, agents: { n1: { slots: [{ name: "a", engines: [engine] }] } } }),
+  ]);
+  ada = await newTab();
+}, 90_000);
+afterAll(async () => {
+  await ada?.[Symbol.asyncDispose]();
+  await browser?.close();
+  await cluster?.[Symbol.asyncDispose]();
+});
+
+const newTab = () => openTab(browser, `http://${cluster.router.listen["portal"]}`);
+
+/** The status of a request of the API that costs nothing. */
+const statusOf = async (key: string) =>
+  (await fetch(`${cluster.baseUrl}/models`, { headers: { authorization: `Bearer ${key}` } })).status;
+
+async function joinBy(page: Page, link: string): Promise<void> {
+  await page.goto(link);
+  await page.getByLabel("Password").waitFor();
+  await tabTo(page, /Password/);
+  await page.keyboard.type(password);
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Overview" }).waitFor();
+}
+
+/** By keyboard, on the page Keys or First call. Returns the key. */
+async function makeKey(page: Page, name: string): Promise<string> {
+  await press(page, /Create key/);
+  await page.getByRole("dialog", { name: "Create key" }).waitFor();
+  await page.keyboard.type(name);
+  await page.keyboard.press("Enter");
+  const key = (await page.getByLabel("Key", { exact: true }).textContent())!;
+  await press(page, /I have stored it/);
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  return key;
+}
+
+test("by keyboard alone: from the invitation to the first answer of a model", async () => {
+  const { page } = ada;
+  const wish = ["--name", "ACME", "--owner-email", "ada@example.com", "--package", "Pro"];
+  const { invitationUrl } = (await cluster.weiche("account", "create", ...wish)) as { invitationUrl: string };
+  await joinBy(page, invitationUrl);
+  await goTo(page, "First call");
+  await page.getByText("Waiting for your first call …").waitFor();
+  const key = await makeKey(page, "first");
+  const code = (await page.locator(".snippet pre").textContent())!;
+  const ran = spawnSync("sh", ["-c", code], { encoding: "utf8", env: { ...process.env, WEICHE_API_KEY: key } });
+  const { usage } = JSON.parse(ran.stdout) as { usage: { total_tokens: number } };
+  const arrived = page.getByText(`It arrived: ${usage.total_tokens} tokens`);
+  await arrived.waitFor({ timeout: 20_000 });
+  expect(usage.total_tokens).toBeGreaterThan(0);
+  ada.check();
+}, 60_000);
+
+test("by keyboard alone: a test chat", async () => {
+  const { page } = ada;
+  await goTo(page, "Test chat");
+  await tabTo(page, /Message/);
+  await page.keyboard.type("Say hello.");
+  await page.keyboard.press("Enter");
+  const summary = page.getByText(/tokens · .* credits · first token after/);
+  await summary.waitFor({ timeout: 20_000 });
+  expect(await page.locator(".turn.assistant").textContent()).toMatch(/\w/);
+  ada.check();
+}, 60_000);
+
+test("by keyboard alone: the package is upgraded", async () => {
+  const { page } = ada;
+  await goTo(page, "Package");
+  await press(page, /^Upgrade/);
+  await page.getByRole("button", { name: /^Order for/ }).waitFor();
+  await press(page, /^Order for/);
+  await page.getByText("The larger package holds now").waitFor();
+  expect(JSON.stringify(await cluster.weiche("subscription", "show", "--account", await accountId()))).toContain(
+    '"Business"',
+  );
+  ada.check();
+}, 60_000);
+
+test("by keyboard alone: somebody is invited, and loses the role while a form is open, which says so", async () => {
+  const { page } = ada;
+  await goTo(page, "Users");
+  await press(page, /Invite somebody/);
+  await page.keyboard.type("dora@example.com");
+  await tabTo(page, /Role/);
+  await page.keyboard.press("ArrowDown");
+  await press(page, /Make the invitation/);
+  const link = (await page.getByLabel("Link", { exact: true }).textContent())!;
+  await press(page, /^Done$/);
+  await page.getByRole("row", { name: /dora@example.com Admin/ }).waitFor();
+
+  await using hers = await newTab();
+  await joinBy(hers.page, link);
+  await goTo(hers.page, "Users");
+  await press(hers.page, /Invite somebody/);
+  await hers.page.keyboard.type("erik@example.com");
+  const users = (await cluster.weiche("user", "list", "--account", await accountId())) as {
+    id: string;
+    email: string;
+  }[];
+  await cluster.weiche(
+    "user",
+    "update",
+    users.find(({ email }) => email === "dora@example.com")!.id,
+    "--role",
+    "member",
+  );
+  await press(hers.page, /Make the invitation/);
+  await hers.page.getByRole("dialog", { name: "Please sign in again" }).waitFor();
+  await hers.page.keyboard.type(password);
+  await hers.page.keyboard.press("Enter");
+  await hers.page.getByRole("alert").getByText("Your role does not allow this.").waitFor();
+  expect(await hers.page.getByRole("textbox", { name: "E-mail address" }).inputValue()).toBe("erik@example.com");
+  await press(hers.page, /^Cancel$/);
+  await goTo(hers.page, "Keys");
+  await hers.page.getByRole("link", { name: "Users" }).waitFor({ state: "detached" });
+  ada.check();
+  hers.check();
+}, 60_000);
+
+async function accountId(): Promise<string> {
+  const [account] = (await cluster.weiche("account", "list")) as { id: string }[];
+  return account!.id;
+}
+
+test("with two browsers at once: a revoked key is refused within a second, and the other one sees it", async () => {
+  const { page } = ada;
+  await goTo(page, "Keys");
+  const key = await makeKey(page, "batch");
+  await using other = await newTab();
+  await other.page.goto("/");
+  await other.page.getByLabel("E-mail address").fill("ada@example.com");
+  await other.page.getByLabel("Password").fill(password);
+  await other.page.keyboard.press("Enter");
+  await other.page.getByRole("link", { name: "Keys" }).click();
+  await other.page.getByRole("row", { name: /^batch .*active/ }).waitFor();
+  expect(await statusOf(key)).toBe(200);
+  await press(page, /Actions for batch/);
+  await page.getByRole("menu").waitFor();
+  await chooseInMenu(page, "Revoke");
+  await page.getByRole("dialog", { name: "Revoke batch?" }).waitFor();
+  await page.keyboard.type("batch");
+  const revoked = page.waitForResponse((response) => response.url().endsWith("/revoke"));
+  await page.keyboard.press("Enter");
+  expect((await revoked).status()).toBe(200);
+  await expect.poll(() => statusOf(key), { timeout: 1_000, interval: 25 }).toBe(401);
+  await page.getByText("batch is revoked").waitFor();
+  await other.page.reload();
+  await other.page.getByRole("row", { name: /^batch .*revoked/ }).waitFor();
+  ada.check();
+  other.check();
+}, 60_000);
+
+test("a key at its limit is blocked with the reason, and active again once the limit is raised", async () => {
+  const { page } = ada;
+  await page.goto("/keys");
+  await page.getByRole("button", { name: "Create key" }).click();
+  await page.keyboard.type("small");
+  await page.getByLabel("Credit limit").fill("1");
+  await page.keyboard.press("Enter");
+  const key = (await page.getByLabel("Key", { exact: true }).textContent())!;
+  await page.getByRole("button", { name: "I have stored it" }).click();
+  const answer = await fetch(`${cluster.baseUrl}/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    body: JSON.stringify({ model, max_tokens: 4, messages: [{ role: "user", content: "Hello" }] }),
+  });
+  expect(answer.status).toBe(200);
+  const usedUp = async () => {
+    await cluster.weiche("credits", "evaluate");
+    return await statusOf(key);
+  };
+  await expect.poll(usedUp, { timeout: 20_000 }).toBe(401);
+  await page.reload();
+  const row = page.getByRole("row", { name: /^small / });
+  await row.getByText("blocked by limit").waitFor();
+  await row.getByText("its limit is reached").waitFor();
+  await page.getByRole("button", { name: "Actions for small" }).click();
+  await page.getByRole("menuitem", { name: "Edit" }).click();
+  await page.getByLabel("Credit limit").fill("100000");
+  await page.getByRole("button", { name: "Save" }).click();
+  await row.getByText("active", { exact: true }).waitFor();
+  await expect.poll(() => statusOf(key), { timeout: 5_000 }).toBe(200);
+  ada.check();
+}, 60_000);

@@ -1,0 +1,49 @@
+/** What somebody does who has a keyboard and nothing else. */
+import type { Page } from "./browser.ts";
+
+const pressesMax = 80;
+
+/** Presses Tab until the focus is on something of this name: a label, a text, or the label of a field. */
+export async function tabTo(page: Page, name: RegExp): Promise<void> {
+  for (let presses = 0; presses < pressesMax; presses++) {
+    await page.keyboard.press("Tab");
+    if (name.test(await focusedName(page))) return;
+  }
+  throw new Error(`Tab leads to nothing that is called ${name.source}`);
+}
+
+/** Tab, then Enter. */
+export async function press(page: Page, name: RegExp): Promise<void> {
+  await tabTo(page, name);
+  await page.keyboard.press("Enter");
+}
+
+/** By the list of pages, which is a link among buttons of the same name. */
+export async function goTo(page: Page, title: string): Promise<void> {
+  for (let presses = 0; presses < pressesMax; presses++) {
+    await page.keyboard.press("Tab");
+    const isLink = await page.evaluate("document.activeElement?.closest('nav a') !== null");
+    if (!isLink || (await focusedName(page)).trim() !== title) continue;
+    await page.keyboard.press("Enter");
+    return await page.getByRole("heading", { name: title, exact: true, level: 1 }).waitFor();
+  }
+  throw new Error(`Tab leads to no page that is called ${title}`);
+}
+
+/** In the menu that is open. */
+export async function chooseInMenu(page: Page, item: string): Promise<void> {
+  for (let presses = 0; presses < pressesMax; presses++) {
+    if ((await focusedName(page)).trim() === item) return await page.keyboard.press("Enter");
+    await page.keyboard.press("ArrowDown");
+  }
+  throw new Error(`the menu has no ${item}`);
+}
+
+async function focusedName(page: Page): Promise<string> {
+  const name = await page.evaluate(`(() => {
+    const { activeElement: focused } = document;
+    const texts = [focused?.getAttribute("aria-label"), focused?.textContent, ...[...(focused?.labels ?? [])].map((one) => one.textContent)];
+    return texts.filter(Boolean).join(" ");
+  })()`);
+  return String(name);
+}
