@@ -113,7 +113,7 @@ function reasonOf({ state, regeneratedAs, userStopped }: Row, use: PackageUse): 
   if (state === "blocked-by-limit") return userStopped ? "user-limit" : "key-limit";
   if (state !== "active") return state;
   if (use.quota === null) return "no-package";
-  return use.isExhausted ? "quota-exhausted" : null;
+  return use.exhaustedUntil ? "quota-exhausted" : null;
 }
 
 /** The limit with the least left; null without a package. */

@@ -1,21 +1,13 @@
 /** Opens the router's database, embedded or configured, with its schema up to date. */
-import { CamelCasePlugin, Kysely, PostgresDialect, type Transaction } from "kysely";
-import {
-  Client,
-  Pool,
-  types,
-  type ClientConfig,
-  type Connection,
-  type CustomTypesConfig,
-  type PoolClient,
-  type PoolConfig,
-} from "pg";
-import { within, type Clock } from "@weiche/shared/time/clock.ts";
+import { CamelCasePlugin, Kysely, PostgresDialect, sql, type Transaction } from "kysely";
+import { Client, type ClientConfig, type Pool } from "pg";
+import type { Clock } from "@weiche/shared/time/clock.ts";
 import { StartError } from "@weiche/shared/files/start-error.ts";
 import { describeError } from "@weiche/shared/program/log.ts";
 import { startEmbeddedServer, type EmbeddedServer, type EmbeddedServerEvents } from "./embedded-server.ts";
 import { migrate } from "./migrate.ts";
-import { openPromptQueries, renewIdle, type PromptQueries } from "./prompt-queries.ts";
+import { endOf, openPool, renewIdle } from "./pool.ts";
+import { openPromptQueries, type PromptQueries } from "./prompt-queries.ts";
 import type { Schema } from "./schema.ts";
 
 export interface DatabaseConfig {
@@ -52,7 +44,6 @@ const versionMin = 15;
 const connectionsMax = 8;
 /** One commits at a time; the other replaces it when it is lost. */
 const usageConnectionsMax = 2;
-const closeMsMax = 5_000;
 
 const limits = {
   connectionTimeoutMillis: 5_000,
@@ -81,18 +72,15 @@ export async function openDatabase(config: DatabaseConfig, clock: Clock, events:
   await checkServer(connection);
   await migrateAlone(connection);
 
-  const settings = { ...connection, ...limits, types: typesOfOurs, max: connectionsMax };
-  const pool = openPool(settings, (error) => events.databaseConnectionLost(error));
+  const idleLost = (error: Error) => events.databaseConnectionLost(error);
+  const pool = openPool({ ...connection, ...limits, max: connectionsMax }, idleLost);
   const end = endOf(pool, clock);
   opened.defer(() => end.close());
-  const usagePool = openUsagePool(connection, (error) => events.databaseConnectionLost(error));
+  const usagePool = openUsagePool(connection, idleLost);
   const usageEnd = endOf(usagePool, clock);
   opened.defer(() => usageEnd.close());
   const doubt = () => void renewIdle(pool);
-  const idleLost = (error: Error) => events.databaseConnectionLost(error);
-  const prompt = opened.use(
-    openPromptQueries({ ...connection, keepAlive: true, types: typesOfOurs }, clock, { lost: doubt, idleLost }),
-  );
+  const prompt = opened.use(openPromptQueries(connection, clock, { lost: doubt, idleLost }));
   const kysely = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }), plugins: [new CamelCasePlugin()] });
   const closing = opened.move();
   return {
@@ -118,47 +106,17 @@ export function openUsagePool(
   msMax: number = usageMsMax,
 ): Pool {
   const times = { statement_timeout: msMax, lock_timeout: msMax, query_timeout: msMax + 1_000 };
-  return openPool({ ...connection, ...limits, ...times, types: typesOfOurs, max: usageConnectionsMax }, onIdleLost);
+  return openPool({ ...connection, ...limits, ...times, max: usageConnectionsMax }, onIdleLost);
 }
-
-/** `onIdleLost`: called when an idle connection is lost. */
-function openPool(settings: PoolConfig, onIdleLost: (error: Error) => void): Pool {
-  const pool = new Pool(settings);
-  pool.on("error", onIdleLost);
-  // The pool has no error listener on a connection in use: its loss would end the process. Its user learns of it.
-  pool.on("connect", (client) => client.on("error", () => {}));
-  return pool;
-}
-
-/** `close` waits 5 s for connections in use, which a hanging server never releases. `abandon` destroys them. */
-function endOf(pool: Pool, clock: Clock): { close(): Promise<void>; abandon(): void } {
-  const connected = new Set<PoolClient>();
-  pool.on("connect", (client) => connected.add(client)).on("remove", (client) => connected.delete(client));
-  return {
-    close: async () => (pool.ending ? undefined : within(clock, closeMsMax, pool.end())),
-    abandon() {
-      if (!pool.ending) void pool.end();
-      for (const client of connected)
-        (client as PoolClient & { readonly connection: Connection }).connection.stream.destroy();
-    },
-  };
-}
-
-/** int8 as bigint, timestamptz as Temporal.Instant, date as text; the rest as the driver does. */
-export const typesOfOurs: CustomTypesConfig = {
-  getTypeParser(oid: number, format?: "text" | "binary") {
-    if (format !== "binary") {
-      if (oid === types.builtins.INT8) return BigInt;
-      if (oid === types.builtins.TIMESTAMPTZ) return (text: string) => Temporal.Instant.from(text);
-      if (oid === types.builtins.DATE) return (text: string) => text;
-    }
-    return types.getTypeParser(oid, format) as (text: string) => unknown;
-  },
-};
 
 /** An instant in ISO 8601, as the database takes it. */
 export function instantText(ms: number): string {
   return Temporal.Instant.fromEpochMilliseconds(ms).toString();
+}
+
+/** An instant that a query compares a column with. */
+export function instantValue(ms: number) {
+  return sql<Temporal.Instant>`${instantText(ms)}::timestamptz`;
 }
 
 /** Refuses a server that could lose committed usage, or that our SQL does not run on. */

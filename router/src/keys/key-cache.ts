@@ -8,7 +8,7 @@ import { ApiError } from "@weiche/shared/errors.ts";
 import { SingleFlight } from "@weiche/shared/time/single-flight.ts";
 import type { Database } from "../db/database.ts";
 import { listen } from "../db/listener.ts";
-import { OwnConnection } from "../db/own-connection.ts";
+import { openPromptQueries, type PromptQueries } from "../db/prompt-queries.ts";
 import { hashApiKey, isApiKey } from "./api-key.ts";
 import { judge, lookUpKey, type CachedKey } from "./cached-key.ts";
 import type { Caller, KeyCache, KeyRefusal } from "./caller.ts";
@@ -34,8 +34,8 @@ export type OpenKeyCache = KeyCache & AsyncDisposable;
 const unknown: KeyRefusal = { refused: "invalid_api_key", why: "unknown" };
 const changesMax = 1_000;
 const lookupsMax = 3;
-/** Timeout of a poll: the wait before it and two in a row take 5 s, within which a change must be known. */
-const pollMsMax = 1_500;
+/** Of a poll. The wait before it and two attempts take 5 s, within which a change must be known. */
+const pollLimits = { connectionsMax: 1, attemptMsMax: 1_500, allMsMax: 3_000 };
 
 /** Resolves once the change log was read for the first time. */
 export async function createKeyCache(
@@ -56,7 +56,7 @@ class DatabaseKeyCache implements OpenKeyCache {
   readonly #options: Required<KeyCacheOptions>;
   readonly #open = new AsyncDisposableStack();
   /** A separate connection: revocations must not wait for long queries in the pool, nor for a dead connection. */
-  readonly #changes: OwnConnection;
+  readonly #changes: PromptQueries;
   /** By `hashApiKey`, oldest first. */
   readonly #known = new Map<string, CachedKey>();
   readonly #unknown = new Set<string>();
@@ -84,7 +84,8 @@ class DatabaseKeyCache implements OpenKeyCache {
       () => this.#poll(),
       () => this.#options.pollMs,
     );
-    this.#changes = this.#open.use(new OwnConnection(database.connection, pollMsMax, () => database.doubt()));
+    const doubts = { lost: () => database.doubt(), idleLost: () => {} };
+    this.#changes = this.#open.use(openPromptQueries(database.connection, clock, doubts, pollLimits));
   }
 
   async open(): Promise<void> {

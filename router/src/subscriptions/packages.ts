@@ -1,4 +1,5 @@
 /** The packages of the service. Prices are net, in cents per month; limits hold for the whole account. */
+import { millicredits, type Millicredits } from "@weiche/shared/credits.ts";
 import type { PackageName } from "../db/schema.ts";
 
 export interface Package {
@@ -44,6 +45,10 @@ export const packages: Readonly<Record<PackageName, Package>> = {
     emailSupport: true,
   },
 };
+
+export function quotaOf(name: PackageName): Millicredits {
+  return millicredits(packages[name].creditsPerMonth * 1000n);
+}
 
 /** Finds a package by its name in any case. */
 export function findPackage(name: string): Package | undefined {

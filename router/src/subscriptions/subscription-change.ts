@@ -1,41 +1,10 @@
 /** Writes a change of an account's package, its terms and invoice lines, in the caller's transaction. */
-import { sql, type Transaction } from "kysely";
+import type { Transaction } from "kysely";
 import type { AccountId } from "@weiche/shared/ids.ts";
-import { instantText } from "../db/database.ts";
+import { instantText, instantValue } from "../db/database.ts";
 import type { Schema } from "../db/schema.ts";
-import { found } from "../rights/refused.ts";
 import { chargesOf, nextChargeMs, termAt, type Charge, type Term } from "./subscription-rules.ts";
-import { periodOf, toTerm } from "./subscription.ts";
-
-export interface LockedSubscription {
-  readonly terms: readonly Term[];
-  /** The current time, but never before an earlier change or charge. */
-  readonly nowMs: number;
-}
-
-/** Locks the package until the transaction ends. Rows that reference the account can still be added. */
-export async function lockSubscription(
-  transaction: Transaction<Schema>,
-  accountId: AccountId,
-  clockMs: number,
-): Promise<LockedSubscription> {
-  const locked = transaction
-    .selectFrom("accounts")
-    .select("packageChangedAt")
-    .where("id", "=", accountId)
-    .forNoKeyUpdate();
-  const { packageChangedAt } = found(await locked.executeTakeFirst(), "account", accountId);
-  const rows = await transaction
-    .selectFrom("subscriptions")
-    .selectAll()
-    .where("accountId", "=", accountId)
-    .orderBy("startedAt")
-    .execute();
-  return {
-    terms: rows.map(toTerm),
-    nowMs: Math.max(clockMs, packageChangedAt?.epochMilliseconds ?? -Infinity),
-  };
-}
+import { periodOf, type Subscription } from "./subscription.ts";
 
 /**
  * Writes the invoice lines that are due and not written yet; idempotent. No later change of the account may be dated
@@ -69,7 +38,7 @@ export async function writeCharges(
 export async function writeChange(
   transaction: Transaction<Schema>,
   accountId: AccountId,
-  { terms: before, nowMs }: LockedSubscription,
+  { terms: before, nowMs }: Subscription,
   after: readonly Term[],
 ): Promise<number> {
   // `changeTerms` begins a term one millisecond late if the period began at this very instant.
@@ -90,40 +59,26 @@ async function writeTerms(
   before: readonly Term[],
   after: readonly Term[],
 ): Promise<void> {
-  const startOf = ({ startMs }: Term) => sql<Temporal.Instant>`${instantText(startMs)}::timestamptz`;
-  const end = ({ endMs }: Term) => (endMs === Infinity ? null : instantText(endMs));
-  for (const old of before.filter((term) => !after.some((kept) => isSame(term, kept))))
+  const isStart = (terms: readonly Term[], ms: number) => terms.some(({ startMs }) => startMs === ms);
+  for (const { startMs } of before.filter((term) => !isStart(after, term.startMs)))
     await transaction
       .deleteFrom("subscriptions")
       .where("accountId", "=", accountId)
-      .where("startedAt", "=", startOf(old))
+      .where("startedAt", "=", instantValue(startMs))
       .execute();
-  for (const term of after) {
-    const old = before.find((candidate) => isSame(candidate, term));
-    if (!old)
-      await transaction
-        .insertInto("subscriptions")
-        .values({
-          accountId,
-          package: term.package,
-          state: term.state,
-          startedAt: instantText(term.startMs),
-          endedAt: end(term),
-          rhythmFrom: instantText(term.rhythmMs),
-        })
-        .execute();
-    else if (old.endMs !== term.endMs)
-      await transaction
-        .updateTable("subscriptions")
-        .set({ endedAt: end(term) })
-        .where("accountId", "=", accountId)
-        .where("startedAt", "=", startOf(term))
-        .execute();
+  for (const term of after.filter((one) => !before.includes(one))) {
+    const row = {
+      package: term.package,
+      state: term.state,
+      endedAt: term.endMs === Infinity ? null : instantText(term.endMs),
+      rhythmFrom: instantText(term.rhythmMs),
+    };
+    await transaction
+      .insertInto("subscriptions")
+      .values({ accountId, startedAt: instantText(term.startMs), ...row })
+      .onConflict((conflict) => conflict.columns(["accountId", "startedAt"]).doUpdateSet(row))
+      .execute();
   }
-}
-
-function isSame(a: Term, b: Term): boolean {
-  return a.startMs === b.startMs && a.package === b.package && a.state === b.state && a.rhythmMs === b.rhythmMs;
 }
 
 /** A new period begins with nothing used: limits reached before no longer block. */

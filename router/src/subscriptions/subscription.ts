@@ -1,10 +1,11 @@
 /** An account's subscription: read from its rows, and as API and portal show it. */
-import type { Selectable } from "kysely";
+import type { Kysely, Selectable } from "kysely";
+import type { AccountId } from "@weiche/shared/ids.ts";
 import { instantText } from "../db/database.ts";
 import type { Schema, PackageName } from "../db/schema.ts";
 import type { BillingPeriod } from "./billing-period.ts";
 import { findPackage, packages } from "./packages.ts";
-import { Refused } from "../rights/refused.ts";
+import { found, Refused } from "../rights/refused.ts";
 import { pendingOf, periodIn, termAt, type Pending, type Term } from "./subscription-rules.ts";
 
 export interface SubscriptionView {
@@ -21,12 +22,28 @@ export interface SubscriptionView {
   } | null;
 }
 
-export type TermRow = Pick<
-  Selectable<Schema["subscriptions"]>,
-  "package" | "state" | "startedAt" | "endedAt" | "rhythmFrom"
->;
+export interface Subscription {
+  /** Oldest first. */
+  readonly terms: readonly Term[];
+  /** The current time, but never before an earlier change or charge: a router whose clock is ahead may have made one. */
+  readonly nowMs: number;
+}
 
-export function toTerm(row: TermRow): Term {
+/** `locked`: until the transaction ends; rows that reference the account can still be added. */
+export async function readSubscription(
+  kysely: Kysely<Schema>,
+  accountId: AccountId,
+  clockMs: number,
+  locked: "locked" | "unlocked" = "unlocked",
+): Promise<Subscription> {
+  const account = kysely.selectFrom("accounts").select("packageChangedAt").where("id", "=", accountId);
+  const row = await (locked === "locked" ? account.forNoKeyUpdate() : account).executeTakeFirst();
+  const changedMs = found(row, "account", accountId).packageChangedAt?.epochMilliseconds ?? -Infinity;
+  const rows = kysely.selectFrom("subscriptions").selectAll().where("accountId", "=", accountId).orderBy("startedAt");
+  return { terms: (await rows.execute()).map(toTerm), nowMs: Math.max(clockMs, changedMs) };
+}
+
+export function toTerm(row: Selectable<Schema["subscriptions"]>): Term {
   return {
     package: row.package,
     state: row.state,

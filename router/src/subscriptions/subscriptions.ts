@@ -10,9 +10,9 @@ import type { Schema } from "../db/schema.ts";
 import type { ActingContext } from "../rights/accounts-context.ts";
 import { audited } from "../rights/audit-log.ts";
 import { packages } from "./packages.ts";
-import { found, Refused } from "../rights/refused.ts";
+import { Refused } from "../rights/refused.ts";
 import { requireRight } from "../rights/rights.ts";
-import { lockSubscription, writeChange, writeCharges } from "./subscription-change.ts";
+import { writeChange, writeCharges } from "./subscription-change.ts";
 import {
   changeTerms,
   chargesOf,
@@ -21,7 +21,13 @@ import {
   type SubscriptionAction,
   type Term,
 } from "./subscription-rules.ts";
-import { packageNamed, toTerm, viewPending, viewSubscription, type SubscriptionView } from "./subscription.ts";
+import {
+  packageNamed,
+  readSubscription,
+  viewPending,
+  viewSubscription,
+  type SubscriptionView,
+} from "./subscription.ts";
 
 export interface SubscriptionWish {
   readonly action: SubscriptionAction["kind"];
@@ -46,18 +52,9 @@ export function createSubscriptions(context: ActingContext): Subscriptions {
   const { database, clock } = context;
   const { kysely } = database;
 
-  /** `nowMs`: the current time, but never before the last change or charge. */
-  async function read(accountId: AccountId): Promise<{ readonly terms: readonly Term[]; readonly nowMs: number }> {
-    const accounts = kysely.selectFrom("accounts").select("packageChangedAt").where("id", "=", accountId);
-    const { packageChangedAt } = found(await accounts.executeTakeFirst(), "account", accountId);
-    const rows = kysely.selectFrom("subscriptions").selectAll().where("accountId", "=", accountId);
-    const nowMs = Math.max(clock.now(), packageChangedAt?.epochMilliseconds ?? -Infinity);
-    return { terms: (await rows.orderBy("startedAt").execute()).map(toTerm), nowMs };
-  }
-
   return {
     async preview(accountId, wish) {
-      const { terms, nowMs } = await read(accountId);
+      const { terms, nowMs } = await readSubscription(kysely, accountId, clock.now());
       return quote(accountId, terms, wish, nowMs);
     },
 
@@ -72,14 +69,14 @@ export function createSubscriptions(context: ActingContext): Subscriptions {
         async (transaction) => {
           const object = { kind: "account", id: accountId, accountId } as const;
           // Lock order: the account, then its users, as in the evaluation of usage.
-          await lockSubscription(transaction, accountId, clock.now());
+          await readSubscription(transaction, accountId, clock.now(), "locked");
           await requireRight(context, transaction, object, ({ role }) => role === "owner");
           return changePackage(transaction, accountId, wish, clock.now(), quoteId);
         },
       ),
 
     async invoice(accountId) {
-      await read(accountId);
+      await readSubscription(kysely, accountId, clock.now()); // throws if there is no such account
       const lines = kysely.selectFrom("invoiceLines").selectAll().where("accountId", "=", accountId);
       return (await lines.orderBy("periodStart").execute()).map(viewLine);
     },
@@ -92,7 +89,7 @@ export function createSubscriptions(context: ActingContext): Subscriptions {
       const failures: unknown[] = [];
       for (const { id } of rows)
         await inTransaction(database, async (transaction) => {
-          const { terms, nowMs } = await lockSubscription(transaction, id, clock.now());
+          const { terms, nowMs } = await readSubscription(transaction, id, clock.now(), "locked");
           await writeCharges(transaction, id, terms, nowMs);
         }).catch((error: unknown) => failures.push(error)); // must not delay the other accounts
       if (failures.length > 0) throw failures[0];
@@ -109,7 +106,7 @@ export async function changePackage(
   clockMs: number,
   quoteId?: string,
 ): Promise<SubscriptionView> {
-  const locked = await lockSubscription(transaction, accountId, clockMs);
+  const locked = await readSubscription(transaction, accountId, clockMs, "locked");
   if (quoteId !== undefined && (await wasOrdered(transaction, accountId, quoteId, wish, locked.nowMs)))
     return viewSubscription(locked.terms, locked.nowMs);
   if (quoteId !== undefined) {

@@ -1,14 +1,13 @@
 /** One account: what it used in its billing period against its quota and the limits of its users and keys. */
 import { sql, type RawBuilder, type Transaction } from "kysely";
 import type { Pool } from "pg";
-import { formatCredits, millicredits, type Millicredits } from "@weiche/shared/credits.ts";
+import { formatCredits } from "@weiche/shared/credits.ts";
 import type { AccountId } from "@weiche/shared/ids.ts";
 import { addNotices } from "../accounts/notices.ts";
-import { packages } from "../subscriptions/packages.ts";
-import { periodOf } from "../subscriptions/subscription.ts";
-import { lockSubscription } from "../subscriptions/subscription-change.ts";
-import { instantText } from "../db/database.ts";
-import type { Schema, PackageName } from "../db/schema.ts";
+import { packages, quotaOf } from "../subscriptions/packages.ts";
+import { periodOf, readSubscription } from "../subscriptions/subscription.ts";
+import { instantText, instantValue } from "../db/database.ts";
+import type { Schema } from "../db/schema.ts";
 
 /** In percent of the quota; each is noticed once per period, and at the last the quota is exhausted. */
 const levels = [75, 90, 100] as const;
@@ -47,7 +46,7 @@ export async function evaluateAccount(
   accountId: AccountId,
   clockMs: number,
 ): Promise<{ readonly changed: number; readonly notices: number }> {
-  const { terms, nowMs } = await lockSubscription(transaction, accountId, clockMs);
+  const { terms, nowMs } = await readSubscription(transaction, accountId, clockMs, "locked");
   const period = periodOf(terms, nowMs);
   if (!period) return { changed: 0, notices: 0 };
   const start = instantText(period.startMs);
@@ -56,7 +55,7 @@ export async function evaluateAccount(
     .selectFrom("usageTotals")
     .select("credits")
     .where("accountId", "=", accountId)
-    .where("periodStart", "=", sql<Temporal.Instant>`${start}::timestamptz`)
+    .where("periodStart", "=", instantValue(period.startMs))
     .where("scope", "=", "account")
     .executeTakeFirst();
   const reached = levels.filter(
@@ -67,6 +66,9 @@ export async function evaluateAccount(
     quota: formatCredits(quotaOf(period.term.package)),
     periodEnd: times.end,
   };
+  // Each level once per billing period.
+  const event = String(period.startMs);
+  const quotaNotices = reached.map((level) => ({ accountId, kind: `quota-${level}`, event, facts }) as const);
   const exhausted = sql<boolean>`${reached.includes(100)}::boolean`;
   const ofAccount = sql`x.account_id = ${accountId}`;
   const limit = "limit_reached_until";
@@ -84,7 +86,7 @@ export async function evaluateAccount(
   return {
     changed: changed.reduce((sum, rows) => sum + rows, 0),
     notices:
-      (await noticeQuota(transaction, accountId, period.startMs, reached, facts, nowMs)) +
+      (await addNotices(transaction, quotaNotices, nowMs)) +
       (await noticeLimits(transaction, accountId, period.startMs, times)),
   };
 }
@@ -116,21 +118,6 @@ function beyondLimit(scope: "user" | "key", start: string): RawBuilder<boolean> 
       and t.scope = ${scope} and t.subject = x.id::text), 0), false)`;
 }
 
-/** Each level once per billing period. */
-function noticeQuota(
-  transaction: Transaction<Schema>,
-  accountId: AccountId,
-  periodStartMs: number,
-  reached: readonly (typeof levels)[number][],
-  facts: object,
-  nowMs: number,
-): Promise<number> {
-  const notices = reached.map(
-    (level) => ({ accountId, kind: `quota-${level}`, event: String(periodStartMs), facts }) as const,
-  );
-  return addNotices(transaction, notices, nowMs);
-}
-
 /** Of users and keys that are refused now, once per billing period and limit: one that was raised can be reached again. */
 async function noticeLimits(
   transaction: Transaction<Schema>,
@@ -152,8 +139,4 @@ async function noticeLimits(
     added += Number(numAffectedRows ?? 0n);
   }
   return added;
-}
-
-function quotaOf(name: PackageName): Millicredits {
-  return millicredits(packages[name].creditsPerMonth * 1000n);
 }

@@ -8,7 +8,7 @@ import type { AccountId, KeyId, UserId } from "@weiche/shared/ids.ts";
 import { instantText, type Database } from "../db/database.ts";
 import { rowsMax } from "../rights/list-page.ts";
 import { germanDay } from "../subscriptions/billing-period.ts";
-import { periodOf, toTerm } from "../subscriptions/subscription.ts";
+import { periodOf, readSubscription } from "../subscriptions/subscription.ts";
 
 export type UsagePart = "day" | "model" | "key" | "user";
 
@@ -81,8 +81,8 @@ async function spanOf(
   { from, to }: Pick<UsageTableWish, "from" | "to">,
   nowMs: number,
 ) {
-  const terms = await kysely.selectFrom("subscriptions").selectAll().where("accountId", "=", accountId).execute();
-  const period = from === undefined && to === undefined ? periodOf(terms.map(toTerm), nowMs) : undefined;
+  const { terms } = await readSubscription(kysely, accountId, nowMs);
+  const period = from === undefined && to === undefined ? periodOf(terms, nowMs) : undefined;
   const today = germanDay(nowMs);
   return {
     from: from ?? (period ? germanDay(period.startMs) : `${(to ?? today).slice(0, 8)}01`),

@@ -4,7 +4,7 @@ import type { ServiceChange } from "@weiche/shared/changelog.ts";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { Session } from "../../sign-in/session.ts";
 import { scheduleOf } from "../../accounts/notices-catalogue.ts";
-import { periodOf, toTerm } from "../../subscriptions/subscription.ts";
+import { periodOf, readSubscription } from "../../subscriptions/subscription.ts";
 import { instantText, type Database } from "../../db/database.ts";
 import { modelState, type ModelLiveness } from "../../nodes/model-state.ts";
 import type { NodeView } from "../../nodes/node-view.ts";
@@ -25,9 +25,7 @@ export function modelsHandlers(deps: ModelRouteDeps): Handlers<typeof modelsCont
   const { database, clock, catalogue, changes, nodes } = deps;
   return {
     async listModels({ session: { user } }) {
-      const nowMs = clock.now();
-      const subscriptions = database.kysely.selectFrom("subscriptions").selectAll();
-      const terms = (await subscriptions.where("accountId", "=", user.accountId).execute()).map(toTerm);
+      const { terms, nowMs } = await readSubscription(database.kysely, user.accountId, clock.now());
       const hasPackage = periodOf(terms, nowMs) !== undefined;
       const views = nodes();
       const items = Array.from(catalogue().values(), (entry) => {

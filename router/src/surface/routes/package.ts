@@ -2,8 +2,9 @@
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { formatCredits, millicredits } from "@weiche/shared/credits.ts";
 import type { Accounts } from "../../accounts/accounts.ts";
+import { packageChoices } from "../../subscriptions/package-choices.ts";
 import { packageUse, type PackageUse } from "../../subscriptions/package-use.ts";
-import { packages } from "../../subscriptions/packages.ts";
+import { packages, quotaOf } from "../../subscriptions/packages.ts";
 import type { Database } from "../../db/database.ts";
 import type { Handlers } from "../server/add-routes.ts";
 import type { packageContract } from "../contract/package.ts";
@@ -18,14 +19,14 @@ export function packageHandlers({ accounts, database, clock }: PackageRouteDeps)
   return {
     async showPackage({ accountId }) {
       const use = await packageUse(database, accountId, clock.now());
-      const { subscription, choices } = use;
+      const choices = packageChoices(use.terms, use.nowMs);
       return {
-        subscription,
+        subscription: use.subscription,
         quota: viewQuota(use),
-        packages: Object.values(packages).map(({ creditsPerMonth, ...facts }) => ({
-          ...facts,
-          creditsPerMonth: formatCredits(millicredits(creditsPerMonth * 1000n)),
-          actions: choices.to[facts.name],
+        packages: Object.values(packages).map((one) => ({
+          ...one,
+          creditsPerMonth: formatCredits(quotaOf(one.name)),
+          actions: choices.to[one.name],
         })),
         actions: choices.alone,
       };
@@ -41,13 +42,13 @@ export function packageHandlers({ accounts, database, clock }: PackageRouteDeps)
   };
 }
 
-function viewQuota({ quota, used, isExhausted }: PackageUse) {
+function viewQuota({ quota, used, exhaustedUntil }: PackageUse) {
   if (quota === null) return null;
   const left = millicredits(quota > used ? quota - used : 0n);
   return {
     credits: formatCredits(quota),
     used: formatCredits(used),
     left: formatCredits(left),
-    exhausted: isExhausted,
+    exhausted: exhaustedUntil !== null,
   };
 }

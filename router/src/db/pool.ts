@@ -1,0 +1,56 @@
+/** Pools of database connections, with our types of values. */
+import { Pool, types, type Connection, type CustomTypesConfig, type PoolClient, type PoolConfig } from "pg";
+import { within, type Clock } from "@weiche/shared/time/clock.ts";
+
+/** `onIdleLost`: called when an idle connection is lost. */
+export function openPool(settings: PoolConfig, onIdleLost: (error: Error) => void): Pool {
+  const pool = new Pool({ types: typesOfOurs, ...settings });
+  pool.on("error", onIdleLost);
+  // The pool has no error listener on a connection in use: its loss would end the process. Its user learns of it.
+  pool.on("connect", (client) => client.on("error", () => {}));
+  return pool;
+}
+
+/** int8 as bigint, timestamptz as Temporal.Instant, date as text; the rest as the driver does. */
+const typesOfOurs: CustomTypesConfig = {
+  getTypeParser(oid: number, format?: "text" | "binary") {
+    if (format !== "binary") {
+      if (oid === types.builtins.INT8) return BigInt;
+      if (oid === types.builtins.TIMESTAMPTZ) return (text: string) => Temporal.Instant.from(text);
+      if (oid === types.builtins.DATE) return (text: string) => text;
+    }
+    return types.getTypeParser(oid, format) as (text: string) => unknown;
+  },
+};
+
+const closeMsMax = 5_000;
+
+/** `close` waits 5 s for connections in use, which a hanging server never releases. `abandon` destroys them. */
+export function endOf(pool: Pool, clock: Clock): { close(): Promise<void>; abandon(): void } {
+  const connected = new Set<PoolClient>();
+  pool.on("connect", (client) => connected.add(client)).on("remove", (client) => connected.delete(client));
+  return {
+    close: async () => (pool.ending ? undefined : within(clock, closeMsMax, pool.end())),
+    abandon() {
+      if (!pool.ending) void pool.end();
+      for (const client of connected) destroySocket(client);
+    },
+  };
+}
+
+/**
+ * Closes idle connections, so that the next statement opens a new one. Destroys their sockets, since the pool would
+ * wait for the server's reply before it frees their places.
+ */
+export async function renewIdle(pool: Pool): Promise<void> {
+  const closing = Array.from({ length: pool.idleCount }, async () => {
+    const client = await pool.connect();
+    destroySocket(client);
+    client.release(true);
+  });
+  await Promise.allSettled(closing);
+}
+
+function destroySocket(client: PoolClient): void {
+  (client as PoolClient & { readonly connection: Connection }).connection.stream.destroy();
+}
