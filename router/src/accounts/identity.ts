@@ -9,7 +9,7 @@ import { prove, type Claim, type ClaimedFrom, type Unproven } from "../sign-in/p
 import type { Proven } from "../sign-in/proven.ts";
 import { register, type Registered, type RegistrationWish } from "./registration.ts";
 import { createSecondFactor, type SecondFactor } from "../sign-in/second-factor.ts";
-import type { Sessions } from "../sign-in/session.ts";
+import type { Sessions } from "../sign-in/sessions.ts";
 import { createSessions, type SignedInFrom } from "../sign-in/sessions.ts";
 
 export interface Identity {

@@ -11,7 +11,7 @@ import { lockManagedUser } from "../sign-in/managed-user.ts";
 import { goodPassword } from "../sign-in/password-rules.ts";
 import { setPassword, takeLink } from "../sign-in/passwords.ts";
 import { hashToken } from "../sign-in/secret-token.ts";
-import type { Session } from "../sign-in/session.ts";
+import type { Session } from "../sign-in/sessions.ts";
 import { startSession, type SignedInFrom } from "../sign-in/sessions.ts";
 import { instantText } from "../db/database.ts";
 import type { Role, Schema, Language, Theme } from "../db/schema.ts";

@@ -8,7 +8,7 @@ import { insertUser } from "./users.ts";
 import { asThemselves, type IdentityContext } from "../sign-in/identity-context.ts";
 import { goodPassword } from "../sign-in/password-rules.ts";
 import { setPassword } from "../sign-in/passwords.ts";
-import type { Session } from "../sign-in/session.ts";
+import type { Session } from "../sign-in/sessions.ts";
 import { startSession, type SignedInFrom } from "../sign-in/sessions.ts";
 
 export interface RegistrationWish {

@@ -2,13 +2,13 @@ import { expect, test } from "vitest";
 import { settle, VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { fewAtOnce, type Asker } from "./few-at-once.ts";
 
-const known = (network: string): Asker => ({ network, isKnown: true });
-const stranger = (network: string): Asker => ({ network, isKnown: false });
+const known = (network: string): Asker => ({ source: network, isKnown: true });
+const stranger = (network: string): Asker => ({ source: network, isKnown: false });
 
 /** Work that ends when told to, and a log of the order in which it began or was refused. */
 function workplace({ atOnceMax = 1, waitingMax = 8, waitMsMax = 1_000 } = {}) {
   const clock = new VirtualClock();
-  const few = fewAtOnce({ atOnceMax, waitingMax, waitMsMax }, clock, () => new Error("full"));
+  const few = fewAtOnce({ atOnceMax, waitingMax, waitMsMax }, clock);
   const begun: string[] = [];
   const refused: string[] = [];
   const ends: (() => void)[] = [];
@@ -23,7 +23,7 @@ function workplace({ atOnceMax = 1, waitingMax = 8, waitMsMax = 1_000 } = {}) {
           ends.push(() => (fails ? reject(new Error("failed")) : resolve())),
         );
       };
-      few.run(asker, work).catch((error: Error) => error.message === "full" && refused.push(name));
+      few(asker, work).catch((error: Error) => error.message !== "failed" && refused.push(name));
     },
     end: async (times = 1) => {
       for (let n = 0; n < times; n++) {

@@ -3,25 +3,22 @@
  * group the networks do: any number of strangers gets at most every second place, and each network equally many.
  */
 import type { Clock } from "@weiche/shared/time/clock.ts";
+import { ApiError } from "@weiche/shared/errors.ts";
+import { networkOf } from "../edge/client-network.ts";
 import { FairLine } from "./fair-line.ts";
 
 export interface Asker {
-  /** Networks take turns. */
-  readonly network: string;
+  /** Network address. The networks of askers take turns. */
+  readonly source: string;
   /** Has authenticated before: from this network, in a session, or with a link that was sent to them. */
   readonly isKnown: boolean;
 }
 
-export interface FewAtOnceLimits {
+interface FewAtOnceLimits {
   readonly atOnceMax: number;
   /** Among known people, and again among strangers. */
   readonly waitingMax: number;
   readonly waitMsMax: number;
-}
-
-export interface FewAtOnce {
-  /** Rejects with `refusal()` if too many wait, or after `waitMsMax`. */
-  run<T>(asker: Asker, work: () => Promise<T>): Promise<T>;
 }
 
 interface Waiting {
@@ -29,7 +26,8 @@ interface Waiting {
   readonly refuse: () => void;
 }
 
-export function fewAtOnce(limits: FewAtOnceLimits, clock: Clock, refusal: () => Error): FewAtOnce {
+/** Returns a function that runs `work`. It rejects with `overloaded` if too many wait, or after `waitMsMax`. */
+export function fewAtOnce(limits: FewAtOnceLimits, clock: Clock) {
   const known = new FairLine<Waiting>();
   const strangers = new FairLine<Waiting>();
   let isStrangersTurn = false;
@@ -42,17 +40,18 @@ export function fewAtOnce(limits: FewAtOnceLimits, clock: Clock, refusal: () => 
     return line?.take();
   }
 
-  function wait({ network, isKnown }: Asker): Promise<void> {
+  function wait({ source, isKnown }: Asker): Promise<void> {
+    const network = networkOf(source);
     const line = isKnown ? known : strangers;
     if (line.size >= limits.waitingMax) {
       const refused = line.takeExcess(network);
-      if (!refused) throw refusal();
+      if (!refused) throw overloaded();
       refused.refuse();
     }
     return new Promise((resolve, reject) => {
       const waiting: Waiting = {
         start: () => (deadline.cancel(), resolve()),
-        refuse: () => (deadline.cancel(), reject(refusal())),
+        refuse: () => (deadline.cancel(), reject(overloaded())),
       };
       const deadline = clock.after(limits.waitMsMax, () => {
         if (line.remove(network, waiting)) waiting.refuse();
@@ -61,18 +60,20 @@ export function fewAtOnce(limits: FewAtOnceLimits, clock: Clock, refusal: () => 
     });
   }
 
-  return {
-    async run(asker, work) {
-      if (running < limits.atOnceMax) running++;
-      else await wait(asker);
-      try {
-        return await work();
-      } finally {
-        // The place goes to the next in line directly, so that no newcomer takes it.
-        const following = next();
-        if (following) following.start();
-        else running--;
-      }
-    },
+  return async <T>(asker: Asker, work: () => Promise<T>): Promise<T> => {
+    if (running < limits.atOnceMax) running++;
+    else await wait(asker);
+    try {
+      return await work();
+    } finally {
+      // The place goes to the next in line directly, so that no newcomer takes it.
+      const following = next();
+      if (following) following.start();
+      else running--;
+    }
   };
+}
+
+function overloaded(): ApiError {
+  return new ApiError("overloaded", "Too many people are signing in at the same time.", { retryAfterSeconds: 10 });
 }

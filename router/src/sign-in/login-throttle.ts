@@ -1,11 +1,9 @@
 /** Counts attempts in the database before they are checked, so that parallel attempts cannot exceed a limit. */
 import { sql } from "kysely";
 import type { Clock } from "@weiche/shared/time/clock.ts";
-import { ApiError } from "@weiche/shared/errors.ts";
 import { inTransaction, instantText, retryConflicts, type Database } from "../db/database.ts";
 import { inTime, isUnavailable } from "../db/failures.ts";
 import { judgeAttempt, subjectsOf, type Attempt, type Purpose, type Subject } from "./attempt-rules.ts";
-import { networkOf } from "../edge/client-network.ts";
 import { fewAtOnce } from "./few-at-once.ts";
 
 export interface LoginThrottle {
@@ -42,10 +40,7 @@ class Wait extends Error {
 
 export function createLoginThrottle(database: Database, clock: Clock): LoginThrottle {
   const { kysely } = database;
-  const few = fewAtOnce({ atOnceMax, ...waiting }, clock, () => {
-    const message = "Too many people are signing in at the same time.";
-    return new ApiError("overloaded", message, { retryAfterSeconds: 10 });
-  });
+  const few = fewAtOnce({ atOnceMax, ...waiting }, clock);
 
   /** `keys`: the buckets counted. Throws `Wait` at a limit, which rolls back the rows inserted for locking. */
   async function count(subjects: readonly Subject[]): Promise<{ keys: readonly string[]; isKnown: boolean }> {
@@ -86,10 +81,10 @@ export function createLoginThrottle(database: Database, clock: Clock): LoginThro
 
   return {
     async take(purpose, attempt) {
-      const asker = { network: networkOf(attempt.source), isKnown: attempt.sessionId !== undefined };
+      const asker = { source: attempt.source, isKnown: attempt.sessionId !== undefined };
       const counting = () => inTime(clock, countMsMax, () => count(subjectsOf(purpose, attempt)));
       try {
-        const { keys, isKnown } = await few.run(asker, counting);
+        const { keys, isKnown } = await few(asker, counting);
         return { waitMs: 0, isKnown, giveBack: () => uncount(keys) };
       } catch (error) {
         if (error instanceof Wait) return { waitMs: error.ms, isKnown: false, giveBack: async () => {} };
@@ -100,7 +95,8 @@ export function createLoginThrottle(database: Database, clock: Clock): LoginThro
     async recognise(source, whom, purposes) {
       const nowMs = clock.now();
       const row = { level: 0, at: instantText(nowMs), knownUntil: instantText(nowMs + knownMs) };
-      const pairs = purposes.flatMap((purpose) => subjectsOf(purpose, { source, whom })).filter(isPair);
+      const subjects = purposes.flatMap((purpose) => subjectsOf(purpose, { source, whom }));
+      const pairs = subjects.filter(({ kind }) => kind === "pair");
       await kysely
         .insertInto("attempts")
         .values(pairs.map(({ key }) => ({ subject: key, ...row })).toSorted((a, b) => (a.subject < b.subject ? -1 : 1)))
@@ -108,8 +104,4 @@ export function createLoginThrottle(database: Database, clock: Clock): LoginThro
         .execute();
     },
   };
-}
-
-function isPair({ kind }: Subject): boolean {
-  return kind === "pair";
 }

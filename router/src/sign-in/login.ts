@@ -6,8 +6,7 @@ import { instantText } from "../db/database.ts";
 import { asThemselves, type IdentityContext } from "./identity-context.ts";
 import { normalPassword } from "./password-rules.ts";
 import { prove, type Claim, type Unproven } from "./proof.ts";
-import type { Session } from "./session.ts";
-import { endSessions, startSession, UserIsBlocked, type SignedInFrom } from "./sessions.ts";
+import { endSessions, startSession, UserIsBlocked, type Session, type SignedInFrom } from "./sessions.ts";
 
 export interface SignedIn {
   readonly kind: "signed-in";
@@ -16,21 +15,14 @@ export interface SignedIn {
   readonly session: Session;
 }
 
-export interface Login {
-  signIn(claim: Claim, from: SignedInFrom): Promise<SignedIn | Unproven>;
-  /** Ends one session of the user; does nothing if there is none. */
-  signOut(userId: UserId, sessionId: string): Promise<void>;
-  /** Ends one session of the user; throws `Refused` if there is none. */
-  endDevice(userId: UserId, sessionId: string): Promise<void>;
-  signOutEverywhere(userId: UserId): Promise<void>;
-}
-
 class PasswordChanged extends Error {}
 
-export function createLogin(context: IdentityContext): Login {
+export type Login = ReturnType<typeof createLogin>;
+
+export function createLogin(context: IdentityContext) {
   const { clock, hashing, events } = context;
   return {
-    async signIn(claim, from) {
+    async signIn(claim: Claim, from: SignedInFrom): Promise<SignedIn | Unproven> {
       const proof = await prove(context, claim, { source: from.source });
       if (proof.kind !== "proven") return proof;
       const { userId, stored, failedLogins } = proof;
@@ -60,19 +52,21 @@ export function createLogin(context: IdentityContext): Login {
       }
     },
 
-    signOut: (userId, sessionId) =>
+    /** Ends one session of the user; does nothing if there is none. */
+    signOut: (userId: UserId, sessionId: string) =>
       audited(context, { action: "session.end", on: { kind: "user", id: userId } }, async (transaction) => {
         await transaction.deleteFrom("sessions").where("userId", "=", userId).where("id", "=", sessionId).execute();
       }),
 
-    endDevice: (userId, id) =>
+    /** Ends one session of the user; throws `Refused` if there is none. */
+    endDevice: (userId: UserId, id: string) =>
       audited(context, { action: "session.end", on: { kind: "user", id: userId } }, async (transaction) => {
         const own = transaction.deleteFrom("sessions").where("userId", "=", userId).where("id", "=", id);
         if ((await own.executeTakeFirst()).numDeletedRows !== 1n)
           throw new Refused("not_found", `there is no session ${id}`);
       }),
 
-    signOutEverywhere: (userId) =>
+    signOutEverywhere: (userId: UserId) =>
       audited(context, { action: "session.end-all", on: { kind: "user", id: userId } }, (transaction) =>
         endSessions(transaction, userId),
       ),

@@ -4,29 +4,21 @@
  */
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import type { Clock } from "@weiche/shared/time/clock.ts";
-import { ApiError } from "@weiche/shared/errors.ts";
-import { networkOf } from "../edge/client-network.ts";
-import { fewAtOnce } from "./few-at-once.ts";
+import { fewAtOnce, type Asker } from "./few-at-once.ts";
 
 export interface HashCost {
   readonly memoryKib: number;
   readonly passes: number;
 }
 
-/** Who a hash is made for, which decides on the place in the queue. */
-export interface HashedFor {
-  readonly source: string;
-  /** Has authenticated before: from this network, in a session, or with a link that was sent to them. */
-  readonly isKnown: boolean;
-}
-
+/** `by`: who a hash is made for, which decides on the place in the queue. */
 export interface PasswordHashing {
-  hash(password: string, by: HashedFor): Promise<string>;
+  hash(password: string, by: Asker): Promise<string>;
   /**
    * `stored` undefined: false, after the time of a hash at the current cost. Hashes of another cost take their own
    * time, until a sign-in replaces them.
    */
-  verify(stored: string | undefined, password: string, by: HashedFor): Promise<boolean>;
+  verify(stored: string | undefined, password: string, by: Asker): Promise<boolean>;
   /** Whether the hash was made with another cost than the current one. */
   isOutdated(stored: string): boolean;
 }
@@ -50,12 +42,8 @@ const tagBytes = 32;
 const pattern = /^\$argon2id\$v=19\$m=(\d{1,8}),t=(\d{1,3}),p=1\$([A-Za-z0-9+/]{22,86})\$([A-Za-z0-9+/]{43,86})$/;
 
 export function createPasswordHashing(clock: Clock, deriver: Deriver, cost: HashCost = today): PasswordHashing {
-  const few = fewAtOnce({ atOnceMax: deriver.atOnceMax, ...waiting }, clock, () => {
-    const message = "Too many people are signing in at the same time.";
-    return new ApiError("overloaded", message, { retryAfterSeconds: 10 });
-  });
-  const derive = ({ source, isKnown }: HashedFor, job: Derivation) =>
-    few.run({ network: networkOf(source), isKnown }, () => deriver.derive(job));
+  const few = fewAtOnce({ atOnceMax: deriver.atOnceMax, ...waiting }, clock);
+  const derive = (by: Asker, job: Derivation) => few(by, () => deriver.derive(job));
   const prefix = `$argon2id$v=19$m=${cost.memoryKib},t=${cost.passes},p=1$`;
   /** A hash of no password, checked where none is stored. */
   const decoy = `${prefix}${unpadded(randomBytes(saltBytes))}$${unpadded(randomBytes(tagBytes))}`;

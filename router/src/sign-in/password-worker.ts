@@ -6,15 +6,10 @@ import { argon2Sync } from "node:crypto";
 import { setPriority } from "node:os";
 import { parentPort } from "node:worker_threads";
 import { asBuffer, type OwnBytes } from "@weiche/shared/http/byte-thread.ts";
+import type { Derivation } from "./password-hashing.ts";
 
-export interface HashJob {
-  /** The password. */
-  readonly bytes: OwnBytes;
-  readonly salt: Uint8Array;
-  readonly tagLength: number;
-  readonly memoryKib: number;
-  readonly passes: number;
-}
+/** `bytes`: the password. */
+export type HashJob = Omit<Derivation, "password"> & { readonly bytes: OwnBytes };
 
 /** About a tenth of a core that other threads keep busy. */
 const niceness = 10;

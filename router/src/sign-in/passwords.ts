@@ -1,11 +1,11 @@
 /** Changes of a person's password: by themselves, or with a one-time link. */
-import { sql, type Transaction } from "kysely";
+import type { Transaction } from "kysely";
 import type { UserId } from "@weiche/shared/ids.ts";
 import { audited } from "../rights/audit-log.ts";
 import { normalEmail } from "../mail/email-address.ts";
 import { linkMaker } from "../mail/link-makers.ts";
 import { Refused, tooManyAttempts } from "../rights/refused.ts";
-import { instantText } from "../db/database.ts";
+import { instantText, instantValue } from "../db/database.ts";
 import type { Schema, Language } from "../db/schema.ts";
 import { resetLetter } from "../mail/letters.ts";
 import { asThemselves, type IdentityContext } from "./identity-context.ts";
@@ -17,24 +17,11 @@ import { ProofIsOver, requireStillProven } from "./proven.ts";
 import { hashToken, linkTo, makeToken } from "./secret-token.ts";
 import { endSessions } from "./sessions.ts";
 
-export interface Passwords {
-  /** Ends all sessions but `sessionId`. */
-  change(
-    claim: Claim,
-    next: string,
-    from: { readonly source: string; readonly sessionId: string },
-  ): Promise<{ readonly kind: "changed" } | Unproven>;
-  /** Mails a link if the user exists, without revealing whether. Returns how long to wait in ms; 0: done. */
-  requestReset(email: string, source: string): Promise<number>;
-  /** Makes a link for another user. It is returned only if it was not mailed. */
-  makeResetLink(userId: UserId): Promise<{ readonly resetUrl: string | null; readonly mailed: boolean }>;
-  /** Consumes the link and ends all sessions. The second factor stays as it is. */
-  reset(token: string, password: string, source: string): Promise<void>;
-}
-
 export const resetMsMax = 3_600_000;
 
-export function createPasswords(context: IdentityContext): Passwords {
+export type Passwords = ReturnType<typeof createPasswords>;
+
+export function createPasswords(context: IdentityContext) {
   const { database, clock, hashing, throttle, mail, portalUrl } = context;
   const { kysely, pool } = database;
 
@@ -47,7 +34,12 @@ export function createPasswords(context: IdentityContext): Passwords {
   }
 
   return {
-    async change(claim, next, { source, sessionId }) {
+    /** Ends all sessions but `sessionId`. */
+    async change(
+      claim: Claim,
+      next: string,
+      { source, sessionId }: { readonly source: string; readonly sessionId: string },
+    ): Promise<{ readonly kind: "changed" } | Unproven> {
       const password = goodPassword(next);
       const proof = await prove(context, claim, { source, sessionId });
       if (proof.kind !== "proven") return proof;
@@ -66,7 +58,8 @@ export function createPasswords(context: IdentityContext): Passwords {
       }
     },
 
-    async requestReset(email, source) {
+    /** Mails a link if the user exists, without revealing whether. Returns how long to wait in ms; 0: done. */
+    async requestReset(email: string, source: string): Promise<number> {
       if (!mail) throw new Refused("conflict", "no mail is sent here: an Admin or Owner of your account makes a link");
       const { waitMs } = await throttle.take("reset", { source, whom: email });
       if (waitMs > 0) return waitMs;
@@ -78,7 +71,8 @@ export function createPasswords(context: IdentityContext): Passwords {
       return 0;
     },
 
-    async makeResetLink(userId) {
+    /** Makes a link for another user. It is returned only if it was not mailed. */
+    async makeResetLink(userId: UserId) {
       const { row, url, expiresAtMs } = makeReset();
       const deed = { action: "user.reset-link", on: { kind: "user", id: userId } } as const;
       const user = await audited(context, deed, async (transaction) => {
@@ -95,17 +89,17 @@ export function createPasswords(context: IdentityContext): Passwords {
       return { mailed, resetUrl: mailed ? null : url };
     },
 
-    async reset(token, password, source) {
+    /** Consumes the link and ends all sessions. The second factor stays as it is. */
+    async reset(token: string, password: string, source: string): Promise<void> {
       const normal = goodPassword(password);
       const tokenHash = hashToken(token);
       const taken = await takeLink(throttle, source);
-      const nowMs = clock.now();
       const open = kysely
         .selectFrom("passwordResets as r")
         .innerJoin("users as u", "u.id", "r.userId")
         .select(["u.id", "u.email"])
         .where("r.tokenHash", "=", tokenHash)
-        .where("r.expiresAt", ">", sql<Temporal.Instant>`${instantText(nowMs)}::timestamptz`)
+        .where("r.expiresAt", ">", instantValue(clock.now()))
         .where("u.blocked", "=", false);
       const user = await open.executeTakeFirst();
       if (!user) throw linkIsOver();

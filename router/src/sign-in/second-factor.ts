@@ -13,34 +13,14 @@ import { inTransaction, instantText } from "../db/database.ts";
 import type { Schema } from "../db/schema.ts";
 import type { IdentityContext } from "./identity-context.ts";
 import { requireStillProven, type Evidence } from "./proven.ts";
+import type { Session } from "./sessions.ts";
 import { hashRecoveryCode, makeRecoveryCodes, makeTotpSecret, totpStep } from "./totp.ts";
 
-export interface SecondFactor {
-  /** Returns a secret without effect until `confirm`. Throws `Refused` if the factor is on, or `ProofIsOver`. */
-  setUp(evidence: Evidence): Promise<{ readonly secret: string; readonly uri: string }>;
-  /** Turns the factor on. The recovery codes are shown once. */
-  confirm(by: ConfirmedBy, code: string): Promise<Confirmed>;
-  /** Whether the code is right; a right one is consumed. */
-  use(userId: UserId, code: string): Promise<boolean>;
-  /** Does nothing if it is off. `evidence` absent: the operator does it. */
-  turnOff(userId: UserId, evidence?: Evidence): Promise<void>;
-}
+type Credentials = Selectable<Schema["credentials"]>;
 
-export interface ConfirmedBy {
-  readonly userId: UserId;
-  readonly email: string;
-  readonly source: string;
-  readonly sessionId: string;
-}
+export type SecondFactor = ReturnType<typeof createSecondFactor>;
 
-export type Confirmed =
-  | { readonly kind: "on"; readonly recoveryCodes: readonly string[] }
-  | { readonly kind: "code-wrong" }
-  | { readonly kind: "throttled"; readonly waitMs: number };
-
-export type Credentials = Selectable<Schema["credentials"]>;
-
-export function createSecondFactor(context: IdentityContext): SecondFactor {
+export function createSecondFactor(context: IdentityContext) {
   const { database, clock, throttle } = context;
   const { kysely } = database;
 
@@ -68,7 +48,8 @@ export function createSecondFactor(context: IdentityContext): SecondFactor {
   }
 
   return {
-    async setUp(evidence) {
+    /** Returns a secret without effect until `confirm`. Throws `Refused` if the factor is on, or `ProofIsOver`. */
+    async setUp(evidence: Evidence) {
       const { userId } = evidence.proof;
       const user = kysely.selectFrom("users").select("email").where("id", "=", userId);
       const { email } = found(await user.executeTakeFirst(), "user", userId);
@@ -86,12 +67,15 @@ export function createSecondFactor(context: IdentityContext): SecondFactor {
       return { secret, uri };
     },
 
-    async confirm({ userId, email, source, sessionId }, code) {
+    /** Turns the factor on. The recovery codes are shown once. */
+    async confirm(session: { id: string; user: Pick<Session["user"], "id" | "email"> }, source: string, code: string) {
+      const { id: sessionId, user } = session;
+      const { id: userId, email } = user;
       const before = await readCredentials(kysely, userId);
       if (before?.totpSince) throw new Refused("conflict", "the second factor is on already");
       const taken = await throttle.take("code", { source, whom: email, sessionId });
-      if (taken.waitMs > 0) return { kind: "throttled", waitMs: taken.waitMs };
-      if (!(await useTotp(kysely, before, code))) return { kind: "code-wrong" };
+      if (taken.waitMs > 0) return { kind: "throttled", waitMs: taken.waitMs } as const;
+      if (!(await useTotp(kysely, before, code))) return { kind: "code-wrong" } as const;
       await taken.giveBack();
       const codes = makeRecoveryCodes();
       await audited(context, { action: "user.totp-on", on: { kind: "user", id: userId } }, async (transaction) => {
@@ -110,16 +94,18 @@ export function createSecondFactor(context: IdentityContext): SecondFactor {
           .execute();
       });
       await throttle.recognise(source, email, ["code"]);
-      return { kind: "on", recoveryCodes: codes };
+      return { kind: "on", recoveryCodes: codes } as const;
     },
 
-    async use(userId, code) {
+    /** Whether the code is right; a right one is consumed. */
+    async use(userId: UserId, code: string): Promise<boolean> {
       return (
         (await useTotp(kysely, await readCredentials(kysely, userId), code)) || (await useRecoveryCode(userId, code))
       );
     },
 
-    turnOff: (userId, evidence) =>
+    /** Does nothing if it is off. `evidence` absent: the operator does it. */
+    turnOff: (userId: UserId, evidence?: Evidence) =>
       audited(context, { action: "user.totp-off", on: { kind: "user", id: userId } }, async (transaction) => {
         if (evidence) await requireStillProven(transaction, evidence);
         const off = { totpSecret: null, totpSince: null, totpStep: null };

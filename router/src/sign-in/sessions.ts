@@ -1,12 +1,11 @@
 /** Sessions in the database: a random token in the cookie, its hash in a row that every request reads again. */
-import { sql, type Kysely, type Transaction } from "kysely";
+import type { Kysely, Transaction } from "kysely";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { uuidv7, type AccountId, type UserId } from "@weiche/shared/ids.ts";
 import { Refused } from "../rights/refused.ts";
-import { inTransaction, instantText, type Database } from "../db/database.ts";
+import { instantText, instantValue, type Database } from "../db/database.ts";
 import type { Role, Schema, Language, Theme } from "../db/schema.ts";
 import { hashToken, makeToken } from "./secret-token.ts";
-import type { Session, Sessions } from "./session.ts";
 
 /** A session ends this long after its last request, and at the latest this long after its start. */
 export const idleMsMax = 12 * 3_600_000;
@@ -21,51 +20,60 @@ export interface SignedInFrom {
   readonly agent: string;
 }
 
-interface FoundRow {
+/** A signed-in person's session: one row of `sessions`, looked up by its token at every request. */
+export interface Session {
+  /** The row's id; the token is only in the cookie. */
   readonly id: string;
-  readonly expires_at: Temporal.Instant;
-  readonly user_id: UserId;
-  readonly account_id: AccountId;
-  readonly email: string;
-  readonly role: Role;
-  readonly blocked: boolean;
-  readonly language: Language | null;
-  readonly theme: Theme | null;
-  readonly allowed_models: readonly string[] | null;
+  readonly user: {
+    readonly id: UserId;
+    readonly accountId: AccountId;
+    readonly email: string;
+    readonly role: Role;
+    readonly blocked: boolean;
+    /** null: the browser's. */
+    readonly language: Language | null;
+    /** null: the system's. */
+    readonly theme: Theme | null;
+    /** null: every model. */
+    readonly allowedModels: readonly string[] | null;
+  };
+  /** The session ends then at the latest, and earlier when idle. */
+  readonly expiresAtMs: number;
 }
 
 /** Finds a session and marks it as seen. There is none if the user is blocked or has another role by now. */
 const findSql = `
   with found as (
-    select s.id, s.seen_at, s.expires_at, u.id as user_id, u.account_id, u.email, u.role, u.blocked, u.language, u.theme,
-      u.allowed_models
-    from sessions s join users u on u.id = s.user_id
+    select s.id as session_id, s.expires_at, s.seen_at, u.* from sessions s join users u on u.id = s.user_id
     where s.token_hash = $1 and s.expires_at > $2 and s.seen_at > $3 and s.role = u.role and not u.blocked
   ), seen as (
-    update sessions set seen_at = $2 where id in (select id from found where seen_at <= $4)
+    update sessions set seen_at = $2 where id in (select session_id from found where seen_at <= $4)
   )
-  select * from found`;
+  select session_id as "sessionId", expires_at as "expiresAt",
+    id, account_id as "accountId", email, role, blocked, language, theme, allowed_models as "allowedModels" from found`;
 
-export function createSessions(database: Database, clock: Clock): Sessions {
-  const { kysely, prompt } = database;
+export type Sessions = ReturnType<typeof createSessions>;
+
+export function createSessions({ kysely, prompt }: Database, clock: Clock) {
   return {
-    start: (userId, from) => inTransaction(database, (transaction) => startSession(transaction, clock, userId, from)),
-
-    async find(token) {
+    /** undefined: the token has no valid session. Reads the database each time. */
+    async find(token: string): Promise<Session | undefined> {
       const nowMs = clock.now();
       const times = [nowMs, nowMs - idleMsMax, nowMs - seenEveryMs].map(instantText);
       const query = { name: "find-session", text: findSql, values: [hashToken(token), ...times] };
-      const row = (await prompt.query<FoundRow>(query)).rows[0];
-      return row && view(row);
+      type Row = Session["user"] & { readonly sessionId: string; readonly expiresAt: Temporal.Instant };
+      const row = (await prompt.query<Row>(query)).rows[0];
+      if (!row) return undefined;
+      const { sessionId, expiresAt, ...user } = row;
+      return { id: sessionId, user, expiresAtMs: expiresAt.epochMilliseconds };
     },
 
-    async end(id) {
+    async end(id: string): Promise<void> {
       await kysely.deleteFrom("sessions").where("id", "=", id).execute();
     },
 
-    endAll: (userId, except) => endSessions(kysely, userId, except),
-
-    async list(userId) {
+    /** The user's signed-in devices. `seenAt`: the last request, to the minute. `agent`: the browser's `User-Agent`. */
+    async list(userId: UserId) {
       const nowMs = clock.now();
       const rows = await kysely
         .selectFrom("sessions as s")
@@ -108,7 +116,7 @@ export async function startSession(
   // Locked, so that the session gets the user's current role.
   const user = await transaction
     .selectFrom("users")
-    .selectAll()
+    .select(["id", "accountId", "email", "role", "blocked", "language", "theme", "allowedModels"])
     .where("id", "=", userId)
     .forShare()
     .executeTakeFirstOrThrow();
@@ -120,7 +128,8 @@ export async function startSession(
     .orderBy("seenAt", "desc")
     .offset(sessionsPerUserMax - 1);
   await transaction.deleteFrom("sessions").where("id", "in", oldest).execute();
-  const row = await transaction
+  const expiresAtMs = nowMs + sessionMsMax;
+  await transaction
     .insertInto("sessions")
     .values({
       id,
@@ -131,27 +140,14 @@ export async function startSession(
       agent: agent.replace(/[\p{Cc}\u2028\u2029]/gu, " ").slice(0, agentLengthMax),
       createdAt: instantText(nowMs),
       seenAt: instantText(nowMs),
-      expiresAt: instantText(nowMs + sessionMsMax),
+      expiresAt: instantText(expiresAtMs),
     })
-    .returning("expiresAt")
-    .executeTakeFirstOrThrow();
-  const { accountId: account_id, allowedModels: allowed_models } = user;
-  const found = { ...user, id, user_id: userId, account_id, allowed_models, expires_at: row.expiresAt };
-  return { token, session: view(found) };
+    .execute();
+  return { token, session: { id, user, expiresAtMs } };
 }
 
 export async function endSessions(database: Kysely<Schema>, userId: UserId, except?: string): Promise<void> {
   let sessions = database.deleteFrom("sessions").where("userId", "=", userId);
   if (except !== undefined) sessions = sessions.where("id", "<>", except);
   await sessions.execute();
-}
-
-function instantValue(ms: number) {
-  return sql<Temporal.Instant>`${instantText(ms)}::timestamptz`;
-}
-
-function view(row: FoundRow): Session {
-  const { user_id: id, account_id: accountId, email, role, blocked, language, theme } = row;
-  const user = { id, accountId, email, role, blocked, language, theme, allowedModels: row.allowed_models };
-  return { id: row.id, user, expiresAtMs: row.expires_at.epochMilliseconds };
 }

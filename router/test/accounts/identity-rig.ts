@@ -8,7 +8,8 @@ import type { IdentityContext, LoginOutcome } from "../../src/sign-in/identity-c
 import { createLoginThrottle } from "../../src/sign-in/login-throttle.ts";
 import type { HashCost } from "../../src/sign-in/password-hashing.ts";
 import { createAccounts, type Accounts } from "../../src/accounts/accounts.ts";
-import type { Database } from "../../src/db/database.ts";
+import { startSession, type SignedInFrom } from "../../src/sign-in/sessions.ts";
+import { inTransaction, type Database } from "../../src/db/database.ts";
 import type { Letter } from "../../src/mail/letters.ts";
 import { cheapHashing } from "./cheap-hashing.ts";
 import { startDatabaseServer, type DatabaseServer } from "../db/database-fixture.ts";
@@ -32,6 +33,7 @@ export interface IdentityRig {
   newAccount(email: string): Promise<{ readonly accountId: AccountId; readonly userId: UserId }>;
   /** A member of it who has joined. */
   newUser(accountId: AccountId, email: string, role?: "admin" | "member"): Promise<UserId>;
+  startSession(userId: UserId, from: SignedInFrom): ReturnType<typeof startSession>;
 }
 
 export interface RigOptions {
@@ -91,6 +93,8 @@ export function openIdentityRig(database: Database, options: RigOptions = {}): I
     async newUser(accountId, email, role = "member") {
       return (await join((await accounts.users.create({ accountId, email, role })).invitationUrl)).id;
     },
+    startSession: (userId, from) =>
+      inTransaction(database, (transaction) => startSession(transaction, clock, userId, from)),
   };
 }
 

@@ -4,7 +4,7 @@ import type { AccountId, UserId } from "@weiche/shared/ids.ts";
 import { forgottenMs } from "../../src/sign-in/attempt-rules.ts";
 import { createIdentity } from "../../src/accounts/identity.ts";
 import { sweepIdentity } from "../../src/accounts/identity-sweep.ts";
-import type { HashedFor } from "../../src/sign-in/password-hashing.ts";
+import type { Asker } from "../../src/sign-in/few-at-once.ts";
 import { idleMsMax, sessionMsMax, sessionsPerUserMax } from "../../src/sign-in/sessions.ts";
 import { instantText } from "../../src/db/database.ts";
 import { cheapHashing } from "./cheap-hashing.ts";
@@ -99,20 +99,20 @@ describe("a session", () => {
   test.each([
     ["is blocked", (id: UserId) => setUser(id, { blocked: true })],
     ["has another role", (id: UserId) => setUser(id, { role: "admin" })],
-    ["signed out everywhere", (id: UserId) => rig.identity.sessions.endAll(id)],
+    ["signed out everywhere", (id: UserId) => rig.identity.login.signOutEverywhere(id)],
   ])("is over at once for who %s", async (_name, deed) => {
     const ben = await rig.newUser(accountId, address("ben"));
-    const { token } = await rig.identity.sessions.start(ben, here);
+    const { token } = await rig.startSession(ben, here);
     expect(await rig.identity.sessions.find(token)).toBeDefined();
     await deed(ben);
     expect(await rig.identity.sessions.find(token)).toBeUndefined();
   });
 
   test("one of too many replaces the one that was quiet longest", async () => {
-    await rig.identity.sessions.endAll(userId);
+    await rig.identity.login.signOutEverywhere(userId);
     const tokens: string[] = [];
     for (let n = 0; n < sessionsPerUserMax + 2; n++) {
-      tokens.push((await rig.identity.sessions.start(userId, here)).token);
+      tokens.push((await rig.startSession(userId, here)).token);
       rig.clock.advance(1);
     }
     const alive = await Promise.all(tokens.map((token) => rig.identity.sessions.find(token)));
@@ -124,8 +124,8 @@ describe("a session", () => {
   });
 
   test("is listed with where it was made, without what a browser could do to a screen", async () => {
-    await rig.identity.sessions.endAll(userId);
-    const { session } = await rig.identity.sessions.start(userId, {
+    await rig.identity.login.signOutEverywhere(userId);
+    const { session } = await rig.startSession(userId, {
       source: "192.0.2.7",
       agent: `a\u001b[2Jb\nc${"x".repeat(500)}`,
     });
@@ -178,7 +178,7 @@ describe("signing in", () => {
   test("leaves no session behind for who is blocked while the password is compared", async () => {
     const ben = await rig.newUser(accountId, address("ben"));
     const { hashing } = rig.context;
-    const verify = async (stored: string | undefined, text: string, by: HashedFor) => {
+    const verify = async (stored: string | undefined, text: string, by: Asker) => {
       const isRight = await hashing.verify(stored, text, by);
       await rig.accounts.users.setBlocked(ben, true);
       return isRight;
@@ -225,7 +225,7 @@ describe("signing in", () => {
   test("with a password that is changed in the same moment opens nothing", async () => {
     const hashing = {
       ...rig.context.hashing,
-      async verify(stored: string | undefined, text: string, by: HashedFor) {
+      async verify(stored: string | undefined, text: string, by: Asker) {
         const isRight = await rig.context.hashing.verify(stored, text, by);
         const url = (await rig.identity.passwords.makeResetLink(userId)).resetUrl!;
         await rig.identity.passwords.reset(url.split("#")[1]!, "another good password", elsewhere.source);
@@ -323,13 +323,13 @@ describe("a second factor", () => {
   async function setUp(code?: string) {
     const proof = await rig.identity.prove({ email, password, code }, here);
     if (proof.kind !== "proven") throw new Error(proof.kind);
-    const { session } = await rig.identity.sessions.start(userId, here);
+    const { session } = await rig.startSession(userId, here);
     sessionId = session.id;
     return rig.identity.secondFactor.setUp({ proof, sessionId });
   }
   let sessionId: string;
   const confirm = (code: string) =>
-    rig.identity.secondFactor.confirm({ userId, email, source: here.source, sessionId }, code);
+    rig.identity.secondFactor.confirm({ id: sessionId, user: { id: userId, email } }, here.source, code);
   async function turnOn() {
     const { secret } = await setUp();
     const confirmed = await confirm(codeNow(secret));

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { asId, type AccountId, type UserId } from "@weiche/shared/ids.ts";
 import { createIdentity } from "../../src/accounts/identity.ts";
-import type { HashedFor } from "../../src/sign-in/password-hashing.ts";
+import type { Asker } from "../../src/sign-in/few-at-once.ts";
 import { resetMsMax } from "../../src/sign-in/passwords.ts";
 import { invitationMsMax } from "../../src/accounts/invitation-link.ts";
 import { instantText } from "../../src/db/database.ts";
@@ -132,7 +132,7 @@ describe("a link for a new password", () => {
   const mailedToken = () => tokenOf(/https:\S+/.exec(rig.letters.at(-1)!.text)![0]);
 
   test("sets it once, ends all sessions and all other links, and frees the person from the throttle", async () => {
-    const before = await rig.identity.sessions.start(owner, here);
+    const before = await rig.startSession(owner, here);
     await request("ada");
     const first = mailedToken();
     await request("ada");
@@ -237,10 +237,7 @@ describe("who opens and closes the doors of others", () => {
 
 describe("the own password", () => {
   test("is changed with the one before, and ends all other sessions", async () => {
-    const [mine, other] = [
-      await rig.identity.sessions.start(owner, here),
-      await rig.identity.sessions.start(owner, elsewhere),
-    ];
+    const [mine, other] = [await rig.startSession(owner, here), await rig.startSession(owner, elsewhere)];
     const change = (claim: string, wish = next) =>
       as(owner).passwords.change({ email: address("ada"), password: claim }, wish, {
         source: here.source,
@@ -265,11 +262,11 @@ describe("the own password", () => {
       },
       "a third good password",
     ],
-    ["the session was ended", () => rig.identity.sessions.endAll(owner), password],
+    ["the session was ended", () => rig.identity.login.signOutEverywhere(owner), password],
   ])("stays as it is when meanwhile %s", async (_what, meanwhile, after) => {
-    const { session } = await rig.identity.sessions.start(owner, here);
+    const { session } = await rig.startSession(owner, here);
     const { hashing } = rig.context;
-    const hash = (text: string, by: HashedFor) =>
+    const hash = (text: string, by: Asker) =>
       Promise.resolve(text === next && meanwhile()).then(() => hashing.hash(text, by));
     const slow = createIdentity({ ...rig.context, hashing: { ...hashing, hash } });
     const claim = { email: address("ada"), password };

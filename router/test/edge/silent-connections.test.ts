@@ -5,9 +5,9 @@ import { ApiError } from "@weiche/shared/errors.ts";
 import { asId, type UserId } from "@weiche/shared/ids.ts";
 import { createKeyCache, type OpenKeyCache } from "../../src/keys/key-cache.ts";
 import { createLoginThrottle } from "../../src/sign-in/login-throttle.ts";
-import { createSessions } from "../../src/sign-in/sessions.ts";
+import { createSessions, startSession } from "../../src/sign-in/sessions.ts";
 import { createAccounts, type Accounts } from "../../src/accounts/accounts.ts";
-import { openDatabase, type Database } from "../../src/db/database.ts";
+import { inTransaction, openDatabase, type Database } from "../../src/db/database.ts";
 import { isUnavailable } from "../../src/db/failures.ts";
 import { silent, startDatabaseServer, type DatabaseServer } from "../db/database-fixture.ts";
 import { openSilentProxy, type SilentProxy } from "./silent-proxy.ts";
@@ -85,7 +85,9 @@ test("a fresh key is refused soon, with when to come back, while new connections
 });
 
 test("a session is found on a new connection, and then everything else has new ones, too", async () => {
-  const { token } = await createSessions(far, systemClock).start(userId, { source: "192.0.2.7", agent: "" });
+  const { token } = await inTransaction(far, (transaction) =>
+    startSession(transaction, systemClock, userId, { source: "192.0.2.7", agent: "" }),
+  );
   await loseAll();
   expect(await soon(createSessions(far, systemClock).find(token))).toMatchObject({ user: { id: userId } });
   expect((await soon(far.pool.query("select 1"))).rowCount).toBe(1);

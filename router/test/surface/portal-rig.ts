@@ -7,9 +7,9 @@ import { systemClock, type Clock } from "@weiche/shared/time/clock.ts";
 import { asId, type AccountId, type UserId } from "@weiche/shared/ids.ts";
 import { createIdentity } from "../../src/accounts/identity.ts";
 import { createLoginThrottle } from "../../src/sign-in/login-throttle.ts";
-import { createSessions } from "../../src/sign-in/sessions.ts";
+import { createSessions, startSession } from "../../src/sign-in/sessions.ts";
 import { createAccounts, type Accounts } from "../../src/accounts/accounts.ts";
-import type { Database } from "../../src/db/database.ts";
+import { inTransaction, type Database } from "../../src/db/database.ts";
 import type { Role } from "../../src/db/schema.ts";
 import { cookieName } from "../../src/surface/server/session-cookie.ts";
 import type { Handlers } from "../../src/surface/server/add-routes.ts";
@@ -131,7 +131,9 @@ export async function startPortal({
   const cookie = (who?: Person) => (who ? { cookie: who.cookie } : {});
   let count = 0;
   const signIn: PortalRig["signIn"] = async ({ id, accountId, email }) => {
-    const { token } = await sessions.start(id, { source: "127.0.0.1", agent: "test" });
+    const { token } = await inTransaction(database, (transaction) =>
+      startSession(transaction, clock, id, { source: "127.0.0.1", agent: "test" }),
+    );
     return { id, accountId, email, cookie: `${cookieName}=${token}` };
   };
   async function request(path: string, init: RequestInit = {}): Promise<Answer> {

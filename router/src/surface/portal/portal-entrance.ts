@@ -4,7 +4,7 @@ import { ApiError, errorBody, errorHeaders } from "@weiche/shared/errors.ts";
 import type { RequestId } from "@weiche/shared/ids.ts";
 import { isUnavailable } from "../../db/failures.ts";
 import { Refused } from "../../rights/refused.ts";
-import type { Sessions } from "../../sign-in/session.ts";
+import type { Sessions } from "../../sign-in/sessions.ts";
 import type { Principal, Route } from "../contract/route.ts";
 import type { Asker, Entrance, ErrorAnswer } from "../server/add-routes.ts";
 import { asRefused, refusals } from "../server/refusal.ts";

@@ -5,7 +5,7 @@ import { uuidv7 } from "@weiche/shared/ids.ts";
 import { formatListen, type ListenAddress } from "@weiche/shared/http/listen.ts";
 import { closeServer, listenOn } from "@weiche/shared/program/ops-server.ts";
 import { openApiDocument } from "../../api/openapi.ts";
-import type { Sessions } from "../../sign-in/session.ts";
+import type { Sessions } from "../../sign-in/sessions.ts";
 import { createClientAddress } from "../../edge/client-address.ts";
 import { createConnectionLimit } from "../../edge/connection-limit.ts";
 import { htmlPage } from "../../edge/html-pages.ts";

@@ -4,7 +4,7 @@ import { pipeline } from "node:stream/promises";
 import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
 import type { Call } from "../server/add-routes.ts";
 import type { ExportPlaces } from "./export-places.ts";
-import type { Session } from "../../sign-in/session.ts";
+import type { Session } from "../../sign-in/sessions.ts";
 import type { Route } from "../contract/route.ts";
 
 /** Whoever reads nothing for so long keeps others from an export. */

@@ -4,7 +4,7 @@ import { asId, type UserId } from "@weiche/shared/ids.ts";
 import type { Identity } from "../../accounts/identity.ts";
 import type { Unproven } from "../../sign-in/proof.ts";
 import { ProofIsOver, type Evidence } from "../../sign-in/proven.ts";
-import type { Session } from "../../sign-in/session.ts";
+import type { Session } from "../../sign-in/sessions.ts";
 import { listInvitations } from "../../accounts/invitation-list.ts";
 import type { Database } from "../../db/database.ts";
 import { Refused, tooManyAttempts } from "../../rights/refused.ts";
@@ -117,9 +117,7 @@ function secondFactor({ identity }: IdentityRouteDeps): Pick<Profile, TotpRoutes
     setUpTotp: (call) => withProof(call, (evidence) => identity.secondFactor.setUp(evidence)),
 
     async confirmTotp({ session, body, origin, address }) {
-      const { id: userId, email } = session.user;
-      const by = { userId, email, source: address, sessionId: session.id };
-      const outcome = await identity.as(origin).secondFactor.confirm(by, body.code);
+      const outcome = await identity.as(origin).secondFactor.confirm(session, address, body.code);
       if (outcome.kind !== "on") throw unproven(outcome);
       return { recoveryCodes: outcome.recoveryCodes };
     },

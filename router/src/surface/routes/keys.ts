@@ -1,7 +1,7 @@
 /** API keys: to members their own, to everybody else those of the whole account. */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { asId, type KeyId, type UserId } from "@weiche/shared/ids.ts";
-import type { Session } from "../../sign-in/session.ts";
+import type { Session } from "../../sign-in/sessions.ts";
 import type { Accounts } from "../../accounts/accounts.ts";
 import { listKeys } from "../../accounts/key-list.ts";
 import type { KeyView, KeyWish } from "../../accounts/keys.ts";

@@ -2,7 +2,7 @@
 import { isCallable, type Catalogue, type CatalogueEntry } from "@weiche/shared/catalogue.ts";
 import type { ServiceChange } from "@weiche/shared/changelog.ts";
 import type { Clock } from "@weiche/shared/time/clock.ts";
-import type { Session } from "../../sign-in/session.ts";
+import type { Session } from "../../sign-in/sessions.ts";
 import { scheduleOf } from "../../accounts/notices-catalogue.ts";
 import { periodOf, readSubscription } from "../../subscriptions/subscription.ts";
 import { instantText, type Database } from "../../db/database.ts";

@@ -1,6 +1,6 @@
 /** Notices, with the marks of the signed-in user on what they have read. */
 import type { Clock } from "@weiche/shared/time/clock.ts";
-import type { Session } from "../../sign-in/session.ts";
+import type { Session } from "../../sign-in/sessions.ts";
 import { listNotices, markRead } from "../../accounts/notices.ts";
 import type { Database } from "../../db/database.ts";
 import type { Handlers } from "../server/add-routes.ts";

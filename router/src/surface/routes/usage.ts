@@ -1,7 +1,7 @@
 /** How an account stands, its usage as rows and as CSV, its refusals, and what runs over all accounts. */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { asId, type KeyId, type UserId } from "@weiche/shared/ids.ts";
-import type { Session } from "../../sign-in/session.ts";
+import type { Session } from "../../sign-in/sessions.ts";
 import { viewCredits } from "../../usage/credits-view.ts";
 import { reportRefusals } from "../../usage/refusal-report.ts";
 import type { Evaluator } from "../../usage/evaluator.ts";

@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { asId, type AccountId, type RequestId } from "@weiche/shared/ids.ts";
 import { lightValuesMax, readJson, scanJson } from "@weiche/shared/http/json-guard.ts";
-import type { Session } from "../../sign-in/session.ts";
+import type { Session } from "../../sign-in/sessions.ts";
 import type { Origin } from "../../rights/accounts-context.ts";
 import { Refused } from "../../rights/refused.ts";
 import type { OperatorPart, Part, Reply, Route, Routes } from "../contract/route.ts";
