@@ -5,35 +5,32 @@ import { instantText } from "../db/database.ts";
 import type { Schema } from "../db/schema.ts";
 import type { AccountsContext, Origin } from "../rights/accounts-context.ts";
 import { audited } from "../rights/audit-log.ts";
-import { createKeys, type Keys } from "./keys.ts";
+import { createKeys } from "./keys.ts";
 import { found } from "../rights/refused.ts";
 import { packageNamed, toTerm, viewSubscription, type SubscriptionView } from "../subscriptions/subscription.ts";
-import { changePackage, createSubscriptions, type Subscriptions } from "../subscriptions/subscriptions.ts";
-import { createUsers, insertInvitedUser, type Users } from "./users.ts";
+import { changePackage, createSubscriptions } from "../subscriptions/subscriptions.ts";
+import { createUsers, insertInvitedUser } from "./users.ts";
 
-type AccountView = ReturnType<typeof viewAccount>;
-
-export interface Accounts {
-  readonly users: Users;
-  readonly keys: Keys;
-  readonly subscriptions: Subscriptions;
+export interface Accounts extends ReturnType<typeof partsOf> {
   /** The same functions with another actor. */
   as(origin: Origin): Accounts;
-  /** Creates an account, invites its Owner, and orders a package if one is named. */
-  create(wish: {
-    name: string;
-    ownerEmail: string;
-    package?: string;
-  }): Promise<AccountView & { invitationUrl: string }>;
-  list(): Promise<AccountView[]>;
-  show(id: AccountId): Promise<AccountView>;
 }
 
 export function createAccounts(context: AccountsContext): Accounts {
+  return { ...partsOf(context), as: (origin) => createAccounts({ ...context, origin }) };
+}
+
+interface NewAccount {
+  readonly name: string;
+  readonly ownerEmail: string;
+  readonly package?: string;
+}
+
+function partsOf(context: AccountsContext) {
   const { database, clock } = context;
   const { kysely } = database;
 
-  async function read(id?: AccountId): Promise<AccountView[]> {
+  async function read(id?: AccountId) {
     let accounts = kysely
       .selectFrom("accounts as a")
       .select((eb) => [
@@ -67,9 +64,9 @@ export function createAccounts(context: AccountsContext): Accounts {
     users: createUsers(context),
     keys: createKeys(context),
     subscriptions: createSubscriptions(context),
-    as: (origin) => createAccounts({ ...context, origin }),
 
-    async create(wish) {
+    /** Creates an account, invites its Owner, and orders a package if one is named. */
+    async create(wish: NewAccount) {
       const packageName = wish.package === undefined ? undefined : packageNamed(wish.package);
       const id = asId<AccountId>(uuidv7(clock));
       const deed = {
@@ -91,7 +88,7 @@ export function createAccounts(context: AccountsContext): Accounts {
 
     list: () => read(),
 
-    show: async (id) => found((await read(id))[0], "account", id),
+    show: async (id: AccountId) => found((await read(id))[0], "account", id),
   };
 }
 

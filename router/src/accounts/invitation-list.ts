@@ -3,11 +3,12 @@ import { sql } from "kysely";
 import type { AccountId, UserId } from "@weiche/shared/ids.ts";
 import { instantText, type Database } from "../db/database.ts";
 import type { Role } from "../db/schema.ts";
+import { plainRow } from "../rights/plain-row.ts";
 import { containing, readPage, type Page } from "../rights/list-page.ts";
 
 export type InvitationState = "open" | "accepted" | "expired" | "withdrawn";
 
-export interface InvitationFilter {
+interface InvitationFilter {
   readonly role?: Role;
   readonly state?: InvitationState;
   /** Text in the e-mail address. */
@@ -31,16 +32,17 @@ export async function listInvitations(
 ) {
   const matching = sql`
     with invited as (
-      select i.user_id, u.email, u.role, i.created_at, i.expires_at,
+      select i.user_id, u.email, u.role,
         case when i.used_at is not null then 'accepted' when i.withdrawn_at is not null then 'withdrawn'
-          when i.expires_at > ${instantText(nowMs)}::timestamptz then 'open' else 'expired' end as state
+          when i.expires_at > ${instantText(nowMs)}::timestamptz then 'open' else 'expired' end as state,
+        i.created_at, i.expires_at
       from invitations i join users u on u.id = i.user_id
       where u.account_id = ${accountId} and u.deleted_at is null
         and (${filter.role ?? null}::text is null or u.role = ${filter.role ?? null})
         and ${containing(filter.search, "u.email")}
     ) select * from invited where ${filter.state ?? null}::text is null or state = ${filter.state ?? null}`;
   const { rows, total } = await readPage<Row>(database, matching, page, orders[page.sort], "user_id");
-  return { total, items: rows.map(viewListed) };
+  return { total, items: rows.map(plainRow) };
 }
 
 interface Row {
@@ -50,10 +52,4 @@ interface Row {
   readonly state: InvitationState;
   readonly createdAt: Temporal.Instant;
   readonly expiresAt: Temporal.Instant;
-}
-
-export type InvitationView = ReturnType<typeof viewListed>;
-
-function viewListed({ userId, email, role, state, createdAt, expiresAt }: Row) {
-  return { userId, email, role, state, createdAt: createdAt.toString(), expiresAt: expiresAt.toString() };
 }

@@ -11,45 +11,24 @@ import { lockManagedUser } from "../sign-in/managed-user.ts";
 import { goodPassword } from "../sign-in/password-rules.ts";
 import { setPassword, takeLink } from "../sign-in/passwords.ts";
 import { hashToken } from "../sign-in/secret-token.ts";
-import type { Session } from "../sign-in/sessions.ts";
 import { startSession, type SignedInFrom } from "../sign-in/sessions.ts";
 import { instantText } from "../db/database.ts";
-import type { Role, Schema, Language, Theme } from "../db/schema.ts";
+import type { Schema, Language, Theme } from "../db/schema.ts";
 import { invitationLetter } from "../mail/letters.ts";
 import { audited } from "../rights/audit-log.ts";
 import { invitationMsMax, issueInvitation } from "./invitation-link.ts";
-import type { InvitationState, InvitationView } from "./invitation-list.ts";
+import type { InvitationState } from "./invitation-list.ts";
+import { plainRow } from "../rights/plain-row.ts";
 import { Refused } from "../rights/refused.ts";
 
-/** Shown to the person who opens the link. */
-export interface InvitationPreview extends Omit<InvitationView, "userId"> {
-  readonly accountName: string;
-}
-
-export interface Acceptance {
+interface Acceptance {
   readonly token: string;
   readonly password: string;
-  readonly language?: Language | undefined;
-  readonly theme?: Theme | undefined;
+  readonly language?: Language;
+  readonly theme?: Theme;
 }
 
-export interface Invitations {
-  /** Shows an invitation without consuming its link. */
-  preview(token: string, source: string): Promise<InvitationPreview>;
-  /** Consumes the link and signs the person in. */
-  accept(wish: Acceptance, from: SignedInFrom): Promise<{ token: string; session: Session }>;
-  /** Replaces the link by a new one. Refused if the user has joined. `mailed` null: this router sends no mail. */
-  renew(userId: UserId): Promise<{ readonly invitationUrl: string; readonly mailed: boolean | null }>;
-  withdraw(userId: UserId): Promise<void>;
-  /** Counts an attempt. Call before a user or a link for one is made. Returns how long to wait in ms; 0: go on. */
-  count(accountId: AccountId, source: string): Promise<number>;
-  /** Mails a link that was just made. null: this router sends no mail. */
-  send(userId: UserId, invitationUrl: string): Promise<boolean | null>;
-}
-
-type Row = Pick<Selectable<Schema["invitations"]>, "createdAt" | "expiresAt" | "usedAt" | "withdrawnAt">;
-
-export function createInvitations(context: IdentityContext): Invitations {
+export function createInvitations(context: IdentityContext) {
   const { clock, hashing, throttle, mail } = context;
   const { kysely } = context.database;
 
@@ -69,6 +48,7 @@ export function createInvitations(context: IdentityContext): Invitations {
     return row;
   }
 
+  /** Mails a link that was just made. null: this router sends no mail. */
   async function send(userId: UserId, url: string): Promise<boolean | null> {
     if (!mail) return null;
     const user = await kysely
@@ -83,14 +63,19 @@ export function createInvitations(context: IdentityContext): Invitations {
 
   return {
     send,
-    count: (accountId, source) => throttle.take("invite", { source, whom: accountId }).then(({ waitMs }) => waitMs),
+    /** Counts an attempt. Call before a user or a link for one is made. Returns how long to wait in ms; 0: go on. */
+    count: (accountId: AccountId, source: string) =>
+      throttle.take("invite", { source, whom: accountId }).then(({ waitMs }) => waitMs),
 
-    async preview(token, source) {
+    /** Shows an invitation without consuming its link. */
+    async preview(token: string, source: string) {
       const row = await find(token, source);
-      return { ...view(row, clock.now()), accountName: row.accountName };
+      const { email, role, createdAt, expiresAt, accountName } = row;
+      return plainRow({ email, role, state: stateOf(row, clock.now()), createdAt, expiresAt, accountName });
     },
 
-    async accept({ token, password, language, theme }, from) {
+    /** Consumes the link and signs the person in. */
+    async accept({ token, password, language, theme }: Acceptance, from: SignedInFrom) {
       const normal = goodPassword(password);
       const tokenHash = hashToken(token);
       const row = await find(token, from.source);
@@ -117,7 +102,8 @@ export function createInvitations(context: IdentityContext): Invitations {
       return started;
     },
 
-    async renew(userId) {
+    /** Replaces the link by a new one. Refused if the user has joined. `mailed` null: this router sends no mail. */
+    async renew(userId: UserId) {
       const deed = { action: "user.invite", on: { kind: "user", id: userId } } as const;
       const invitationUrl = await audited(context, deed, async (transaction) => {
         const { hasJoined, blocked } = await lockManagedUser(context, transaction, userId);
@@ -128,7 +114,7 @@ export function createInvitations(context: IdentityContext): Invitations {
       return { invitationUrl, mailed: await send(userId, invitationUrl) };
     },
 
-    withdraw: (userId) =>
+    withdraw: (userId: UserId) =>
       audited(context, { action: "user.withdraw", on: { kind: "user", id: userId } }, async (transaction) => {
         await lockManagedUser(context, transaction, userId);
         const row = await transaction
@@ -142,12 +128,9 @@ export function createInvitations(context: IdentityContext): Invitations {
   };
 }
 
-function view(row: Row & { readonly email: string; readonly role: Role }, nowMs: number) {
-  const { email, role, createdAt, expiresAt } = row;
-  return { email, role, state: stateOf(row, nowMs), createdAt: createdAt.toString(), expiresAt: expiresAt.toString() };
-}
+type Times = Pick<Selectable<Schema["invitations"]>, "expiresAt" | "usedAt" | "withdrawnAt">;
 
-export function stateOf({ usedAt, withdrawnAt, expiresAt }: Omit<Row, "createdAt">, nowMs: number): InvitationState {
+function stateOf({ usedAt, withdrawnAt, expiresAt }: Times, nowMs: number): InvitationState {
   if (usedAt) return "accepted";
   if (withdrawnAt) return "withdrawn";
   return expiresAt.epochMilliseconds > nowMs ? "open" : "expired";

@@ -3,14 +3,15 @@
  * and the limit that stops it first (its own, its user's or the package's).
  */
 import { sql } from "kysely";
-import { formatCredits, millicredits, type Millicredits } from "@weiche/shared/credits.ts";
+import { millicredits, type Millicredits } from "@weiche/shared/credits.ts";
 import type { AccountId, KeyId, UserId } from "@weiche/shared/ids.ts";
 import { instantText, type Database } from "../db/database.ts";
-import { keyStates, type KeyState } from "./key-state.ts";
+import { keyStates, type KeyState } from "./keys.ts";
+import { plainRow } from "../rights/plain-row.ts";
 import { containing, readPage, type Page } from "../rights/list-page.ts";
 import { packageUse, type PackageUse } from "../subscriptions/package-use.ts";
 
-export interface KeyFilter {
+interface KeyFilter {
   /** Only this one. */
   readonly id?: KeyId;
   readonly userId?: UserId;
@@ -21,9 +22,9 @@ export interface KeyFilter {
 
 const orders = {
   name: "lower(name)",
-  user: "email",
+  user: "user_email",
   state: `array_position(array['${keyStates.join("','")}'], state)`,
-  used: "used",
+  used: "credits_used",
   lastUsed: "last_used_at",
   created: "created_at",
   expires: "expires_at",
@@ -43,9 +44,10 @@ export async function listKeys(
       and t.period_start = ${use.periodStart}::timestamptz and t.scope = ${scope} and t.subject = ${sql.ref(subject)}::text), 0)`;
   const matching = sql`
     with keys as (
-      select k.*, u.email, u.allowed_models as user_models, u.credit_limit as user_limit, l.last_used_at,
-        ${used("key", "k.id")} as used, ${used("user", "u.id")} as user_used,
-        u.limit_reached_until > ${now} as user_stopped,
+      select k.id, k.name, k.user_id, u.email as user_email, k.last_four, k.allowed_models, u.allowed_models as user_models,
+        k.credit_limit, u.credit_limit as user_limit, ${used("key", "k.id")} as credits_used,
+        ${used("user", "u.id")} as user_used, u.limit_reached_until > ${now} as user_stopped,
+        k.regenerated_as, k.expires_at, l.last_used_at, k.created_at,
         case when k.revoked_at is not null then 'revoked' when k.expires_at <= ${now} then 'expired'
           when u.blocked then 'user-blocked'
           when k.limit_reached_until > ${now} or u.limit_reached_until > ${now} then 'blocked-by-limit'
@@ -63,43 +65,42 @@ interface Row {
   readonly id: KeyId;
   readonly name: string;
   readonly userId: UserId;
-  readonly email: string;
-  readonly state: KeyState;
+  readonly userEmail: string;
   readonly lastFour: string;
   readonly allowedModels: string[] | null;
   readonly userModels: string[] | null;
   readonly creditLimit: Millicredits | null;
   readonly userLimit: Millicredits | null;
-  readonly used: Millicredits;
+  readonly creditsUsed: Millicredits;
   readonly userUsed: Millicredits;
   readonly userStopped: boolean | null;
   readonly regeneratedAs: KeyId | null;
   readonly expiresAt: Temporal.Instant | null;
   readonly lastUsedAt: Temporal.Instant | null;
   readonly createdAt: Temporal.Instant;
+  readonly state: KeyState;
 }
 
 function viewListed(row: Row, use: PackageUse) {
-  const { id, name, userId, email, state, lastFour, allowedModels, userModels, creditLimit, used } = row;
+  const { id, name, userId, userEmail, state, lastFour, allowedModels, userModels, creditLimit, creditsUsed } = row;
+  const { expiresAt, lastUsedAt, createdAt } = row;
+  const usableModels =
+    allowedModels && userModels
+      ? allowedModels.filter((model) => userModels.includes(model))
+      : (allowedModels ?? userModels);
   return {
-    id,
-    name,
-    userId,
-    userEmail: email,
-    state,
-    reason: reasonOf(row, use),
-    lastFour,
-    allowedModels,
-    usableModels:
-      allowedModels && userModels
-        ? allowedModels.filter((model) => userModels.includes(model))
-        : (allowedModels ?? userModels),
-    creditLimit: creditLimit === null ? null : formatCredits(creditLimit),
-    creditsUsed: formatCredits(used),
-    binding: bindingOf(row, use),
-    expiresAt: row.expiresAt?.toString() ?? null,
-    lastUsedAt: row.lastUsedAt?.toString() ?? null,
-    createdAt: row.createdAt.toString(),
+    ...plainRow({
+      id,
+      name,
+      userId,
+      userEmail,
+      state,
+      reason: reasonOf(row, use),
+      lastFour,
+      allowedModels,
+      usableModels,
+    }),
+    ...plainRow({ creditLimit, creditsUsed, binding: bindingOf(row, use), expiresAt, lastUsedAt, createdAt }),
   };
 }
 
@@ -117,15 +118,14 @@ function reasonOf({ state, regeneratedAs, userStopped }: Row, use: PackageUse): 
 }
 
 /** The limit with the least left; null without a package. */
-function bindingOf({ creditLimit, userLimit, used, userUsed }: Row, use: PackageUse) {
+function bindingOf({ creditLimit, userLimit, creditsUsed, userUsed }: Row, use: PackageUse) {
   if (use.quota === null) return null;
   const limits = [
-    ...(creditLimit === null ? [] : [{ by: "key", used, limit: creditLimit } as const]),
+    ...(creditLimit === null ? [] : [{ by: "key", used: creditsUsed, limit: creditLimit } as const]),
     ...(userLimit === null ? [] : [{ by: "user", used: userUsed, limit: userLimit } as const]),
     { by: "package", used: use.used, limit: use.quota } as const,
   ];
   const [least] = limits.toSorted((a, b) => Number(a.limit - a.used - (b.limit - b.used)));
-  const { by, used: spent, limit } = least!;
-  const left = millicredits(limit > spent ? limit - spent : 0n);
-  return { by, used: formatCredits(spent), limit: formatCredits(limit), left: formatCredits(left) };
+  const { used, limit } = least!;
+  return plainRow({ ...least!, left: millicredits(limit > used ? limit - used : 0n) });
 }

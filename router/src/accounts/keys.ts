@@ -12,10 +12,10 @@ import { instantText } from "../db/database.ts";
 import type { Schema } from "../db/schema.ts";
 import type { AccountsContext } from "../rights/accounts-context.ts";
 import { audited, type Deed } from "../rights/audit-log.ts";
-import type { KeyState } from "./key-state.ts";
+import { plainRow } from "../rights/plain-row.ts";
 import { found, Refused } from "../rights/refused.ts";
-import { mayChangeKey, mayRevokeKey, requireRight } from "../rights/rights.ts";
-import { restrictionColumns, viewRestrictions, type Restrictions } from "./users.ts";
+import { lockUser, mayChangeKey, mayRevokeKey, requireRight } from "../rights/rights.ts";
+import { restrictionColumns, type Restrictions } from "./users.ts";
 
 export type KeyView = ReturnType<typeof viewKey>;
 
@@ -25,21 +25,13 @@ export interface KeyWish extends Restrictions {
   readonly expiresMs?: number | null;
 }
 
-export interface Keys {
-  create(userId: UserId, wish: KeyWish & { readonly name: string }): Promise<KeyView & { key: string }>;
-  update(id: KeyId, wish: KeyWish): Promise<KeyView>;
-  regenerate(id: KeyId): Promise<KeyView & { key: string }>;
-  /** Does nothing if it is revoked already. */
-  revoke(id: KeyId): Promise<KeyView>;
-}
-
 /** Checked with the user's row locked: no database constraint can, since which keys are active depends on the time. */
 export const activeKeysMax = 25;
 
 type KeyRow = Selectable<Schema["apiKeys"]>;
 type UserRow = Selectable<Schema["users"]>;
 
-export function createKeys(context: AccountsContext): Keys {
+export function createKeys(context: AccountsContext) {
   const { clock } = context;
 
   /** Runs `work` with the row of the key's user locked, so that no other key of this user changes meanwhile. */
@@ -61,7 +53,7 @@ export function createKeys(context: AccountsContext): Keys {
   }
 
   return {
-    create: (userId, wish) =>
+    create: (userId: UserId, wish: KeyWish & { readonly name: string }) =>
       audited(
         context,
         { action: "key.create", on: { kind: "user", id: userId }, details: wish },
@@ -85,7 +77,7 @@ export function createKeys(context: AccountsContext): Keys {
         theKey,
       ),
 
-    update: (id, wish) =>
+    update: (id: KeyId, wish: KeyWish) =>
       withKey(id, { action: "key.update", details: wish }, mayChangeKey, async (transaction, key, user) => {
         const nowMs = clock.now();
         requireLiving(key, user, nowMs);
@@ -104,7 +96,7 @@ export function createKeys(context: AccountsContext): Keys {
         return viewKey(changed, user, nowMs);
       }),
 
-    regenerate: (id) =>
+    regenerate: (id: KeyId) =>
       withKey(
         id,
         { action: "key.regenerate", details: { replaces: id } },
@@ -122,7 +114,8 @@ export function createKeys(context: AccountsContext): Keys {
         },
       ),
 
-    revoke: (id) =>
+    /** Does nothing if it is revoked already. */
+    revoke: (id: KeyId) =>
       withKey(id, { action: "key.revoke" }, mayRevokeKey, async (transaction, key, user) => {
         const nowMs = clock.now();
         const revokedAt = key.revokedAt ?? Temporal.Instant.fromEpochMilliseconds(nowMs);
@@ -161,10 +154,10 @@ function theKey({ id }: { readonly id: KeyId }) {
   return { kind: "key", id } as const;
 }
 
-async function lockUser(transaction: Transaction<Schema>, id: UserId): Promise<UserRow> {
-  const user = transaction.selectFrom("users").selectAll().where("id", "=", id).where("deletedAt", "is", null);
-  return found(await user.forUpdate().executeTakeFirst(), "user", id);
-}
+/** From usable to revoked. */
+export const keyStates = ["active", "blocked-by-limit", "user-blocked", "expired", "revoked"] as const;
+
+export type KeyState = (typeof keyStates)[number];
 
 export function keyState(key: KeyRow, user: UserRow, nowMs: number): KeyState {
   const lastsUntil = (instant: Temporal.Instant | null) => instant !== null && instant.epochMilliseconds > nowMs;
@@ -190,16 +183,7 @@ function requireAhead(expiresMs: number | null | undefined, nowMs: number): void
 }
 
 function viewKey(key: KeyRow, user: UserRow, nowMs: number) {
-  const { id, accountId, userId, name, lastFour } = key;
-  return {
-    id,
-    accountId,
-    userId,
-    name,
-    state: keyState(key, user, nowMs),
-    lastFour,
-    ...viewRestrictions(key),
-    expiresAt: key.expiresAt?.toString() ?? null,
-    createdAt: key.createdAt.toString(),
-  };
+  const { id, accountId, userId, name, lastFour, allowedModels, creditLimit, expiresAt, createdAt } = key;
+  const state = keyState(key, user, nowMs);
+  return plainRow({ id, accountId, userId, name, state, lastFour, allowedModels, creditLimit, expiresAt, createdAt });
 }

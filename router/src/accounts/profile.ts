@@ -1,10 +1,9 @@
 /** A user's own profile and settings. */
 import type { UserId } from "@weiche/shared/ids.ts";
+import { plainRow } from "../rights/plain-row.ts";
 import { found } from "../rights/refused.ts";
 import type { Database } from "../db/database.ts";
 import type { Language, Theme } from "../db/schema.ts";
-
-export type Profile = ReturnType<typeof createProfile>;
 
 export function createProfile({ kysely }: Pick<Database, "kysely">) {
   async function show(userId: UserId) {
@@ -17,21 +16,12 @@ export function createProfile({ kysely }: Pick<Database, "kysely">) {
           .selectFrom("recoveryCodes as r")
           .select((count) => count.fn.countAll<bigint>().as("left"))
           .whereRef("r.userId", "=", "u.id")
-          .as("left"),
+          .as("recoveryCodesLeft"),
       )
       .where("u.id", "=", userId)
       .executeTakeFirst();
-    const { email, role, language, theme, ...row } = found(shown, "user", userId);
-    return {
-      email,
-      role,
-      language,
-      theme,
-      totp: row.totpSince !== null,
-      recoveryCodesLeft: Number(row.left ?? 0),
-      passwordSetAt: row.passwordSetAt?.toString() ?? null,
-      lastLoginAt: row.lastLoginAt?.toString() ?? null,
-    };
+    const { totpSince, recoveryCodesLeft, ...profile } = found(shown, "user", userId);
+    return { ...plainRow(profile), totp: totpSince !== null, recoveryCodesLeft: Number(recoveryCodesLeft ?? 0) };
   }
 
   return {

@@ -1,17 +1,18 @@
 /** Lists an account's users: a page of those that match, with what they used and their states. */
 import { sql } from "kysely";
-import { formatCredits, type Millicredits } from "@weiche/shared/credits.ts";
+import type { Millicredits } from "@weiche/shared/credits.ts";
 import type { AccountId, UserId } from "@weiche/shared/ids.ts";
 import { instantText, type Database } from "../db/database.ts";
 import type { Role } from "../db/schema.ts";
+import { plainRow } from "../rights/plain-row.ts";
 import { containing, readPage, type Page } from "../rights/list-page.ts";
 import { packageUse } from "../subscriptions/package-use.ts";
 
 /** `invited`: has not joined yet. `uninvited`: nor can, since the invitation expired or was withdrawn. */
-export const userStates = ["active", "invited", "uninvited", "blocked"] as const;
-export type UserState = (typeof userStates)[number];
+const userStates = ["active", "invited", "uninvited", "blocked"] as const;
+type UserState = (typeof userStates)[number];
 
-export interface UserFilter {
+interface UserFilter {
   /** Only this one. */
   readonly id?: UserId;
   readonly role?: Role;
@@ -24,7 +25,7 @@ const orders = {
   email: "email",
   role: "array_position(array['owner','admin','member'], role)",
   state: `array_position(array['${userStates.join("','")}'], state)`,
-  used: "used",
+  used: "credits_used",
   keys: "keys",
   lastLogin: "last_login_at",
   created: "created_at",
@@ -41,15 +42,21 @@ export async function listUsers(
   const now = sql`${instantText(nowMs)}::timestamptz`;
   const matching = sql`
     with people as (
-      select u.*, c.last_login_at, i.withdrawn_at,
-        case when c.password is null and i.withdrawn_at is null and i.used_at is null then i.expires_at end as invited_until,
-        coalesce((select t.credits from usage_totals t where t.account_id = u.account_id
-          and t.period_start = ${periodStart}::timestamptz and t.scope = 'user' and t.subject = u.id::text), 0) as used,
-        (select count(*)::integer from api_keys k where k.user_id = u.id and k.revoked_at is null
-          and (k.expires_at is null or k.expires_at > ${now})) as keys,
+      select u.id, u.email, u.role,
         case when u.blocked then 'blocked' when c.password is not null then 'active'
           when i.expires_at > ${now} and i.withdrawn_at is null and i.used_at is null then 'invited'
-          else 'uninvited' end as state
+          else 'uninvited' end as state,
+        case when u.blocked then 'blocked' when c.password is not null and u.limit_reached_until > ${now} then 'user-limit'
+          when c.password is not null then null when i.withdrawn_at is not null then 'invitation-withdrawn'
+          when i.expires_at > ${now} and i.used_at is null then 'invited' else 'invitation-expired' end as reason,
+        case when c.password is null and i.withdrawn_at is null and i.used_at is null then i.expires_at end as invited_until,
+        u.allowed_models, u.credit_limit,
+        coalesce((select t.credits from usage_totals t where t.account_id = u.account_id
+          and t.period_start = ${periodStart}::timestamptz and t.scope = 'user' and t.subject = u.id::text), 0) as credits_used,
+        coalesce(u.limit_reached_until > ${now}, false) as limit_reached,
+        (select count(*)::integer from api_keys k where k.user_id = u.id and k.revoked_at is null
+          and (k.expires_at is null or k.expires_at > ${now})) as keys,
+        c.last_login_at, u.created_at
       from users u left join credentials c on c.user_id = u.id left join invitations i on i.user_id = u.id
       where u.account_id = ${accountId} and u.deleted_at is null
         and (${filter.id ?? null}::uuid is null or u.id = ${filter.id ?? null})
@@ -57,7 +64,7 @@ export async function listUsers(
         and ${containing(filter.search, "u.email")}
     ) select * from people where ${filter.state ?? null}::text is null or state = ${filter.state ?? null}`;
   const { rows, total } = await readPage<Row>(database, matching, page, orders[page.sort], "id");
-  return { total, items: rows.map((row) => viewListed(row, nowMs)) };
+  return { total, items: rows.map(plainRow) };
 }
 
 interface Row {
@@ -65,48 +72,14 @@ interface Row {
   readonly email: string;
   readonly role: Role;
   readonly state: UserState;
+  /** Why they cannot sign in or, with the limit, why their keys cannot be used; null: they can. */
+  readonly reason: "blocked" | "invited" | "invitation-expired" | "invitation-withdrawn" | "user-limit" | null;
   readonly invitedUntil: Temporal.Instant | null;
-  readonly withdrawnAt: Temporal.Instant | null;
   readonly allowedModels: string[] | null;
   readonly creditLimit: Millicredits | null;
-  readonly limitReachedUntil: Temporal.Instant | null;
-  readonly used: Millicredits;
+  readonly creditsUsed: Millicredits;
+  readonly limitReached: boolean;
   readonly keys: number;
   readonly lastLoginAt: Temporal.Instant | null;
   readonly createdAt: Temporal.Instant;
-}
-
-function viewListed(row: Row, nowMs: number) {
-  const { id, email, role, state, allowedModels, creditLimit, keys } = row;
-  const limitReached = (row.limitReachedUntil?.epochMilliseconds ?? 0) > nowMs;
-  return {
-    id,
-    email,
-    role,
-    state,
-    reason: reasonOf(row, limitReached),
-    invitedUntil: row.invitedUntil?.toString() ?? null,
-    allowedModels,
-    creditLimit: creditLimit === null ? null : formatCredits(creditLimit),
-    creditsUsed: formatCredits(row.used),
-    limitReached,
-    keys,
-    lastLoginAt: row.lastLoginAt?.toString() ?? null,
-    createdAt: row.createdAt.toString(),
-  };
-}
-
-type UserReason = "blocked" | "invited" | "invitation-expired" | "invitation-withdrawn" | "user-limit";
-
-/** Why they cannot sign in or, with the limit, why their keys cannot be used; null: they can. */
-function reasonOf({ state, withdrawnAt }: Row, limitReached: boolean): UserReason | null {
-  switch (state) {
-    case "blocked":
-    case "invited":
-      return state;
-    case "uninvited":
-      return withdrawnAt ? "invitation-withdrawn" : "invitation-expired";
-    case "active":
-      return limitReached ? "user-limit" : null;
-  }
 }

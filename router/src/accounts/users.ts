@@ -1,19 +1,20 @@
 /** The users of an account. */
 import { randomUUID } from "node:crypto";
 import type { Selectable, Transaction, Updateable } from "kysely";
-import { formatCredits, type Millicredits } from "@weiche/shared/credits.ts";
+import type { Millicredits } from "@weiche/shared/credits.ts";
 import { asId, uuidv7, type AccountId, type UserId } from "@weiche/shared/ids.ts";
 import { instantText } from "../db/database.ts";
 import type { Role, Schema } from "../db/schema.ts";
 import type { AccountsContext } from "../rights/accounts-context.ts";
 import { audited, type Deed } from "../rights/audit-log.ts";
 import { deletedAddress, newAddress } from "../mail/email-address.ts";
+import { plainRow } from "../rights/plain-row.ts";
+import { readCredentials } from "../sign-in/second-factor.ts";
+import { endSessions } from "../sign-in/sessions.ts";
 import { issueInvitation } from "./invitation-link.ts";
 import { endLinks } from "../mail/link-makers.ts";
 import { found, Refused } from "../rights/refused.ts";
-import { mayChangeUser, mayGrant, requireRight, type Actor } from "../rights/rights.ts";
-
-type UserView = ReturnType<typeof viewUser>;
+import { lockUser, mayChangeUser, mayGrant, requireRight, type Actor } from "../rights/rights.ts";
 
 /** An absent field stays as it is; null removes a restriction. */
 export interface Restrictions {
@@ -21,7 +22,7 @@ export interface Restrictions {
   readonly creditLimit?: Millicredits | null;
 }
 
-export interface NewUser extends Restrictions {
+interface NewUser extends Restrictions {
   /** Absent: a new one. */
   readonly id?: UserId;
   readonly accountId: AccountId;
@@ -29,26 +30,14 @@ export interface NewUser extends Restrictions {
   readonly role: Role;
 }
 
-export interface Users {
-  create(wish: NewUser): Promise<UserView & { invitationUrl: string }>;
-  update(id: UserId, wish: UserWish): Promise<UserView>;
-  /**
-   * Blocks or unblocks a user. Blocking ends the user's sessions and the links that they made; their keys stop until
-   * unblocked. Refused for the last Owner who joined.
-   */
-  setBlocked(id: UserId, blocked: boolean): Promise<UserView>;
-  /** Deletes for good: revokes keys, ends links that the user made, frees the address. The log and usage stay. */
-  delete(id: UserId): Promise<UserView>;
-}
-
 export interface UserWish extends Restrictions {
   /** A change ends sessions, and links: to `owner`, those for the user; to another role, those that the user made. */
   readonly role?: Role;
 }
 
-export function createUsers(context: AccountsContext): Users {
+export function createUsers(context: AccountsContext) {
   return {
-    create: ({ accountId, email, role, ...wish }) =>
+    create: ({ accountId, email, role, ...wish }: NewUser) =>
       audited(
         context,
         { action: "user.create", on: { kind: "account", id: accountId }, details: { role, ...wish } },
@@ -68,17 +57,21 @@ export function createUsers(context: AccountsContext): Users {
         ({ id }) => ({ kind: "user", id }),
       ),
 
-    update: (id, wish) =>
+    update: (id: UserId, wish: UserWish) =>
       change(id, { action: "user.update", details: wish }, async (transaction, user) => {
         const { role = user.role } = wish;
         if (role !== user.role) await requireRole(transaction, user, role);
         return { role, ...restrictionColumns(wish) };
       }),
 
-    setBlocked: (id, blocked) =>
+    /**
+     * Blocks or unblocks a user. Blocking ends the user's sessions and the links that they made; their keys stop until
+     * unblocked. Refused for the last Owner who joined.
+     */
+    setBlocked: (id: UserId, blocked: boolean) =>
       change(id, { action: blocked ? "user.block" : "user.unblock" }, async (transaction, user, actor) => {
         // An Owner who never joined cannot sign in, so the operator may block even the only one.
-        if (blocked && (actor || (await hasJoined(transaction, id))))
+        if (blocked && (actor || (await readCredentials(transaction, id))))
           await requireDispensable(transaction, user, actor);
         if (blocked) {
           await endSessions(transaction, id);
@@ -87,7 +80,8 @@ export function createUsers(context: AccountsContext): Users {
         return { blocked };
       }),
 
-    delete: (id) =>
+    /** Deletes for good: revokes keys, ends links that the user made, frees the address. The log and usage stay. */
+    delete: (id: UserId) =>
       change(id, { action: "user.delete" }, async (transaction, user, actor) => {
         await requireDispensable(transaction, user, actor);
         const deletedAt = instantText(context.clock.now());
@@ -101,17 +95,18 @@ export function createUsers(context: AccountsContext): Users {
       }),
   };
 
-  type Change = Updateable<Schema["users"]>;
-
   /** Changes a user with the row locked, if the actor may change this user. */
   function change(
     id: UserId,
     deed: Omit<Deed, "on">,
-    decide: (transaction: Transaction<Schema>, user: UserRow, actor: Actor | undefined) => Promise<Change>,
-  ): Promise<UserView> {
+    decide: (
+      transaction: Transaction<Schema>,
+      user: UserRow,
+      actor: Actor | undefined,
+    ) => Promise<Updateable<Schema["users"]>>,
+  ) {
     return audited(context, { ...deed, on: { kind: "user", id } }, async (transaction) => {
-      const rows = transaction.selectFrom("users").selectAll().where("id", "=", id).where("deletedAt", "is", null);
-      const user = found(await rows.forUpdate().executeTakeFirst(), "user", id);
+      const user = await lockUser(transaction, id);
       const object = { kind: "user", id, accountId: user.accountId } as const;
       const actor = await requireRight(context, transaction, object, (candidate) => mayChangeUser(candidate, user));
       const changed = await decide(transaction, user, actor);
@@ -153,15 +148,6 @@ async function requireOtherOwner(transaction: Transaction<Schema>, user: UserRow
   if (!owners.some(({ id }) => id !== user.id)) throw new Refused("conflict", "the last Owner of the account stays");
 }
 
-async function hasJoined(transaction: Transaction<Schema>, userId: UserId): Promise<boolean> {
-  const credentials = transaction.selectFrom("credentials").select("userId").where("userId", "=", userId);
-  return (await credentials.executeTakeFirst()) !== undefined;
-}
-
-async function endSessions(transaction: Transaction<Schema>, userId: UserId): Promise<void> {
-  await transaction.deleteFrom("sessions").where("userId", "=", userId).execute();
-}
-
 /** Adds a user and the invitation that lets them set a password. */
 export async function insertInvitedUser(context: AccountsContext, transaction: Transaction<Schema>, wish: NewUser) {
   const user = await insertUser(context, transaction, wish);
@@ -179,7 +165,7 @@ export async function insertUser(
   { clock }: Pick<AccountsContext, "clock">,
   transaction: Transaction<Schema>,
   wish: NewUser,
-): Promise<Selectable<Schema["users"]>> {
+): Promise<UserRow> {
   const user = await transaction
     .insertInto("users")
     .values({
@@ -198,27 +184,9 @@ export async function insertUser(
   return user;
 }
 
-export function viewUser(user: Selectable<Schema["users"]>) {
+function viewUser(user: UserRow) {
   const { id, accountId, email, role, blocked, allowedModels, creditLimit, createdAt } = user;
-  return {
-    id,
-    accountId,
-    email,
-    role,
-    blocked,
-    ...viewRestrictions({ allowedModels, creditLimit }),
-    createdAt: createdAt.toString(),
-  };
-}
-
-export function viewRestrictions({
-  allowedModels,
-  creditLimit,
-}: {
-  allowedModels: string[] | null;
-  creditLimit: Millicredits | null;
-}) {
-  return { allowedModels, creditLimit: creditLimit === null ? null : formatCredits(creditLimit) };
+  return plainRow({ id, accountId, email, role, blocked, allowedModels, creditLimit, createdAt });
 }
 
 /** Columns to update; `undefined` leaves one as it is. A changed limit unblocks until the next evaluation of usage. */

@@ -21,13 +21,14 @@ export async function readPage<Row>(
   tie: string,
 ): Promise<{ readonly rows: readonly Row[]; readonly total: number }> {
   const ordered = sql.raw(`order by ${order} ${direction} nulls last, ${tie}`);
-  const { rows } = await sql<Row & { readonly total: number; readonly isThere: true | null }>`
+  const { rows } = await sql<{ readonly total: number; readonly isThere: true | null }>`
     with matching as materialized (${matching})
     select c.total, p.* from (select count(*)::integer as total from matching) c left join (
       select *, true as is_there from matching ${ordered} limit ${limit} offset ${offset}
     ) p on true
     ${ordered}`.execute(kysely);
-  return { rows: rows.filter(({ isThere }) => isThere), total: rows[0]!.total };
+  const found = rows.flatMap(({ isThere, total: _total, ...row }) => (isThere ? [row as Row] : []));
+  return { rows: found, total: rows[0]!.total };
 }
 
 /** SQL condition: the expression `text` contains the search term, in any case. True without a term. */

@@ -2,12 +2,12 @@
  * Which role may change what, checked in the transaction of the change with the actor's current role. The operator may
  * do everything. Objects of other accounts are reported as not found.
  */
-import type { Transaction } from "kysely";
+import type { Selectable, Transaction } from "kysely";
 import { asId, type AccountId, type UserId } from "@weiche/shared/ids.ts";
 import type { Role, Schema } from "../db/schema.ts";
 import { operator, type ActingContext } from "./accounts-context.ts";
 import type { Subject } from "./audit-log.ts";
-import { Refused } from "./refused.ts";
+import { found, Refused } from "./refused.ts";
 
 export interface Actor {
   readonly id: UserId;
@@ -32,6 +32,12 @@ export function mayChangeKey(actor: Actor, key: { readonly userId: UserId }): bo
 
 export function mayRevokeKey(actor: Actor, key: { readonly userId: UserId }): boolean {
   return actor.role !== "member" || actor.id === key.userId;
+}
+
+/** Reads a user with the row locked; throws `Refused` if there is none. */
+export async function lockUser(transaction: Transaction<Schema>, id: UserId): Promise<Selectable<Schema["users"]>> {
+  const user = transaction.selectFrom("users").selectAll().where("id", "=", id).where("deletedAt", "is", null);
+  return found(await user.forUpdate().executeTakeFirst(), "user", id);
 }
 
 /** Call with the object's row locked: one lock order prevents deadlocks. Returns the actor; undefined: the operator. */

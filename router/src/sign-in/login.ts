@@ -17,8 +17,6 @@ export interface SignedIn {
 
 class PasswordChanged extends Error {}
 
-export type Login = ReturnType<typeof createLogin>;
-
 export function createLogin(context: IdentityContext) {
   const { clock, hashing, events } = context;
   return {

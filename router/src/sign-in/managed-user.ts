@@ -2,15 +2,14 @@
 import type { Transaction } from "kysely";
 import type { UserId } from "@weiche/shared/ids.ts";
 import type { AccountsContext } from "../rights/accounts-context.ts";
-import { found, Refused } from "../rights/refused.ts";
-import { mayChangeUser, requireRight } from "../rights/rights.ts";
+import { Refused } from "../rights/refused.ts";
+import { lockUser, mayChangeUser, requireRight } from "../rights/rights.ts";
 import type { Schema } from "../db/schema.ts";
 import { readCredentials } from "./second-factor.ts";
 
 /** Reads a user with the row locked. Refused for oneself: people change their own password with the current one. */
 export async function lockManagedUser(context: AccountsContext, transaction: Transaction<Schema>, id: UserId) {
-  const users = transaction.selectFrom("users").selectAll().where("id", "=", id).where("deletedAt", "is", null);
-  const user = found(await users.forUpdate().executeTakeFirst(), "user", id);
+  const user = await lockUser(transaction, id);
   const object = { kind: "user", id, accountId: user.accountId } as const;
   const actor = await requireRight(context, transaction, object, (candidate) => mayChangeUser(candidate, user));
   if (actor?.id === id) throw new Refused("conflict", "you cannot do this to yourself");

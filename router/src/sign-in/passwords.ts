@@ -19,8 +19,6 @@ import { endSessions } from "./sessions.ts";
 
 export const resetMsMax = 3_600_000;
 
-export type Passwords = ReturnType<typeof createPasswords>;
-
 export function createPasswords(context: IdentityContext) {
   const { database, clock, hashing, throttle, mail, portalUrl } = context;
   const { kysely, pool } = database;

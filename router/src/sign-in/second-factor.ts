@@ -18,8 +18,6 @@ import { hashRecoveryCode, makeRecoveryCodes, makeTotpSecret, totpStep } from ".
 
 type Credentials = Selectable<Schema["credentials"]>;
 
-export type SecondFactor = ReturnType<typeof createSecondFactor>;
-
 export function createSecondFactor(context: IdentityContext) {
   const { database, clock, throttle } = context;
   const { kysely } = database;

@@ -1,0 +1,15 @@
+/** Rows of the database as replies show them. */
+import { formatCredits, type Millicredits } from "@weiche/shared/credits.ts";
+
+type Plain<T> = T extends Temporal.Instant | bigint ? string : T;
+
+export type PlainRow<R extends object> = { readonly [Name in keyof R]: Plain<R[Name]> };
+
+/** The same members: instants as text in ISO 8601, bigints (millicredits) as credits with three places. */
+export function plainRow<R extends object>(row: R): PlainRow<R> {
+  const plain = Object.entries(row).map(([name, value]: [string, unknown]) => {
+    if (typeof value === "bigint") return [name, formatCredits(value as Millicredits)];
+    return [name, value instanceof Temporal.Instant ? value.toString() : value];
+  });
+  return Object.fromEntries(plain) as PlainRow<R>;
+}
