@@ -1,6 +1,6 @@
 /** A key as the cache holds it: read from the database once, judged by the clock at each request. */
 import type { PackageName } from "../db/schema.ts";
-import { asId, type AccountId, type KeyId, type ModelId, type UserId } from "@weiche/shared/ids.ts";
+import { asId, type ModelId, type UserId } from "@weiche/shared/ids.ts";
 import type { PromptQueries } from "../db/prompt-queries.ts";
 import { packages } from "../subscriptions/packages.ts";
 import type { Caller, Identity, KeyRefusal } from "./caller.ts";
@@ -28,7 +28,7 @@ export function judge(key: CachedKey, nowMs: number): Caller | KeyRefusal {
   return term.caller;
 }
 
-export interface Lookup {
+interface Lookup {
   /** Number of the last change that the answer includes. */
   readonly number: bigint;
   readonly key: CachedKey | undefined;
@@ -52,16 +52,25 @@ export async function lookUpTestChat(prompt: PromptQueries, userId: UserId): Pro
 
 async function lookUp(prompt: PromptQueries, name: string, text: string, value: string): Promise<Lookup> {
   const { rows } = await prompt.query<Row>({ name, text, values: [value] });
-  const row = rows[0]!;
-  return { number: row.number, key: row.key_id === null ? undefined : toCachedKey(row) };
+  const { number, keyModels, userModels, terms, ...key } = rows[0]!;
+  if (key.keyId === null) return { number, key: undefined };
+  const { accountId, userId, keyId } = key;
+  const allowedModels = intersect(userModels, keyModels);
+  const toTerm = ([name, startMs, endMs]: Row["terms"][number]) => {
+    const { requestsPerMinute, parallelRequests } = packages[name];
+    const caller = { accountId, userId, keyId, allowedModels, requestsPerMinute, parallelRequests };
+    return { startMs, endMs: endMs ?? Infinity, caller };
+  };
+  return { number, key: { ...key, terms: terms.map(toTerm) } };
 }
 
 const lookUpSql = (keys: string) => `
-  select c.number, k.id as key_id, k.user_id, k.account_id, k.revoked_at is not null as revoked, u.blocked,
-    ${epochMs("k.expires_at")} as expires_ms,
-    ${epochMs("greatest(k.limit_reached_until, u.limit_reached_until)")} as limit_ms,
-    ${epochMs("a.exhausted_until")} as exhausted_ms,
-    k.allowed_models as key_models, u.allowed_models as user_models,
+  select c.number, k.id as "keyId", k.user_id as "userId", k.account_id as "accountId",
+    k.revoked_at is not null as revoked, u.blocked as "userBlocked",
+    coalesce(${epochMs("k.expires_at")}, 'infinity') as "expiresMs",
+    coalesce(${epochMs("greatest(k.limit_reached_until, u.limit_reached_until)")}, 0) as "limitReachedUntilMs",
+    coalesce(${epochMs("a.exhausted_until")}, 0) as "exhaustedUntilMs",
+    k.allowed_models as "keyModels", u.allowed_models as "userModels",
     array(select jsonb_build_array(s.package, ${epochMs("s.started_at")}, ${epochMs("s.ended_at")})
           from subscriptions s where s.account_id = a.id order by s.started_at desc limit 2) as terms
   from change_counter c
@@ -73,44 +82,12 @@ function epochMs(column: string): string {
   return `(extract(epoch from ${column}) * 1000)::float8`;
 }
 
-interface Row {
+/** Without a key of this hash, all but `number` is null. */
+interface Row extends Omit<CachedKey, "terms"> {
   readonly number: bigint;
-  readonly key_id: string | null;
-  readonly user_id: string;
-  readonly account_id: string;
-  readonly revoked: boolean;
-  readonly blocked: boolean;
-  readonly expires_ms: number | null;
-  readonly limit_ms: number | null;
-  readonly exhausted_ms: number | null;
-  readonly key_models: readonly string[] | null;
-  readonly user_models: readonly string[] | null;
-  readonly terms: readonly (readonly [PackageName, number, number | null])[];
-}
-
-function toCachedKey(row: Row): CachedKey {
-  const identity = {
-    accountId: asId<AccountId>(row.account_id),
-    userId: asId<UserId>(row.user_id),
-    keyId: asId<KeyId>(row.key_id!),
-  };
-  const allowedModels = intersect(row.user_models, row.key_models);
-  return {
-    ...identity,
-    revoked: row.revoked,
-    expiresMs: row.expires_ms ?? Infinity,
-    userBlocked: row.blocked,
-    limitReachedUntilMs: row.limit_ms ?? 0,
-    exhaustedUntilMs: row.exhausted_ms ?? 0,
-    terms: row.terms.map(([name, startMs, endMs]) => {
-      const { requestsPerMinute, parallelRequests } = packages[name];
-      return {
-        startMs,
-        endMs: endMs ?? Infinity,
-        caller: { ...identity, allowedModels, requestsPerMinute, parallelRequests },
-      };
-    }),
-  };
+  readonly keyModels: readonly string[] | null;
+  readonly userModels: readonly string[] | null;
+  readonly terms: readonly (readonly [name: PackageName, startMs: number, endMs: number | null])[];
 }
 
 function intersect(a: readonly string[] | null, b: readonly string[] | null): ReadonlySet<ModelId> | undefined {

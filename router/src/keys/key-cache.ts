@@ -158,7 +158,10 @@ class DatabaseKeyCache implements OpenKeyCache {
     // The list has gaps if old changes were deleted, or if the database was restored from a backup.
     const complete = changes.length <= changesMax && BigInt(changes.length) === latest - this.#applied;
     if (complete) this.#forget(changes);
-    else this.#forgetAll();
+    else {
+      this.#known.clear();
+      this.#unknown.clear();
+    }
     this.#applied = latest;
     this.#newsMs = this.#clock.monotonicMs();
   }
@@ -169,11 +172,6 @@ class DatabaseKeyCache implements OpenKeyCache {
     for (const [hash, { keyId, userId, accountId }] of this.#known)
       if (subjects.has(keyId) || subjects.has(userId) || subjects.has(accountId)) this.#known.delete(hash);
     if (changes.some(({ kind }) => kind === "key")) this.#unknown.clear();
-  }
-
-  #forgetAll(): void {
-    this.#known.clear();
-    this.#unknown.clear();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

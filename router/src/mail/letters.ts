@@ -9,20 +9,15 @@ export interface Letter {
   readonly text: string;
 }
 
-interface Words {
-  readonly subject: string;
-  readonly text: string;
+type Words = Omit<Letter, "kind">;
+
+interface ResetFacts {
+  readonly url: string;
+  readonly expiresAtMs: number;
 }
 
-export interface InvitationFacts {
+interface InvitationFacts extends ResetFacts {
   readonly accountName: string;
-  readonly url: string;
-  readonly expiresAtMs: number;
-}
-
-export interface ResetFacts {
-  readonly url: string;
-  readonly expiresAtMs: number;
 }
 
 export function invitationLetter(language: Language | null, facts: InvitationFacts): Letter {

@@ -4,7 +4,7 @@
  * key, password, e-mail address or content.
  */
 import { hash } from "node:crypto";
-import { sql, type Transaction } from "kysely";
+import { sql, type Selectable, type Transaction } from "kysely";
 import { formatCredits, type Millicredits } from "@weiche/shared/credits.ts";
 import type { AccountId } from "@weiche/shared/ids.ts";
 import { inTransaction, instantText } from "../db/database.ts";
@@ -12,7 +12,7 @@ import type { Schema } from "../db/schema.ts";
 import { operator, type ActingContext } from "./accounts-context.ts";
 import { Refused } from "./refused.ts";
 
-export type AuditAction =
+type AuditAction =
   | "account.create"
   | `user.${"create" | "update" | "block" | "unblock" | "delete"}`
   | `user.${"invite" | "withdraw" | "join" | "change-password" | "reset-link" | "reset-password" | "totp-on" | "totp-off"}`
@@ -33,17 +33,7 @@ export interface Subject {
   readonly id: string;
 }
 
-export interface AuditEntry {
-  readonly accountId: AccountId;
-  readonly number: bigint;
-  readonly at: Temporal.Instant;
-  readonly actor: string;
-  readonly source: string;
-  readonly action: string;
-  readonly object: string;
-  readonly result: string;
-  readonly details: string;
-}
+type AuditEntry = Omit<Selectable<Schema["auditLog"]>, "hash">;
 
 /** The previous hash of a chain's first entry. */
 export const chainStart = "0".repeat(64);
@@ -120,12 +110,13 @@ async function append(
 }
 
 async function accountOf(transaction: Transaction<Schema>, { kind, id }: Subject): Promise<AccountId | undefined> {
-  const { rows } = await sql<{ accountId: AccountId }>`${
-    kind === "account"
-      ? sql`select id as account_id from accounts where id = ${id}`
-      : sql`select account_id from ${sql.table(kind === "user" ? "users" : "api_keys")} where id = ${id}`
-  }`.execute(transaction);
-  return rows[0]?.accountId;
+  const [table, column] = {
+    account: ["accounts", "id"],
+    user: ["users", "account_id"],
+    key: ["api_keys", "account_id"],
+  }[kind];
+  const select = sql<{ id: AccountId }>`select ${sql.ref(column!)} as id from ${sql.table(table!)} where id = ${id}`;
+  return (await select.execute(transaction)).rows[0]?.id;
 }
 
 /** Masks API keys, which people paste into any field. */

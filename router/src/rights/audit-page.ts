@@ -3,7 +3,7 @@ import { sql, type Selectable } from "kysely";
 import type { AccountId } from "@weiche/shared/ids.ts";
 import type { Database } from "../db/database.ts";
 import type { Schema } from "../db/schema.ts";
-import { containing } from "./list-page.ts";
+import { containing, readPage, type Page } from "./list-page.ts";
 
 export interface AuditFilter {
   /** A user's id, or `operator`. */
@@ -21,14 +21,6 @@ export interface AuditFilter {
   readonly search?: string;
 }
 
-/** Newest first by default. */
-export interface AuditPage {
-  readonly limit: number;
-  readonly offset?: number;
-  readonly sort?: keyof typeof orders;
-  readonly order?: "asc" | "desc";
-}
-
 type Log = Pick<Database, "kysely">;
 
 const orders = {
@@ -39,23 +31,20 @@ const orders = {
   result: "result",
 } as const;
 
-/** `total`: number of all matching entries, on any page. */
-export async function auditPage(database: Log, accountId: AccountId, filter: AuditFilter, page: AuditPage) {
-  const items = await auditEntries(database, accountId, filter, page);
-  const { rows } = await sql<{ total: number }>`
-    select count(*)::integer as total from (${matching(accountId, filter)}) m`.execute(database.kysely);
-  return { items, total: rows[0]!.total };
-}
-
-export async function auditEntries(
-  { kysely }: Log,
+export async function auditPage(
+  database: Log,
   accountId: AccountId,
   filter: AuditFilter,
-  { limit, offset = 0, sort = "at", order = "desc" }: AuditPage,
+  page: Page<keyof typeof orders>,
 ) {
-  const { rows } = await sql<Row>`
-    select * from (${matching(accountId, filter)}) m
-    order by ${sql.raw(`${orders[sort]} ${order}`)}, number desc limit ${limit} offset ${offset}`.execute(kysely);
+  const found = matching(accountId, filter);
+  const { rows, total } = await readPage<Row>(database, found, page, orders[page.sort], "number desc");
+  return { items: rows.map(viewNamed), total };
+}
+
+/** Newest first. */
+export async function auditEntries({ kysely }: Log, accountId: AccountId, filter: AuditFilter, limit: number) {
+  const { rows } = await sql<Row>`${matching(accountId, filter)} order by number desc limit ${limit}`.execute(kysely);
   return rows.map(viewNamed);
 }
 

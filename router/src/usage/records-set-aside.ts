@@ -49,33 +49,32 @@ export function unreadableRecord(node: NodeId, { reason, record }: UnreadableRec
 
 /** Each once by node, request, attempt and reason. */
 export async function storeRefused(pool: Pool, refused: readonly RefusedRecord[], nowMs: number): Promise<void> {
-  const column = (value: (one: RefusedRecord) => unknown) => refused.map((one) => plain(value(one), textMax));
+  const text = (value: unknown) => plain(value, textMax);
+  const rows = refused.map(({ node, record, refusal }) => ({
+    node: text(node),
+    request_id: text(record.requestId),
+    attempt: Math.trunc(record.attempt),
+    reason: text(refusal.reason),
+    detail: refusal.detail === undefined ? null : plain(refusal.detail, detailMax),
+    account_id: text(record.accountId),
+    user_id: text(record.userId),
+    key_id: text(record.keyId),
+    model: text(record.model),
+    factor: text(record.factor),
+    prompt_tokens: text(record.promptTokens),
+    completion_tokens: text(record.completionTokens),
+    source: text(record.source),
+    outcome: text(record.outcome),
+    refused_at: instantText(nowMs),
+  }));
   await pool.query(
-    `insert into usage_refused (node, request_id, attempt, reason, detail, account_id, user_id, key_id, model, factor,
-       prompt_tokens, completion_tokens, source, outcome, refused_at)
-     select r.*, $15 from unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[],
-       $8::text[], $9::text[], $10::numeric[], $11::numeric[], $12::numeric[], $13::text[], $14::text[]) r (node)
-     where r.node in (
-       select n.node from (select distinct unnest($1::text[]) as node) n
-       where (select count(*) from usage_refused u where u.node = n.node) < ${keptPerNodeMax})
+    `insert into usage_refused
+     with refused as (select * from jsonb_populate_recordset(null::usage_refused, $1)),
+       crowded as (select node from usage_refused where node in (select node from refused)
+         group by node having count(*) >= ${keptPerNodeMax})
+     select * from refused where node not in (select node from crowded)
      on conflict do nothing`,
-    [
-      column(({ node }) => node),
-      column(({ record }) => record.requestId),
-      column(({ record }) => Math.trunc(record.attempt)),
-      column(({ refusal }) => refusal.reason),
-      refused.map(({ refusal }) => (refusal.detail === undefined ? null : plain(refusal.detail, detailMax))),
-      column(({ record }) => record.accountId),
-      column(({ record }) => record.userId),
-      column(({ record }) => record.keyId),
-      column(({ record }) => record.model),
-      column(({ record }) => record.factor),
-      column(({ record }) => record.promptTokens),
-      column(({ record }) => record.completionTokens),
-      column(({ record }) => record.source),
-      column(({ record }) => record.outcome),
-      instantText(nowMs),
-    ],
+    [JSON.stringify(rows)],
   );
 }
 

@@ -24,6 +24,6 @@ export async function invitationsOf(database: Database, accountId: AccountId, no
 }
 
 export async function auditOf(database: Pick<Database, "kysely">, accountId: AccountId, before?: number) {
-  const entries = await auditEntries(database, accountId, { before }, { limit: rowsMax });
+  const entries = await auditEntries(database, accountId, { before }, rowsMax);
   return entries.map(({ actorName: _name, object: { kind, id }, ...entry }) => ({ ...entry, object: `${kind} ${id}` }));
 }

@@ -61,7 +61,7 @@ async function* auditLines(database: Database, accountId: AccountId, filter: Aud
   yield csvLine(Object.keys(columns));
   let before: number | undefined;
   for (;;) {
-    const items = await auditEntries(database, accountId, { ...filter, before }, { limit: exportPage });
+    const items = await auditEntries(database, accountId, { ...filter, before }, exportPage);
     yield items.map((entry) => csvLine(Object.values(columns).map((cell) => cell(entry)))).join("");
     if (items.length < exportPage) return;
     before = items.at(-1)!.number;
