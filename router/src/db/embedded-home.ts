@@ -69,21 +69,13 @@ function makePrivate(directory: string, user?: ServerUser): string {
 /** The user `postgres`, created if possible; otherwise `nobody`. */
 function unprivilegedUser(): ServerUser {
   const makers = [
-    [
-      "useradd",
-      "--system",
-      "--no-create-home",
-      "--home-dir",
-      "/nonexistent",
-      "--shell",
-      "/usr/sbin/nologin",
-      "postgres",
-    ],
-    ["adduser", "-S", "-D", "-H", "postgres"],
+    "useradd --system --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin postgres",
+    "adduser -S -D -H postgres",
   ];
-  for (const [program, ...args] of makers) {
+  for (const maker of makers) {
     const known = lookUpUser("postgres");
     if (known) return known;
+    const [program, ...args] = maker.split(" ");
     spawnSync(program!, args);
   }
   const user = lookUpUser("postgres") ?? lookUpUser("nobody");

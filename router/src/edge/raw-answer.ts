@@ -4,33 +4,18 @@ import type { Clock } from "@weiche/shared/time/clock.ts";
 import { uuidv7 } from "@weiche/shared/ids.ts";
 import { htmlPage } from "./html-pages.ts";
 
+const page = { type: "text/html; charset=utf-8" };
 const answers = {
-  malformed: {
-    head: "400 Bad Request",
-    type: "application/json; charset=utf-8",
-    body: JSON.stringify({
-      error: { message: "The request is not valid HTTP.", type: "invalid_request_error", param: null, code: "400" },
-    }),
-  },
-  timeout: {
-    head: "408 Request Timeout",
-    type: "application/json; charset=utf-8",
-    body: JSON.stringify({
-      error: {
-        message: "The request did not arrive in time.",
-        type: "invalid_request_error",
-        param: null,
-        code: "408",
-      },
-    }),
-  },
-  limited: {
-    head: "503 Service Temporarily Unavailable\r\nretry-after: 1",
-    type: "text/html; charset=utf-8",
-    body: htmlPage(503),
-  },
-  unsupported: { head: "403 Forbidden", type: "text/html; charset=utf-8", body: htmlPage(403) },
+  malformed: { head: "400 Bad Request", ...invalid("The request is not valid HTTP.", "400") },
+  timeout: { head: "408 Request Timeout", ...invalid("The request did not arrive in time.", "408") },
+  limited: { head: "503 Service Temporarily Unavailable\r\nretry-after: 1", ...page, body: htmlPage(503) },
+  unsupported: { head: "403 Forbidden", ...page, body: htmlPage(403) },
 } as const;
+
+function invalid(message: string, code: string) {
+  const error = { message, type: "invalid_request_error", param: null, code };
+  return { type: "application/json; charset=utf-8", body: JSON.stringify({ error }) };
+}
 
 const readMsMax = 5_000;
 

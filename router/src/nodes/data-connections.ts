@@ -5,7 +5,7 @@
 import { connect, constants, type ClientHttp2Session, type ClientHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import type { Clock } from "@weiche/shared/time/clock.ts";
-import type { NodeId, SlotName } from "@weiche/shared/ids.ts";
+import type { NodeId } from "@weiche/shared/ids.ts";
 import type { ListenAddress } from "@weiche/shared/http/listen.ts";
 import {
   nodeHeaders,
@@ -21,6 +21,7 @@ import type { Grants } from "../usage/grants.ts";
 import { NodeAnswer } from "./answer-body.ts";
 import { askIdentity } from "./data-identity.ts";
 import { certificateOf, maySpeakFor, openNodeListener } from "./node-listener.ts";
+import type { NodeRegistry } from "./registry.ts";
 import { NodeLost, type Upstream, type UpstreamRequest, type UpstreamResponse } from "./upstream.ts";
 
 export interface DataConnectionsEvents {
@@ -30,20 +31,13 @@ export interface DataConnectionsEvents {
   dataSessionRefused(reason: "tls" | "identity" | "name" | "too-many", detail: string): void;
 }
 
-/** What the sessions tell the live picture. */
-export interface SessionCounts {
-  sessionUp(node: NodeId): void;
-  sessionDown(node: NodeId): void;
-  dispatched(node: NodeId, slot: SlotName, answers?: number): () => void;
-}
-
-export interface DataConnectionsOptions {
+interface DataConnectionsOptions {
   readonly listen: ListenAddress;
   /** Absent: plain TCP, on loopback. */
   readonly tls?: TlsFiles;
   readonly routerId: string;
   readonly clock: Clock;
-  readonly counts: SessionCounts;
+  readonly counts: Pick<NodeRegistry, "sessionUp" | "sessionDown" | "dispatched">;
   /** Signs what each attempt may be billed to. */
   readonly grants: Pick<Grants, "sign">;
   readonly events: DataConnectionsEvents;

@@ -10,17 +10,14 @@ import type { StartJob } from "@weiche/shared/time/job.ts";
 import type { NodeId } from "@weiche/shared/ids.ts";
 import type { ListenAddress } from "@weiche/shared/http/listen.ts";
 import { linkKeepAlive } from "@weiche/shared/time/silence.ts";
-import type { TlsFiles } from "@weiche/shared/http/tls-files.ts";
 import type { Attempt } from "@weiche/shared/usage-record.ts";
 import { linkService, linkServiceName, type LinkCall } from "./node-link-codec.ts";
 import { NodeLinkSession, type LinksByNode, type NodeLinkParts } from "./node-link-session.ts";
 import { openNodeListener } from "./node-listener.ts";
 import { describeServices } from "./reflection.ts";
 
-export interface NodeLinkOptions extends NodeLinkParts {
+interface NodeLinkOptions extends NodeLinkParts {
   readonly listen: ListenAddress;
-  /** Absent: no TLS, on loopback. */
-  readonly tls?: TlsFiles;
   readonly job: StartJob;
 }
 

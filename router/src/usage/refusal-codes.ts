@@ -1,23 +1,10 @@
 /** Why requests are refused, in words of our own: finer than the API's codes, and each with what helps against it. */
 import type { ApiErrorKind } from "@weiche/shared/errors.ts";
 
-/** A word for the client, which has the sentence. */
-export type RefusalAdvice =
-  | "use-another-key"
-  | "raise-limit"
-  | "ask-administrator"
-  | "order-package"
-  | "larger-package"
-  | "slow-down"
-  | "fewer-parallel"
-  | "correct-request"
-  | "shorten-request"
-  | "choose-allowed-model"
-  | "retry-later";
-
 interface RefusalFacts {
   readonly status: number;
-  readonly advice: RefusalAdvice;
+  /** A word for what helps; the client has the sentence. */
+  readonly advice: string;
 }
 
 /** `key_…` and `user_blocked` are the kinds of 401 for a key that exists, `rate_limit_…` those of `rate_limit_exceeded`. */

@@ -3,7 +3,7 @@
  * pages. Totals are those of all rows that the filters let through, from the same snapshot as the rows.
  */
 import type { Clock } from "@weiche/shared/time/clock.ts";
-import { formatCredits, type Millicredits } from "@weiche/shared/credits.ts";
+import { formatCredits, millicredits, type Millicredits } from "@weiche/shared/credits.ts";
 import type { AccountId, KeyId, UserId } from "@weiche/shared/ids.ts";
 import { instantText, type Database } from "../db/database.ts";
 import { rowsMax } from "../rights/list-page.ts";
@@ -40,19 +40,19 @@ export async function readUsageTable(
   const { rows } = await database.pool.query<Totals & (TableRow | { readonly requests: null })>(
     `${query.text}
      select t.*, p.* from (
-       select count(*) as "rowCount", coalesce(sum(requests), 0)::bigint as "allRequests",
-         coalesce(sum(prompt), 0)::bigint as "allPrompt", coalesce(sum(completion), 0)::bigint as "allCompletion",
-         coalesce(sum(credits), 0)::bigint as "allCredits" from named) t
+       select count(*)::integer as "rowCount", jsonb_build_object('requests', coalesce(sum(requests), 0),
+         'promptTokens', coalesce(sum("promptTokens"), 0), 'completionTokens', coalesce(sum("completionTokens"), 0),
+         'totalTokens', coalesce(sum("totalTokens"), 0), 'credits', coalesce(sum(credits), 0)::text) as totals from named) t
      left join lateral (select * from named order by ${query.order} limit $9 offset $10) p on true`,
     [...query.values, limit, offset],
   );
-  const { rowCount, allRequests, allPrompt, allCompletion, allCredits } = rows[0]!;
+  const { rowCount, totals } = rows[0]!;
   return {
     by: wish.by,
     ...query.span,
-    totals: viewSums({ requests: allRequests, prompt: allPrompt, completion: allCompletion, credits: allCredits }),
+    totals: { ...totals, credits: formatCredits(millicredits(BigInt(totals.credits))) },
     /** How many rows there are on all pages. */
-    total: Number(rowCount),
+    total: rowCount,
     rows: rows.flatMap((row) => (row.requests === null ? [] : [viewRow(wish.by, row)])),
   };
 }
@@ -105,8 +105,9 @@ function namedSql(by: readonly UsagePart[]): string {
   const selected = all.map((column) => (columns.includes(column) ? column : `null as ${column}`));
   return `
     with sums as (
-      select ${selected.join(", ")}, sum(requests)::bigint as requests, sum(prompt_tokens)::bigint as prompt,
-        sum(completion_tokens)::bigint as completion, sum(credits)::bigint as credits
+      select ${selected.join(", ")}, sum(requests)::float8 as requests, sum(prompt_tokens)::float8 as "promptTokens",
+        sum(completion_tokens)::float8 as "completionTokens",
+        sum(prompt_tokens + completion_tokens)::float8 as "totalTokens", sum(credits)::bigint as credits
       from usage_days
       where account_id = $1 and requests > 0 and day between $2 and $3 and ($4::timestamptz is null or period_start = $4)
         and ($5::text is null or model = $5) and ($6::uuid is null or key_id = $6) and ($7::uuid[] is null or user_id = any($7))
@@ -114,7 +115,7 @@ function namedSql(by: readonly UsagePart[]): string {
     ), named as (
       select s.day::text as day, s.model, s.key_id::text as "keyId", s.user_id::text as "userId", k.name as "keyName",
         k.last_four as "lastFour", case when u.deleted_at is null then u.email end as email,
-        s.requests, s.prompt, s.completion, s.credits
+        s.requests, s."promptTokens", s."completionTokens", s."totalTokens", s.credits
       from sums s
       left join api_keys k on k.id = s.key_id::uuid
       left join users u on u.id = s.user_id::uuid
@@ -125,9 +126,9 @@ function namedSql(by: readonly UsagePart[]): string {
 const sortColumns = {
   credits: "credits",
   requests: "requests",
-  promptTokens: "prompt",
-  completionTokens: "completion",
-  totalTokens: "prompt + completion",
+  promptTokens: '"promptTokens"',
+  completionTokens: '"completionTokens"',
+  totalTokens: '"totalTokens"',
   day: "day",
   model: "model",
   key: 'lower("keyName")',
@@ -142,15 +143,20 @@ function orderOf({ by, sort, order }: UsageTableWish): string {
   return `${column} ${direction} nulls last, day, credits desc, model, "keyId", "userId"`;
 }
 
-interface Totals {
-  readonly rowCount: bigint;
-  readonly allRequests: bigint;
-  readonly allPrompt: bigint;
-  readonly allCompletion: bigint;
-  readonly allCredits: bigint;
+interface Sums {
+  readonly requests: number;
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  readonly totalTokens: number;
 }
 
-/** Of parts that were not asked for: null. */
+interface Totals {
+  readonly rowCount: number;
+  /** `credits`: millicredits as text. */
+  readonly totals: Sums & { readonly credits: string };
+}
+
+/** A part that was not asked for is null. */
 export interface TableRow extends Sums {
   readonly day: string | null;
   readonly model: string | null;
@@ -159,37 +165,22 @@ export interface TableRow extends Sums {
   readonly keyName: string | null;
   readonly lastFour: string | null;
   readonly email: string | null;
+  readonly credits: Millicredits;
 }
 
 export type UsageRow = ReturnType<typeof viewRow>;
 
-/** Of parts that were not asked for: undefined. */
+/** A part that was not asked for is undefined. */
 export function viewRow(by: readonly UsagePart[], row: TableRow) {
   const { day, model, keyId, userId, keyName, lastFour, email } = row;
+  const { requests, promptTokens, completionTokens, totalTokens, credits } = row;
   const kind: "api" | "test-chat" = (keyId as string) === userId ? "test-chat" : "api";
   return {
-    day: by.includes("day") ? day! : undefined,
-    model: by.includes("model") ? model! : undefined,
+    day: day ?? undefined,
+    model: model ?? undefined,
     key: by.includes("key") ? { id: keyId!, kind, name: keyName, lastFour, userEmail: email } : undefined,
     user: by.includes("user") ? { id: userId!, email } : undefined,
-    ...viewSums(row),
-  };
-}
-
-/** As the database adds them up. */
-interface Sums {
-  readonly requests: bigint;
-  readonly prompt: bigint;
-  readonly completion: bigint;
-  readonly credits: bigint;
-}
-
-function viewSums({ requests, prompt, completion, credits }: Sums) {
-  return {
-    requests: Number(requests),
-    promptTokens: Number(prompt),
-    completionTokens: Number(completion),
-    totalTokens: Number(prompt + completion),
-    credits: formatCredits(credits as Millicredits),
+    ...{ requests, promptTokens, completionTokens, totalTokens },
+    credits: formatCredits(credits),
   };
 }
