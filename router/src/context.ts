@@ -19,7 +19,7 @@ import { createEvaluator, type Evaluator } from "./usage/evaluator.ts";
 
 export interface Router {
   readonly log: Log;
-  /** Where it listens, with real ports. */
+  /** The addresses of its listeners, with the actual ports. */
   readonly listen: Readonly<Record<"api" | "portal" | "nodes" | "data" | "ops", string>>;
   /** Takes the catalogue file over; a wrong one is logged and the one before stays. */
   reloadCatalogue(): void;
@@ -27,7 +27,7 @@ export interface Router {
   close(): Promise<void>;
 }
 
-/** So long a stop waits for the database. What it has not committed by then is still at the nodes. */
+/** How long a stop waits for the database. Usage that is not committed by then is still at the nodes. */
 const databaseCloseMs = 10_000;
 
 export async function createRouter(config: RouterConfig, given: Partial<Given> = {}): Promise<Router> {
@@ -77,7 +77,7 @@ export async function createRouter(config: RouterConfig, given: Partial<Given> =
   };
 }
 
-/** The other routers of the database hear of this one, and this one of them. */
+/** Announces this router to the other routers of the database. */
 async function joinOthers({ events, job, routerId, opened }: Core, { database }: Storage): Promise<void> {
   const self = opened.use(await joinRouters(database, routerId, events));
   opened.use(job("routers", beatMs, () => self.beat()));
@@ -85,7 +85,7 @@ async function joinOthers({ events, job, routerId, opened }: Core, { database }:
 
 const hourMs = 3_600_000;
 
-/** What is done again and again in the database. */
+/** Starts the periodic work in the database. */
 function startUpkeep(core: Core, { database, ledger }: Storage, evaluator: Evaluator): void {
   const { config, clock, events, job, routerId, opened } = core;
   const jobOfOne = jobOfOneRouter(job, database.pool, routerId);

@@ -1,4 +1,4 @@
-/** What all parts of the router are made from. */
+/** The basis from which all parts of the router are made. */
 import { uuidv7 } from "@weiche/shared/ids.ts";
 import { createLog, type Log } from "@weiche/shared/program/log.ts";
 import { systemClock, type Clock } from "@weiche/shared/time/clock.ts";
@@ -9,7 +9,7 @@ import { createEvents, createJobEvents, type RouterEvents } from "./events.ts";
 import { MemoryLimiter } from "./limits/memory-limiter.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
 
-/** What a test may put in the place of the real thing. */
+/** Dependencies that a test may replace. */
 export interface Given {
   readonly clock: Clock;
   /** In [0, 1). */
@@ -25,7 +25,7 @@ export interface Core extends Given {
   readonly job: StartJob;
   readonly limiter: MemoryLimiter;
   readonly catalogue: LiveCatalogue;
-  /** Where each part puts what it opens; it is closed in reverse. */
+  /** Each part adds what it opens; closed in reverse order. */
   readonly opened: AsyncDisposableStack;
 }
 

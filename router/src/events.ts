@@ -1,4 +1,4 @@
-/** What happens in the router: one function per event writes the log line and moves the metric together. */
+/** The events of the router: one function per event writes the log line and moves the metric together. */
 import { describeError, type Log } from "@weiche/shared/program/log.ts";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { JobEvents } from "@weiche/shared/time/job.ts";
@@ -51,7 +51,7 @@ export function createApiEvents(log: Log, metrics: Metrics, refusals: Pick<Refus
   };
 }
 
-/** Of everything but the API, whose events count refusals in the database. */
+/** All events but those of the API, which also count refusals in the database. */
 export type RouterEvents = ReturnType<typeof createEvents>;
 
 export function createEvents(log: Log, metrics: Metrics) {
@@ -192,7 +192,7 @@ function createDatabaseEvents(
   };
 }
 
-/** By the job's name. All of them work with the database. */
+/** Messages by job name. All these jobs work with the database. */
 const jobFailures: Readonly<Record<string, string>> = {
   "audit-retention": "old entries of the audit log could not be removed",
   credits: "credits could not be evaluated; limits hold as they were",

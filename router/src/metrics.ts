@@ -58,7 +58,11 @@ export function createMetrics(parallelRequests: () => number) {
     usageCommits: histogram("weiche_router_usage_commit_seconds", "Duration of a commit of usage records"),
     logins: counter("weiche_router_logins_total", "Proofs of identity by how they ended", ["outcome"]),
     mails: counter("weiche_router_mails_total", "Mails by kind and whether the server took them", ["kind", "result"]),
-    jobRuns: gauge("weiche_router_job_last_run_timestamp_seconds", "When the job last ended without an error", ["job"]),
+    jobRuns: gauge(
+      "weiche_router_job_last_run_timestamp_seconds",
+      "When the job last ended without an error, here or on the router that holds its lease",
+      ["job"],
+    ),
     databaseErrors: counter("weiche_router_database_errors_total", "Failed uses of the database", ["what"]),
   };
 }

@@ -1,4 +1,4 @@
-/** The public API, over the nodes and what the database knows of keys. */
+/** Opens the public API. */
 import { formatListen, type ListenAddress } from "@weiche/shared/http/listen.ts";
 import { openTlsFiles, type TlsFiles } from "@weiche/shared/http/tls-files.ts";
 import { returnMemory } from "@weiche/shared/program/memory-return.ts";
@@ -12,7 +12,7 @@ import type { Storage } from "./open-storage.ts";
 export interface PublicApi {
   readonly server: ApiServer;
   readonly address: ListenAddress;
-  /** Where clients reach it. */
+  /** Base URL for clients, without `/v1`. */
   readonly url: string;
   /** Its certificate, which the portal shows too. Absent: plain HTTP behind a proxy. */
   readonly tls: TlsFiles | undefined;

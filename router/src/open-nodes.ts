@@ -1,4 +1,4 @@
-/** The router's side of the nodes: who is linked, what runs where, and where a request goes. */
+/** Opens the router's side of the nodes: links, data connections, registry and placement. */
 import { formatListen } from "@weiche/shared/http/listen.ts";
 import { openTlsFiles } from "@weiche/shared/http/tls-files.ts";
 import type { NodeId } from "@weiche/shared/ids.ts";
@@ -23,7 +23,7 @@ export interface Nodes {
   readonly nowMs: () => number;
 }
 
-/** For links and sessions, once no answer runs any more. */
+/** Timeout for closing links and data sessions, once no answer runs any more. */
 const closeMsMax = 2_000;
 
 export async function openNodes(core: Core, { database, grants, ledger }: Storage): Promise<Nodes> {

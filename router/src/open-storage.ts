@@ -1,4 +1,4 @@
-/** What the router keeps in its database: keys, usage, and counts of refused requests. */
+/** Opens the database and its users: keys, usage, and counts of refused requests. */
 import type { Core } from "./core.ts";
 import { openDatabase, type Database } from "./db/database.ts";
 import { createKeyCache } from "./keys/key-cache.ts";

@@ -1,4 +1,4 @@
-/** What people and the operator manage the service with: the portal, and the admin socket behind the `weiche` command. */
+/** Opens the portal, and the admin socket behind the `weiche` command. */
 import { join } from "node:path";
 import { createAccounts } from "./accounts/accounts.ts";
 import { createIdentity } from "./accounts/identity.ts";
@@ -26,7 +26,7 @@ export async function openSurface(
   const { config, clock, events, limiter, catalogue, opened } = core;
   const mail = config.smtp && opened.use(createMail(config.smtp, clock, events));
   const hashing = createPasswordHashing(clock, opened.use(startPasswordThreads()));
-  // Accounts and people send links to the portal, so that it listens before they are made.
+  // Links to the portal need its address, so that it listens before accounts and sign-in are made.
   const portal = opened.use(
     await openPortal({
       listen: config.listen.portal,

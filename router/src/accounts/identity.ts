@@ -28,7 +28,7 @@ function partsOf(context: IdentityContext) {
     secondFactor: createSecondFactor(context),
     invitations: createInvitations(context),
     profile: createProfile(database),
-    /** What the sign-in page may offer. */
+    /** Options of the sign-in page. */
     offers: { registration: context.registration === "open", resetByMail: context.mail !== undefined },
     /** Authenticates a signed-in person once more. */
     prove: (claim: Claim, from: ClaimedFrom) => prove(context, claim, from),

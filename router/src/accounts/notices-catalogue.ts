@@ -8,7 +8,7 @@ import { formatCredits, millicredits } from "@weiche/shared/credits.ts";
 import { asId, type ModelId } from "@weiche/shared/ids.ts";
 import { inTransaction, instantText, type Database } from "../db/database.ts";
 
-/** What accounts are told of a model. */
+/** The fields of a model that accounts get notices about. */
 export type AnnouncedModel = Pick<CatalogueEntry, "status" | "factors">;
 
 export type CatalogueNews =

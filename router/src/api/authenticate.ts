@@ -1,11 +1,11 @@
-/** Who asks, from the headers alone: nothing of a body is read for a client that may not ask. */
+/** Authenticates a request by its headers alone: no body is read for a client that may not ask. */
 import type { IncomingMessage } from "node:http";
 import { ApiError } from "@weiche/shared/errors.ts";
 import type { Caller, KeyCache, KeyRefusal } from "../keys/caller.ts";
 import type { RefusalReason } from "../usage/refusal-codes.ts";
 import type { Exchange } from "./exchange.ts";
 
-/** What a known key is refused with is told; a missing key and a wrong one look alike. */
+/** A known key is told why it is refused; a missing key and a wrong one get the same answer. */
 const keyMessages: Record<(KeyRefusal & { refused: "invalid_api_key" })["why"], string> = {
   unknown: "A valid API key is needed: Authorization: Bearer <key>.",
   revoked: "This API key was revoked.",
@@ -30,11 +30,11 @@ export interface Authenticated {
 export async function authenticate(exchange: Exchange, keys: KeyCache): Promise<Authenticated> {
   const key = bearerKey(exchange.request);
   if (key === undefined) return accept(exchange, { refused: "invalid_api_key", why: "unknown" });
-  // By the instant that decides on the billing period: a package that begins a moment later has none for it.
+  // The time of acceptance, which also decides on the billing period: a package that begins later does not count.
   return accept(exchange, await keys.find(key, exchange.acceptedAtMs));
 }
 
-/** Who it is, as far as it is known, is written down on the exchange also if they are refused. */
+/** Records on the exchange whose key it is, also for a refusal. Throws `ApiError` for every reason but a used-up quota. */
 export function accept(exchange: Exchange, found: Caller | KeyRefusal): Authenticated {
   if (!("refused" in found)) {
     exchange.identity = found;
@@ -57,7 +57,7 @@ export function quotaExhausted(): ApiError {
   return new ApiError("insufficient_quota", "The credits of this billing period are used up.");
 }
 
-/** Node keeps the first of several such headers, a proxy joins them: two different ones must not be guessed at. */
+/** Node keeps the first of several Authorization headers, a proxy joins them. Throws 400 if they differ. */
 function bearerKey({ headers, rawHeaders }: IncomingMessage): string | undefined {
   if (headers.authorization === undefined) return undefined;
   const credentials = new Set<string>();

@@ -1,4 +1,4 @@
-/** What is open: connections and the exchanges on them. */
+/** The open connections and the exchanges on them. */
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Clock } from "@weiche/shared/time/clock.ts";
@@ -19,7 +19,7 @@ export class Connections {
     return this.#live.size;
   }
 
-  /** Until its answer is closed. */
+  /** Adds an exchange until its answer is closed. */
   addExchange(exchange: Exchange): void {
     const { socket } = exchange.request;
     const onSocket = this.#bySocket.get(socket) ?? new Set();
@@ -31,7 +31,7 @@ export class Connections {
     });
   }
 
-  /** Whether bytes may be written to the socket directly: no complete request on it waits for an answer, and none has begun. */
+  /** Whether bytes may be written to the socket directly: no request on it waits for its answer, and no answer has begun. */
   mayAnswerRaw(socket: Duplex): boolean {
     const open = [...(this.#bySocket.get(socket) ?? [])];
     return socket.writable && open.every(({ request, sink }) => !request.complete && !sink.hasBegun);

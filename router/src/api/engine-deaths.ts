@@ -1,9 +1,9 @@
 /**
- * Bodies that were worked on when an engine died. One that was there twice is refused for a while, so that a prompt which
- * kills engines does not go through all of them. Whoever was merely there as well is cleared by an answer that is whole.
+ * Remembers requests that ran on an engine when it died. After two deaths the same body is barred for a while, so that a
+ * prompt which kills engines does not kill all of them. A whole answer clears a request that only ran beside the cause.
  *
- * Nothing of a body is kept but a hash with a key that only this process has, and accounts do not share suspicions: nobody
- * can find out what others send.
+ * Only a keyed hash of the body is kept, the key is of this process alone, and suspicions are per account: nobody can find
+ * out what others send.
  */
 import { createHmac } from "node:crypto";
 import type { Clock } from "@weiche/shared/time/clock.ts";
@@ -15,7 +15,7 @@ import type { Exchange } from "./exchange.ts";
 
 export const deathsMax = 2;
 export const forgottenAfterMs = 600_000;
-/** How long a request is barred that ran beside others both times; a third death bars it as long as one that ran alone. */
+/** Bar of a request that ran beside others both times; after a third death it is `forgottenAfterMs`. */
 export const sharedBarMs = 30_000;
 export const suspectsMax = 10_000;
 
@@ -37,7 +37,7 @@ export class EngineDeaths {
   readonly #key: Buffer;
   readonly #suspicions = new Map<string, Suspicion>();
 
-  /** `key`: random, of this process alone. */
+  /** `key`: random for each process. */
   constructor(clock: Clock, key: Buffer) {
     this.#clock = clock;
     this.#key = key;
@@ -47,14 +47,14 @@ export class EngineDeaths {
     return this.#suspicions.size;
   }
 
-  /** Throws a 500 for a body that was there when two engines died. */
+  /** Throws a 500 for a barred body. */
   refuseBarred(body: SuspectBody): void {
     const suspicion = this.#find(body);
     if (suspicion && suspicion.barredUntilMs > this.#clock.monotonicMs())
       throw new ApiError("request_barred", "Engines ended while they worked on this request. It is not tried for now.");
   }
 
-  /** Looks at the end of an answer that has begun. */
+  /** Counts a death, or clears the suspicion, when the answer has ended. */
   watch(body: SuspectBody, exchange: Exchange, answer: AnswerBody): void {
     exchange.onSettled(() => {
       if (answer.engineDeath) this.died(body, answer.engineDeath);

@@ -1,6 +1,6 @@
 /**
  * One request of a client and its answer. It is settled once: when the answer is closed, whatever the reason, or when a
- * refusal is written. Whoever took something for it (a place, a timer, a stream) gives it back then.
+ * refusal is written. Everything taken for it (a place, a timer, a stream) is released then.
  */
 import type { IncomingMessage } from "node:http";
 import type { Clock } from "@weiche/shared/time/clock.ts";
@@ -20,7 +20,7 @@ import type { RefusalCode } from "../usage/refusal-codes.ts";
 export type Endpoint = "chat" | "completions" | "embeddings" | "models" | "other";
 
 /**
- * `answered`: the whole answer was handed over. `refused`: so was an error. `client-gone`: the client left before.
+ * `answered`: the whole answer was handed over. `refused`: an error was. `client-gone`: the client left before that.
  * `broken`, `timeout`, `stalled`: the answer was cut after its first byte, by a lost node, by the limit of 600 s, because
  * the client did not read.
  */
@@ -32,9 +32,9 @@ export interface FinishedRequest {
   readonly outcome: Outcome;
   /** 0: none was sent. */
   readonly status: number;
-  /** Of the error body; absent for answers and pages. */
+  /** `code` of the error body; absent for answers and pages. */
   readonly errorCode?: string;
-  /** From the catalogue, never as the client wrote it. */
+  /** The catalogue's id, never the client's text. */
   readonly model?: ModelId;
   readonly accountId?: AccountId;
   readonly keyId?: KeyId;
@@ -54,7 +54,7 @@ export interface ApiEvents {
   connectionRefused(): void;
 }
 
-/** The reason of an abort: nobody is there to be told anything. */
+/** The reason of an abort: the client has left, so that no answer is written. */
 export class ClientGone extends Error {}
 
 export class Exchange {
@@ -63,7 +63,7 @@ export class Exchange {
   readonly request: IncomingMessage;
   readonly sink: AnswerSink;
   readonly startedAtMs: number;
-  /** What is known of it by now, for the event at its end. */
+  /** From here on: facts for the event at its end. */
   outcome: Outcome = "client-gone";
   status = 0;
   errorCode: string | undefined;
@@ -72,13 +72,13 @@ export class Exchange {
   attempts = 0;
   firstByteAtMs: number | undefined;
   bytesSent = 0;
-  /** This router stops and cuts the client off: that is not the client's doing. */
+  /** The router is stopping and cuts the client off. */
   isCutByUs = false;
   #settled = false;
   readonly #onSettled: (() => void)[] = [];
   readonly #onClosed: (() => void)[] = [];
   readonly #controller = new AbortController();
-  /** Whether the client still waits to be told to send its body. */
+  /** Whether the client waits for `100 Continue`. */
   #mustContinue: boolean;
 
   constructor(endpoint: Endpoint, request: IncomingMessage, sink: AnswerSink, clock: Clock) {
@@ -91,7 +91,7 @@ export class Exchange {
     sink.onClosed((isWhole) => this.#close(isWhole));
   }
 
-  /** Calls back once; at once if it is settled already. */
+  /** Calls back once, immediately if it is settled already. */
   onSettled(callback: () => void): void {
     if (this.#settled) callback();
     else this.#onSettled.push(callback);
@@ -133,13 +133,13 @@ export class Exchange {
     this.#controller.abort(reason);
   }
 
-  /** Lets a client that asked first send its body. */
+  /** Sends `100 Continue` to a client that waits for it. */
   continue(): void {
     if (this.#mustContinue) this.sink.askForBody?.();
     this.#mustContinue = false;
   }
 
-  /** Whether a body is on its way and has not all come. One that waits to be asked for is not. */
+  /** Whether the client is still sending its body. */
   get bodyPending(): boolean {
     const { headers, complete } = this.request;
     if (complete || this.#mustContinue) return false;

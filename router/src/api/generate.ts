@@ -1,4 +1,4 @@
-/** From a client's request for an answer to the answer of a node. Reads downwards: each line may refuse. */
+/** Answers requests for chats, completions and embeddings by a node. Reads downwards: each line may refuse. */
 import type { Catalogue, CatalogueEntry } from "@weiche/shared/catalogue.ts";
 import { checkModelRules } from "@weiche/shared/convention/model-rules.ts";
 import { factorAt, requestTokensMax } from "@weiche/shared/catalogue.ts";
@@ -24,7 +24,7 @@ import { readBody, type BodyTimes } from "./body/read-body.ts";
 import { relay } from "./relay.ts";
 import { decideAfter, decideAtEnd, type AttemptVerdicts } from "./sent-attempts.ts";
 
-/** Where a request may go, without the nodes that were tried. */
+/** Chooses a node and slot; `exclude`: nodes that were tried already. */
 export type Place = (request: PlacementRequest, exclude: ReadonlySet<NodeId>) => Placement;
 
 export interface GenerateDeps {
@@ -38,12 +38,12 @@ export interface GenerateDeps {
   readonly readers: BodyReaders;
   readonly budget: ByteBudget;
   readonly clock: Clock;
-  /** What a request may take; a node ends it then, the router a little later. */
+  /** Time limit of a request. The node ends it then, the router `graceMs` later. */
   readonly requestMsMax: number;
   readonly times: BodyTimes & { readonly stallMsMax: number; readonly graceMs: number };
 }
 
-/** A node and, if it was lost or busy before the first byte, another one. */
+/** A second node is asked if the first was lost or busy before the first byte. */
 const attemptsMax = 2;
 const maintenanceRetrySeconds = 5;
 
@@ -51,15 +51,15 @@ export async function generate(exchange: Exchange, path: NodePath, deps: Generat
   await generateAs(exchange, await authenticate(exchange, deps.keys), path, deps);
 }
 
-/** What comes with a request that did not come by the public listener. */
+/** A request that did not come by the public listener. */
 export interface InsideRequest {
   /** Instead of the request's own. */
   readonly body: Buffer;
-  /** Hears where each attempt goes before it is sent, and what a token of it costs. */
+  /** Called before each attempt is sent, with its node and slot and the factor of the model. */
   readonly onPlaced: (at: Placed, factor: Millicredits) => void;
 }
 
-/** For a caller that is known already. */
+/** Answers for a caller that is authenticated already. */
 export async function generateAs(
   exchange: Exchange,
   { caller, quotaExhausted: noQuota }: Authenticated,
@@ -80,14 +80,14 @@ export async function generateAs(
   const suspect = { accountId: caller.accountId, model: entry.id, digest: facts.digest };
   deps.engineDeaths.refuseBarred(suspect);
   const tokensMax = requestTokensMax(entry, facts.answers);
-  // Texts to embed follow one another.
+  // The texts of an embedding request are processed one after the other.
   const answers = facts.embeds ? 1 : facts.answers;
   const { conversation } = facts;
   const { onPlaced } = inside ?? {};
   await answer(exchange, { path, caller, entry, tokensMax, answers, conversation, body, suspect, onPlaced }, deps);
 }
 
-/** The place in the account's limits is given back when the exchange is settled, whatever happens. */
+/** Takes a place in the account's limits until the exchange is settled. */
 async function enterLimits(exchange: Exchange, caller: Caller, limiter: Limiter): Promise<void> {
   const { accountId, requestsPerMinute, parallelRequests } = caller;
   const limits = { perMinute: requestsPerMinute, parallel: parallelRequests };
@@ -124,7 +124,7 @@ async function answer(exchange: Exchange, accepted: Accepted, deps: GenerateDeps
   const { path, caller, entry, tokensMax, answers, conversation, body, suspect, onPlaced } = accepted;
   const { clock, requestMsMax, times, verdicts, engineDeaths } = deps;
   const { accountId, userId, keyId } = caller;
-  // The factor of the instant that decides on the billing period, too: that of the acceptance.
+  // The time of acceptance decides on the factor, as it does on the billing period.
   const billing = { accountId, userId, keyId, factor: factorAt(entry, exchange.acceptedAtMs) };
   const affinityKey = conversation === undefined ? undefined : `${accountId} ${entry.id} ${conversation}`;
   const tried = new Set<NodeId>();
@@ -147,7 +147,7 @@ async function answer(exchange: Exchange, accepted: Accepted, deps: GenerateDeps
         engineDeaths.watch(suspect, exchange, reply.body);
         await relay(exchange, reply, clock, times.stallMsMax);
         decideAtEnd(sent, reply.body, exchange, verdicts);
-        // Begun, it can be asked of no other node.
+        // After the first byte no other node can be asked, so that the body is no longer needed.
         return body.drop();
       }
       refusal = await readNodeRefusal(reply, exchange.signal);

@@ -9,7 +9,7 @@ export function modelsOf(caller: Caller, catalogue: Catalogue): CatalogueEntry[]
   return [...catalogue.values()].filter((entry) => isCallable(entry) && mayUse(caller, entry.id));
 }
 
-/** Throws 400 for a model that is not there, 403 for one that this key may not use. */
+/** Throws 400 for an unknown model, 403 for one that this key may not use. */
 export function findModel(name: string, caller: Caller, catalogue: Catalogue): CatalogueEntry {
   const entry = catalogue.get(asId<ModelId>(name));
   if (!entry || !isCallable(entry))

@@ -1,4 +1,4 @@
-/** An error that a node answered with, in our own shape: nothing else of it reaches a client. */
+/** An error answer of a node. Only its checked fields reach a client. */
 import { Type } from "typebox";
 import { Compile } from "typebox/compile";
 import type { ErrorBody } from "@weiche/shared/errors.ts";
@@ -29,7 +29,7 @@ const shape = Compile(
   }),
 );
 
-/** Reads an answer that is not 200. Throws `NodeLost` if there is no error in it. */
+/** Reads an answer that is not 200. Throws `NodeLost` if it has no error body. */
 export async function readNodeRefusal(answer: UpstreamResponse, signal: AbortSignal): Promise<NodeRefusal> {
   const { status, headers, body } = answer;
   const parsed = parse(await collect(answer, signal));

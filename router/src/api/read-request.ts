@@ -1,4 +1,4 @@
-/** From a body's bytes to the facts that the router needs. Runs on the main thread for light bodies, in a worker for others. */
+/** Parses and checks a body. Runs on the main thread for light bodies, in a worker for others. */
 import { hash } from "node:crypto";
 import { chatBody, chatFacts, type ChatBody } from "@weiche/shared/convention/chat.ts";
 import { completionBody, completionFacts } from "@weiche/shared/convention/completions.ts";
@@ -8,15 +8,15 @@ import { ApiError } from "@weiche/shared/errors.ts";
 import { readJson, type JsonScan } from "@weiche/shared/http/json-guard.ts";
 import { nodePaths, type NodePath } from "@weiche/shared/node-protocol.ts";
 
-/** What the router must know of a request's body; everything else is the node's concern. */
+/** The facts of a body that the router needs; the node reads the rest. */
 export interface ReadRequest extends RequestFacts {
   /** Hash of the body as it came. */
   readonly digest: string;
-  /** Hash of the beginning of the conversation; absent where a node's cache is of no use. */
+  /** Hash of the beginning of the conversation; absent for embeddings, where a node's prefix cache is of no use. */
   readonly conversation?: string;
 }
 
-/** Throws an `ApiError` for anything that is wrong with the body itself. `scan`: of these bytes, if there is one already. */
+/** Throws an `ApiError` for an invalid body. `scan`: the scan of these bytes, if there is one already. */
 export function readRequest(path: NodePath, body: Buffer, scan?: JsonScan): ReadRequest {
   const json = readJson(body, scan);
   if ("problem" in json) throw new ApiError("invalid_request", json.problem);
@@ -35,7 +35,7 @@ const readers: Readonly<Record<NodePath, (value: unknown) => Omit<ReadRequest, "
   [nodePaths.embeddings]: (value) => embeddingFacts(embeddingBody.check(value)),
 };
 
-/** Of so many messages, and of so many characters of each, since a hash of it is made for every request. */
+/** How much of a conversation is hashed for every request: messages, and characters of each. */
 const [beginningMessages, beginningCharacters] = [2, 1_024];
 
 function beginning({ messages }: ChatBody): string {

@@ -1,4 +1,4 @@
-/** The one exit for everything that is not answered: an error body or a page, and an answer that stays readable. */
+/** Writes refusals: error bodies and HTML pages. */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { ApiError, apiErrors, asApiError, errorBody, errorHeaders, type ErrorBody } from "@weiche/shared/errors.ts";
 import { ClientGone, type Exchange } from "./exchange.ts";
@@ -7,8 +7,8 @@ import { refusalCodes, type RefusalCode } from "../usage/refusal-codes.ts";
 import { htmlPage, PageRefusal } from "../edge/html-pages.ts";
 
 /**
- * Writes the refusal. Whatever was taken for the request is given back at once. What the client still sends is thrown
- * away for up to `discardMs` before its connection closes, so that it gets to read the refusal.
+ * Writes the refusal and settles the exchange. What the client still sends is discarded for up to `discardMs` before its
+ * connection closes, so that the client can read the refusal.
  */
 export function refuse(exchange: Exchange, error: unknown, clock: Clock, discardMs: number): void {
   const { sink } = exchange;
@@ -31,7 +31,7 @@ export function refuse(exchange: Exchange, error: unknown, clock: Clock, discard
   exchange.settle();
 }
 
-/** The answer is complete to the client; the connection stays until its body has come or time is up. */
+/** Keeps the connection until the client's body has come or `discardMs` are over. */
 function discardBody({ request, sink }: Exchange, clock: Clock, discardMs: number): void {
   const timer = clock.after(discardMs, () => {
     sink.end();
@@ -44,7 +44,7 @@ function discardBody({ request, sink }: Exchange, clock: Clock, discardMs: numbe
   request.resume();
 }
 
-/** undefined: nobody was told anything. */
+/** The code by which a refusal is counted; undefined: it is not counted. */
 export function refusalCodeOf(error: unknown): RefusalCode | undefined {
   if (error instanceof ClientGone) return undefined;
   if (error instanceof PageRefusal) return error.status === 413 ? "too_large" : undefined;
@@ -66,7 +66,7 @@ interface Refusal {
   readonly status: number;
   readonly headers: Record<string, string>;
   readonly body: Buffer;
-  /** For logs and metrics: one of the table, whatever a node says. */
+  /** Label for logs and metrics: one of our codes, or `other`. */
   readonly code?: string;
 }
 
@@ -92,7 +92,7 @@ function json(status: number, body: ErrorBody, headers: Record<string, string>):
   };
 }
 
-/** Whether an error is one that may happen. Anything else is a bug. */
+/** Whether an error is an operating error. Any other is a bug. */
 export function isExpected(error: unknown): boolean {
   return [ApiError, PageRefusal, NodeRefusal, ClientGone].some((kind) => error instanceof kind);
 }

@@ -1,7 +1,7 @@
 /**
- * Hands a node's answer to the client: the same bytes, with back-pressure. An answer is whole only with the node's closing
- * trailer. Nothing that is cut may look whole: of a stream only finished events are passed on, so that an error event can
- * always follow; of any other answer the last piece waits for the trailer.
+ * Hands a node's answer to the client: the same bytes, with back-pressure. An answer is complete only with the node's
+ * closing trailer, and a cut answer must not look complete: of a stream only finished events are passed on, so that an
+ * error event can always follow; of any other answer the last piece waits for the trailer.
  */
 import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
 import { ApiError, asApiError, errorBody } from "@weiche/shared/errors.ts";
@@ -10,9 +10,9 @@ import { ClientGone, type Exchange } from "./exchange.ts";
 import { LastPiece, UnfinishedEvent } from "./withheld.ts";
 
 /**
- * Resolves with the first byte; from then on the answer goes its way to its end, whole or cut, until the exchange is
- * settled. Rejects while a real status is still possible: with `NodeLost` if nothing came of the answer (it may be asked
- * of another node), with the reason of `exchange.signal`, or with an `ApiError`.
+ * Resolves with the first byte; the rest follows until the exchange is settled. Rejects while another status is still
+ * possible: with `NodeLost` if nothing came (another node may be asked), with the reason of `exchange.signal`, or with an
+ * `ApiError`.
  */
 export function relay(exchange: Exchange, answer: UpstreamResponse, clock: Clock, stallMsMax: number): Promise<void> {
   return new Promise((begun, failed) => new Relay(exchange, answer, clock, stallMsMax, begun, failed));
@@ -26,7 +26,7 @@ class Relay implements AnswerReader {
   readonly #begun: () => void;
   readonly #failed: (reason: unknown) => void;
   readonly #isStream: boolean;
-  /** What has come and must not be passed on yet. */
+  /** Received bytes that must not be passed on yet. */
   readonly #withheld: UnfinishedEvent | LastPiece;
   #stall: Timer | undefined;
   #received = false;
@@ -70,7 +70,6 @@ class Relay implements AnswerReader {
     this.#body.resume();
   }
 
-  /** However the node's answer ended. */
   end(): void {
     if (this.#detached) return;
     this.#detach();
@@ -86,7 +85,7 @@ class Relay implements AnswerReader {
     }
   }
 
-  /** The client has gone, or the time is over. */
+  /** Called when the client has left or the time limit is over. */
   readonly #onAbort = (): void => {
     this.#detach();
     this.#body.cancel();
@@ -109,7 +108,7 @@ class Relay implements AnswerReader {
     if (!sink.end(rest)) this.#watchStall();
   }
 
-  /** The connection ends without the end of the answer; what was written before still leaves. */
+  /** Closes the connection before the answer is complete, after what was written before was sent. */
   #cutAfter(error: ApiError | undefined, outcome: "broken" | "timeout"): void {
     this.#exchange.outcome = outcome;
     if (error && this.#isStream) this.#write(errorEvent(error, this.#withheld.torn));
@@ -117,7 +116,7 @@ class Relay implements AnswerReader {
     this.#exchange.sink.cut("written");
   }
 
-  /** `length`: of an answer that is here as a whole. */
+  /** `length`: known once the whole answer is here. */
   #head(length?: number): void {
     this.#exchange.status = 200;
     this.#exchange.firstByteAtMs = this.#clock.monotonicMs();

@@ -1,6 +1,6 @@
 /**
- * What becomes of the attempts of a request. At most one of them costs something: the one whose answer the client got, or
- * ended itself. Every other one that a node may have recorded is void.
+ * Decides which attempt of a request is billed. At most one is: the one whose answer the client got, or ended itself.
+ * Every other attempt that a node may have recorded is declared void.
  */
 import type { VoidAttempt } from "../usage/usage-ledger.ts";
 import type { AnswerBody } from "../nodes/upstream.ts";
@@ -10,15 +10,15 @@ import { NodeRefusal } from "./node-refusal.ts";
 export type SentAttempt = VoidAttempt;
 
 export interface AttemptVerdicts {
-  /** The client got the answer, or what it got ended by its own doing or by a published limit: its record counts. */
+  /** The record counts: the client got the answer, or ended it itself, or a published limit ended it. */
   settled(attempt: SentAttempt): void;
-  /** The client got nothing of it that it has to pay for, whatever the node records. */
+  /** The record must not be billed, whatever the node has recorded. */
   declareVoid(attempt: SentAttempt): void;
 }
 
 /**
- * The attempt's answer has begun: how it ends decides. A node that ended the answer with an error event has recorded what
- * that costs: nothing, or what was generated within the limit of 600 s.
+ * Decides when an answer that has begun ends. A node that ended it with an error event has recorded what that costs:
+ * nothing, or what was generated within the limit of 600 s.
  */
 export function decideAtEnd(attempt: SentAttempt, answer: AnswerBody, exchange: Exchange, verdicts: AttemptVerdicts) {
   exchange.onSettled(() => {
@@ -29,8 +29,8 @@ export function decideAtEnd(attempt: SentAttempt, answer: AnswerBody, exchange: 
 }
 
 /**
- * The attempt ended before its answer began. A node that refused it with a status has recorded nothing; a client that left
- * and the limit of 600 s (the reasons of the exchange's abort) leave the record as it is.
+ * Decides on an attempt that ended before its answer began. A node that refused it has recorded nothing. The reasons of
+ * the exchange's abort (the client left, the limit of 600 s) leave the record as it is.
  */
 export function decideAfter(error: unknown, attempt: SentAttempt, exchange: Exchange, verdicts: AttemptVerdicts): void {
   if (error instanceof NodeRefusal) return;

@@ -1,4 +1,4 @@
-/** The public listener: every request that reaches it gets one answer, with our request id and only our headers. */
+/** The public API's listener. Every request gets one answer, with our request id and no headers of a node. */
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -49,11 +49,11 @@ export interface ApiServer {
   readonly open: number;
   /** Throws `StartError` if it cannot listen. */
   listen(): Promise<ListenAddress>;
-  /** A chat that did not come by this listener, the same way from there on. Resolves once the answer has begun. */
+  /** Answers a chat that did not come by this listener. Resolves once the answer has begun. */
   chat(chat: InsideChat): Promise<void>;
   /**
-   * Takes no new requests; running ones may end within `graceMs`, then they are cut. `cutNodes` comes first: a node must
-   * not take a client that we cut for one that has left, who pays.
+   * Takes no new requests; running ones may end within `graceMs`, then they are cut. `cutNodes` is called before that, so
+   * that no node takes the cut for a client that has left, whose request would be billed.
    */
   close(graceMs: number, cutNodes?: () => void): Promise<void>;
 }
@@ -74,10 +74,10 @@ const defaultTimes: ApiTimes = {
   graceMs: 5_000,
 };
 
-/** All that are on their way to a node, together. */
+/** Memory for all large bodies together. */
 const largeBodiesBytesMax = 1_000_000_000;
 
-/** Cut exchanges close within a turn or two of the event loop. */
+/** Wait for cut exchanges to close, which takes a turn or two of the event loop. */
 const cutMsMax = 1_000;
 
 type Handler = (exchange: Exchange) => Promise<void>;
@@ -117,7 +117,7 @@ export function createApiServer(deps: ApiServerDeps): ApiServer {
     },
     frameworkErrors: (_error, request, reply) => serve("other", unsupported)(request, reply),
   });
-  // Bodies are ours alone: Fastify looks at none of them, so that nothing is read or judged before the key is known.
+  // Fastify must not read bodies: nothing is read before the key is known.
   for (const method of app.supportedMethods) app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
   app.setNotFoundHandler(serve("other", unsupported));
   for (const prefix of ["", "/v1"]) {
@@ -135,12 +135,12 @@ export function createApiServer(deps: ApiServerDeps): ApiServer {
   server.on("connection", (socket: Socket) => connections.addSocket(socket));
   server.on("connect", (request: IncomingMessage, socket: Duplex) => {
     const isAdmitted = ipLimit.admit(addressOf(request));
-    // Behind another request, the page would be taken for the answer to that one.
+    // A client would take the page for the answer to an earlier request on the connection.
     if (!connections.mayAnswerRaw(socket)) return socket.destroy();
     answerRaw(socket, isAdmitted ? "unsupported" : "limited", clock);
   });
 
-  /** The one way in and out of every route. */
+  /** Makes a route of a handler. */
   function serve(endpoint: Endpoint, handler: Handler) {
     return (request: FastifyRequest, reply: FastifyReply): void => {
       reply.hijack();
@@ -152,7 +152,7 @@ export function createApiServer(deps: ApiServerDeps): ApiServer {
     };
   }
 
-  /** Throws for a client that asks too often, while the router stops, and for what HTTP leaves open. */
+  /** Throws for a client that asks too often, while the router stops, and for an ambiguous head. */
   function admitFromOutside(request: IncomingMessage, response: ServerResponse): void {
     if (draining) response.shouldKeepAlive = false;
     if (!ipLimit.admit(addressOf(request))) {
@@ -201,13 +201,13 @@ export function createApiServer(deps: ApiServerDeps): ApiServer {
       server.close();
       if (!(await connections.quiet(graceMs, clock))) cutNodes();
       connections.destroyAll();
-      await connections.quiet(cutMsMax, clock); // what they cost is decided when they close
+      await connections.quiet(cutMsMax, clock); // whether they are billed is decided when they close
       await Promise.all([closed, readers[Symbol.asyncDispose](), app.close()]);
     },
   };
 }
 
-/** Any path that is not served, and any other method on one that is. */
+/** For an unknown path or method. */
 function unsupported(): Promise<void> {
   return Promise.reject(new PageRefusal(403));
 }

@@ -1,16 +1,16 @@
-/** What of an answer has come and must wait, so that a cut answer never looks whole. */
+/** Holds back the received end of an answer, so that a cut answer never looks complete. */
 
-/** A longer event is passed on in pieces; if it is cut, the client sees the stump of it before the error event. */
+/** A longer event is passed on in pieces; if it is cut, the client sees a part of it before the error event. */
 const eventBytesMax = 256 << 10;
 const eventEnd = Buffer.from("\n\n");
 
-/** What has come of an event that is not finished. A node writes whole events; only a long one comes in pieces. */
+/** Holds back an unfinished event of a stream. Nodes write whole events; only long ones come in pieces. */
 export class UnfinishedEvent {
   rest: Buffer | undefined;
   /** Whether a part of an unfinished event was passed on. */
   torn = false;
 
-  /** Returns what may be passed on. */
+  /** Returns the bytes that may be passed on. */
   push(chunk: Buffer): Buffer | undefined {
     const bytes = this.rest ? Buffer.concat([this.rest, chunk]) : chunk;
     const last = bytes.length - 1;
@@ -25,7 +25,7 @@ export class UnfinishedEvent {
   }
 }
 
-/** The piece that came last. */
+/** Holds back the last piece. */
 export class LastPiece {
   rest: Buffer | undefined;
   readonly torn = false;

@@ -15,15 +15,14 @@ export class LiveCatalogue {
     this.#current = loadCatalogue(file);
   }
 
-  /** As it is now. */
   readonly get = (): Catalogue => this.#current.catalogue;
 
-  /** What customers are told of it, the youngest first. */
+  /** The catalogue's changelog for customers, newest first. */
   readonly changes = (): readonly ServiceChange[] => this.#current.changes;
 
   readonly models = (): readonly ModelId[] => [...this.get().keys()];
 
-  /** What an agent must know of these models; those that are not in the catalogue are left out. */
+  /** The rules of models for an agent. Models that are not in the catalogue are left out. */
   readonly rulesOf = (models: readonly ModelId[]): readonly ModelRules[] =>
     models.flatMap((model) => this.get().get(model) ?? []).map(rulesOf);
 
@@ -34,7 +33,7 @@ export class LiveCatalogue {
     this.#listeners.push(listener);
   }
 
-  /** Throws a `StartError` with the mistakes if the file is wrong; the catalogue of before stays then. */
+  /** Throws a `StartError` with the mistakes if the file is wrong; the current catalogue stays then. */
   readonly reload = (): void => {
     this.#current = loadCatalogue(this.#file);
     for (const listener of this.#listeners) listener();

@@ -6,7 +6,7 @@
 const firstMs = Date.parse("0001-01-01T00:00:00Z");
 const endMs = Date.parse("+010000-01-01T00:00:00Z");
 
-/** Milliseconds since the epoch; undefined if it is no such instant. */
+/** Milliseconds since the epoch; undefined if it is no valid instant. */
 export function readInstantText(text: string): number | undefined {
   try {
     const { epochMilliseconds } = Temporal.Instant.from(text);
@@ -16,7 +16,7 @@ export function readInstantText(text: string): number | undefined {
   }
 }
 
-/** Whether it is a day that begins and ends in those years in any time zone. */
+/** Whether it is a valid day that lies in those years in any time zone. */
 export function isDay(text: string): boolean {
   try {
     const { year } = Temporal.PlainDate.from(text, { overflow: "reject" });

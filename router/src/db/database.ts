@@ -119,7 +119,7 @@ export function instantValue(ms: number) {
   return sql<Temporal.Instant>`${instantText(ms)}::timestamptz`;
 }
 
-/** Refuses a server that could lose committed usage, or that our SQL does not run on. */
+/** Throws `StartError` for a server that could lose committed usage, or that our SQL does not run on. */
 async function checkServer(connection: ClientConfig): Promise<void> {
   const client = new Client({ ...connection, connectionTimeoutMillis: limits.connectionTimeoutMillis });
   client.on("error", () => {});

@@ -1,6 +1,6 @@
 /**
- * Where the embedded database server lives: its folder, its programs, the user it runs as. PostgreSQL refuses to run as
- * root, so a router that does gives it an unprivileged user, and a folder that this user can reach.
+ * The folder, programs and user of the embedded database server. PostgreSQL does not start as root, so a router that runs
+ * as root gives it an unprivileged user, and a folder that this user can reach.
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";

@@ -1,4 +1,4 @@
-/** How statements fail: the database is unavailable or too slow, or refuses the data. */
+/** Classifies failures of statements: the database is unavailable or too slow, or refuses the data. */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 
 export class NotInTime extends Error {

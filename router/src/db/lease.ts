@@ -2,7 +2,10 @@
 import type { Pool } from "pg";
 import type { JobOptions, StartJob } from "@weiche/shared/time/job.ts";
 
-/** Runs a job on one router only: the one that holds the lease of the job's name. */
+/**
+ * Runs a job on one router only: the one that holds the lease of the job's name. The other routers ask for the lease each
+ * time; that counts as a run without an error too, so that an alert on a job's last run holds on every router.
+ */
 export function jobOfOneRouter(job: StartJob, pool: Pool, holder: string): StartJob {
   return (name: string, everyMs: number, work: () => unknown, options?: JobOptions) => {
     const workIfMine = async () => {

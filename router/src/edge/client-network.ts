@@ -12,7 +12,7 @@ export function networkOf(address: string): string {
   return family === 0 ? plain : lineOf(groupsOf(plain));
 }
 
-/** What requests are counted by: an IPv4 address itself; of an IPv6 address its line (/64) and its site (/48). */
+/** The keys that requests are counted by: an IPv4 address itself; the line (/64) and site (/48) of an IPv6 address. */
 export function lineAndSiteOf(address: string): readonly [line: string, site?: string] {
   const plain = plainAddress(address);
   if (isIP(plain) !== 6) return [plain];

@@ -11,7 +11,7 @@ import type { ConnectionLimit } from "./connection-limit.ts";
 
 export interface ListenerTimes extends TurnTimes {
   readonly keepAliveMs: number;
-  /** For the TLS handshake. */
+  /** Timeout of the TLS handshake. */
   readonly handshakeMsMax: number;
 }
 

@@ -34,7 +34,7 @@ export type OpenKeyCache = KeyCache & AsyncDisposable;
 const unknown: KeyRefusal = { refused: "invalid_api_key", why: "unknown" };
 const changesMax = 1_000;
 const lookupsMax = 3;
-/** Of a poll. The wait before it and two attempts take 5 s, within which a change must be known. */
+/** Limits of a poll: the wait before it and two attempts take 5 s, within which a change must be known. */
 const pollLimits = { connectionsMax: 1, attemptMsMax: 1_500, allMsMax: 3_000 };
 
 /** Resolves once the change log was read for the first time. */

@@ -1,5 +1,5 @@
 /**
- * Who made a one-time link (invitation or password reset). Its maker knows it and could use it, so it is revoked when
+ * Records who made a one-time link (invitation or password reset). Its maker knows it and could use it, so it is revoked when
  * the maker loses the right to make it.
  */
 import type { Transaction } from "kysely";

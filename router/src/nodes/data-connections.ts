@@ -1,6 +1,6 @@
 /**
  * The router's ends of the data connections. Agents dial; on each connection that is accepted the router is the HTTP/2
- * client. A session counts once its agent has said who it is and, with TLS, its certificate has said the same.
+ * client. A session is used once its agent has named its node and, with TLS, its certificate names the same node.
  */
 import { connect, constants, type ClientHttp2Session, type ClientHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
@@ -27,7 +27,7 @@ import { NodeLost, type Upstream, type UpstreamRequest, type UpstreamResponse } 
 export interface DataConnectionsEvents {
   dataSessionUp(node: NodeId, sessions: number): void;
   dataSessionDown(node: NodeId, sessions: number): void;
-  /** `detail` may name what a stranger claims to be: for the log only. */
+  /** `detail`: for the log only, since it may contain text of an unauthenticated client. */
   dataSessionRefused(reason: "tls" | "identity" | "name" | "too-many", detail: string): void;
 }
 
@@ -38,16 +38,16 @@ interface DataConnectionsOptions {
   readonly routerId: string;
   readonly clock: Clock;
   readonly counts: Pick<NodeRegistry, "sessionUp" | "sessionDown" | "dispatched">;
-  /** Signs what each attempt may be billed to. */
+  /** Signs whom each attempt may be billed to. */
   readonly grants: Pick<Grants, "sign">;
   readonly events: DataConnectionsEvents;
 }
 
 export interface DataConnections extends Upstream {
   readonly address: ListenAddress;
-  /** An agent that has started again is not reached through what its earlier process left behind. */
+  /** Closes the sessions of earlier processes of the node's agent. */
   dropEarlierBoots(node: NodeId, bootId: string): void;
-  /** Ends what runs at once, and the agents see that it was us. */
+  /** Closes all sessions at once. The agents see that the router ended them, not the clients. */
   cut(): void;
   /** Accepts nothing more, lets running answers end, and cuts what is left after `deadlineMs`. */
   close(deadlineMs: number): Promise<void>;
@@ -92,14 +92,14 @@ interface DataSession {
 class DataSessions {
   readonly #options: DataConnectionsOptions;
   readonly #usable = new Map<NodeId, Set<DataSession>>();
-  /** Everything that is open, admitted or not. */
+  /** All open sessions, admitted or not. */
   readonly #open = new Set<ClientHttp2Session>();
 
   constructor(options: DataConnectionsOptions) {
     this.#options = options;
   }
 
-  /** Makes a session of an accepted connection, or refuses it. */
+  /** Makes a session of an accepted connection, or closes it. */
   async admit(socket: Socket): Promise<void> {
     const { clock, events } = this.#options;
     const http2 = connect("http://node", {
@@ -107,10 +107,10 @@ class DataSessions {
       settings: { initialWindowSize: routerWindowBytes, enablePush: false },
       maxSessionMemory: sessionMemoryMiB,
     });
-    // Not the session: closing, it would reset its streams one by one, which the agent takes for clients that leave.
+    // Closing the session would reset its streams one by one, which the agent takes for clients that leave.
     const cut = () => void socket.destroy();
     this.#open.add(http2);
-    http2.on("error", () => {}); // `close` follows and is dealt with
+    http2.on("error", () => {}); // `close` follows
     http2.once("close", () => this.#open.delete(http2));
     http2.once("connect", () => http2.setLocalWindowSize(sessionWindowBytes));
     watchPulse(http2, clock, cut);
@@ -156,7 +156,7 @@ class DataSessions {
     for (const sessions of this.#usable.values()) for (const session of sessions) session.cut();
   }
 
-  /** Lets what runs end. */
+  /** Accepts no new requests; running ones end. */
   close(): void {
     for (const http2 of this.#open) http2.close();
   }
@@ -174,7 +174,7 @@ class DataSessions {
       counts.sessionDown(node);
       events.dataSessionDown(node, sessions.size);
     };
-    http2.once("goaway", unuse); // what runs on it ends there
+    http2.once("goaway", unuse); // running requests end on it
     http2.once("close", unuse);
   }
 
@@ -213,7 +213,7 @@ class DataSessions {
   }
 }
 
-/** What waits as long as a stream is open listens by `on`: a waiting `once` costs a quarter of a KB for each. */
+/** Listens with `on` for what comes at the end of a stream: a waiting `once` takes a quarter of a KB for each. */
 function answerOf(
   stream: ClientHttp2Stream,
   node: NodeId,

@@ -1,16 +1,16 @@
-/** What the live picture of the nodes means for one model: whether a request for it would be served at once, or at all. */
+/** The state of a model over all nodes: whether a request for it would be served at once, later, or refused. */
 import type { ModelId } from "@weiche/shared/ids.ts";
 import { SlotState, waitingFor, type NodeView, type SlotView } from "./node-view.ts";
 
 /**
- * `active`: serves at once. `switching`: is being started, or comes next on its slot. `asleep`: wakes on the first request.
+ * `active`: serves at once. `switching`: is being started, or is next on its slot. `asleep`: wakes on the first request.
  * `unavailable`: a request would be refused now.
  */
 export type ModelState = "active" | "switching" | "asleep" | "unavailable";
 
 export interface ModelLiveness {
   readonly state: ModelState;
-  /** Of `unavailable` alone. */
+  /** For `unavailable` alone. */
   readonly why?: "maintenance" | "no-node";
 }
 
@@ -28,7 +28,7 @@ export function modelState(model: ModelId, nodes: readonly NodeView[]): ModelLiv
   return { state: "asleep" };
 }
 
-/** Whether a request that this slot gets is held by nothing. */
+/** Whether the slot serves a request for the model at once. */
 export function serves({ activeModel, state }: Pick<SlotView, "activeModel" | "state">, model: ModelId): boolean {
   return activeModel === model && (state === SlotState.ACTIVE || state === SlotState.DRAINING_OPEN);
 }

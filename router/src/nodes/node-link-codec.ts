@@ -1,6 +1,6 @@
 /**
- * The border of the router's end of the gRPC link. What an agent says is checked here; inside, every enum is known and
- * every name and number plausible. What a person or the database gets in other words is translated here.
+ * Checks the messages of agents on the gRPC link: behind it every enum value is known and every name and number plausible.
+ * Also translates usage records and model rules between the protocol's types and ours.
  */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -30,7 +30,7 @@ export const linkService = NodeControlServiceService;
 export const linkServiceName = "weiche.node.v1.NodeControlService";
 export type LinkCall = ServerDuplexStream<LinkRequest, LinkResponse>;
 
-/** What an agent says; undefined: something that a later version may say. */
+/** A message of an agent; undefined: one that only a later version knows. */
 export type Uplink = LinkRequest["message"];
 export type Downlink = NonNullable<LinkResponse["message"]>;
 
@@ -39,12 +39,12 @@ export function readLinkDescriptors(): Buffer {
   return readFileSync(fileURLToPath(import.meta.resolve("@weiche/proto/descriptors.binpb")));
 }
 
-/** Models are the operator's to name; anything printable. */
+/** Operators name models; any printable ASCII. */
 const modelPattern = /^[\x21-\x7e]{1,200}$/;
 const idPattern = /^[\x21-\x7e]{1,64}$/;
 const countMax = 1_000;
 
-/** The hello, or what is wrong with it. */
+/** Returns the hello, or what is wrong with it. */
 export function readHello(hello: Hello): NodeHello | string {
   if (!namePattern.test(hello.node)) return "hello.node is not the name of a node";
   if (!isUuidv7(hello.bootId)) return "hello.boot_id is not a UUIDv7";
@@ -59,8 +59,8 @@ export function readHello(hello: Hello): NodeHello | string {
 }
 
 /**
- * The report, or what is wrong with it. A state that a later version may know is no reason to lose the whole node: only
- * that slot is left out.
+ * Returns the report, or what is wrong with it. A slot in a state that only a later version knows is left out; the rest of
+ * the node stays usable.
  */
 export function readReport(load: LoadReport): NodeReport | string {
   if (load.slots.length > countMax) return "load_report.slots has too many slots";
@@ -105,7 +105,7 @@ export function readRecords(wires: readonly WireRecord[]) {
   return { records, rejected };
 }
 
-/** The record, or what is wrong with it. */
+/** Returns the record, or what is wrong with it. */
 function readRecord(wire: WireRecord): UsageRecord | string {
   const source = sources[wire.source];
   const outcome = outcomes[wire.outcome];
@@ -118,7 +118,7 @@ function readRecord(wire: WireRecord): UsageRecord | string {
   if (Math.max(tokens, wire.reasoningTokens ?? 0, wire.cachedTokens ?? 0) > tokensMax) return "tokens are out of range";
   if (!source) return `source ${wire.source} is unknown`;
   if (!outcome) return `outcome ${wire.outcome} is unknown`;
-  if ((outcome === "broken" || outcome === "void") && tokens > 0) return `what is ${outcome} has tokens`;
+  if ((outcome === "broken" || outcome === "void") && tokens > 0) return `a record that is ${outcome} has tokens`;
   const { factorMillicredits, grant, ...same } = wire;
   const translated = { factor: millicredits(factorMillicredits), grant: grant.toString("base64url"), source, outcome };
   return { ...same, ...translated, tokensMax: Number(wire.tokensMax) } as UsageRecord;

@@ -1,5 +1,5 @@
 /**
- * One link: hello, welcome, then reports and usage upwards, news downwards.
+ * One link: hello, welcome, then reports and usage from the agent, rules and wishes to it.
  *
  *   waiting ──hello──▶ linked ──end, replaced, stopped, misbehaved──▶ over
  *      └── no hello in time, a bad one, or a stranger's ────────▶ over
@@ -25,21 +25,21 @@ import type { NodeLinkEntry, NodeRegistry } from "./registry.ts";
 export interface NodeLinkEvents {
   nodeLinked(node: NodeId, bootId: string, agentVersion: string): void;
   nodeUnlinked(node: NodeId, reason: UnlinkReason): void;
-  /** `detail` may name what a stranger claims to be: for the log only. */
+  /** `detail`: for the log only, since it may contain text of an unauthenticated client. */
   nodeRefused(reason: RefusalReason, detail: string): void;
   /** A node says that it hosts models which the catalogue gives to others: it gets no request for them. */
   hostingIgnored(node: NodeId, models: readonly ModelId[]): void;
   /** A report has slots in states that this version does not know; they are not used. */
   reportUnreadable(node: NodeId, slots: number): void;
-  /** Set aside by the ledger, and acknowledged, since the agent would send it for ever; to be looked at by a person. */
+  /** Set aside by the ledger for a person to look at, and acknowledged: the agent would send it for ever. */
   usageRejected(node: NodeId, rejected: UnreadableRecord): void;
   /** Not acknowledged: the agent sends it again. */
   usageNotRecorded(node: NodeId, records: number, error: unknown): void;
 }
 
 /**
- * `ended`: by the agent, or its connection was lost; `silent`: no report came any more; `replaced`: by another link of the
- * node; `stopped`: by us.
+ * `ended`: the agent ended it, or the connection was lost; `silent`: no report came any more; `replaced`: the node has
+ * another link; `stopped`: this router stops.
  */
 export type UnlinkReason = "ended" | "silent" | "replaced" | "stopped" | "misbehaved";
 /** `tls`: a client without a certificate of ours. */
@@ -54,20 +54,20 @@ export interface NodeLinkParts {
   readonly clock: Clock;
   readonly registry: Pick<NodeRegistry, "linkUp">;
   readonly ledger: Pick<UsageLedger, "record">;
-  /** What the catalogue says of these models; those that it does not know are left out. */
+  /** The rules of these models. Models that are not in the catalogue are left out. */
   readonly rulesOf: (models: readonly ModelId[]) => readonly ModelRules[];
-  /** Whether a node that says that it hosts a model is believed. */
+  /** Whether the catalogue lets the node host the model. */
   readonly mayHost: (node: NodeId, model: ModelId) => boolean;
   readonly desiredStateOf: (node: NodeId) => DesiredState | undefined;
-  /** A node has linked: what an earlier start of its agent left behind is worth nothing. */
+  /** Called when a node has linked; connections of earlier starts of its agent are void. */
   readonly onBoot: (node: NodeId, bootId: string) => void;
   readonly events: NodeLinkEvents;
 }
 
 const helloMsMax = 5_000;
-/** Batches of one node that wait for the database at once; what comes beyond is sent again by the agent. */
+/** Batches of one node that wait for the database at once. The agent sends further ones again. */
 const batchesMax = 16;
-/** Settled attempts are gathered for so long; the agent asks for them only when a router dies. */
+/** How long settled attempts are gathered; the agent needs them only when a router dies. */
 const settledMs = 50;
 /** Messages that an agent may leave unread before it is cut off. */
 const unreadMax = 1_000;
@@ -79,7 +79,7 @@ export class NodeLinkSession {
   readonly #call: LinkCall;
   readonly #parts: NodeLinkParts;
   readonly #links: LinksByNode;
-  /** By mutual TLS; undefined on loopback without it. */
+  /** The client certificate; undefined without TLS, on loopback. */
   readonly #certificate: X509Certificate | undefined;
   readonly #helloTimer: Timer;
   /** An agent reports each second. */
@@ -103,19 +103,19 @@ export class NodeLinkSession {
     this.#helloTimer = parts.clock.after(helloMsMax, () => this.refuse("late", "no hello in time"));
     this.#silence = new Silence(parts.clock, linkSilenceMsMax, () => this.end("silent"));
     call.on("data", ({ message }) => this.#take(message));
-    call.on("end", () => this.end("ended")); // also the first news of a connection that was lost
+    call.on("end", () => this.end("ended")); // also the first event of a lost connection
     call.on("cancelled", () => this.end("ended"));
     call.on("error", () => this.end("ended"));
   }
 
-  /** Tells the agent why it is not, or no longer, linked. */
+  /** Ends the link and tells the agent why. */
   refuse(reason: Exclude<RefusalReason, "tls">, detail: string): void {
     if (this.#isOver) return;
     this.#parts.events.nodeRefused(reason, detail);
     this.end("misbehaved", { code: refusalStatus[reason], details: detail });
   }
 
-  /** Ends the link, with an error if there is one; the agent comes back unless it ended the link itself. */
+  /** Ends the link; the agent links again unless it ended the link itself. */
   end(reason: UnlinkReason, error?: { readonly code: status; readonly details: string }): void {
     if (this.#isOver) return;
     this.#sendSettled();
@@ -128,16 +128,16 @@ export class NodeLinkSession {
       this.#entry?.down(this.#parts.clock.monotonicMs());
       this.#parts.events.nodeUnlinked(node, reason);
     }
-    if (error) this.#call.emit("error", error); // grpc-js makes the status of it
+    if (error) this.#call.emit("error", error); // grpc-js sends it as the status
     else this.#call.end();
   }
 
-  /** Since when no usage has come or waits for the database, in monotonic ms; undefined: some does. */
+  /** Monotonic ms since when no usage has come; undefined: some waits for the database. */
   get usageQuietSinceMs(): number | undefined {
     return this.#batches > 0 ? undefined : this.#usageAtMs;
   }
 
-  /** The agent hears of it within 50 ms: one message for all of them. */
+  /** Tells the agent within 50 ms, with one message for several attempts. */
   settled({ requestId, attempt }: Attempt): void {
     this.#settled.push({ requestId, attempt });
     if (this.#settled.length === 1) this.#settledTimer = this.#parts.clock.after(settledMs, () => this.#sendSettled());
@@ -163,7 +163,7 @@ export class NodeLinkSession {
     if (desired) this.#send({ $case: "desiredState", value: desired });
   }
 
-  /** Says so only to a node that the change concerns. */
+  /** Tells the node if the change concerns its models. */
   rulesChanged(): void {
     if (!this.#hello) return;
     this.#entry?.hostingChanged(this.#believed(this.#hello));
@@ -176,7 +176,7 @@ export class NodeLinkSession {
 
   #take(message: Uplink): void {
     if (this.#isOver) return;
-    if (!message) return this.refuse("invalid", "the message says nothing");
+    if (!message) return this.refuse("invalid", "the message is empty");
     if (message.$case === "hello") {
       const hello = readHello(message.value);
       return typeof hello === "string" ? this.refuse("invalid", hello) : this.#welcome(hello);
@@ -230,7 +230,7 @@ export class NodeLinkSession {
     void this.#acknowledge(node, batch.batchId, count, recorded);
   }
 
-  /** Does not know the records: who waits for the database would hold those of each repetition in memory. */
+  /** Takes no records: they would stay in memory, for each repetition, as long as the database is away. */
   async #acknowledge(node: NodeId, batchId: bigint, records: number, recorded: Promise<void>): Promise<void> {
     this.#batches++;
     try {
@@ -244,7 +244,7 @@ export class NodeLinkSession {
     }
   }
 
-  /** What the node says without the models that are not its to host; these are told once, until they are others. */
+  /** The hello without models that the node may not host. An event tells of these, once for each set of them. */
   #believed(hello: NodeHello): NodeHello {
     const { node } = hello;
     const { mayHost, events } = this.#parts;

@@ -23,18 +23,17 @@ interface NodeLinkOptions extends NodeLinkParts {
 
 export interface NodeLink {
   readonly address: ListenAddress;
-  /** The catalogue is another one: nodes whose models it concerns are told. */
+  /** Tells the nodes whose models a new catalogue concerns. */
   rulesChanged(): void;
   desiredStateChanged(node: NodeId): void;
-  /** The client of this attempt got its answer or ended it: the node need not doubt its record if this router dies. */
+  /** Tells the node that the record of this attempt counts, even if this router dies. */
   settled(node: NodeId, attempt: Attempt): void;
-  /** The router is stopping: agents send their usage to another one if they can; links stay, none is added. */
+  /** Announces the stop: agents send their usage to another router if they can. Links stay, none is added. */
   goodbye(): void;
-  /** Takes the usage of the last answers, then ends every link; what has not gone after `deadlineMs` is cut. */
+  /** Takes the usage of the last answers, then ends every link; cuts those that are open after `deadlineMs`. */
   close(deadlineMs: number): Promise<void>;
 }
 
-/** A silent agent is noticed by its reports. */
 const serverOptions: ServerOptions = {
   ...linkKeepAlive,
   "grpc.max_receive_message_length": 4 << 20,
@@ -61,7 +60,7 @@ export async function openNodeLink(options: NodeLinkOptions): Promise<NodeLink> 
   const health = new HealthImplementation({ "": "SERVING", [linkServiceName]: "SERVING" });
   health.addToServer(server);
   new ReflectionService(describeServices()).addToServer(server);
-  // Our own listener, so that both node ports have the same TLS and tell whom they refuse.
+  // A listener of our own, so that both node ports have the same TLS and log refused clients.
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
   const listener = await openNodeListener({
     ...options,
@@ -88,7 +87,7 @@ export async function openNodeLink(options: NodeLinkOptions): Promise<NodeLink> 
       await quiet(sessions, options.clock, deadlineMs);
       await heartbeats[Symbol.asyncDispose]();
       for (const session of sessions) session.end("stopped");
-      injector.destroy(); // in order: sends what is to be sent
+      injector.destroy(); // sends what is buffered first
       await closed;
     },
   };
@@ -97,7 +96,7 @@ export async function openNodeLink(options: NodeLinkOptions): Promise<NodeLink> 
 /** An agent sends the record of an answer within some 20 ms of its end. */
 const usageComesMs = 200;
 
-/** Resolves when no agent has sent usage for a moment, or after `deadlineMs`. What is not taken, another router will. */
+/** Resolves when no agent has sent usage for `usageComesMs`, or after `deadlineMs`. Another router takes the rest. */
 async function quiet(sessions: ReadonlySet<NodeLinkSession>, clock: Clock, deadlineMs: number): Promise<void> {
   const beganMs = clock.monotonicMs();
   const isQuiet = (nowMs: number) =>

@@ -1,4 +1,4 @@
-/** Accepts the connections of nodes: plain on loopback, else with mutual TLS whose files may change meanwhile. */
+/** Accepts connections of nodes: plain on loopback, otherwise with mutual TLS whose files may be replaced. */
 import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
 import { createServer as createTlsServer, TLSSocket } from "node:tls";
@@ -37,7 +37,7 @@ export async function openNodeListener(options: NodeListenerOptions): Promise<No
     sockets.add(socket);
     socket.once("close", () => sockets.delete(socket));
   });
-  // Of a certificate that was not taken the error itself says no more than that the connection is gone.
+  // The error of a rejected certificate says only that the connection was closed.
   server.on("tlsClientError", (error: Error, { authorizationError }: TLSSocket) =>
     onTlsRefused(authorizationError ? String(authorizationError) : error.message),
   );
@@ -53,12 +53,12 @@ export async function openNodeListener(options: NodeListenerOptions): Promise<No
   };
 }
 
-/** What the client's certificate is; undefined on a plain connection. */
+/** The client's certificate; undefined on a plain connection. */
 export function certificateOf(socket: unknown): X509Certificate | undefined {
   return socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined;
 }
 
-/** Whether the other end of a connection may speak for this node: with TLS, and with a certificate at all, it must name it. */
+/** Whether a client may speak for this node. With TLS its certificate must name the node. */
 export function maySpeakFor(
   node: string,
   certificate: X509Certificate | undefined,

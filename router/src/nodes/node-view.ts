@@ -1,16 +1,16 @@
 /**
- * The live picture of the nodes that placement decides on. A slot is described in the words of the protocol, as its agent
- * reported it, with what only this router knows beside them. A missing measurement is absent, never 0.
+ * The state of the nodes that placement decides on. A slot has the fields of the protocol, as its agent reported them, and
+ * those that only this router knows. A missing measurement is absent, never 0.
  */
 import { SlotState, type Hello, type LoadReport, type SlotLoad } from "@weiche/proto/weiche/node/v1/node_control.ts";
 import type { ModelId, NodeId, SlotName } from "@weiche/shared/ids.ts";
 
 export { SlotState };
 
-/** Those that this version knows. */
+/** The states that this version knows. */
 export type KnownSlotState = Exclude<SlotState, typeof SlotState.UNSPECIFIED | typeof SlotState.UNRECOGNIZED>;
 
-/** What an agent says of itself first; every name in it is plausible. */
+/** The checked first message of an agent. */
 export interface NodeHello extends Hello {
   readonly node: NodeId;
   readonly slots: readonly { readonly name: SlotName; readonly models: readonly ModelId[] }[];
@@ -42,9 +42,9 @@ export interface SlotView extends SlotReport {
   readonly models: readonly ModelId[];
   /** This router's own requests in flight to the slot, counted at dispatch. */
   readonly inFlight: number;
-  /** For any model. */
+  /** Waiters for any model. */
   readonly waiting: number;
-  /** Since when (monotonic ms of this router) nothing has run or waited. Absent: something does, or not known. */
+  /** Monotonic ms of this router since when nothing has run or waited. Absent: something does, or it is not known. */
   readonly idleSinceMs?: number;
 }
 

@@ -1,15 +1,15 @@
 /**
- * What operators want of the nodes: kept in the database and read again and again, so that every router comes to tell its
- * nodes the same. With the database away what is known goes on.
+ * The operators' wishes for nodes: maintenance and prewarmed models. They are kept in the database and read periodically, so
+ * that every router tells its nodes the same. While the database is away the last known wishes stay.
  */
 import type { ModelId, NodeId } from "@weiche/shared/ids.ts";
 import type { Database } from "../db/database.ts";
 import type { DesiredState } from "@weiche/proto/weiche/node/v1/node_control.ts";
 
-/** How often they are read. */
+/** Interval of reading. */
 export const readWishesMs = 2_000;
 
-/** Resolves once the wishes of before are known. */
+/** Resolves once the stored wishes are read. */
 export async function openNodeWishes(database: Pick<Database, "pool">): Promise<NodeWishes> {
   const wishes = new NodeWishes(database);
   await wishes.read();
@@ -33,12 +33,12 @@ export class NodeWishes {
     return this.#states.get(node)?.maintenance ?? false;
   }
 
-  /** Calls back when more is known of a node, whichever router was told. */
+  /** Calls back when a node's wishes have changed, on whichever router. */
   onChange(callback: (node: NodeId) => void): void {
     this.#onChange = callback;
   }
 
-  /** Resolves once it is kept and this router's nodes are told. */
+  /** Resolves once the wish is stored and this router's nodes are told. */
   setMaintenance(node: NodeId, on: boolean): Promise<void> {
     return this.#write(node, on, null);
   }
@@ -54,13 +54,13 @@ export class NodeWishes {
     );
     for (const { node, generation, maintenance, prewarm } of rows) {
       const known = this.#states.get(node)?.generation ?? -1n;
-      if (generation < known) continue; // an answer that was overtaken
+      if (generation < known) continue; // a later query was faster
       this.#states.set(node, { generation, maintenance, prewarmModels: prewarm === null ? [] : [prewarm] });
       if (generation > known) this.#onChange(node);
     }
   }
 
-  /** `null` leaves maintenance as it is; what was to be prewarmed before is forgotten. */
+  /** `maintenance` null: unchanged. Replaces the model to prewarm. */
   async #write(node: NodeId, maintenance: boolean | null, model: ModelId | null): Promise<void> {
     await this.#pool.query(
       `insert into node_wishes as known

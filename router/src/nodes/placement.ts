@@ -1,13 +1,13 @@
 /**
- * Which node, and which of its slots, a request goes to. Pure: decides on a picture that may be a moment old; the slot
- * itself has the last word, so a wrong guess costs a detour, never correctness.
+ * Chooses the node and slot for a request. Pure. The view may be a second old; the slot itself decides in the end, so that a
+ * wrong choice costs a detour, never correctness.
  */
 import type { ModelId, NodeId, SlotName } from "@weiche/shared/ids.ts";
 import { SlotState, waitingFor, type NodeView, type SlotView } from "./node-view.ts";
 
 export interface PlacementRequest {
   readonly model: ModelId;
-  /** Same account, model and beginning of the conversation, same key: the node's cache may know the prefix. */
+  /** Equal for the same account, model and beginning of a conversation: the node may have the prefix in its cache. */
   readonly affinityKey?: string;
 }
 
@@ -68,11 +68,11 @@ const ranks = {
   starting: 2,
   empty: 3,
   idle: 4,
-  /** Serves the model, but its engine has all it can take: the request would wait for a place. */
+  /** Serves the model, but its engine is full: the request would wait for a place. */
   full: 5,
   /** Would have to drain another model first. */
   busy: 6,
-  /** Is on its way to another model: ours would come after it. */
+  /** Switches to another model: ours would come after it. */
   taken: 7,
   /** Was serving the model and refuses it now. */
   closed: 8,
@@ -81,7 +81,7 @@ const ranks = {
 
 type Rank = (typeof ranks)[keyof typeof ranks];
 
-/** Where an engine is there or on its way, requests share it by load; where one must start, all routers agree on a slot. */
+/** Running or starting engines share requests by load; where one must start, all routers must choose the same slot. */
 function isShared(rank: number): boolean {
   return rank <= ranks.starting;
 }
@@ -117,19 +117,19 @@ function isFull(slot: SlotView, model: ModelId): boolean {
   return Math.max(seen, slot.inFlight + othersAt(slot, model)) >= (slot.maxConcurrent ?? Infinity);
 }
 
-/** A request is counted once: what the report says is mine is already in my own count, and what of it does not run waits. */
+/** The load of other routers: the report without this router's requests, which `inFlight` counts already. */
 function othersAt(slot: SlotView, model: ModelId): number {
   const mineWaiting = Math.max(0, slot.inFlight - slot.runningOfRouter);
   const running = Math.max(0, slot.running - slot.runningOfRouter);
   return running + Math.max(0, waitingFor(slot, model) - mineWaiting);
 }
 
-/** A quarter: a report is old, and all routers believe the same one, so that following it they would herd. */
+/** Reported load counts a quarter: the report is old, and all routers that followed it would choose the same slot. */
 function loadOf(slot: SlotView, model: ModelId): number {
   return slot.inFlight + othersAt(slot, model) / 4;
 }
 
-/** By affinity as long as that makes no hot spot, else the least loaded, ties at random. */
+/** Chooses by affinity unless that slot is overloaded, otherwise the least loaded slot, ties at random. */
 function share(
   candidates: readonly Candidate[],
   affinityKey: string | undefined,
@@ -150,7 +150,7 @@ function leastOf(candidates: readonly Candidate[], load: (slot: SlotView) => num
   return ties[Math.floor(random() * ties.length)]!;
 }
 
-/** By what all routers see alike, then by rendezvous of model and slot. */
+/** Chooses by values that all routers see alike, then by rendezvous hashing of model and slot. */
 function agree(candidates: readonly Candidate[], rank: number, model: ModelId, nowMs: number): Candidate {
   const cost = ({ slot }: Candidate) => {
     if (rank === ranks.idle) return -idleSteps(slot, nowMs);

@@ -1,4 +1,4 @@
-/** What reflection tells of our services: buf's own descriptors, since those that proto-loader makes up are broken. */
+/** The descriptors for gRPC reflection: those that buf wrote, since proto-loader's are broken. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ReflectionService } from "@grpc/reflection";
@@ -6,14 +6,14 @@ import { readLinkDescriptors } from "./node-link-codec.ts";
 
 type PackageDefinition = ConstructorParameters<typeof ReflectionService>[0];
 
-/** For `ReflectionService`, which looks at nothing but the descriptors. */
+/** A package definition of which `ReflectionService` reads the descriptors only. */
 export function describeServices(): PackageDefinition {
   const health = readFileSync(join(import.meta.dirname, "health.binpb"));
   const fileDescriptorProtos = [readLinkDescriptors(), health].flatMap(splitDescriptorSet);
   return { all: { format: "", type: {}, fileDescriptorProtos } } as unknown as PackageDefinition;
 }
 
-/** A `FileDescriptorSet` is nothing but field 1, length-delimited, once per file. */
+/** Reads a `FileDescriptorSet`: field 1, length-delimited, once per file. */
 function splitDescriptorSet(set: Buffer): Buffer[] {
   const files: Buffer[] = [];
   for (let at = 0; at < set.length;) {

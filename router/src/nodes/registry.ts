@@ -1,11 +1,11 @@
 /**
- * The live picture of the nodes: what they say on their links, whether they can be reached, and what this router has in
- * flight to them. No I/O; times are monotonic milliseconds that the caller passes in.
+ * The state of the nodes: their reports, whether they can be reached, and this router's requests in flight to them. No I/O;
+ * times are monotonic milliseconds that the caller passes in.
  */
 import type { ModelId, NodeId, SlotName } from "@weiche/shared/ids.ts";
 import type { NodeHello, NodeReport, NodeView, SlotReport, SlotView } from "./node-view.ts";
 
-/** All that is known of a node, for operators. */
+/** A node as operators see it. */
 export interface NodeDetail {
   readonly view: NodeView;
   readonly hello: NodeHello;
@@ -16,10 +16,10 @@ export interface NodeDetail {
 
 /** Reports come each second. */
 export const silentMsMax = 3_000;
-/** A node without link is shown to operators for so long. */
+/** How long a node without link is still shown to operators. */
 const forgottenAfterMs = 3_600_000;
 
-/** What the link of a node may do; harmless once another link has taken its place. */
+/** A link's access to its node. Without effect once another link has replaced it. */
 export interface NodeLinkEntry {
   report(report: NodeReport, nowMs: number): void;
   /** The node hosts other models than its hello said. */
@@ -36,7 +36,7 @@ export class NodeRegistry {
     this.#isMaintained = isMaintained;
   }
 
-  /** A node has said hello; its link of before counts no longer. What it said last does, unless it has started again. */
+  /** Replaces the link of the node. Its last report stays, unless the agent has started again. */
   linkUp(hello: NodeHello): NodeLinkEntry {
     const entry = this.#entry(hello.node);
     const link = {
@@ -79,7 +79,7 @@ export class NodeRegistry {
     };
   }
 
-  /** The nodes that have ever said hello, as they are now. Live objects: look and decide at once. */
+  /** The nodes that are known. Live objects: use them before the next `await`. */
   view(nowMs: number): readonly NodeView[] {
     const views: NodeView[] = [];
     for (const [node, entry] of this.#nodes) {
@@ -109,7 +109,7 @@ interface LiveSlot extends SlotView {
   inFlight: number;
 }
 
-/** One node; itself its view. In flight outlives links and restarts of the agent: it ends when the streams do. */
+/** One node, which is also its view. Requests in flight are counted until their streams end, across links and restarts. */
 class NodeEntry implements NodeView {
   readonly node: NodeId;
   hello: NodeHello | undefined;

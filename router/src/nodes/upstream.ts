@@ -1,4 +1,4 @@
-/** What the API asks of the data connections: one request to one node. */
+/** The interface between the API and the data connections: sends one request to one node. */
 import type { IncomingHttpHeaders } from "node:http2";
 import type { ModelId, NodeId, RequestId, SlotName } from "@weiche/shared/ids.ts";
 import type { EngineDeath, NodePath } from "@weiche/shared/node-protocol.ts";
@@ -14,9 +14,9 @@ export interface UpstreamRequest {
   /** The most tokens, prompt and answers together, that the request may cost. */
   readonly tokensMax: number;
   readonly remainingMs: number;
-  /** How many answers are made at the same time: each takes a place of the engine. Default 1. */
+  /** Number of answers made at the same time; each takes a place of the engine. Default 1. */
   readonly answers?: number;
-  /** The client's bytes as they came. */
+  /** The client's bytes, unchanged. */
   readonly body: Buffer;
 }
 
@@ -27,22 +27,22 @@ export interface UpstreamResponse {
 }
 
 export interface AnswerBody {
-  /** How the answer ended. Ask after its end. */
+  /** How the answer ended; valid after its end. */
   readonly ending: AnswerEnding;
-  /** The node's engine died over the request. Ask after its end. */
+  /** Set if the node's engine died during the request; valid after its end. */
   readonly engineDeath: EngineDeath | undefined;
-  /** Once. What has come before comes at once. */
+  /** Call once. Pieces that came before are handed over at once. */
   readInto(reader: AnswerReader): void;
-  /** For a reader that cannot keep up. A few pieces may still come. */
+  /** Pauses the stream; a few pieces may still come. */
   pause(): void;
   resume(): void;
-  /** Cancels the request at the node. `end` still comes. */
+  /** Cancels the request at the node. `end` is still called. */
   cancel(): void;
 }
 
 export interface AnswerReader {
   take(bytes: Buffer): void;
-  /** Once, however the answer ended. */
+  /** Called once, whether the answer is complete or broken. */
   end(): void;
 }
 

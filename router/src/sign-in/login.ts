@@ -10,7 +10,7 @@ import { endSessions, startSession, UserIsBlocked, type Session, type SignedInFr
 
 export interface SignedIn {
   readonly kind: "signed-in";
-  /** For the cookie and nowhere else. */
+  /** Used in the cookie only. */
   readonly token: string;
   readonly session: Session;
 }

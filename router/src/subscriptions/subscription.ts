@@ -25,11 +25,11 @@ export interface SubscriptionView {
 export interface Subscription {
   /** Oldest first. */
   readonly terms: readonly Term[];
-  /** The current time, but never before an earlier change or charge: a router whose clock is ahead may have made one. */
+  /** The current time, but never before the last change or charge, which a router with a faster clock may have made. */
   readonly nowMs: number;
 }
 
-/** `locked`: until the transaction ends; rows that reference the account can still be added. */
+/** `locked`: locks the account until the transaction ends; rows that reference it can still be added. */
 export async function readSubscription(
   kysely: Kysely<Schema>,
   accountId: AccountId,

@@ -1,4 +1,4 @@
-/** How an account stands: what is left of its quota and for how long, its rate of now, and the limit of the user who looks. */
+/** The state of an account's credits: the rest of its quota, a forecast, its current rate, and the user's own limit. */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { formatCredits, millicredits, type Millicredits } from "@weiche/shared/credits.ts";
 import type { AccountId, UserId } from "@weiche/shared/ids.ts";
@@ -9,7 +9,7 @@ import { instantText, type Database } from "../db/database.ts";
 import type { Limiter } from "../limits/limiter.ts";
 import { forecast, paceBeginsMs } from "./forecast.ts";
 
-/** Amounts are credits with three places; null: not known, or there is none. */
+/** Amounts are credits with three places; null: there is none, or it is not known. `userId`: whose own limit is shown. */
 export async function viewCredits(
   database: Database,
   limiter: Pick<Limiter, "use">,
@@ -59,9 +59,9 @@ export async function viewCredits(
 }
 
 interface Amounts {
-  /** By the user who looks, in the billing period. */
+  /** Used by the user in the billing period. */
   readonly ownUsed: Millicredits;
-  /** By the account, since the pace begins. */
+  /** Used by the account in the days of the forecast. */
   readonly recent: Millicredits;
   readonly limit: Millicredits | null;
   readonly reachedUntil: Temporal.Instant | null;

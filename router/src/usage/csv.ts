@@ -3,7 +3,7 @@ export function csvLine(cells: readonly (string | number | null)[]): string {
   return `${cells.map(csvCell).join(",")}\r\n`;
 }
 
-/** A text that a spreadsheet would take for a formula is shown instead of worked out. */
+/** Quotes a text that a spreadsheet would take for a formula. */
 function csvCell(cell: string | number | null): string {
   if (cell === null) return "";
   if (typeof cell === "number") return String(cell);

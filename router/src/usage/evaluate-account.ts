@@ -1,4 +1,4 @@
-/** One account: what it used in its billing period against its quota and the limits of its users and keys. */
+/** Compares what an account used in its billing period with its quota and the limits of its users and keys. */
 import { sql, type RawBuilder, type Transaction } from "kysely";
 import type { Pool } from "pg";
 import { formatCredits } from "@weiche/shared/credits.ts";
@@ -9,10 +9,10 @@ import { periodOf, readSubscription } from "../subscriptions/subscription.ts";
 import { instantText, instantValue } from "../db/database.ts";
 import type { Schema } from "../db/schema.ts";
 
-/** In percent of the quota; each is noticed once per period, and at the last the quota is exhausted. */
+/** Percentages of the quota. Each gets a notice once per period; at the last the quota is exhausted. */
 const levels = [75, 90, 100] as const;
 
-/** Those near or beyond some limit, or refused at present; a few more than that, never fewer. */
+/** The accounts near or beyond some limit, or blocked at present; maybe a few more. */
 export async function accountsToEvaluate(pool: Pool, nowMs: number): Promise<readonly AccountId[]> {
   const names = Object.values(packages).map(({ name }) => name);
   const { rows } = await pool.query<{ id: AccountId }>({
@@ -40,7 +40,7 @@ const candidatesSql = `
   union ${limited("api_keys", "key")} and x.revoked_at is null
   order by 1`;
 
-/** With the account's row locked, so that a change of its package comes before it or after it. */
+/** Locks the account, so that its package does not change meanwhile. Returns the numbers of changed rows and new notices. */
 export async function evaluateAccount(
   transaction: Transaction<Schema>,
   accountId: AccountId,
@@ -92,8 +92,8 @@ export async function evaluateAccount(
 }
 
 /**
- * Refuses the rows that are beyond, and no others; returns how many changed. One statement, so that a limit raised
- * meanwhile is the one that counts.
+ * Blocks the rows that are beyond their limit and unblocks all others; returns how many changed. One statement, so that a
+ * limit raised meanwhile counts.
  */
 async function refuseUntil(
   transaction: Transaction<Schema>,
@@ -111,14 +111,14 @@ async function refuseUntil(
   return Number(numAffectedRows);
 }
 
-/** What may be consumed is consumed: also a limit of nothing. */
+/** Whether the limit is reached. A limit of 0 is reached at once. */
 function beyondLimit(scope: "user" | "key", start: string): RawBuilder<boolean> {
   return sql`coalesce(x.credit_limit <= coalesce((select t.credits from usage_totals t
     where t.account_id = x.account_id and t.period_start = ${start}::timestamptz
       and t.scope = ${scope} and t.subject = x.id::text), 0), false)`;
 }
 
-/** Of users and keys that are refused now, once per billing period and limit: one that was raised can be reached again. */
+/** Adds notices for users and keys that are blocked now: once per billing period and limit, since a limit may be raised. */
 async function noticeLimits(
   transaction: Transaction<Schema>,
   accountId: AccountId,

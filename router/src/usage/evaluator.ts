@@ -1,6 +1,6 @@
 /**
- * Compares what was used with what may be used. What it finds are instants until which an account, user or key is refused:
- * all of them end with the billing period, by the clock alone. Running requests are not its business.
+ * Compares usage with quotas and limits, and sets until when an account, user or key is blocked: to the end of its billing
+ * period at most, so that no job has to unblock it. Running requests go on.
  */
 import type { Catalogue } from "@weiche/shared/catalogue.ts";
 import type { Clock } from "@weiche/shared/time/clock.ts";
@@ -12,11 +12,11 @@ import { accountsToEvaluate, evaluateAccount } from "./evaluate-account.ts";
 
 /** Counts of one evaluation. */
 export interface Evaluation {
-  /** Accounts whose begun period was written on the invoice. */
+  /** Accounts that got an invoice line for a new period. */
   readonly charged: number;
-  /** Accounts near or beyond a limit of theirs. */
+  /** Accounts near or beyond a limit. */
   readonly accounts: number;
-  /** Accounts, users and keys that are refused now, or no longer. */
+  /** Accounts, users and keys that were blocked or unblocked. */
   readonly changed: number;
   readonly notices: number;
 }
@@ -29,7 +29,7 @@ export interface Evaluator {
   evaluate(): Promise<Evaluation>;
 }
 
-/** `catalogue`: accounts are told of its changes; absent: of none. */
+/** `catalogue`: for notices about its changes; absent: no such notices. */
 export function createEvaluator(
   database: Database,
   clock: Clock,
@@ -53,7 +53,7 @@ export function createEvaluator(
           changed += found.changed;
           notices += found.notices;
         } catch (error) {
-          failures.push(error); // the others are not to wait for it
+          failures.push(error); // must not delay the other accounts
         }
       notices += await noticeWhatIsDue(pool, clock.now());
       if (catalogue) notices += await announceCatalogue(database, catalogue(), clock.now());

@@ -1,4 +1,4 @@
-/** How long the quota lasts at the pace of the last days: a pure function of what was used and what is left. */
+/** Forecasts when the quota will be used up at the pace of the last days. Pure. */
 import { millicredits, type Millicredits } from "@weiche/shared/credits.ts";
 import { germanDay, timeZone } from "../subscriptions/billing-period.ts";
 
@@ -17,16 +17,16 @@ export interface Forecast {
 
 const dayMs = 86_400_000;
 const daysLookedAt = 7;
-/** Of less time there is no pace. */
+/** A pace needs at least this time. */
 const shortestMs = 3_600_000;
 
-/** Where the last days begin: seven whole German days before today, or with the account's first package. */
+/** When the days of the pace begin: seven whole German days before today, or with the account's first package. */
 export function paceBeginsMs(nowMs: number, firstPackageMs: number): number {
   const day = Temporal.PlainDate.from(germanDay(nowMs)).subtract({ days: daysLookedAt });
   return Math.max(firstPackageMs, day.toZonedDateTime(timeZone).epochMilliseconds);
 }
 
-/** undefined: nobody can tell yet. `remaining` may be below zero, since single requests pass beyond a quota. */
+/** undefined: too little time has passed. `remaining` may be negative, since running requests can exceed a quota. */
 export function forecast(pace: Pace, remaining: Millicredits, periodEndMs: number): Forecast | undefined {
   const { used, sinceMs, nowMs } = pace;
   const lookedAtMs = nowMs - sinceMs;

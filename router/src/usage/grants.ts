@@ -1,34 +1,33 @@
 /**
- * What a node may bill is decided before it answers: with each attempt the router sends a signature over who pays, for
- * what, at which factor, how much at most, and which node it is. The node's usage record brings it back, to any router of
- * the database. So a node can neither invent a request nor change what one is billed to, and no router has to remember
- * what it sent. Within `tokensMax` a node is believed.
+ * Grants limit what a node may bill. With each attempt the router sends a signature over the payer, the model, the factor,
+ * the most tokens, and the node. The usage record brings it back, to any router of the database. So a node can neither
+ * invent a request nor change its payer, and no router has to remember what it sent. Up to `tokensMax` the node is trusted.
  */
 import { createHmac, createSecretKey, timingSafeEqual, type KeyObject } from "node:crypto";
 import type { Pool } from "pg";
 import type { NodeId } from "@weiche/shared/ids.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 
-/** What is signed of an attempt, together with the node that it is sent to. */
+/** The signed fields of an attempt; the node that it is sent to is signed too. */
 export type GrantedAttempt = Pick<
   UsageRecord,
   "requestId" | "attempt" | "accountId" | "userId" | "keyId" | "model" | "factor" | "tokensMax"
 >;
 
-/** `wrong-grant`: it was made for another attempt, for another node, or by nobody of ours. */
+/** `wrong-grant`: the signature is for another attempt or node, or not ours. */
 export type GrantRefusal = "no-grant" | "wrong-grant" | "too-many-tokens";
 
 export interface Grants {
-  /** In base64url. `node`: as it is authenticated on the connection that the attempt is sent on. */
+  /** Returns base64url. `node`: as authenticated on the connection that the attempt is sent on. */
   sign(node: NodeId, attempt: GrantedAttempt): string;
-  /** Why a record is not covered by its grant. `node`: as it is authenticated on the link that the record came by. */
+  /** Why the grant does not cover a record; undefined: it does. `node`: as authenticated on the link of the record. */
   refusalOf(node: NodeId, record: UsageRecord): GrantRefusal | undefined;
 }
 
 /** A guess is right once in 2^128. */
 const grantBytes = 16;
 
-/** The routers of one database have one secret, which its schema made. */
+/** Reads the secret that all routers of the database share. */
 export async function readGrants(pool: Pool): Promise<Grants> {
   const { rows } = await pool.query<{ secret: Buffer }>("select secret from grant_secret");
   return createGrants(rows[0]!.secret);
@@ -49,7 +48,7 @@ export function createGrants(secret: Buffer): Grants {
 
 function signatureOf(key: KeyObject, node: NodeId, attempt: GrantedAttempt): Buffer {
   const { requestId, attempt: number, accountId, userId, keyId, model, factor, tokensMax } = attempt;
-  // As JSON, so that no text can pass for the end of one field and the beginning of the next.
+  // JSON, so that no text can extend over the boundary of two fields.
   const signed = [node, requestId, number, accountId, userId, keyId, model, factor.toString(), tokensMax];
   return createHmac("sha256", key).update(JSON.stringify(signed)).digest().subarray(0, grantBytes);
 }

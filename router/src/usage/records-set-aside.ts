@@ -13,7 +13,7 @@ export interface RefusedRecord extends NodeRecord {
   readonly refusal: Refusal;
 }
 
-/** A record that cannot be right. All it says is numbers and ids, so it may be shown to operators whole. */
+/** A record that failed the checks of the protocol. It contains only numbers and ids, so that operators may see all of it. */
 export interface UnreadableRecord {
   readonly reason: string;
   readonly record: Readonly<Record<string, string | number | undefined>>;
@@ -23,7 +23,7 @@ const keptPerNodeMax = 10_000;
 const textMax = 64;
 const detailMax = 200;
 
-/** What could not be read has the fields that could. */
+/** Makes a record of the fields that are readable. */
 export function unreadableRecord(node: NodeId, { reason, record }: UnreadableRecord): RefusedRecord {
   const text = (name: string) => String(record[name] ?? "");
   const number = (name: string) => Number(record[name] ?? 0);
@@ -47,7 +47,7 @@ export function unreadableRecord(node: NodeId, { reason, record }: UnreadableRec
   };
 }
 
-/** Each once by node, request, attempt and reason. */
+/** Stores each record once by node, request, attempt and reason. */
 export async function storeRefused(pool: Pool, refused: readonly RefusedRecord[], nowMs: number): Promise<void> {
   const text = (value: unknown) => plain(value, textMax);
   const rows = refused.map(({ node, record, refusal }) => ({
@@ -82,7 +82,7 @@ type Texts = "at" | "node" | "requestId" | "reason" | "accountId" | "userId" | "
 type Said = "promptTokens" | "completionTokens" | "source" | "outcome";
 type RefusedRow = Readonly<Record<Texts | Said, string>> & { readonly attempt: number; readonly detail: string | null };
 
-/** The youngest first. Counts are texts: what a node says may be no number. */
+/** Newest first. Counts are texts, since a node may have sent something else. */
 export async function listRefused(pool: Pool, { limit, node }: { readonly limit: number; readonly node?: string }) {
   const { rows } = await pool.query<RefusedRow>(
     `select to_char(refused_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as at, node, request_id as "requestId",
@@ -99,7 +99,7 @@ export async function forgetRefused(pool: Pool, beforeMs: number): Promise<void>
   await pool.query("delete from usage_refused where refused_at < $1", [instantText(beforeMs)]);
 }
 
-/** Nodes say what they like: no control characters, and not much. */
+/** Nodes send arbitrary text: removes control characters and limits the length. */
 function plain(value: unknown, max: number): string {
   return String(value).replace(/\p{C}/gu, "?").slice(0, max);
 }

@@ -1,4 +1,4 @@
-/** Why requests are refused, in words of our own: finer than the API's codes, and each with what helps against it. */
+/** The reasons for refusals: finer than the API's codes, each with its status and what helps. */
 import type { ApiErrorKind } from "@weiche/shared/errors.ts";
 
 interface RefusalFacts {
@@ -7,7 +7,7 @@ interface RefusalFacts {
   readonly advice: string;
 }
 
-/** `key_…` and `user_blocked` are the kinds of 401 for a key that exists, `rate_limit_…` those of `rate_limit_exceeded`. */
+/** `key_…` and `user_blocked`: 401 for an existing key. `rate_limit_…`: the API's code is `rate_limit_exceeded`. */
 export const refusalCodes = {
   key_revoked: { status: 401, advice: "use-another-key" },
   key_expired: { status: 401, advice: "use-another-key" },
@@ -37,7 +37,7 @@ export const refusalCodes = {
 
 export type RefusalCode = keyof typeof refusalCodes;
 
-/** What an error of the API leaves open. */
+/** Reasons that the API's codes do not distinguish. */
 export type RefusalReason =
   | "key_revoked"
   | "key_expired"

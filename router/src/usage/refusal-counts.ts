@@ -1,6 +1,6 @@
 /**
- * Counts refused requests per key and reason: in memory, where a refusal is a look-up in two maps, and added to the
- * database when `flush` is called. Nobody pays by these numbers: a router that is killed takes the last of them along.
+ * Counts refused requests per key and reason, in memory until `flush` adds the counts to the database. They are not billed,
+ * so a router that is killed may lose the last of them.
  */
 import type { Pool } from "pg";
 import type { Clock } from "@weiche/shared/time/clock.ts";
@@ -10,11 +10,11 @@ import type { RefusalCode } from "./refusal-codes.ts";
 
 export interface Refusals {
   count(of: Refused, code: RefusalCode): void;
-  /** Adds what was counted to the database. If it rejects, that waits for the next call. */
+  /** Adds the counts to the database. If it rejects, the next call adds them. */
   flush(): Promise<void>;
 }
 
-/** Whose request it was. */
+/** The key of a refused request, its user and account. */
 export interface Refused {
   readonly accountId: AccountId;
   readonly userId: UserId;
@@ -23,7 +23,7 @@ export interface Refused {
 
 export const hourMs = 3_600_000;
 
-/** `keysMax`: how many keys are told apart between two flushes; the requests of others are not counted. */
+/** `keysMax`: keys counted between two flushes; requests of further keys are not counted. */
 export function createRefusals(pool: Pool, clock: Clock, keysMax = 20_000): Refusals {
   let counted: Counted = new Map();
   let flushing: Promise<void> = Promise.resolve();
@@ -58,14 +58,14 @@ export function createRefusals(pool: Pool, clock: Clock, keysMax = 20_000): Refu
   return { count, flush };
 }
 
-/** Those of before `oldestMs`. */
+/** Deletes counts from before `oldestMs`. */
 export async function forgetRefusals(pool: Pool, oldestMs: number): Promise<void> {
   await pool.query("delete from refusals where hour < $1", [instantText(oldestMs)]);
 }
 
 type Counted = Map<KeyId, { readonly of: Refused; readonly codes: Map<RefusalCode, number> }>;
 
-/** In the hour of now: what was counted just before it began is a few seconds late. In the order of the primary key. */
+/** Adds to the current hour, also what was counted some seconds before it. Ordered by primary key against deadlocks. */
 async function add(pool: Pool, counted: Counted, nowMs: number): Promise<void> {
   const rows = [...counted.values()].flatMap(({ of, codes }) =>
     Array.from(codes, ([code, times]) => ({ of, code, times })),

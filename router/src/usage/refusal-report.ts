@@ -1,4 +1,4 @@
-/** Refused requests of an account for people: by code, with what helps; of the last 24 hours or of German days. */
+/** Reports an account's refused requests by code, with what helps, for the last 24 hours or for German days. */
 import type { Pool } from "pg";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { AccountId, KeyId, UserId } from "@weiche/shared/ids.ts";
@@ -11,11 +11,11 @@ import { hourMs } from "./refusal-counts.ts";
 export interface RefusalWish {
   readonly from?: string;
   readonly to?: string;
-  /** Of this user alone. */
+  /** Only requests of this user. */
   readonly userId?: UserId;
 }
 
-/** The most frequent code first. */
+/** Most frequent code first. */
 export async function reportRefusals(
   pool: Pool,
   clock: Clock,

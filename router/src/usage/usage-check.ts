@@ -1,10 +1,10 @@
-/** What a usage record must be to be taken. A node is trusted to count, not to be free of mistakes. */
+/** Checks usage records. Nodes are trusted to count, but may have bugs. */
 import { creditsOf } from "@weiche/shared/credits.ts";
 import { isUuidv7, uuidv7TimeMs } from "@weiche/shared/ids.ts";
 import type { GrantRefusal } from "./grants.ts";
 import type { RequestOutcome, UsageRecord, UsageSource } from "@weiche/shared/usage-record.ts";
 
-/** Why a record is acknowledged but not recorded: sent again, it would be no better. */
+/** Why a record is acknowledged but set aside: a repetition would fail again. */
 export type UsageRefusal =
   | "unreadable"
   | "malformed"
@@ -24,13 +24,13 @@ const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const model = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 const integerMax = 2 ** 31 - 1;
 const attemptMax = 2 ** 15 - 1;
-/** So that no price overflows 64 bits. */
+/** Limit of the factor: no price overflows 64 bits. */
 const factorMax = 1_000_000_000n;
-/** As in the database, and twice what the dearest request of a catalogue costs. Nine thousand of them fit into a sum. */
+/** Limit of a price, as in the database: twice the highest price of a request. 9,000 such prices fit into a sum. */
 const millicreditsMax = 1_000_000_000_000_000n;
 /**
- * How far the clock that a request was accepted by may have been ahead of ours: ours may have been set back since, or be
- * another router's. The time is in the request's id, which its grant vouches for, so that no node can make it up.
+ * How far the time of a request may be ahead of our clock, which may have been set back, or differ from that of the router
+ * that accepted it. The time is in the request's id, which the grant signs, so that no node can invent it.
  */
 const aheadMsMax = 366 * 86_400_000;
 
@@ -44,7 +44,7 @@ export function refusalOf(record: UsageRecord, oldestMs: number, nowMs: number):
   return undefined;
 }
 
-/** Whatever money depends on. Measurements beside it are taken as far as they make sense. */
+/** Checks everything that the price depends on. Invalid measurements are left out instead: see `measurement`. */
 function isWellFormed(record: UsageRecord): boolean {
   const { attempt, promptTokens, completionTokens, factor, outcome } = record;
   return (

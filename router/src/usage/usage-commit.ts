@@ -1,12 +1,12 @@
-/** Commits a batch of usage records and moves every sum that they belong to, in one statement. */
+/** Commits a batch of usage records and adds them to all sums, in one statement. */
 import type { Pool } from "pg";
 import { arrays, movedSums, names, rowsOf, type NodeRecord } from "./usage-rows.ts";
 import { commitVoids, splitVoids } from "./usage-voids.ts";
 
 export interface Committed {
-  /** Records that were new. */
+  /** New records. */
   readonly inserted: number;
-  /** Attempts that had cost something and are void now. */
+  /** Attempts that were billed before and are void now. */
   readonly voided: number;
 }
 
@@ -25,7 +25,7 @@ function acceptedAt(id: string): string {
   return `to_timestamp(('x' || translate(left(${id}, 13), '-', ''))::bit(48)::bigint / 1000.0)`;
 }
 
-/** A record that is there already returns nothing and moves nothing. Sums are taken in the order of their keys, too. */
+/** A repeated record changes nothing. Sums are locked in the order of their keys against deadlocks. */
 const commitSql = `
   with inserted as (
     insert into usage_records (${names})

@@ -1,5 +1,5 @@
 /**
- * The days of `usage_records`: one partition per UTC day of the request id. Made ahead, made when a record needs one, and
+ * The partitions of `usage_records`: one per UTC day of the request id. They are made ahead, or when a record needs one, and
  * dropped when they are older than usage is kept.
  */
 import type { Pool, PoolClient } from "pg";
@@ -13,7 +13,7 @@ export function startOfDay(ms: number): number {
   return Math.floor(ms / dayMs) * dayMs;
 }
 
-/** Makes the missing ones of the days that contain these instants. Inserts go on meanwhile. */
+/** Makes the missing partitions of the days that contain these instants. Inserts go on meanwhile. */
 export async function makeUsageDays(pool: Pool, instantsMs: Iterable<number>): Promise<void> {
   const days = new Set([...instantsMs].map(startOfDay));
   await locked(pool, async (client) => {
@@ -30,7 +30,7 @@ export async function makeUsageDays(pool: Pool, instantsMs: Iterable<number>): P
   });
 }
 
-/** Keeps today and some days ahead in place, and nothing older than `keepDays`. Returns how many days were dropped. */
+/** Makes partitions for today and some days ahead, drops those older than `keepDays`. Returns how many were dropped. */
 export async function rollUsageDays(pool: Pool, nowMs: number, keepDays: number): Promise<number> {
   await makeUsageDays(
     pool,

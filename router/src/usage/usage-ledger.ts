@@ -1,4 +1,4 @@
-/** Where usage records become money: each is checked, waits in a queue, and is acknowledged only after its commit. */
+/** Bills usage records: checks each, queues it, and acknowledges it only after its commit. */
 import type { Pool } from "pg";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { uuidv7TimeMs, type ModelId, type NodeId } from "@weiche/shared/ids.ts";
@@ -21,15 +21,14 @@ import {
 
 export interface UsageLedger {
   /**
-   * Resolves once the records are committed, each at most once by (request id, attempt), with the running totals moved
-   * in the same transaction, however long that takes. Rejects if there is no room for them or the ledger is closed: then
-   * nothing is acknowledged, and the agent sends them again. What is refused, and what was `unreadable`, is set aside
-   * instead: sent again, it would be no better.
+   * Resolves once the records are committed, however long that takes: each at most once by (request id, attempt), in one
+   * transaction with the totals. Rejects if the queue is full or the ledger is closed: then nothing is acknowledged, and
+   * the agent sends them again. Records that fail the checks, and `unreadable` ones, are set aside instead.
    */
   record(node: NodeId, records: readonly UsageRecord[], unreadable?: readonly UnreadableRecord[]): Promise<void>;
-  /** Resolves once it is committed that these attempts cost nothing, whatever their nodes have recorded or will record. */
+  /** Resolves once it is committed that these attempts are void, whether or not their nodes have recorded them. */
   declareVoid(attempts: readonly VoidAttempt[]): Promise<void>;
-  /** Makes places for the records of the next days, and drops the days that are older than they are kept. */
+  /** Makes partitions for the next days, and drops those that are older than usage is kept. */
   rollDays(): Promise<void>;
 }
 
@@ -39,15 +38,15 @@ export interface VoidAttempt extends Attempt, BillingIdentity {
 }
 
 export interface UsageLedgerOptions {
-  /** Tells which records are of requests that routers of this database sent to that node. */
+  /** Checks that a router of this database sent the request of a record to the node. */
   readonly grants: Pick<Grants, "refusalOf">;
   /** How many days of records are kept; totals are kept for ever. */
   readonly keepDays?: number;
-  /** Of such a model only the input is counted, whatever a node reports of its output. */
+  /** Whether only the input of a model is billed, whatever output a node reports. */
   readonly makesEmbeddings?: (model: ModelId) => boolean;
 }
 
-/** Resolves once there is a place for today's records. */
+/** Resolves once there is a partition for today's records. */
 export async function createUsageLedger(
   database: Database,
   clock: Clock,
@@ -84,7 +83,7 @@ export async function createUsageLedger(
   };
 }
 
-/** Sets aside what is refused. Makes the days that records need and that are not there yet. */
+/** Sets aside the refused records and commits the others. Makes missing partitions. */
 async function insert(pool: Pool, batch: readonly QueuedRecord[], nowMs: number): Promise<Committed> {
   const refused = batch.filter((one): one is RefusedRecord => one.refusal !== undefined);
   if (refused.length > 0) await storeRefused(pool, refused, nowMs);
@@ -101,7 +100,7 @@ async function insert(pool: Pool, batch: readonly QueuedRecord[], nowMs: number)
   }
 }
 
-/** The row fits no partition: the database names no constraint then, as it does for every check that fails. */
+/** Whether a row fits no partition: the same code as for a failed check, but without the name of a constraint. */
 function isMissingDay(error: unknown): boolean {
   const { code, constraint } = error as { code?: string; constraint?: string };
   return code === "23514" && constraint === undefined;

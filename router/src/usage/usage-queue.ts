@@ -1,8 +1,7 @@
 /**
- * Usage records on their way into the database, in batches of up to 500, or of what came within 20 ms, one commit at a
- * time. A record stays here until it is committed, however long the database is away; whoever sends it again meanwhile
- * waits for the same commit, so that a queue that is behind does not grow by repetition. Records that are refused go the
- * same way, to be set aside; so does one that the database itself refuses.
+ * Queues usage records for the database: batches of up to 500, or of what came within 20 ms, one commit at a time. A record
+ * stays here until it is committed, however long the database is away; a repetition of it waits for the same commit, so
+ * that repetitions do not grow the queue. Records to set aside are queued too, also those that the database refuses.
  */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { NodeId } from "@weiche/shared/ids.ts";
@@ -12,7 +11,7 @@ import type { Committed } from "./usage-commit.ts";
 import type { Refusal, UsageRefusal } from "./usage-check.ts";
 import type { NodeRecord } from "./usage-rows.ts";
 
-/** `repeated` of the records were there already; `voided` attempts had cost something and are void now. */
+/** `repeated`: records that were committed before. `voided`: attempts that were billed before and are void now. */
 export interface CommittedBatch {
   readonly records: number;
   readonly repeated: number;
@@ -22,9 +21,9 @@ export interface CommittedBatch {
 
 export interface UsageQueueEvents {
   usageCommitted(batch: CommittedBatch): void;
-  /** So many records are set aside: acknowledged, and billed to nobody. */
+  /** Records were set aside: acknowledged, and billed to nobody. */
   usageRefused(node: NodeId, reason: UsageRefusal, records: number): void;
-  /** Tried again soon. `isNews`: the attempt before this one did not fail. */
+  /** The commit will be tried again. `isNews`: the commit before this one had succeeded. */
   usageCommitFailed(error: unknown, isNews: boolean): void;
 }
 
@@ -32,10 +31,10 @@ export interface UsageQueueEvents {
 const batchRecordsMax = 500;
 const gatherMs = 20;
 const retryMs = 250;
-/** Some 50 MB. Nodes keep what is not taken, and send it again. */
+/** About 50 MB. Nodes keep records that are not taken, and send them again. */
 const waitingMax = 50_000;
 
-/** Who waits for records, and for how many still. */
+/** A call of `add` that waits for `open` more records. */
 interface Sender {
   open: number;
   readonly committed: () => void;
@@ -43,7 +42,7 @@ interface Sender {
 }
 
 export interface QueuedRecord extends NodeRecord {
-  /** Present: it is set aside. */
+  /** Present: the record is set aside. */
   readonly refusal?: Refusal;
 }
 
@@ -56,7 +55,7 @@ export class UsageQueue implements AsyncDisposable {
   readonly #clock: Clock;
   readonly #events: UsageQueueEvents;
   readonly #commits: SingleFlight;
-  /** In the order of arrival. */
+  /** By `keyOf`, in the order of arrival. */
   readonly #waiting = new Map<string, Waiting>();
   #batchMax = batchRecordsMax;
   #isFailing = false;
@@ -85,7 +84,7 @@ export class UsageQueue implements AsyncDisposable {
     return promise;
   }
 
-  /** Tries once more to commit what waits; the senders of the rest are told that it is not. */
+  /** Tries once more to commit all waiting records; rejects for the senders of the others. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     await this.#commits[Symbol.asyncDispose]();
@@ -107,7 +106,7 @@ export class UsageQueue implements AsyncDisposable {
     this.#commitSoon();
   }
 
-  /** What waits already takes no room, and nobody would say again that an attempt is void. */
+  /** A full queue still takes repetitions, which need no room, and voids, which nobody would send again. */
   #mustTake(records: readonly QueuedRecord[]): boolean {
     return records.every((one) => isVoid(one) || this.#waiting.has(keyOf(one)));
   }
@@ -123,7 +122,7 @@ export class UsageQueue implements AsyncDisposable {
     try {
       await this.#commitAll(batch);
     } catch (error) {
-      // It may be that the batch alone is more than the database manages before the deadline.
+      // The batch may be too large for the database's timeout.
       this.#batchMax = Math.max(1, Math.floor(this.#batchMax / 2));
       this.#events.usageCommitFailed(error, !this.#isFailing);
       this.#isFailing = true;
@@ -134,7 +133,7 @@ export class UsageQueue implements AsyncDisposable {
     if (this.#waiting.size > 0) this.#commitSoon();
   }
 
-  /** Halves a batch that the database refuses for what is in it, until the record that it refuses stands alone. */
+  /** If the database refuses the data of a batch, commits its halves, until the refused record stands alone. */
   async #commitAll(batch: readonly Waiting[]): Promise<void> {
     const startMs = this.#clock.monotonicMs();
     let committed: Committed;
@@ -155,10 +154,10 @@ export class UsageQueue implements AsyncDisposable {
     for (const one of batch) this.#settle(one);
   }
 
-  /** The next commit sets it aside. */
+  /** Queues the record again to be set aside. */
   #refuse(one: Waiting, error: unknown): void {
     this.#events.usageCommitFailed(error, true);
-    if (one.refusal) return this.#settle(one); // not even that is possible
+    if (one.refusal) return this.#settle(one); // it cannot even be set aside
     this.#waiting.delete(keyOf(one));
     const refused: Waiting = { ...one, refusal: { reason: "database", detail: (error as Error).message } };
     const key = keyOf(refused);
@@ -186,7 +185,7 @@ function sendersOf(batch: readonly Waiting[]): number {
   return batch.reduce((sum, { senders }) => sum + senders.length, 0);
 }
 
-/** That an attempt is void is another thing to commit than its record, and setting one aside another than billing it. */
+/** Voids, records and records to set aside of the same attempt are different entries. */
 function keyOf({ node, record, refusal }: QueuedRecord): string {
   return `${record.requestId} ${record.attempt} ${isVoid({ node, record }) ? "void" : node} ${refusal?.reason ?? ""}`;
 }

@@ -1,6 +1,6 @@
 /**
- * Usage records as the rows of a statement: an array per column, with the billing period and the day of each record; and
- * the sums of period and day that such rows move.
+ * Usage records as the parameters of a statement: an array per column, with the billing period and day of each record; and
+ * the SQL that adds such rows to the sums of periods and days.
  */
 import type { Pool } from "pg";
 import { creditsOf } from "@weiche/shared/credits.ts";
@@ -11,7 +11,7 @@ import { periodIn } from "../subscriptions/subscription-rules.ts";
 import { instantText } from "../db/database.ts";
 import { measurement } from "./usage-check.ts";
 
-/** What is kept of a record once its grant has been checked. */
+/** A record whose grant has been checked. */
 export type CheckedRecord = Omit<UsageRecord, "tokensMax" | "grant">;
 
 export interface NodeRecord {
@@ -20,8 +20,8 @@ export interface NodeRecord {
 }
 
 /**
- * The values of a statement that inserts these records, an array per column. In the order of the primary key, so that two
- * routers that write the same rows wait in turn and never crosswise.
+ * The values of a statement that inserts these records, an array per column. Ordered by primary key, so that two routers
+ * that write the same rows cannot deadlock.
  */
 export async function rowsOf(pool: Pool, records: readonly NodeRecord[]): Promise<string[]> {
   const periods = await readPeriods(pool, new Set(records.map(({ record }) => record.accountId)));
@@ -34,8 +34,8 @@ export async function rowsOf(pool: Pool, records: readonly NodeRecord[]): Promis
 type Value = string | number | bigint | undefined;
 
 /**
- * An array as PostgreSQL reads it. The driver's own way takes sixteen times as long, an array joined in the end still four
- * times, and both would hold up the event loop.
+ * An array as PostgreSQL reads it. The driver's own way takes sixteen times as long, `join` four times, and both would hold
+ * up the event loop.
  */
 function arrayText({ value, quoted }: Column, entries: readonly NodeRecord[], periods: Periods): string {
   let text = "{";
@@ -50,7 +50,7 @@ function arrayText({ value, quoted }: Column, entries: readonly NodeRecord[], pe
 interface Column {
   readonly name: string;
   readonly type: string;
-  /** Its texts may hold anything; those of the others nothing that an array gives a meaning. */
+  /** Set if the values may contain characters with a meaning in an array. */
   readonly quoted?: true;
   readonly value: (entry: NodeRecord, periods: Periods) => Value;
 }
@@ -85,7 +85,7 @@ const columns: readonly Column[] = [
 export const names = columns.map(({ name }) => name).join(", ");
 export const arrays = columns.map(({ type }, index) => `$${index + 1}::${type}[]`).join(", ");
 
-/** The billing periods and German days of a batch. Few of them, many records: each is found once. */
+/** Finds the billing periods and German days of a batch. Each is computed once, since many records share them. */
 class Periods {
   readonly #ordered = new Map<string, readonly Term[]>();
   readonly #found = new Map<string, BillingPeriod & { readonly start: string }>();
@@ -141,9 +141,8 @@ const totalKeys = "account_id, period_start, scope, subject";
 const dayKeys = "account_id, day, period_start, user_id, key_id, model";
 
 /**
- * The clauses `totals` and `days` of a `with`. They add the rows of the clause `rows` to the sums, or take them off again.
- * Rows have the columns of a usage record, and `requests`. Sums are taken in the order of their keys, so that two
- * statements cannot wait for each other.
+ * The clauses `totals` and `days` of a `with`. They add the rows of the clause `rows` to the sums, or subtract them. Rows
+ * have the columns of a usage record, and `requests`. Sums are locked in the order of their keys against deadlocks.
  */
 export function movedSums(rows: string, sign: "+" | "-"): string {
   const set = moved.map((name) => `${name} = t.${name} ${sign} excluded.${name}`).join(", ");

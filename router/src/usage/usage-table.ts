@@ -20,11 +20,11 @@ export interface UsageTableWish {
   readonly to?: string;
   readonly model?: string;
   readonly keyId?: KeyId;
-  /** Of these alone. */
+  /** Only these users. */
   readonly userIds?: readonly UserId[];
   /** Part of a model's, key's or user's name. */
   readonly search?: string;
-  /** By default days in their order, anything else by credits, the most first. */
+  /** Default: by day if the rows are days, otherwise by credits, most first. */
   readonly sort?: keyof typeof sortColumns;
   readonly order?: "asc" | "desc";
 }
@@ -51,7 +51,7 @@ export async function readUsageTable(
     by: wish.by,
     ...query.span,
     totals: { ...totals, credits: formatCredits(millicredits(BigInt(totals.credits))) },
-    /** How many rows there are on all pages. */
+    /** Number of rows on all pages. */
     total: rowCount,
     rows: rows.flatMap((row) => (row.requests === null ? [] : [viewRow(wish.by, row)])),
   };
@@ -69,12 +69,12 @@ export async function usageQuery(database: Database, clock: Clock, accountId: Ac
     text: namedSql(wish.by),
     order: orderOf(wish),
     values: [accountId, from, to, periodStart, model, keyId, userIds, search],
-    /** The period's beginning and end are null if days were asked for, or there is no package. */
+    /** `periodStart` and `periodEnd` are null if days were given, or without a package. */
     span: { from, to, periodStart, periodEnd: period ? instantText(period.endMs) : null, asOf: instantText(nowMs) },
   };
 }
 
-/** The days that are meant; with the billing period if it is that. */
+/** The days of the table, and the billing period if no days were given. */
 async function spanOf(
   { kysely }: Pick<Database, "kysely">,
   accountId: AccountId,
@@ -91,7 +91,7 @@ async function spanOf(
   };
 }
 
-/** Keys tell their user, too, who is the same for all of a key's usage. The test chat's key has its user's id. */
+/** A row of a key also has its user, who is the same for all of its usage. The test chat's key has its user's id. */
 const columnsOf: Readonly<Record<UsagePart, readonly string[]>> = {
   day: ["day"],
   model: ["model"],
@@ -135,7 +135,7 @@ const sortColumns = {
   user: "lower(email)",
 };
 
-/** Every row has its place, so that pages neither overlap nor leave one out. */
+/** A total order, so that pages neither overlap nor skip a row. */
 function orderOf({ by, sort, order }: UsageTableWish): string {
   const isByDay = sort === undefined && by[0] === "day";
   const column = sortColumns[sort ?? (isByDay ? "day" : "credits")];

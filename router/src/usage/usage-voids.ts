@@ -1,7 +1,6 @@
 /**
- * Commits that attempts are void: their clients did not get their answers, so that they cost nothing. The row of a void
- * attempt has the primary key of its record: whichever is inserted second meets the first. A record that comes later
- * changes nothing; one that was there moves its sums back, in the same statement.
+ * Commits that attempts are void, since their clients did not get the answers. A void has the primary key of the attempt's
+ * record. A record that comes later changes nothing; one that was there is subtracted from its sums in the same statement.
  */
 import type { Pool } from "pg";
 import { asId } from "@weiche/shared/ids.ts";
@@ -10,13 +9,13 @@ import { arrays, movedSums, names, rowsOf, type NodeRecord } from "./usage-rows.
 
 interface Split {
   readonly records: readonly NodeRecord[];
-  /** Each attempt once. */
+  /** Without repetitions. */
   readonly voids: readonly NodeRecord[];
 }
 
 /**
- * A router asks a second node only when it has given up the first one: with a record of attempt 2, attempt 1 is void, also
- * if the router died before it could say so.
+ * Separates voids from records. A router asks a second node only after it has given up the first: with a record of attempt
+ * 2, attempt 1 is void, also if the router died before it could declare that.
  */
 export function splitVoids(batch: readonly NodeRecord[]): Split {
   if (batch.every(({ record }) => record.outcome !== "void" && record.attempt === 1))
@@ -32,7 +31,7 @@ export function splitVoids(batch: readonly NodeRecord[]): Split {
   return { records: batch.filter(({ record }) => !voids.has(keyOf(record))), voids: [...voids.values()] };
 }
 
-/** What a void attempt is recorded with. */
+/** The values of a void. */
 export const free = {
   outcome: "void",
   promptTokens: 0,
@@ -48,7 +47,7 @@ function keyOf({ requestId, attempt }: Attempt): string {
   return `${requestId} ${attempt}`;
 }
 
-/** Returns how many of them had cost something. */
+/** Returns how many of the attempts were billed before. */
 export async function commitVoids(pool: Pool, voids: readonly NodeRecord[]): Promise<number> {
   const values = await rowsOf(pool, voids);
   const { rows } = await pool.query<{ voided: number }>({ name: "commit-voids", text: commitSql, values });
@@ -56,9 +55,9 @@ export async function commitVoids(pool: Pool, voids: readonly NodeRecord[]): Pro
 }
 
 /**
- * Sums are moved back as a conflict of an insert, which meets the row that is there now. An update would not see a row that
- * another router made after this statement began: with a record that this statement has waited for, and then found. What
- * is voided has moved its sums, so that their rows are there.
+ * Sums are changed by `insert … on conflict`, which sees the current row. An `update` would not see a row that another router
+ * inserted after this statement began, together with a record that this statement waited for. The sums of a voided record
+ * exist, so that the insert always conflicts.
  */
 const commitSql = `
   with declared as (

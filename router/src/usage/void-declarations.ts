@@ -1,17 +1,17 @@
-/** Attempts that the router has given up: what waits until the database has committed that they cost nothing. */
+/** Keeps the attempts that the router has given up until the database has committed that they are void. */
 import { within, type Clock } from "@weiche/shared/time/clock.ts";
 import { SingleFlight } from "@weiche/shared/time/single-flight.ts";
 import type { UsageLedger, VoidAttempt } from "./usage-ledger.ts";
 
 const batchAttemptsMax = 500;
 const retryMs = 1_000;
-/** What a stopping router gives the database to take what is left. */
+/** How long a stopping router waits for the database. */
 const closeMsMax = 5_000;
 
 export class VoidDeclarations implements AsyncDisposable {
   readonly #ledger: Pick<UsageLedger, "declareVoid">;
   readonly #clock: Clock;
-  /** The ledger tells of failures. */
+  /** Failures are reported by the ledger. */
   readonly #committing: SingleFlight;
   #waiting: VoidAttempt[] = [];
   #onAllCommitted: () => void = () => {};
@@ -26,13 +26,13 @@ export class VoidDeclarations implements AsyncDisposable {
     );
   }
 
-  /** Waits for nothing: the declaration is committed as soon as the database takes it. */
+  /** Returns at once; the void is committed as soon as the database is there. */
   declare(attempt: VoidAttempt): void {
     this.#waiting.push(attempt);
     this.#committing.wish();
   }
 
-  /** Tries for up to 5 s to commit what is left. */
+  /** Tries for up to 5 s to commit the rest. */
   async [Symbol.asyncDispose](): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#onAllCommitted = resolve;

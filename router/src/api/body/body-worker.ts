@@ -1,4 +1,4 @@
-/** The thread in which large bodies are read. Bytes come and go by transfer; only facts are made of them. */
+/** The thread in which large bodies are parsed. The bytes are transferred to it and back, never copied. */
 import { parentPort, type Transferable } from "node:worker_threads";
 import { ApiError, asApiError, type ApiErrorKind } from "@weiche/shared/errors.ts";
 import type { NodePath } from "@weiche/shared/node-protocol.ts";

@@ -1,4 +1,4 @@
-/** A request's body in memory, and its room in the budget of large bodies: no longer than it may still be needed. */
+/** A request's body in memory and its share of the budget for large bodies, both released as soon as possible. */
 import type { ByteBudget } from "@weiche/shared/http/byte-budget.ts";
 import { asBuffer, ownBytes, type OwnBytes } from "@weiche/shared/http/byte-thread.ts";
 import { ClientGone, type Exchange } from "../exchange.ts";
@@ -21,7 +21,7 @@ export class HeldBody {
     exchange.onSettled(() => this.drop());
   }
 
-  /** Waits for room for a body of up to so many bytes. Called once, so that nobody waits for room while he holds some. */
+  /** Waits until the budget has room for `bytesMax`. Call once: waiting while already holding budget could deadlock. */
   async reserve(bytesMax: number): Promise<void> {
     if (bytesMax <= smallBytesMax) return;
     await this.#budget.take(bytesMax, this.#signal);
@@ -29,14 +29,14 @@ export class HeldBody {
     if (this.#dropped) this.#shrink(0);
   }
 
-  /** A client may have left with the last byte that it sent: then there is nothing to hold. */
+  /** Throws `ClientGone` if the client has left. */
   fill(bytes: Buffer): void {
     if (this.#dropped) throw new ClientGone();
     this.bytes = bytes;
     this.#shrink(bytes.length > smallBytesMax ? bytes.length : 0);
   }
 
-  /** To somebody who takes the memory and gives it back with `takeBack`, whatever happens. */
+  /** Lends the memory to a thread. The caller must call `takeBack` in any case. */
   lend(): OwnBytes {
     if (this.#dropped) throw new ClientGone();
     const bytes = ownBytes(this.bytes!);
@@ -45,14 +45,14 @@ export class HeldBody {
     return bytes;
   }
 
-  /** Without bytes: they are gone. A body that was dropped meanwhile is not held again. */
+  /** `bytes` absent: they are lost. A body that was dropped meanwhile stays dropped. */
   takeBack(bytes?: OwnBytes): void {
     this.#isLent = false;
     if (this.#dropped || !bytes) this.drop();
     else this.bytes = asBuffer(bytes);
   }
 
-  /** Harmless the second time. The room of what is lent is free when it comes back. */
+  /** Idempotent. Lent memory keeps its room in the budget until it comes back. */
   drop(): void {
     this.#dropped = true;
     this.bytes = undefined;

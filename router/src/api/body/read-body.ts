@@ -11,11 +11,11 @@ export const bodyBytesMax = 20 << 20;
 
 export interface BodyTimes {
   readonly bodyMsMax: number;
-  /** Each so many bytes received give one second more. */
+  /** Received bytes that extend the deadline by one second. */
   readonly bytesPerExtraSecond: number;
 }
 
-/** Reads it into `held`, with room for it. What the headers alone rule out is refused before the first byte. */
+/** Reads the body into `held`. Throws before the first byte if the headers alone rule the request out. */
 export async function readBody(exchange: Exchange, held: HeldBody, times: BodyTimes, clock: Clock): Promise<void> {
   const { headers } = exchange.request;
   const announced = headers["content-length"];
@@ -23,7 +23,7 @@ export async function readBody(exchange: Exchange, held: HeldBody, times: BodyTi
   if (bytes !== undefined && bytes > bodyBytesMax) throw new PageRefusal(413);
   requireJson(headers);
   await held.reserve(bytes ?? 0);
-  // Who left while another line was waited for will not send it.
+  // A client that left while this waited for room sends no body.
   exchange.signal.throwIfAborted();
   exchange.continue();
   held.fill(await receive(exchange, bytes, held, times, clock));
@@ -48,12 +48,12 @@ function receive(
       collector.add(chunk);
       if (collector.bytes > bodyBytesMax) return fail(new PageRefusal(413));
       if (collector.bytes <= lightBytesMax) return;
-      // Left alone, a connection gives up to 2 MB in one turn of the event loop: with 40 of them that was a turn of 140 ms.
+      // Without a pause Node reads up to 2 MB of a connection in one turn of the event loop: 140 ms with 40 connections.
       request.pause();
       if (hasRoom || collector.bytes <= smallBytesMax) setImmediate(() => request.resume());
       else void waitForRoom();
     }
-    /** Without a length it may become as large as any; so far it needed no room. */
+    /** A body without a length reserves room for the largest one, once it is no longer small. */
     async function waitForRoom(): Promise<void> {
       hasRoom = true;
       timer.cancel();
@@ -101,7 +101,7 @@ function requireJson(headers: IncomingHttpHeaders): void {
   if (encoding !== "identity") throw new ApiError("invalid_request", "A body with a Content-Encoding is not accepted.");
 }
 
-/** A large body is copied into its place as it comes, so that it is never in memory twice. */
+/** Gathers the pieces of a body. A large one is copied to its final memory at once, so that it is never held twice. */
 class Collector {
   bytes = 0;
   readonly #expected: number | undefined;
@@ -120,7 +120,7 @@ class Collector {
     this.bytes += chunk.length;
   }
 
-  /** For a body without a length. Memory that is never written to is never really taken. */
+  /** Allocates the final memory of a body without a length. The system provides pages only once they are written to. */
   makePlace(bytesMax: number): void {
     this.#whole = Buffer.allocUnsafeSlow(bytesMax);
     Buffer.concat(this.#chunks).copy(this.#whole);
