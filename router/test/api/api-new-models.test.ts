@@ -33,7 +33,7 @@ const more = `
 
 let api: Harness;
 beforeAll(async () => {
-  const { catalogue } = parseCatalogue(five + more);
+  const { catalogue } = parseCatalogue(five.replace(/^changes:/m, (changes) => more + changes));
   api = await startApi({ catalogue: () => catalogue! });
 });
 afterAll(() => api[Symbol.asyncDispose]());
