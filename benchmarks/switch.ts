@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { Cluster, reachableDirectory } from "./cluster/cluster.ts";
 import { describeMachine, quantiles, round, writeResult } from "./cluster/result.ts";
 import { catalogueOf, simEngine } from "./cluster/sim-node.ts";
-import { askStream, type Seen } from "./cluster/stream-client.ts";
+import { askStream, type Answer } from "./cluster/api-client.ts";
 import type { JournalLine } from "./sim-engine/ledger.ts";
 
 const switches = Number(process.argv[2] ?? 200);
@@ -51,14 +51,14 @@ try {
   for (let n = 0; n < (switches + 4) / requestsPerAccount; n++)
     apiKeys.push((await cluster.account(`Bench-${n}`)).apiKey);
   let asked = 0;
-  const ask = async (model: string): Promise<Seen> => {
+  const ask = async (model: string): Promise<Answer> => {
     const apiKey = apiKeys[Math.floor(asked++ / requestsPerAccount)]!;
     const seen = await askStream({ baseUrl: cluster.baseUrl, apiKey, model, text: "sim:tokens=2" });
     if (seen.ending !== "whole") throw new Error(`a request was not answered: ${JSON.stringify(seen)}`);
     return seen;
   };
   for (const model of [...models, ...models]) await ask(model); // both are started, and the code is warm
-  const seen: Seen[] = [];
+  const seen: Answer[] = [];
   for (let n = 0; n < switches; n++) seen.push(await ask(models[n % 2]!));
   const lines = readFileSync(journal, "utf8").trim().split("\n");
   const written = lines.map((line) => JSON.parse(line) as JournalLine);
@@ -100,7 +100,7 @@ function report(measured: readonly Switch[]): void {
 }
 
 /** The engines' own times within the request, by their journals, whose times have a resolution of 1 ms. */
-function measure({ id, sentAtMs, firstByteMs = NaN }: Seen, written: readonly JournalLine[]): Switch {
+function measure({ id, sentAtMs, firstByteMs = NaN }: Answer, written: readonly JournalLine[]): Switch {
   const firstByteAtMs = sentAtMs + firstByteMs;
   const own = written.filter((line) => timeOf(line) >= sentAtMs - 1 && timeOf(line) <= firstByteAtMs + 1);
   const at = (event: JournalLine["event"]) => {

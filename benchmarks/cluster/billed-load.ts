@@ -1,10 +1,11 @@
-/** Streams that go on and on in a cluster with the model `sim`, and in the end the comparison with what was billed. */
+/** Keeps clients streaming from a cluster with the model `sim`, and compares in the end what they got with the bill. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { until, type Cluster } from "./cluster.ts";
-import { askStream, type Seen } from "./stream-client.ts";
+import { askStream, type Answer } from "./api-client.ts";
+import { readSamples } from "./metrics-text.ts";
 import { dumpUsage } from "./usage-dump.ts";
 
-/** Each has a customer of its own, and stays below the limits of the package. */
+/** Each client has an account of its own and stays below the limits of its package. */
 export const clients = 6;
 const text = "sim:tokens=60,itl=20 go on";
 const gauges = [
@@ -14,22 +15,21 @@ const gauges = [
   "weiche_agent_waiting_requests",
 ];
 
-/** Request ids, but for `free`. */
-export interface Bill {
-  /** Billed twice, or though the client did not get it whole, or not as it got it. */
+interface Bill {
+  /** Ids of requests that were billed twice, or billed although their answer was not whole, or with other counts. */
   readonly wrong: readonly string[];
-  /** Whole, and neither billed nor declared void. */
+  /** Ids of requests with a whole answer that are neither billed nor void. */
   readonly lost: readonly string[];
   /**
-   * How many are whole at their clients and yet declared void: a router that ends, or stands still until its nodes give it
-   * up, between the last piece of an answer and its node's closing word errs on that side.
+   * How many whole answers are void. A router that ends or freezes between the last piece of an answer and the closing
+   * word of its node declares it void.
    */
   readonly free: number;
 }
 
 export class BilledLoad {
   readonly #cluster: Cluster;
-  readonly #seen: Seen[] = [];
+  readonly #seen: Answer[] = [];
   #stopped = false;
   #running: Promise<unknown> = Promise.resolve();
 
@@ -46,26 +46,25 @@ export class BilledLoad {
     return load;
   }
 
-  /** How many answers their clients got whole. */
+  /** Number of whole answers so far. */
   get whole(): number {
     return this.#seen.filter(({ ending }) => ending === "whole").length;
   }
 
-  /** Resolves when clients get whole answers. */
+  /** Resolves when clients get whole answers (again). */
   async wholeAgain(): Promise<void> {
     const before = this.whole;
     await until("answers to be whole", () => this.whole >= before + 2 * clients, 60_000);
   }
 
-  /** Ends it, waits until nothing runs and all usage is committed, and compares what clients got with what was billed. */
+  /** Stops the clients, waits until nothing runs and all usage is committed, and compares answers with records. */
   async finish(): Promise<Bill> {
     this.#stopped = true;
     await this.#running;
     for (const gauge of gauges) await until(`${gauge} to be 0`, async () => (await this.#sum(gauge)) === 0, 60_000);
     const records = Map.groupBy(await dumpUsage(this.#cluster), ({ requestId }) => requestId);
-    const whole = new Map(
-      this.#seen.flatMap(({ id, ending, completionTokens }) => (ending === "whole" ? [[id!, completionTokens]] : [])),
-    );
+    const answers = this.#seen.filter(({ ending }) => ending === "whole");
+    const whole = new Map(answers.map(({ id, usage }) => [id!, usage!.completion_tokens]));
     const paid = (id: string) =>
       (records.get(id) ?? []).flatMap(({ completionTokens: tokens }) => (tokens > 0 ? [tokens] : []));
     const unpaid = [...whole.keys()].filter((id) => paid(id).length === 0);
@@ -85,12 +84,10 @@ export class BilledLoad {
     }
   }
 
-  /** Of the router's and all agents' metrics. */
+  /** Adds up the samples of the router and all agents. */
   async #sum(name: string): Promise<number> {
-    const texts = [this.#cluster.router, ...this.#cluster.agents.values()].map(async ({ listen }) =>
-      (await fetch(`http://${listen["ops"]}/metrics`)).text(),
-    );
-    const lines = (await Promise.all(texts)).join("\n").split("\n");
-    return lines.reduce((sum, line) => sum + (line.startsWith(name) ? Number(line.split(" ").at(-1)) : 0), 0);
+    const samples = await Promise.all([this.#cluster.router, ...this.#cluster.agents.values()].map(readSamples));
+    const own = samples.flatMap((each) => [...each]).filter(([series]) => series.startsWith(`${name}{`));
+    return own.reduce((sum, [, value]) => sum + value, 0);
   }
 }

@@ -1,12 +1,11 @@
 import { expect, test } from "vitest";
-import { billingFaults, type Evidence, type Made, type Outage } from "./billing-check.ts";
-import type { Received } from "./campaign-client.ts";
+import { billingFaults, type Evidence, type Made, type Outage, type Received } from "./billing-check.ts";
 import type { DumpedRecord, DumpedSum } from "./usage-dump.ts";
 
 const atMs = 1_000_000;
 const whole: Received = {
   ...{ mark: 1, kind: "json", ending: "whole", id: "r1", status: 200, pieces: 0 },
-  ...{ usage: { promptTokens: 10, completionTokens: 41 }, endedAtMs: atMs },
+  ...{ usage: { prompt_tokens: 10, completion_tokens: 41, total_tokens: 51 }, endedAtMs: atMs },
 };
 const left: Received = { mark: 1, kind: "stream", ending: "left", id: "r1", status: 200, pieces: 5, endedAtMs: atMs };
 const refused: Received = { mark: 1, kind: "json", ending: "refused", id: "r1", pieces: 0, endedAtMs: atMs };

@@ -3,8 +3,18 @@
  * engines made, and what the database holds. Nothing that a router or an agent believes of a request is asked for.
  */
 import type { LedgerEntry } from "../sim-engine/ledger.ts";
-import type { Received } from "./campaign-client.ts";
+import type { Answer } from "./api-client.ts";
 import type { DumpedRecord, DumpedSum, UsageDump } from "./usage-dump.ts";
+
+/** What the client of one request knows. */
+export interface Received extends Pick<Answer, "ending" | "id" | "pieces" | "endedAtMs"> {
+  /** The engines know the request by it, also where no id ever came back. */
+  readonly mark: number;
+  readonly kind: "stream" | "json" | "embeddings";
+  readonly status?: number;
+  readonly usage?: Answer["usage"];
+  readonly error?: { readonly code: string };
+}
 
 /** One request that an engine met. */
 export interface Made extends LedgerEntry {
@@ -92,10 +102,11 @@ class Billing {
   #faultOfWhole({ usage, endedAtMs }: Received, record: DumpedRecord | undefined): string | undefined {
     if (!usage) return "came without its usage";
     if (!record) return this.#within(endedAtMs, "router killed") ? undefined : "is not billed";
+    const { prompt_tokens: prompt, completion_tokens: completion = 0 } = usage;
     const { promptTokens, completionTokens, node } = record;
-    if (promptTokens !== usage.promptTokens || completionTokens !== usage.completionTokens)
-      return `was received with ${usage.promptTokens} + ${usage.completionTokens} tokens`;
-    const servedBy = this.#evidence.nodeOf?.(usage.completionTokens) ?? node;
+    if (promptTokens !== prompt || completionTokens !== completion)
+      return `was received with ${prompt} + ${completion} tokens`;
+    const servedBy = this.#evidence.nodeOf?.(completion) ?? node;
     return servedBy === node ? undefined : `was answered by ${servedBy}`;
   }
 
@@ -130,8 +141,8 @@ function costs({ promptTokens, completionTokens, credits }: DumpedRecord): boole
   return promptTokens > 0 || completionTokens > 0 || credits > 0n;
 }
 
-function detail({ status, code }: Received): string {
-  return [status, code].map((word) => (word === undefined ? "" : ` ${word}`)).join("");
+function detail({ status, error }: Received): string {
+  return [status, error?.code].map((word) => (word === undefined ? "" : ` ${word}`)).join("");
 }
 
 function listed(records: readonly DumpedRecord[]): string {

@@ -4,16 +4,8 @@
  * again on its own.
  */
 import { execFile, spawn, type ChildProcess } from "node:child_process";
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  readdirSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync } from "node:fs";
+import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { once } from "node:events";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -51,12 +43,8 @@ export class Cluster implements AsyncDisposable {
   static async start(options: ClusterOptions): Promise<Cluster> {
     const cluster = new Cluster(options);
     writeFileSync(join(cluster.directory, "catalogue.yaml"), stringify(options.catalogue));
-    const router = {
-      catalogue: "catalogue.yaml",
-      limits: { perIpPerSecond: 0 },
-      shutdownSeconds: 10,
-      ...options.router,
-    };
+    const defaults = { catalogue: "catalogue.yaml", limits: { perIpPerSecond: 0 }, shutdownSeconds: 10 };
+    const router = { ...defaults, ...options.router };
     writeFileSync(join(cluster.directory, "router.yaml"), stringify(router), { mode: 0o600 });
     const dataDir = join(cluster.directory, "data");
     mkdirSync(dataDir);
@@ -94,22 +82,9 @@ export class Cluster implements AsyncDisposable {
 
   /** `more`: keys of its file that win over those it was given at first. */
   async startAgent(name: string, more: object = {}): Promise<void> {
-    const file = join(this.directory, `${name}.yaml`);
-    const config = {
-      node: name,
-      routers: [this.router.listen["nodes"]],
-      shutdownSeconds: 10,
-      ...this.#options.agents[name],
-      ...more,
-    };
-    writeFileSync(file, stringify(config), { mode: 0o600 });
-    const dataDir = join(this.directory, name);
-    mkdirSync(dataDir, { recursive: true });
-    const env = {
-      ...this.#options.environment,
-      ...{ WEICHE_DATA_DIR: dataDir, WEICHE_AGENT_CONFIG: file, WEICHE_AGENT_OPS_LISTEN: anyPort },
-    };
-    this.agents.set(name, await RunningProgram.start("node-agent/src/main.ts", [], env));
+    const routers = [this.router.listen["nodes"]];
+    const config = { node: name, routers, shutdownSeconds: 10, ...this.#options.agents[name], ...more };
+    this.agents.set(name, await startAgent(join(this.directory, name), config, this.#options.environment));
   }
 
   /** Resolves once the router can reach every node. */
@@ -121,50 +96,22 @@ export class Cluster implements AsyncDisposable {
   }
 
   /** The operators' command against this cluster's router. */
-  async weiche(...args: string[]): Promise<unknown> {
-    const env = { ...process.env, WEICHE_DATA_DIR: join(this.directory, "data") };
-    const { stdout } = await promisify(execFile)(
-      process.execPath,
-      [join(root, "router/bin/weiche.js"), ...args, "--json"],
-      { env },
-    );
-    return JSON.parse(stdout);
+  weiche(...args: string[]): Promise<unknown> {
+    return runCommand("router/bin/weiche.js", join(this.directory, "data"), args);
   }
 
   /** The command of the engineer at one node. */
-  async weicheAgent(node: string, ...args: string[]): Promise<unknown> {
-    const env = { ...process.env, WEICHE_DATA_DIR: join(this.directory, node) };
-    const { stdout } = await promisify(execFile)(
-      process.execPath,
-      [join(root, "node-agent/bin/weiche-agent.js"), ...args, "--json"],
-      { env },
-    );
-    return JSON.parse(stdout);
+  weicheAgent(node: string, ...args: string[]): Promise<unknown> {
+    return runCommand("node-agent/bin/weiche-agent.js", join(this.directory, node), args);
   }
 
   /** An account with an Owner and one key. */
-  async account(
-    name = "Test",
-    packageName = "Business Plus",
-  ): Promise<{ accountId: string; userId: string; apiKey: string }> {
-    const email = `${name.toLowerCase()}@example.com`;
-    const account = (await this.weiche(
-      "account",
-      "create",
-      "--name",
-      name,
-      "--owner-email",
-      email,
-      "--package",
-      packageName,
-    )) as {
-      id: string;
-      ownerUserId: string;
-    };
-    const { key } = (await this.weiche("key", "create", "--user", account.ownerUserId, "--name", "test")) as {
-      key: string;
-    };
-    return { accountId: account.id, userId: account.ownerUserId, apiKey: key };
+  async account(name = "Test", packageName = "Business Plus"): Promise<Account> {
+    const wish = ["--name", name, "--owner-email", `${name.toLowerCase()}@example.com`, "--package", packageName];
+    const account = (await this.weiche("account", "create", ...wish)) as { id: string; ownerUserId: string };
+    const { ownerUserId: userId } = account;
+    const made = (await this.weiche("key", "create", "--user", userId, "--name", "test")) as { key: string };
+    return { accountId: account.id, userId, apiKey: made.key };
   }
 
   /** Ends everything, engines included, whatever state it is in. */
@@ -175,6 +122,34 @@ export class Cluster implements AsyncDisposable {
     for (const pid of engines.filter(isAlive)) process.kill(-pid, "SIGKILL");
     rmSync(this.directory, { recursive: true, force: true });
   }
+}
+
+export interface Account {
+  readonly accountId: string;
+  readonly userId: string;
+  readonly apiKey: string;
+}
+
+/** Starts an agent with this `agent.yaml`, which is written beside its data directory. */
+export async function startAgent(
+  dataDir: string,
+  config: object,
+  environment: Readonly<Record<string, string>> = {},
+): Promise<RunningProgram> {
+  mkdirSync(dataDir, { recursive: true });
+  writeFileSync(`${dataDir}.yaml`, stringify(config), { mode: 0o600 });
+  return await RunningProgram.start("node-agent/src/main.ts", [], {
+    ...environment,
+    WEICHE_DATA_DIR: dataDir,
+    WEICHE_AGENT_CONFIG: `${dataDir}.yaml`,
+    WEICHE_AGENT_OPS_LISTEN: anyPort,
+  });
+}
+
+async function runCommand(file: string, dataDir: string, args: readonly string[]): Promise<unknown> {
+  const env = { ...process.env, WEICHE_DATA_DIR: dataDir };
+  const { stdout } = await promisify(execFile)(process.execPath, [join(root, file), ...args, "--json"], { env });
+  return JSON.parse(stdout);
 }
 
 /** A program of ours as a child process. */
@@ -200,9 +175,8 @@ export class RunningProgram {
     for (const stream of [child.stdout!, child.stderr!]) {
       createInterface(stream).on("line", (line) => {
         lines.push(line);
-        const listen = line.startsWith("{")
-          ? (JSON.parse(line) as { listen?: Record<string, string> }).listen
-          : undefined;
+        if (!line.startsWith("{")) return;
+        const { listen } = JSON.parse(line) as { listen?: Record<string, string> };
         if (listen) listening.resolve(listen);
       });
     }
@@ -266,16 +240,22 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** Process ids of the engines that an agent has started, by `<slot>-<model>`. */
-export function enginePids(dataDir: string): ReadonlyMap<string, number> {
+/** What an agent has written down of an engine that it started. */
+export interface EngineHandle {
+  readonly pid: number;
+  readonly endpoint: { readonly origin: string };
+  /** Where the agent is bringing it. */
+  readonly heading?: "asleep" | "awake";
+}
+
+/** The engines that an agent has started, by `<slot>-<model>`. */
+export function engineHandles(dataDir: string): ReadonlyMap<string, EngineHandle> {
   const directory = join(dataDir, "agent/engines");
   const files = existsSync(directory) ? readdirSync(directory).filter((file) => file.endsWith(".json")) : [];
-  const handles = files.map(
-    (file) =>
-      [
-        file.slice(0, -".json".length),
-        JSON.parse(readFileSync(join(directory, file), "utf8")) as { pid: number },
-      ] as const,
-  );
-  return new Map(handles.map(([name, { pid }]) => [name, pid]));
+  const read = (file: string) => JSON.parse(readFileSync(join(directory, file), "utf8")) as EngineHandle;
+  return new Map(files.map((file) => [file.slice(0, -".json".length), read(file)]));
+}
+
+export function enginePids(dataDir: string): ReadonlyMap<string, number> {
+  return new Map([...engineHandles(dataDir)].map(([name, { pid }]) => [name, pid]));
 }

@@ -1,30 +1,23 @@
-/**
- * A real agent process whose router is this process: its link and data sessions, without API, keys, limits or database.
- * What it measures and reports can be seen, and every request that it gets be steered.
- */
-import { randomBytes } from "node:crypto";
-import { rmSync, writeFileSync } from "node:fs";
+/** A real agent process whose router is this process, so that a test sees what it reports and steers each request. */
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { AgentStatus } from "@weiche/node-agent/src/status/status.ts";
-import { createGrants } from "@weiche/router/src/usage/grants.ts";
-import { openDataConnections, type DataConnections } from "@weiche/router/src/nodes/data-connections.ts";
-import { openNodeLink, type NodeLink } from "@weiche/router/src/nodes/node-link.ts";
-import { NodeRegistry } from "@weiche/router/src/nodes/registry.ts";
+import type { NodeRegistry } from "@weiche/router/src/nodes/registry.ts";
 import { askSocket } from "@weiche/shared/program/admin-socket.ts";
-import { parseCatalogue, rulesOf } from "@weiche/shared/catalogue.ts";
+import { parseCatalogue } from "@weiche/shared/catalogue.ts";
 import { systemClock as clock } from "@weiche/shared/time/clock.ts";
 import { millicredits } from "@weiche/shared/credits.ts";
 import { asId, uuidv7, type ModelId, type NodeId, type RequestId } from "@weiche/shared/ids.ts";
 import { nodePaths } from "@weiche/shared/node-protocol.ts";
-import { plainJobs } from "@weiche/shared/testing/plain-jobs.ts";
 import { stringify } from "yaml";
-import { textOf } from "./read-answer.ts";
-import { RunningProgram, enginePids, isAlive, reachableDirectory, until } from "./cluster.ts";
-import { parseMetrics, samplesOf, type MetricFamily } from "./metrics-text.ts";
+import { readAnswer } from "./read-answer.ts";
+import { enginePids, isAlive, reachableDirectory, startAgent, until, type RunningProgram } from "./cluster.ts";
+import { readMetrics, samplesOf, type MetricFamily } from "./metrics-text.ts";
+import { openNodeEnd, type NodeEnd } from "./node-end.ts";
 import { catalogueOf } from "./sim-node.ts";
 
-export interface LoneAgentOptions {
-  /** Of `agent.yaml`. */
+interface LoneAgentOptions {
+  /** The slots of `agent.yaml`. */
   readonly slots: readonly object[];
   readonly models: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
@@ -36,83 +29,71 @@ export interface LoneAnswer {
   readonly status: number;
   readonly body: string;
   readonly ending: string | undefined;
+  readonly firstByteMs: number;
 }
 
 const streamed = { stream: true, stream_options: { include_usage: true } };
 const node = asId<NodeId>("node-1");
 
 export class LoneAgent implements AsyncDisposable {
-  readonly directory = reachableDirectory("weiche-lone-agent-");
-  readonly registry = new NodeRegistry();
+  readonly #root = reachableDirectory("weiche-lone-agent-");
+  /** The agent's data directory. */
+  readonly directory = join(this.#root, "data");
   /** Resolves with the acknowledgement of usage; another promise holds it up. */
   recording: Promise<void> = Promise.resolve();
   program!: RunningProgram;
-  #data!: DataConnections;
-  #link!: NodeLink;
-  #environment: Readonly<Record<string, string>> = {};
+  readonly #options: LoneAgentOptions;
+  #end!: NodeEnd;
 
-  private constructor() {}
+  private constructor(options: LoneAgentOptions) {
+    this.#options = options;
+  }
 
-  static async start({ slots, models, environment = {}, more = {} }: LoneAgentOptions): Promise<LoneAgent> {
-    const lone = new LoneAgent();
-    const events = new Proxy({}, { get: () => () => {} }) as never;
-    const shared = { routerId: uuidv7(clock), clock, events, listen: { host: "127.0.0.1", port: 0 } };
-    const rules = [...parseCatalogue(stringify(catalogueOf(...models))).catalogue!.values()].map(rulesOf);
-    lone.#data = await openDataConnections({
-      ...shared,
-      counts: lone.registry,
-      grants: createGrants(randomBytes(32)),
-    });
-    lone.#link = await openNodeLink({
-      ...shared,
-      job: plainJobs(clock),
-      registry: lone.registry,
-      dataAddress: `127.0.0.1:${lone.#data.address.port}`,
-      ledger: { record: () => lone.recording },
-      rulesOf: () => rules,
-      mayHost: () => true,
-      desiredStateOf: () => undefined,
-      onBoot: () => {},
-    });
-    lone.#environment = environment;
-    writeFileSync(lone.#file, stringify({ node, routers: [lone.router], shutdownSeconds: 5, slots, ...more }));
+  static async start(options: LoneAgentOptions): Promise<LoneAgent> {
+    const lone = new LoneAgent(options);
+    const { catalogue } = parseCatalogue(stringify(catalogueOf(...options.models)));
+    lone.#end = await openNodeEnd(catalogue!, () => lone.recording);
     await lone.#run();
     return lone;
   }
 
-  get #file(): string {
-    return join(this.directory, "agent.yaml");
+  /** The address of the router that the agent dials. */
+  get router(): string {
+    return this.#end.address;
+  }
+
+  get registry(): NodeRegistry {
+    return this.#end.registry;
   }
 
   async #run(): Promise<void> {
-    this.program = await RunningProgram.start("node-agent/src/main.ts", [], {
-      WEICHE_DATA_DIR: this.directory,
-      WEICHE_AGENT_CONFIG: this.#file,
-      WEICHE_AGENT_OPS_LISTEN: "127.0.0.1:0",
-      ...this.#environment,
-    });
-    await until("the agent to link", () => this.registry.view(clock.monotonicMs())[0]?.reachable ?? false);
+    const { slots, more, environment } = this.#options;
+    const config = { node, routers: [this.#end.address], shutdownSeconds: 5, slots, ...more };
+    this.program = await startAgent(this.directory, config, environment);
+    await until("the agent to link", () => this.#isLinked);
   }
 
-  /** Ends it with `kill -9`. The next one takes over what it left; resolves when that one is linked. */
+  get #isLinked(): boolean {
+    return this.registry.view(clock.monotonicMs())[0]?.reachable ?? false;
+  }
+
+  /** Ends it with `kill -9` and starts the next one, which takes over what it left. Resolves when that one is linked. */
   async restart(): Promise<void> {
     this.program.kill("SIGKILL");
     await this.program.exited();
-    await until("its link to be gone", () => !this.registry.view(clock.monotonicMs())[0]?.reachable);
+    await until("its link to be gone", () => !this.#isLinked);
     await this.#run();
   }
 
-  /** As `weiche-agent status --json` says it. */
+  /** What `weiche-agent status --json` says. */
   async status(): Promise<AgentStatus> {
     return (await askSocket(join(this.directory, "agent/admin.sock"), "GET", "/status")).body as AgentStatus;
   }
 
-  /** As the agent calls it. */
-  get router(): string {
-    return `127.0.0.1:${this.#link.address.port}`;
-  }
-
-  /** A chat, streamed unless told otherwise; rejects if `signal` aborts or the agent goes. Of an account of its own unless told otherwise. `onBegun`: it answers. */
+  /**
+   * Sends a chat, each from an account of its own unless `account` is given. Rejects if `signal` aborts or the agent goes.
+   * Calls `onBegun` when the agent answers.
+   */
   async chat(
     model: string,
     content: string,
@@ -126,25 +107,26 @@ export class LoneAgent implements AsyncDisposable {
   ): Promise<LoneAnswer> {
     const who = asId<never>(account);
     const messages = [{ role: "user", content }];
-    const answer = await this.#data.send(
-      node,
-      {
-        ...{ path: nodePaths.chat, requestId: asId<RequestId>(uuidv7(clock)), attempt: 1, remainingMs },
-        model: asId<ModelId>(model),
-        billing: { accountId: who, userId: who, keyId: who, factor: millicredits(1_000n) },
-        tokensMax: 1_000_000,
-        body: Buffer.from(JSON.stringify({ model, messages, ...(stream && streamed) })),
-      },
-      signal,
-    );
+    const startMs = performance.now();
+    const request = {
+      ...{ path: nodePaths.chat, requestId: asId<RequestId>(uuidv7(clock)), attempt: 1, remainingMs },
+      model: asId<ModelId>(model),
+      billing: { accountId: who, userId: who, keyId: who, factor: millicredits(1_000n) },
+      tokensMax: 1_000_000,
+      body: Buffer.from(JSON.stringify({ model, messages, ...(stream && streamed) })),
+    };
+    const answer = await this.#end.data.send(node, request, signal);
     onBegun();
-    const body = await textOf(answer);
+    let firstByteMs = NaN;
+    const { first, whole } = readAnswer(answer);
+    void first.then(() => (firstByteMs = performance.now() - startMs));
+    const body = String(await whole);
     signal.throwIfAborted();
-    return { status: answer.status, body, ending: answer.body.ending };
+    return { status: answer.status, body, ending: answer.body.ending, firstByteMs };
   }
 
-  async metrics(): Promise<ReadonlyMap<string, MetricFamily>> {
-    return parseMetrics(await (await fetch(`http://${this.program.listen["ops"]}/metrics`)).text());
+  metrics(): Promise<ReadonlyMap<string, MetricFamily>> {
+    return readMetrics(this.program);
   }
 
   async samples(): Promise<ReadonlyMap<string, number>> {
@@ -153,7 +135,7 @@ export class LoneAgent implements AsyncDisposable {
 
   /** Closes the router's end: the agent stays. */
   async closeRouter(): Promise<void> {
-    await Promise.all([this.#link.close(0), this.#data.close(0)]);
+    await this.#end[Symbol.asyncDispose]();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -161,6 +143,6 @@ export class LoneAgent implements AsyncDisposable {
     await this.program.stop();
     await this.closeRouter();
     for (const pid of engines.filter(isAlive)) process.kill(-pid, "SIGKILL");
-    rmSync(this.directory, { recursive: true, force: true });
+    rmSync(this.#root, { recursive: true, force: true });
   }
 }

@@ -1,4 +1,5 @@
-/** What a Prometheus server reads: the text of `/metrics`, as samples and as families. */
+/** Reads `/metrics` of a program as a Prometheus server does, as samples and as families. */
+import type { RunningProgram } from "./cluster.ts";
 
 export interface MetricFamily {
   readonly name: string;
@@ -9,6 +10,14 @@ export interface MetricFamily {
 }
 
 const suffixes = /_(bucket|sum|count)$/;
+
+export async function readMetrics({ listen }: RunningProgram): Promise<ReadonlyMap<string, MetricFamily>> {
+  return parseMetrics(await (await fetch(`http://${listen["ops"]}/metrics`)).text());
+}
+
+export async function readSamples(program: RunningProgram): Promise<ReadonlyMap<string, number>> {
+  return samplesOf(await readMetrics(program));
+}
 
 /** Throws at a line that is no comment and no sample, and at a series that is there twice. */
 export function parseMetrics(text: string): ReadonlyMap<string, MetricFamily> {
@@ -28,10 +37,8 @@ export function parseMetrics(text: string): ReadonlyMap<string, MetricFamily> {
     const sample = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$/.exec(line);
     if (!sample || !/^([+-]?Inf|NaN|-?[\d.]+(e[+-]?\d+)?)$/i.test(sample[3]!)) throw new Error(`not a sample: ${line}`);
     const [, name, labels = "", value] = sample;
-    const series = seriesOf(
-      name!,
-      Object.fromEntries([...labels.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)].map(([, key, is]) => [key!, is!])),
-    );
+    const pairs = [...labels.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)].map(([, key, is]) => [key!, is!]);
+    const series = seriesOf(name!, Object.fromEntries(pairs));
     const { samples } = family(families.has(name!) ? name! : name!.replace(suffixes, ""));
     if (samples.has(series)) throw new Error(`there twice: ${series}`);
     samples.set(series, Number(value));

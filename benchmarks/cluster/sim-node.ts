@@ -1,9 +1,8 @@
 /** Simulated vLLM engines below an agent of a cluster: how they are configured, and what they say of themselves. */
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { EngineState } from "../sim-engine/sim-engine.ts";
 import type { LedgerEntry } from "../sim-engine/ledger.ts";
-import { enginePids } from "./cluster.ts";
+import { engineHandles, type EngineHandle } from "./cluster.ts";
 
 /** One engine of an agent's file, with sleep level 1. `options`: of `sim-engine/main.ts`, without the dashes. */
 export function simEngine(model: string, options: Readonly<Record<string, string | number>> = {}): object {
@@ -41,7 +40,7 @@ export class SimNodeEngine {
 
   /** Undefined: there is none. */
   get pid(): number | undefined {
-    return enginePids(this.#dataDir).get(this.#name);
+    return engineHandles(this.#dataDir).get(this.#name)?.pid;
   }
 
   state(): Promise<EngineState> {
@@ -60,18 +59,18 @@ export class SimNodeEngine {
     return this.#handle.endpoint.origin;
   }
 
-  /** Where the agent is bringing it. */
   get heading(): "asleep" | "awake" | undefined {
     return this.#handle.heading;
   }
 
-  get #handle(): { readonly endpoint: { readonly origin: string }; readonly heading?: "asleep" | "awake" } {
-    return JSON.parse(readFileSync(join(this.#dataDir, "agent/engines", `${this.#name}.json`), "utf8"));
+  get #handle(): EngineHandle {
+    const handle = engineHandles(this.#dataDir).get(this.#name);
+    if (!handle) throw new Error(`the agent has no engine ${this.#name}`);
+    return handle;
   }
 
   async #ask<Answer>(method: string, path: string, body?: unknown): Promise<Answer> {
-    const given = body === undefined ? {} : { body: JSON.stringify(body) };
-    const answer = await fetch(this.origin + path, { method, ...given });
+    const answer = await fetch(this.origin + path, { method, body: JSON.stringify(body) });
     const text = await answer.text();
     return (text === "" ? undefined : JSON.parse(text)) as Answer;
   }

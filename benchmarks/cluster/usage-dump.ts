@@ -1,4 +1,4 @@
-/** What a cluster's database really holds of usage, past every report: for checkers that trust nobody. */
+/** Reads what the database of a cluster really holds, for checkers that trust no report. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "pg";
@@ -15,16 +15,16 @@ export interface DumpedRecord {
   readonly keyId: string;
   readonly model: string;
   readonly day: string;
-  /** `void`: of an attempt that the router gave up on. */
+  /** `void`: the router gave up on the attempt. */
   readonly outcome: "finished" | "client-ended" | "limit-ended" | "broken" | "void";
   readonly promptTokens: number;
   readonly completionTokens: number;
   readonly credits: bigint;
 }
 
-/** What a row of sums holds, of all periods together. */
+/** The sums of all periods together. */
 export interface DumpedSum {
-  /** What is summed up: `account <id>`, `model <id> <name>`, `day <id> <day> <user> <key> <model>`. */
+  /** Names what is summed up: `account <id>`, `model <id> <name>`, `day <id> <day> <user> <key> <model>`. */
   readonly of: string;
   readonly requests: bigint;
   readonly promptTokens: bigint;
@@ -42,7 +42,7 @@ export async function dumpUsage(cluster: Cluster): Promise<readonly DumpedRecord
   return (await dumpAllUsage(cluster)).records;
 }
 
-/** As of one instant. */
+/** Reads all tables of usage in one snapshot. */
 export async function dumpAllUsage(cluster: Cluster): Promise<UsageDump> {
   await using client = await connect(cluster);
   await client.query("begin isolation level repeatable read");
@@ -56,7 +56,7 @@ export async function dumpAllUsage(cluster: Cluster): Promise<UsageDump> {
   };
 }
 
-/** Every row of every table, as text. */
+/** Every row of every table of the database, as text. */
 export async function dumpTexts(cluster: Cluster): Promise<string> {
   await using client = await connect(cluster);
   const tables = await client.query<{ name: string }>(
@@ -71,7 +71,8 @@ export async function dumpTexts(cluster: Cluster): Promise<string> {
   return texts.join("\n");
 }
 
-async function connect(cluster: Cluster): Promise<Pick<Client, "query"> & AsyncDisposable> {
+/** Connects to the embedded server as its superuser. */
+export async function connect(cluster: Cluster): Promise<Pick<Client, "query"> & AsyncDisposable> {
   const { port, socketDir } = postmasterOf(cluster);
   const client = new Client({
     ...{ host: socketDir === "" ? "127.0.0.1" : socketDir, port, user: superuser, database: "weiche" },
@@ -83,7 +84,6 @@ async function connect(cluster: Cluster): Promise<Pick<Client, "query"> & AsyncD
   return { query: client.query.bind(client), [Symbol.asyncDispose]: () => client.end() };
 }
 
-/** Of the embedded server. */
 export function postmasterOf(cluster: Cluster): Postmaster {
   return readPostmaster(join(databaseOf(cluster), "cluster"))!;
 }

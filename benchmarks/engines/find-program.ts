@@ -4,9 +4,9 @@ import { accessSync, constants, statSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
 /** The file that `variable` names, else the first `name` in PATH; undefined: neither. Throws if the named one cannot run. */
-export function findProgram(name: string, variable: string, env: NodeJS.ProcessEnv = process.env): string | undefined {
-  const named = env[variable];
-  if (named !== undefined && named !== "") {
+export function findProgram(name: string, variable?: string, env: NodeJS.ProcessEnv = process.env): string | undefined {
+  const named = variable && env[variable];
+  if (named) {
     if (isProgram(named)) return named;
     throw new Error(`${variable}=${named} is no program that can be run`);
   }
@@ -23,13 +23,11 @@ function isProgram(file: string): boolean {
   }
 }
 
-/** The line with its version that the program says on either output; "unknown" if it says none. */
+/** The line with its version that the program prints on either output; "unknown" if there is none. */
 export function versionOf(program: string): string {
   try {
-    const text = execFileSync("/bin/sh", ["-c", 'exec "$0" --version 2>&1', program], {
-      encoding: "utf8",
-      timeout: 120_000,
-    });
+    const options = { encoding: "utf8", timeout: 120_000 } as const;
+    const text = execFileSync("/bin/sh", ["-c", 'exec "$0" --version 2>&1', program], options);
     const lines = text.split("\n").map((line) => line.trim());
     const told = lines.find((line) => /^version\b/i.test(line)) ?? lines.findLast((line) => /^\d+\.\d+\S*$/.test(line));
     return told ?? "unknown";

@@ -1,9 +1,8 @@
-/** A whole Weiche above one kind of engine: two chat models that share a slot, embeddings in another. What checks ask. */
-import { readFileSync } from "node:fs";
+/** A whole Weiche above one kind of engine: two chat models share a slot, an embedding model has another. */
 import { join } from "node:path";
-import { Cluster, enginePids, until } from "../cluster/cluster.ts";
+import { ask, type Answer, type Reading } from "../cluster/api-client.ts";
+import { Cluster, engineHandles, until, type Account, type EngineHandle } from "../cluster/cluster.ts";
 import { parseMetrics, samplesOf } from "../cluster/metrics-text.ts";
-import { readAnswer, type Answer } from "./answer.ts";
 import { inputTokens, windowTokens, type EngineKind } from "./engine-kinds.ts";
 
 const node = "node-1";
@@ -11,27 +10,20 @@ const node = "node-1";
 export const [first, second, embedder] = ["tiny-first", "tiny-second", "tiny-embed"] as const;
 const slotOf = (model: string) => (model === embedder ? "embeddings" : "chat");
 
-/** Nothing of prompts may be written down anywhere: each check's prompts have this word in them where it does no harm. */
+/** A word in the prompts of the checks: it must not be written to any file. */
 export const canary = "Zyxwalbatross";
 
-/** In which an answer can be asked for. */
+/** The forms in which an answer can be asked for. */
 export const forms = ["body", "stream"] as const;
 
-export interface Counters {
+interface Counters {
   readonly prompt: number;
   readonly completion: number;
   readonly running: number;
 }
 
-export interface Account {
-  readonly accountId: string;
-  readonly apiKey: string;
-}
-
-export interface AskOptions {
+export interface AskOptions extends Reading {
   readonly account?: Account;
-  readonly signal?: AbortSignal;
-  readonly onPiece?: (pieces: number) => void;
 }
 
 export class Service implements AsyncDisposable {
@@ -46,31 +38,21 @@ export class Service implements AsyncDisposable {
   }
 
   static async start(kind: EngineKind): Promise<Service> {
-    const slot = {
-      minResidencySeconds: 0,
-      drainOpenSeconds: 1,
-      startSeconds: kind.startMs / 1_000,
-      waiterSeconds: 600,
-    };
+    const quick = { minResidencySeconds: 0, drainOpenSeconds: 1 };
+    const slot = { ...quick, startSeconds: kind.startMs / 1_000, waiterSeconds: 600 };
     const engines = [first, second].map((model) => ({ model, ...kind.chat(model) }));
     const embeddings = { model: embedder, ...kind.embeddings(embedder) };
-    const cluster = await Cluster.start({
-      catalogue,
-      agents: {
-        [node]: {
-          slots: [
-            { ...slot, name: slotOf(first), engines },
-            { ...slot, name: slotOf(embedder), engines: [embeddings] },
-          ],
-        },
-      },
-    });
+    const slots = [
+      { ...slot, name: slotOf(first), engines },
+      { ...slot, name: slotOf(embedder), engines: [embeddings] },
+    ];
+    const cluster = await Cluster.start({ catalogue, agents: { [node]: { slots } } });
     const service = new Service(kind, cluster);
     await service.freshAccount();
     return service;
   }
 
-  /** From now on what names no account comes from a new one, which has sent nothing yet. */
+  /** Requests without an account of their own come from a new one from now on. */
   async freshAccount(): Promise<Account> {
     return (this.#account = await this.account());
   }
@@ -79,31 +61,24 @@ export class Service implements AsyncDisposable {
     return await this.cluster.account(`Account${++this.#accounts}`);
   }
 
-  async post(path: string, body: object, { account = this.#account, signal }: AskOptions = {}): Promise<Response> {
-    return await fetch(`${this.cluster.baseUrl}${path}`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${account.apiKey}`, "content-type": "application/json" },
-      body: JSON.stringify(body),
-      ...(signal ? { signal } : {}),
-    });
+  async post(path: string, body: object): Promise<Response> {
+    const headers = { authorization: `Bearer ${this.#account.apiKey}`, "content-type": "application/json" };
+    return await fetch(`${this.cluster.baseUrl}${path}`, { method: "POST", headers, body: JSON.stringify(body) });
   }
 
   /** A chat with the first model, unless `body` names another; a text is the user's message. */
-  async chat(asked: string | object, more: object = {}, options: AskOptions = {}): Promise<Answer> {
+  chat(asked: string | object, more: object = {}, options: AskOptions = {}): Promise<Answer> {
     const messages = typeof asked === "string" ? { messages: [{ role: "user", content: asked }] } : asked;
+    const { apiKey } = options.account ?? this.#account;
     const body = { model: first, temperature: 0, ...messages, ...more };
-    try {
-      return await readAnswer(await this.post("/chat/completions", body, options), options.onPiece);
-    } catch {
-      return gone;
-    }
+    return ask({ baseUrl: this.cluster.baseUrl, apiKey }, "/chat/completions", body, options);
   }
 
   async inForm(form: (typeof forms)[number], asked: string | object, more: object = {}): Promise<Answer> {
     return await (form === "stream" ? this.stream(asked, more) : this.chat(asked, more));
   }
 
-  /** The same, as a stream with usage. */
+  /** Like `chat`, as a stream with usage. */
   async stream(asked: string | object, more: object = {}, options: AskOptions = {}): Promise<Answer> {
     return await this.chat(asked, { stream: true, stream_options: { include_usage: true }, ...more }, options);
   }
@@ -112,29 +87,31 @@ export class Service implements AsyncDisposable {
     return join(this.cluster.directory, node);
   }
 
-  /** The engine's process; undefined: it does not run. */
-  pidOf(model: string): number | undefined {
-    return enginePids(this.agentDirectory).get(`${slotOf(model)}-${model}`);
+  #engineOf(model: string): EngineHandle | undefined {
+    return engineHandles(this.agentDirectory).get(`${slotOf(model)}-${model}`);
   }
 
-  /** What the engine says of itself, past agent and router. */
-  async counters(model: string = first): Promise<Counters> {
-    const file = join(this.agentDirectory, "agent/engines", `${slotOf(model)}-${model}.json`);
-    const { endpoint } = JSON.parse(readFileSync(file, "utf8")) as { endpoint: { origin: string } };
-    const text = await (await fetch(`${endpoint.origin}/metrics`)).text();
-    const samples = [...samplesOf(parseMetrics(text))].map(
-      ([series, value]) => [series.replace(/\{.*/, ""), value] as const,
-    );
-    const sum = (names: readonly string[]) =>
-      samples.filter(([name]) => names.includes(name)).reduce((total, [, value]) => total + value, 0);
+  /** The engine's process; undefined: it does not run. */
+  pidOf(model: string): number | undefined {
+    return this.#engineOf(model)?.pid;
+  }
+
+  /** What the engine of the first chat model says of itself, past agent and router. */
+  async counters(): Promise<Counters> {
+    const text = await (await fetch(`${this.#engineOf(first)!.endpoint.origin}/metrics`)).text();
+    const samples = [...samplesOf(parseMetrics(text))];
+    const sum = (names: readonly string[]) => {
+      const own = samples.filter(([series]) => names.includes(series.replace(/\{.*/, "")));
+      return own.reduce((total, [, value]) => total + value, 0);
+    };
     const { prompt, completion, running } = this.kind.counters;
     return { prompt: sum(prompt), completion: sum(completion), running: sum(running) };
   }
 
-  /** Resolves once the engine works on nothing, with the time that it took. */
-  async idle(model: string = first, boundMs = 30_000): Promise<number> {
+  /** Resolves once the engine works on nothing, with the milliseconds that it took. */
+  async idle(): Promise<number> {
     const sinceMs = performance.now();
-    await until("the engine to be idle", async () => (await this.counters(model)).running === 0, boundMs);
+    await until("the engine to be idle", async () => (await this.counters()).running === 0);
     return Math.round(performance.now() - sinceMs);
   }
 
@@ -158,12 +135,6 @@ export class Service implements AsyncDisposable {
     await this.cluster[Symbol.asyncDispose]();
   }
 }
-
-/** No answer at all: the client left, or the connection was lost or given up. */
-const gone: Answer = {
-  ...{ id: undefined, status: 0, ending: "broken", choices: [], usage: undefined, error: undefined },
-  ...{ pieces: 0, longestGapMs: 0 },
-};
 
 const shared = { status: "Beta", factors: [{ validFrom: "2026-01-01T00:00:00+01:00", factor: 1 }] };
 const catalogue = [

@@ -1,10 +1,67 @@
 /** Programs that listen on a port of this machine, as child processes of the bench. */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, openSync, closeSync, readFileSync } from "node:fs";
+import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { freePort } from "@weiche/node-agent/src/engines/launchers/loopback-ports.ts";
+import { findProgram } from "../engines/find-program.ts";
+import type { Program, Upstream } from "./program.ts";
+
+/** Where a peer comes from. */
+interface Source {
+  /** The command without the arguments of `configure`; undefined: not installed. */
+  readonly command: () => readonly [string, ...string[]] | undefined;
+  readonly version: () => string;
+}
+
+/** A program of one process that takes requests on one port. */
+interface Peer extends Source, Pick<Program, "name" | "what"> {
+  /** How to install it. */
+  readonly install: string;
+  /** Header lines that it asks of its clients. */
+  readonly headers?: (upstream: Upstream) => string;
+  /** Writes its configuration into the upstream's directory, and returns its arguments. */
+  readonly configure: (port: number, upstream: Upstream) => readonly string[];
+}
+
+export function peer({ name, what, install, command, version, headers, configure }: Peer): Program {
+  return {
+    ...{ name, what },
+    missing: () => (command() === undefined ? `not installed (${install})` : undefined),
+    async start(upstream) {
+      const [program, ...args] = command()!;
+      const port = await freePort();
+      const child = await startChild(program, [...args, ...configure(port, upstream)], port, upstream.directory);
+      return { ...child, version: version(), processes: { proxy: child.pid }, headers: headers?.(upstream) };
+    },
+  };
+}
+
+/** A program of the system; `versionOption` makes it print its version. */
+export function ofSystem(name: string, versionOption: string): Source {
+  const find = () => findProgram(name, undefined, { PATH: `${process.env["PATH"]}:/usr/sbin:/usr/local/sbin` });
+  return {
+    command() {
+      const program = find();
+      return program === undefined ? undefined : [program];
+    },
+    version() {
+      const { stdout, stderr } = spawnSync(find()!, [versionOption], { encoding: "utf8" });
+      return /\d+\.\d+(\.\d+)?/.exec(`${stdout}${stderr}`)?.[0] ?? "unknown";
+    },
+  };
+}
+
+/** A script of Node.js that needs a package of `benchmarks/peers`; `file` is relative to this folder. */
+export function ofPackage(name: string, file: string): Source {
+  const manifest = join(import.meta.dirname, "node_modules", name, "package.json");
+  return {
+    command: () => (existsSync(manifest) ? [process.execPath, join(import.meta.dirname, file)] : undefined),
+    version: () => (JSON.parse(readFileSync(manifest, "utf8")) as { version: string }).version,
+  };
+}
 
 export interface Child extends AsyncDisposable {
   readonly pid: number;
@@ -20,14 +77,10 @@ export async function startChild(
   args: readonly string[],
   port: number,
   directory: string,
-  env: Readonly<Record<string, string>> = {},
 ): Promise<Child> {
   const log = join(directory, `${port}.log`);
   const output = openSync(log, "w");
-  const child = spawn(command, args, {
-    ...{ cwd: directory, env: { ...process.env, ...env } },
-    stdio: ["ignore", output, output],
-  });
+  const child = spawn(command, args, { cwd: directory, stdio: ["ignore", output, output] });
   closeSync(output);
   const exited = new Promise<void>((resolve) => child.once("close", () => resolve()).once("error", () => resolve()));
   const stop = async () => {
@@ -46,24 +99,6 @@ export async function startChild(
     await sleep(50);
   }
   return { pid: child.pid!, port, [Symbol.asyncDispose]: stop };
-}
-
-/** Where a program of the system is; undefined: nowhere. */
-export function findProgram(name: string): string | undefined {
-  const folders = `${process.env["PATH"] ?? ""}:/usr/sbin:/usr/local/sbin`.split(":");
-  return folders.map((folder) => join(folder, name)).find((file) => existsSync(file));
-}
-
-/** The first thing like a version that a program says. */
-export function versionOf(command: string, ...args: string[]): string {
-  const { stdout, stderr } = spawnSync(command, args, { encoding: "utf8" });
-  return /\d+\.\d+(\.\d+)?/.exec(`${stdout}${stderr}`)?.[0] ?? "unknown";
-}
-
-/** A package of `benchmarks/peers`. */
-export function packageVersion(name: string): string {
-  const file = join(import.meta.dirname, "node_modules", name, "package.json");
-  return (JSON.parse(readFileSync(file, "utf8")) as { version: string }).version;
 }
 
 async function listens(port: number): Promise<boolean> {

@@ -1,30 +1,22 @@
 /** haproxy as a reverse proxy: one thread, kept connections to the engine. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { freePort } from "@weiche/node-agent/src/engines/launchers/loopback-ports.ts";
-import { findProgram, startChild, versionOf } from "./child.ts";
-import type { Program } from "./program.ts";
+import { ofSystem, peer } from "./child.ts";
 
-export const haproxy: Program = {
-  name: "haproxy",
-  what: "load balancer in C, one thread",
-  missing: () => (findProgram("haproxy") ? undefined : "not installed (apt-get install haproxy)"),
-  async start({ port: engine, directory }) {
-    const program = findProgram("haproxy")!;
-    const port = await freePort();
+export const haproxy = peer({
+  ...{ name: "haproxy", what: "load balancer in C, one thread" },
+  ...ofSystem("haproxy", "-v"),
+  install: "apt-get install haproxy",
+  configure(port, { port: engine, directory }) {
     const file = join(directory, "haproxy.cfg");
     writeFileSync(file, configuration(port, engine));
-    const child = await startChild(program, ["-db", "-f", file], port, directory);
-    return {
-      ...{ port, processes: { proxy: child.pid }, version: versionOf(program, "-v") },
-      [Symbol.asyncDispose]: () => child[Symbol.asyncDispose](),
-    };
+    return ["-db", "-f", file];
   },
-};
+});
 
 /**
- * Each stream takes two connections. `no option http-buffer-request` is the default: bodies flow. Without
- * `http-no-delay` chunks wait for one another for 200 ms.
+ * Each stream takes two connections. Request bodies are passed on as they come: `no option http-buffer-request` is the
+ * default. Without `http-no-delay` haproxy holds chunks back for up to 200 ms.
  */
 function configuration(port: number, engine: number): string {
   return `global

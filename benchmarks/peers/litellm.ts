@@ -1,32 +1,19 @@
 /** The proxy of LiteLLM, where it is installed: one worker, no database, the engine as its OpenAI-style provider. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { freePort } from "@weiche/node-agent/src/engines/launchers/loopback-ports.ts";
-import { findProgram, startChild, versionOf } from "./child.ts";
-import type { Program } from "./program.ts";
+import { stringify } from "yaml";
+import { ofSystem, peer } from "./child.ts";
 
-export const litellm: Program = {
-  name: "litellm",
-  what: "AI gateway on Python, one worker, no database",
-  missing: () => (findProgram("litellm") ? undefined : "not installed (pip install 'litellm[proxy]')"),
-  async start({ port: engine, model, directory }) {
-    const program = findProgram("litellm")!;
-    const port = await freePort();
+export const litellm = peer({
+  ...{ name: "litellm", what: "AI gateway on Python, one worker, no database" },
+  ...ofSystem("litellm", "--version"),
+  install: "pip install 'litellm[proxy]'",
+  headers: () => "authorization: Bearer sk-any\r\n",
+  configure(port, { port: engine, model, directory }) {
     const file = join(directory, "litellm.yaml");
-    writeFileSync(
-      file,
-      `model_list:
-  - model_name: ${model}
-    litellm_params: { model: openai/${model}, api_base: "http://127.0.0.1:${engine}/v1", api_key: any }
-general_settings: { master_key: sk-any }
-`,
-    );
-    const args = ["--config", file, "--host", "127.0.0.1", "--port", String(port), "--num_workers", "1"];
-    const child = await startChild(program, args, port, directory);
-    return {
-      ...{ port, processes: { gateway: child.pid }, version: versionOf(program, "--version") },
-      headers: "authorization: Bearer sk-any\r\n",
-      [Symbol.asyncDispose]: () => child[Symbol.asyncDispose](),
-    };
+    const provider = { model: `openai/${model}`, api_base: `http://127.0.0.1:${engine}/v1`, api_key: "any" };
+    const models = [{ model_name: model, litellm_params: provider }];
+    writeFileSync(file, stringify({ model_list: models, general_settings: { master_key: "sk-any" } }));
+    return ["--config", file, "--host", "127.0.0.1", "--port", String(port), "--num_workers", "1"];
   },
-};
+});

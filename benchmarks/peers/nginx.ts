@@ -1,32 +1,18 @@
 /** nginx as a reverse proxy: one worker, kept connections to the engine, no buffering, no access log. */
-import { mkdirSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { freePort } from "@weiche/node-agent/src/engines/launchers/loopback-ports.ts";
-import { findProgram, startChild, versionOf } from "./child.ts";
-import type { Program } from "./program.ts";
+import { ofSystem, peer } from "./child.ts";
 
-export const nginx: Program = {
-  name: "nginx",
-  what: "reverse proxy in C, one worker: what a proxy must cost",
-  missing: () => (findProgram("nginx") ? undefined : "not installed (apt-get install nginx-light)"),
-  async start({ port: engine, directory }) {
-    const program = findProgram("nginx")!;
-    const port = await freePort();
-    const home = join(directory, "nginx");
-    mkdirSync(home, { recursive: true });
-    writeFileSync(join(home, "nginx.conf"), configuration(home, port, engine));
-    const child = await startChild(
-      program,
-      ["-c", join(home, "nginx.conf"), "-e", join(home, "error.log")],
-      port,
-      home,
-    );
-    return {
-      ...{ port, processes: { proxy: child.pid }, version: versionOf(program, "-v") },
-      [Symbol.asyncDispose]: () => child[Symbol.asyncDispose](),
-    };
+export const nginx = peer({
+  ...{ name: "nginx", what: "reverse proxy in C, one worker: what a proxy must cost" },
+  ...ofSystem("nginx", "-v"),
+  install: "apt-get install nginx-light",
+  configure(port, { port: engine, directory }) {
+    const file = join(directory, "nginx.conf");
+    writeFileSync(file, configuration(directory, port, engine));
+    return ["-c", file, "-e", join(directory, "error.log")];
   },
-};
+});
 
 function configuration(home: string, port: number, engine: number): string {
   const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(

@@ -1,31 +1,25 @@
 /** The ordinary ways to write a proxy in Node.js, and the bare hops that router and agent are measured against. */
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { freePort } from "@weiche/node-agent/src/engines/launchers/loopback-ports.ts";
-import { packageVersion, startChild } from "./child.ts";
+import { ofPackage, peer, startChild } from "./child.ts";
 import type { Program, RunningProgram, Upstream } from "./program.ts";
 import { makeCertificates } from "./weiche.ts";
 
-const root = join(import.meta.dirname, "../..");
-const notInstalled = "not installed (npm ci --prefix benchmarks/peers)";
+const ownUndici = ofPackage("undici", "servers/undici.ts");
+export const undici = peer({
+  ...{ name: "undici", what: "`node:http` with undici's `dispatch`: the least a Node.js proxy can be" },
+  command: () => [process.execPath, serverFile("undici.ts")],
+  version: () => (ownUndici.command() ? ownUndici.version() : "as the project's"),
+  install: "",
+  configure: (port, { port: engine }) => [String(port), String(engine)],
+});
 
-function serverFile(file: string): string {
-  return join(root, file);
-}
-
-export const undici: Program = {
-  name: "undici",
-  what: "`node:http` with undici's `dispatch`: the least a Node.js proxy can be",
-  missing: () => undefined,
-  start: (upstream) => startServer("benchmarks/peers/servers/undici.ts", upstream, "undici"),
-};
-
-export const replyFrom: Program = {
-  name: "reply-from",
-  what: "Fastify with `@fastify/reply-from`: the ordinary Node.js way",
-  missing: () => (existsSync(join(import.meta.dirname, "node_modules/@fastify/reply-from")) ? undefined : notInstalled),
-  start: (upstream) => startServer("benchmarks/peers/servers/reply-from.mjs", upstream, "@fastify/reply-from"),
-};
+export const replyFrom = peer({
+  ...{ name: "reply-from", what: "Fastify with `@fastify/reply-from`: the ordinary Node.js way" },
+  ...ofPackage("@fastify/reply-from", "servers/reply-from.mjs"),
+  install: "npm ci --prefix benchmarks/peers",
+  configure: (port, { port: engine }) => [String(port), String(engine)],
+});
 
 /** Two processes, `front` and `back`, with the given leg between them. */
 export function hops(leg: "h2" | "h2-tls" | "h1-tls"): Program {
@@ -39,28 +33,23 @@ export function hops(leg: "h2" | "h2-tls" | "h1-tls"): Program {
   };
 }
 
-async function startServer(file: string, { port: engine, directory }: Upstream, name: string): Promise<RunningProgram> {
-  const port = await freePort();
-  const child = await startChild(process.execPath, [serverFile(file), String(port), String(engine)], port, directory);
-  const isInstalled = existsSync(join(import.meta.dirname, "node_modules", name));
-  return {
-    ...{ port, processes: { proxy: child.pid }, version: isInstalled ? packageVersion(name) : "as the project's" },
-    [Symbol.asyncDispose]: () => child[Symbol.asyncDispose](),
-  };
-}
-
 async function startHops(leg: string, { port: engine, directory }: Upstream): Promise<RunningProgram> {
   await using opened = new AsyncDisposableStack();
-  const program = serverFile("benchmarks/peers/servers/hops.ts");
   const files = leg === "h2" ? undefined : makeCertificates(join(directory, `hops-${leg}`), [])("router-localhost");
   const [port, next] = [await freePort(), await freePort()];
-  const start = async (...args: string[]) =>
-    opened.use(await startChild(process.execPath, [program, ...args], Number(args[1]), directory));
-  const back = await start("back", String(next), String(engine), leg, ...(files ? [files.cert, files.key] : []));
-  const front = await start("front", String(port), String(next), leg, ...(files ? [files.ca] : []));
+  const start = async (role: string, own: number, ...args: string[]) => {
+    const all = [serverFile("hops.ts"), role, String(own), ...args];
+    return opened.use(await startChild(process.execPath, all, own, directory));
+  };
+  const back = await start("back", next, String(engine), leg, ...(files ? [files.cert, files.key] : []));
+  const front = await start("front", port, String(next), leg, ...(files ? [files.ca] : []));
   const closing = opened.move();
   return {
     ...{ port, processes: { front: front.pid, back: back.pid }, version: process.version },
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };
+}
+
+function serverFile(name: string): string {
+  return join(import.meta.dirname, "servers", name);
 }

@@ -1,11 +1,11 @@
-/** What every program under test is for the bench: something between the load client and an engine. */
+/** A program under test: it stands between the load client and an engine. */
 export interface Program {
   readonly name: string;
   /** One line for the report: what it is, and how it is set. */
   readonly what: string;
   /** The scenarios for which it is a yardstick; absent: all. */
   readonly scenarios?: readonly string[];
-  /** What one of its processes holds open for each stream: two if absent, to the client and to the engine. */
+  /** Connections that one of its processes holds open for each stream. Absent: two, to the client and to the engine. */
   readonly connectionsPerStream?: 1;
   /** Undefined: it can be started. Else why not, and how to install it. */
   missing(): string | undefined;
@@ -13,7 +13,7 @@ export interface Program {
 }
 
 export interface Upstream {
-  /** Of the engine, on 127.0.0.1. */
+  /** The port of the engine, on 127.0.0.1. */
   readonly port: number;
   readonly model: string;
   /** Scratch space that is removed when the bench ends. */
@@ -26,10 +26,10 @@ export interface RunningProgram extends AsyncDisposable {
   readonly path?: string;
   /** Header lines that it asks of its clients, each with its line end. */
   readonly headers?: string;
-  /** A file of API keys, one a line, for those who ask for keys. */
+  /** A file of API keys, one a line, for programs that ask for keys. */
   readonly keys?: string;
-  /** Process ids by role; what these have started belongs to them. Their processor time is counted, all of it. */
+  /** Process ids by role. The processor time of each and of its descendants is counted. */
   readonly processes: Readonly<Record<string, number>>;
-  /** What it runs as: versions, for the report. */
+  /** For the report. */
   readonly version: string;
 }

@@ -7,67 +7,65 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Cluster, until } from "../cluster/cluster.ts";
 import { catalogueOf } from "../cluster/sim-node.ts";
-import { insertAccounts, postmasterOf } from "../load/accounts.ts";
+import { postmasterOf } from "../cluster/usage-dump.ts";
+import { insertAccounts } from "../load/accounts.ts";
 import type { Program, RunningProgram, Upstream } from "./program.ts";
 
 export interface WeicheOptions {
   readonly tls: boolean;
   readonly agents?: number;
-  /** A package allows 150 requests a minute and 20 at once. */
-  readonly accounts?: number;
-  /** The longest request, above the 600 s of production for what lasts longer. */
+  /** The longest request; 600, as in production, if absent. */
   readonly requestSeconds?: number;
 }
 
+/** A package allows 150 requests a minute and 20 at once. */
+const accounts = 4_000;
 const root = join(import.meta.dirname, "../..");
 const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string };
 
 export function weiche(name: string, what: string, options: WeicheOptions): Program {
   const start = (upstream: Upstream) => startWeiche(upstream, options);
-  // The router's with the client, the agent's with the engine.
+  // The router holds the client's connection, the agent that to the engine.
   return { name, what, connectionsPerStream: 1, missing: () => undefined, start };
 }
 
 export async function startWeiche(upstream: Upstream, options: WeicheOptions): Promise<RunningProgram> {
-  const { tls, agents = 1, accounts = 4_000, requestSeconds = 600 } = options;
+  const { tls, agents = 1, requestSeconds = 600 } = options;
   const nodes = Array.from({ length: agents }, (_, n) => `node-${n + 1}`);
   const files = tls ? makeCertificates(join(upstream.directory, "certificates"), nodes) : undefined;
-  const engine = {
-    model: upstream.model,
-    dialect: "vllm",
-    launcher: "external",
-    url: `http://127.0.0.1:${upstream.port}`,
-    maxConcurrent: 20_000,
-  };
-  const catalogue = catalogueOf(upstream.model).map((entry) => ({ ...entry, contextTokens: 1_000_000 }));
+  const slots = [{ name: "a", engines: [engineEntry(upstream)] }];
+  const agentOf = (node: string) => ({ requestSeconds, slots, ...(files && { tls: files(`node-${node}`) }) });
   const cluster = await Cluster.start({
-    catalogue,
+    catalogue: loadCatalogue(upstream.model),
     router: { requestSeconds, ...(files && { nodes: { tls: files("router-localhost") } }) },
-    agents: Object.fromEntries(
-      nodes.map((node) => [
-        node,
-        { requestSeconds, ...(files && { tls: files(`node-${node}`) }), slots: [{ name: "a", engines: [engine] }] },
-      ]),
-    ),
+    agents: Object.fromEntries(nodes.map((node) => [node, agentOf(node)])),
   });
-  // All of them: an engine that nobody has started is asked only when the others are full.
+  // Placement uses an engine that is not active only when the others are full.
   for (const node of nodes) await cluster.weiche("prewarm", upstream.model, "--node", node);
   const isActive = (node: NodeLine) => node.slots.every(({ active }) => active === upstream.model);
   await until("every engine to be active", async () => ((await cluster.weiche("nodes")) as NodeLine[]).every(isActive));
   const keys = await insertAccounts(cluster, accounts);
   const [first, ...others] = [...cluster.agents.values()].map(({ pid }) => pid) as [number, ...number[]];
   return {
-    port: Number(cluster.router.listen["api"]!.split(":").at(-1)),
-    keys,
+    ...{ port: Number(new URL(cluster.baseUrl).port), keys, version },
     processes: {
       router: cluster.router.pid,
       database: postmasterOf(cluster).pid,
       agent: first,
       ...Object.fromEntries(others.map((pid, n) => [`agent ${n + 2}`, pid])),
     },
-    version,
     [Symbol.asyncDispose]: () => cluster[Symbol.asyncDispose](),
   };
+}
+
+/** The engine of a load as a node's file names it. */
+export function engineEntry({ model, port }: Upstream): object {
+  const url = `http://127.0.0.1:${port}`;
+  return { model, dialect: "vllm", launcher: "external", url, maxConcurrent: 20_000 };
+}
+
+export function loadCatalogue(model: string): object[] {
+  return catalogueOf(model).map((entry) => ({ ...entry, contextTokens: 1_000_000 }));
 }
 
 interface NodeLine {

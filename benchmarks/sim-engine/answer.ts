@@ -12,71 +12,70 @@ export interface Answer {
   readonly model: string;
   /** Counts what has been made so far. */
   readonly entry: LedgerEntry;
-  readonly fault?: FaultKind;
+  readonly fault: FaultKind | undefined;
 }
 
-/** How a dialect words one answer. Each string is the data of one event, or a whole body. */
+/** How a dialect words one answer. Each object is one event, or a whole body; its members keep their order on the wire. */
 export interface AnswerForm {
-  /** While the prompt is read. Absent: nothing is said of it. */
-  reading?(): string[];
-  /** Before the first token. */
-  opening(): string[];
+  /** Events while the prompt is read. Absent: none. */
+  reading?(): object[];
+  /** Events before the first token. */
+  opening(): object[];
   /** The token `index` of `choice`; with `finish` if it is the last. */
-  token(choice: number, index: number, finish: FinishReason | undefined): string[];
+  token(choice: number, index: number, finish: FinishReason | undefined): object[];
   /** After the last token: usage, if it was asked for. */
-  closing(): string[];
+  closing(): object[];
   /** An end that no token brings: all choices stop here. */
-  finish(reason: FinishReason): string[];
-  /** The answer as one body. `made` tokens of each choice. */
-  whole(made: number, finish: FinishReason): string;
+  finish(reason: FinishReason): object[];
+  /** The answer as one body. `made`: tokens of each choice. */
+  whole(made: number, finish: FinishReason): object;
 }
 
 export interface Refusal {
   readonly status: number;
   readonly body: string;
-  readonly headers?: Readonly<Record<string, string>>;
-  /** Found once the engine works on it: a stream begins well and says it with its first event. */
+  /** Found only when the engine works on the request: a stream begins well and refuses with its first event. */
   readonly late?: boolean;
 }
 
 export type RefusalKind =
-  | "overflow"
   | "internal"
   /** The process that generates is dead, and the one that answers is not yet. Only vLLM has two. */
   | "dead"
   | "overloaded"
   | "unavailable"
-  | "unknown-model"
   | "not-found"
   | "bad-json";
 
 /** A kind of engine: everything in which one program differs from another on the wire. */
 export interface SimDialect {
   /** Listens while it loads, and says so. Otherwise connections are refused until it is ready. */
-  readonly listensWhileLoading: boolean;
+  readonly listensWhileLoading?: boolean;
   /** Closes the connection after each streamed answer, although it announced to keep it. */
-  readonly closesAfterStream: boolean;
+  readonly closesAfterStream?: boolean;
   /** Sends `[DONE]` also after an error event. */
-  readonly terminatesErrors: boolean;
-  /** Notices a leaver at once only on a stream that is producing. */
-  readonly noticesLeaversLate: boolean;
-  /** Keeps prompts in its slots and finds them again for anybody, unless told not to. */
+  readonly terminatesErrors?: boolean;
+  /** Notices at once that a client left only on a stream that is producing. */
+  readonly noticesLeaversLate?: boolean;
+  /** Keeps prompts in its slots and reuses them for every client, unless told not to. */
   readonly keepsPromptsInSlots?: boolean;
   /** How often a stream that is open and gets nothing is sent a comment, also while the engine hangs. Absent: never. */
   readonly pingMs?: number;
-  readonly canSleep: boolean;
-  /** A function that is demanded by its name is taken for "auto". */
-  readonly ignoresNamedTool: boolean;
+  readonly canSleep?: boolean;
+  /** Treats a function that is demanded by its name as "auto". */
+  readonly ignoresNamedTool?: boolean;
   readonly healthBody: string;
   /** What it prints of a request. Absent: nothing. */
   prints?(body: Body): readonly string[];
   /** Why this request is refused, in the engine's words. */
   check(request: SimRequest, facts: EngineFacts): Refusal | undefined;
-  refusal(kind: RefusalKind, details?: { promptTokens?: number; maxTokens?: number; contextTokens?: number }): Refusal;
+  readonly refusals: Readonly<Record<RefusalKind, Refusal>>;
+  /** Refuses a prompt that is longer than the context. */
+  overflow(promptTokens: number, contextTokens: number): Refusal;
   form(answer: Answer): AnswerForm;
   /** The data of an event that says what a refusal says. */
   eventOf(refusal: Refusal): string;
-  /** Why these texts, of so many tokens each, are not embedded. */
+  /** Why texts of these token counts are not embedded. */
   checkInputs(body: Body, tokens: readonly number[], contextTokens: number): Refusal | undefined;
   embeddings(data: readonly object[], tokens: number, of: { id: string; model: string; body: Body }): unknown;
   /** What a `GET` of a path of its own shows. */
@@ -93,7 +92,7 @@ export interface EngineFigures {
   readonly waiting: number;
   readonly maxRunning: number;
   readonly promptTokens: number;
-  /** Of those, the ones that were found in a slot. */
+  /** The part of `promptTokens` that was found in a slot. */
   readonly cachedTokens: number;
   readonly generatedTokens: number;
   /** Generated tokens of requests that have ended. */
@@ -103,17 +102,21 @@ export interface EngineFigures {
 }
 
 /**
- * The usage object as JSON text, wrong in the way that the fault asks for; `undefined`: left out. `completion` may differ
- * from what was made where the engine itself reports only a part.
+ * The usage object, wrong in the way that the fault asks for; `undefined`: left out. `completion` may differ from what was
+ * made where the engine itself reports only a part.
  */
-export function usageText(answer: Answer, completion = answer.entry.generated, details = ""): string | undefined {
-  const { request, fault } = answer;
+export function usageOf(
+  { request: { promptTokens }, fault, entry }: Answer,
+  completion = entry.generated,
+  details: object = {},
+): object | null | undefined {
   if (fault === "usage-missing") return undefined;
-  if (fault === "usage-null") return "null";
-  const total = request.promptTokens + completion;
-  return `{"prompt_tokens":${request.promptTokens},"total_tokens":${total},"completion_tokens":${faulty(completion, fault)}${details}}`;
+  if (fault === "usage-null") return null;
+  const completion_tokens = faulty(completion, fault);
+  return { prompt_tokens: promptTokens, total_tokens: promptTokens + completion, completion_tokens, ...details };
 }
 
+/** Counts that are wrong, as JSON texts: some are no numbers of JavaScript. */
 const wrongCounts: Partial<Record<FaultKind, string>> = {
   "usage-negative": "-5",
   "usage-string": '"12"',
@@ -122,26 +125,26 @@ const wrongCounts: Partial<Record<FaultKind, string>> = {
   "usage-unsafe": "9007199254740993",
   "usage-large": "1000000000",
 };
+const { rawJSON } = JSON as unknown as { rawJSON(text: string): unknown };
 
-function faulty(completion: number, fault: FaultKind | undefined): string {
-  if (fault === "usage-falling") return String(Math.max(0, 100 - completion));
-  return (fault && wrongCounts[fault]) ?? String(completion);
+function faulty(completion: number, fault: FaultKind | undefined): unknown {
+  if (fault === "usage-falling") return Math.max(0, 100 - completion);
+  const wrong = fault && wrongCounts[fault];
+  return wrong === undefined ? completion : rawJSON(wrong);
 }
 
-/** `,"logprobs":…` of one token, minimal. */
-export function logprobsText(answer: Answer, text: string): string {
-  const { logprobs, top_logprobs: top } = answer.request.body;
-  if (!logprobs) return "null";
+/** The `logprobs` of one token, minimal; null if they were not asked for. */
+export function logprobsOf({ request }: Answer, text: string): object | null {
+  const { logprobs, top_logprobs: top } = request.body;
+  if (!logprobs) return null;
   const token = { token: text, logprob: -0.01, bytes: [...Buffer.from(text)] };
-  const alternatives = typeof top === "number" && top > 0 ? [token] : [];
-  return JSON.stringify({ content: [{ ...token, top_logprobs: alternatives }] });
+  return { content: [{ ...token, top_logprobs: typeof top === "number" && top > 0 ? [token] : [] }] };
 }
 
-/** What `choice` says in full, after `made` tokens. */
-export function textOf(answer: Answer, made: number): { reasoning: string; content: string; calls: ToolCall[] } {
+/** What each choice says in full, after `made` tokens. */
+export function textOf({ request: { script } }: Answer, made: number) {
   const text = { reasoning: "", content: "" };
-  const calls: ToolCall[] = [];
-  const { script } = answer.request;
+  const calls: { readonly name: string; arguments: string }[] = [];
   for (let index = 0; index < made; index++) {
     const { kind, text: said, call = 0 } = script.piece(index);
     if (kind === "arguments") (calls[call] ??= { name: script.tools[call]!, arguments: "" }).arguments += said;
@@ -150,21 +153,20 @@ export function textOf(answer: Answer, made: number): { reasoning: string; conte
   return { ...text, calls };
 }
 
-export interface ToolCall {
-  readonly name: string;
-  arguments: string;
+export function eachChoice<T>({ request }: Answer, word: (choice: number) => T): T[] {
+  return Array.from({ length: request.choices }, (_, choice) => word(choice));
 }
 
-export function eachChoice({ request }: Answer): number[] {
-  return Array.from({ length: request.choices }, (_, index) => index);
+/** One sample of the text of `/metrics`. `labels`: in alphabetical order. */
+export function metric(name: string, type: "counter" | "gauge", value: number, labels = ""): string {
+  return `# TYPE ${name} ${type}\n${name}${labels && `{${labels}}`} ${value}\n`;
 }
 
 /** What the Python front of an engine counts of itself: it moves with each scrape, whatever the engine behind it does. */
 export function frontMetrics({ served }: EngineFigures): string {
-  return (
-    `# TYPE process_cpu_seconds_total counter\nprocess_cpu_seconds_total ${served / 100}\n` +
-    `# TYPE http_requests_total counter\nhttp_requests_total{handler="/metrics",method="GET",status="2xx"} ${served}\n`
-  );
+  const labels = 'handler="/metrics",method="GET",status="2xx"';
+  const cpu = metric("process_cpu_seconds_total", "counter", served / 100);
+  return cpu + metric("http_requests_total", "counter", served, labels);
 }
 
 /** How vLLM and SGLang answer `/tokenize`. */

@@ -1,86 +1,58 @@
 /** Chats and legacy completions: from a request that was read to a generation that runs, and what is measured on the way. */
 import type { ServerResponse } from "node:http";
 import type { Answer, EngineFigures } from "./answer.ts";
-import { Generation, type GenerationHost } from "./generation.ts";
+import { Generation } from "./generation.ts";
 import type { LedgerEntry } from "./ledger.ts";
 import type { EngineParts } from "./parts.ts";
 import { PromptSlots, type TakenSlot } from "./prompt-slots.ts";
-import { refuseLate, reply, replyWrong } from "./reply.ts";
+import { refuse, refuseInStream, replyWrong } from "./reply.ts";
 import type { SimRequest } from "./request.ts";
 import { Sink } from "./sink.ts";
 
 export class Chats {
   readonly #parts: EngineParts;
-  readonly #host: GenerationHost;
   readonly #slots: PromptSlots | undefined;
   readonly #counts = {
-    promptTokens: 0,
-    cachedTokens: 0,
-    generatedTokens: 0,
-    endedTokens: 0,
+    ...{ promptTokens: 0, cachedTokens: 0, generatedTokens: 0, endedTokens: 0 },
     finished: new Map<string, number>(),
   };
   #lastResultMs = 0;
 
   constructor(parts: EngineParts) {
     this.#parts = parts;
-    const { dialect, facts, wheel, ledger, core } = parts;
+    const { dialect, facts } = parts;
     this.#slots = dialect.keepsPromptsInSlots ? new PromptSlots(facts.maxRunning, facts.savesPrompts) : undefined;
-    this.#host = {
-      wheel,
-      ledger,
-      terminatesErrors: dialect.terminatesErrors,
-      pingMs: dialect.pingMs,
-      eventOf: (refusal) => dialect.eventOf(refusal),
-      internalError: () => dialect.refusal("internal"),
-      deadError: () => dialect.refusal("dead"),
-      made: (tokens) => {
-        this.#counts.generatedTokens += tokens;
-        this.resultSeen();
-      },
-      leave: (work) => core.leave(work),
-      ended: (answer, reason) => {
-        this.#counts.endedTokens += answer.entry.generated;
-        this.#counts.finished.set(reason, (this.#counts.finished.get(reason) ?? 0) + 1);
-      },
-      crash: () => parts.crash(),
-      coreDies: () => parts.coreDies(),
-    };
   }
 
   serve(request: SimRequest, response: ServerResponse): void {
-    const { dialect, facts, clock, core, faults, ledger } = this.#parts;
-    for (const line of dialect.prints?.(request.body) ?? []) this.#parts.print(line);
+    const { dialect, facts, clock, core, faults, ledger, wheel } = this.#parts;
+    const { body, id, kind, promptTokens, script, steering, stream } = request;
+    for (const line of dialect.prints?.(body) ?? []) this.#parts.print(line);
     const refusal = dialect.check(request, facts);
     if (refusal) {
-      const isLate = refusal.late || request.steering.fault?.kind === "late-refusal" || faults.has("late-refusal");
-      if (isLate && request.stream) return refuseLate(response, dialect, refusal);
-      return reply(response, refusal.status, refusal.body);
+      const isLate = refusal.late || steering.fault?.kind === "late-refusal" || faults.has("late-refusal");
+      if (isLate && stream) return refuseInStream(new Sink(response), dialect, refusal);
+      return refuse(response, refusal);
     }
-    const fault = request.steering.fault ?? faults.take("request", request.script.length);
-    if (fault && replyWrong(fault, this.#parts, request.stream, response)) return;
-    const path = request.kind === "chat" ? "/v1/chat/completions" : "/v1/completions";
-    const entry = ledger.open(request.id, path, request.promptTokens, request.body, {
-      fault: fault?.kind,
-      mark: request.steering.mark,
-    });
+    const fault = steering.fault ?? faults.take("request", script.length);
+    if (fault && replyWrong(fault, this.#parts, stream, response)) return;
+    const path = kind === "chat" ? "/v1/chat/completions" : "/v1/completions";
+    const entry = ledger.open(id, path, promptTokens, body, { fault: fault?.kind, mark: steering.mark });
     const slot = this.#takeSlot(request, entry);
-    const answer: Answer = {
-      request,
-      id: request.id,
-      createdSeconds: Math.floor(clock.now() / 1000),
-      model: facts.model,
-      entry,
-      ...(fault ? { fault: fault.kind } : {}),
-    };
-    const pace = { ttftMs: request.steering.ttftMs ?? facts.ttftMs, itlMs: request.steering.itlMs ?? facts.itlMs };
-    const generation = new Generation(this.#host, answer, dialect.form(answer), new Sink(response), pace, fault);
-    this.#counts.promptTokens += request.promptTokens;
+    const createdSeconds = Math.floor(clock.now() / 1000);
+    const answer: Answer = { request, id, createdSeconds, model: facts.model, entry, fault: fault?.kind };
+    const generation = new Generation({
+      ...{ parts: this.#parts, answer, form: dialect.form(answer), sink: new Sink(response), fault },
+      ...{ ttftMs: steering.ttftMs ?? facts.ttftMs, itlMs: steering.itlMs ?? facts.itlMs },
+      made: (tokens) => this.#made(tokens),
+      ended: (one, reason) => this.#ended(one, reason),
+    });
+    this.#counts.promptTokens += promptTokens;
     const { socket } = response;
     response.once("close", () => {
       slot?.release();
-      if (dialect.closesAfterStream && request.stream) socket?.destroySoon();
-      if (dialect.noticesLeaversLate && !generation.producing) this.#noticeLate(this.#parts.wheel.nowMs, generation);
+      if (dialect.closesAfterStream && stream) socket?.destroySoon();
+      if (dialect.noticesLeaversLate && !generation.producing) this.#noticeLate(wheel.nowMs, generation);
       else generation.callerLeft();
     });
     core.submit(generation);
@@ -96,7 +68,17 @@ export class Chats {
     return slot;
   }
 
-  /** Somebody in the engine got a result: puts off the detection of leavers. */
+  #made(tokens: number): void {
+    this.#counts.generatedTokens += tokens;
+    this.resultSeen();
+  }
+
+  #ended({ entry }: Answer, reason: string): void {
+    this.#counts.endedTokens += entry.generated;
+    this.#counts.finished.set(reason, (this.#counts.finished.get(reason) ?? 0) + 1);
+  }
+
+  /** Any result of the engine puts off the detection of clients that left. */
   resultSeen(): void {
     this.#lastResultMs = this.#parts.wheel.nowMs;
   }
@@ -107,7 +89,7 @@ export class Chats {
     return { ...this.#counts, running, waiting, sleeping: core.sleepState, maxRunning: facts.maxRunning };
   }
 
-  /** Looked at only once nobody in the engine has got a result for a second. */
+  /** Notices a client that left once the engine has had no result for a second. */
   #noticeLate(sinceMs: number, generation: Generation): void {
     const { wheel } = this.#parts;
     const quietSinceMs = Math.max(sinceMs, this.#lastResultMs);

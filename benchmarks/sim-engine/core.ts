@@ -1,29 +1,29 @@
 /**
- * The scheduler of the simulated engine: what runs, what waits, and sleep. As in vLLM, requests that arrive while it
- * sleeps are queued and hang until it wakes, and there is no bound on the queue.
+ * The scheduler of the simulated engine: running and waiting requests, and sleep. As in vLLM, requests that arrive while
+ * it sleeps are queued and hang until it wakes, and there is no bound on the queue.
  */
 import type { TimerWheel } from "./timer-wheel.ts";
 
-/** One request, as far as the scheduler is concerned. */
+/** A request, as the scheduler sees it. */
 export interface Work {
   /** How many answers it makes at once. Default 1. */
   readonly answers?: number;
   begin(): void;
-  /** Ends it at once, as `mode=abort` does. */
+  /** Ends it at once, as a sleep with `mode=abort` does. */
   abort(): void;
-  /** Ends it with the error of a core that is dead. */
+  /** Ends it with the error of a dead core. */
   fail(): void;
 }
 
 export interface CoreState {
   readonly sleeping: boolean;
-  /** Answers that are made. */
+  /** Answers that are being made. */
   readonly running: number;
-  /** Requests. */
+  /** Requests that wait. */
   readonly waiting: number;
-  /** How many requests have had to wait because others ran. */
+  /** How many requests had to wait for others so far. */
   readonly queued: number;
-  /** How often it was put to sleep over running requests: no gateway should ever do that. */
+  /** How often it was put to sleep while requests ran, which no gateway should do. */
   readonly sleptBusy: number;
 }
 
@@ -40,7 +40,7 @@ export class EngineCore {
   #weightsLost = false;
   #drained: (() => void) | undefined;
   #sleptBusy = 0;
-  /** Of all that runs. */
+  /** Answers of all running requests. */
   #answers = 0;
   #queued = 0;
 
@@ -50,11 +50,9 @@ export class EngineCore {
   }
 
   state(): CoreState {
+    const running = this.#answers;
     const waiting = this.#waiting.size;
-    return {
-      ...{ sleeping: this.sleeping, running: this.#answers, waiting },
-      ...{ queued: this.#queued, sleptBusy: this.#sleptBusy },
-    };
+    return { sleeping: this.sleeping, running, waiting, queued: this.#queued, sleptBusy: this.#sleptBusy };
   }
 
   get sleeping(): boolean {
@@ -66,7 +64,7 @@ export class EngineCore {
     return this.#level === 2 ? "discard_all" : "weights_offloaded";
   }
 
-  /** Woken from level 2 without reloading: it talks nonsense. */
+  /** Whether it was woken from level 2 without reloading its weights, and so answers nonsense. */
   get gibberish(): boolean {
     return this.#weightsLost;
   }

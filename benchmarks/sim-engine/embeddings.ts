@@ -3,8 +3,9 @@ import { hash } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import { createRandom } from "@weiche/shared/testing/random.ts";
 import type { EngineParts } from "./parts.ts";
-import { refuse, reply, replyWrong } from "./reply.ts";
+import { refuse, replyWrong } from "./reply.ts";
 import { inputTokens, isTokenList, parseSteering, text, type Body } from "./request.ts";
+import { reply } from "./sink.ts";
 
 export function serveEmbeddings(parts: EngineParts, id: string, body: Body, response: ServerResponse): void {
   const { core, dialect, facts, faults, ledger } = parts;
@@ -13,7 +14,7 @@ export function serveEmbeddings(parts: EngineParts, id: string, body: Body, resp
   const counts = inputs.map(inputTokens);
   const tokens = counts.reduce((sum, count) => sum + count, 0);
   const refusal = dialect.checkInputs(body, counts, facts.contextTokens);
-  if (refusal) return reply(response, refusal.status, refusal.body);
+  if (refusal) return refuse(response, refusal);
   const fault = steering.fault ?? faults.take("request", Infinity);
   if (fault && replyWrong(fault, parts, false, response)) return;
   if (fault?.kind === "crash") return parts.crash();
@@ -21,14 +22,14 @@ export function serveEmbeddings(parts: EngineParts, id: string, body: Body, resp
   const entry = ledger.open(id, "/v1/embeddings", tokens, body, { fault: fault?.kind, mark: steering.mark });
   const work = {
     begin: () => void core.delay(steering.ttftMs ?? facts.ttftMs).then(() => fault?.kind === "hang" || work.abort()),
-    /** An embedding is not broken off: it is done at once. */
+    /** An embedding is made at once: it cannot be broken off. */
     abort: () => {
       if (entry.closedAtMs === undefined) reply(response, 200, embeddings(inputs, body, tokens, parts, id));
       ledger.close(entry, "finished", "stop");
       core.leave(work);
     },
     fail: () => {
-      if (entry.closedAtMs === undefined) refuse(response, dialect, "dead");
+      if (entry.closedAtMs === undefined) refuse(response, dialect.refusals.dead);
       ledger.close(entry, "aborted");
       core.leave(work);
     },
@@ -54,17 +55,14 @@ function embeddings(
   return dialect.embeddings(data, tokens, { id, model: facts.model, body });
 }
 
-/** Of length 1. */
-export function embed(input: string, dimensions: number): number[] {
+/** A vector of length 1. */
+function embed(input: string, dimensions: number): number[] {
   const random = createRandom(hash("sha256", input, "buffer").readUInt32LE());
   const vector = Array.from({ length: dimensions }, () => random.next() * 2 - 1);
   const norm = Math.hypot(...vector);
   return vector.map((value) => Math.fround(value / norm));
 }
 
-/** Little-endian float32, base64. */
-export function toBase64(vector: readonly number[]): string {
-  const bytes = Buffer.alloc(vector.length * 4);
-  vector.forEach((value, index) => bytes.writeFloatLE(value, index * 4));
-  return bytes.toString("base64");
+function toBase64(vector: readonly number[]): string {
+  return Buffer.from(new Float32Array(vector).buffer).toString("base64");
 }

@@ -5,12 +5,12 @@
 const kinds = [
   // the process
   "crash",
-  // what generates dies: all requests end in an error, the front refuses for a second more, and exits with code 0
+  // the generating process dies: all requests end in an error, the front refuses for a second more and exits with code 0
   "core-dies",
   "hang",
   "never-ready",
   "ignore-sigterm",
-  // as vLLM in 3 of 8 runs: it listens no more, its streams stay open and silent, and it ends at the third SIGTERM
+  // as vLLM in 3 of 8 runs: it stops listening, its streams stay open and silent, and it ends at the third SIGTERM
   "silent-at-sigterm",
   "stays-awake",
   // the whole answer
@@ -21,7 +21,7 @@ const kinds = [
   "html",
   "empty",
   "wrong-length",
-  // what would be refused with a status is refused by the first event of a stream
+  // refuses with the first event of a stream instead of with a status
   "late-refusal",
   // the stream, at a token
   "cut",
@@ -53,11 +53,9 @@ const kinds = [
 ] as const;
 
 export type FaultKind = (typeof kinds)[number];
-export type FaultPlace = number | "start" | "sleep" | "wake";
-
 export interface Fault {
   readonly kind: FaultKind;
-  readonly at: FaultPlace;
+  readonly at: number | "start" | "sleep" | "wake";
   readonly times: number;
 }
 
@@ -68,15 +66,14 @@ export function parseFault(text: string): Fault {
   const kind = kinds.find((known) => known === match?.[1]);
   if (!match || !kind) throw new Error(`no such fault: "${text}". There are: ${kinds.join(", ")}`);
   const at = match[2] ?? (wholeAnswer.has(kind) ? "0" : "1");
-  return { kind, at: /^\d+$/.test(at) ? Number(at) : (at as FaultPlace), times: Number(match[3] ?? Infinity) };
+  return { kind, at: /^\d+$/.test(at) ? Number(at) : (at as Fault["at"]), times: Number(match[3] ?? Infinity) };
 }
 
 /** The faults of one engine; each counts down as it happens. */
 export class Faults {
-  #left: { readonly fault: Fault; times: number }[];
+  #left: { readonly fault: Fault; times: number }[] = [];
 
   constructor(texts: readonly string[] = []) {
-    this.#left = [];
     this.set(texts);
   }
 
@@ -84,11 +81,8 @@ export class Faults {
     this.#left = texts.map(parseFault).map((fault) => ({ fault, times: fault.times }));
   }
 
-  /** The fault for this place, used up by one. */
-  take(place: "start" | "sleep" | "wake"): Fault | undefined;
-  /** A request whose answer has `length` tokens: it can only meet what happens before its end. */
-  take(place: "request", length: number): Fault | undefined;
-  take(place: FaultPlace | "request", length = 0): Fault | undefined {
+  /** The fault for this place, used up by one. A request meets only faults before the end of its `length` tokens. */
+  take(place: "start" | "sleep" | "wake" | "request", length = 0): Fault | undefined {
     const entry = this.#left.find(
       ({ fault, times }) => times > 0 && (place === "request" ? isOfRequest(fault, length) : fault.at === place),
     );
@@ -102,10 +96,11 @@ export class Faults {
   }
 }
 
+/** Faults that `has` asks for; they are not met by a request. */
+const ofEngine: readonly FaultKind[] = [
+  ...(["never-ready", "ignore-sigterm", "silent-at-sigterm", "stays-awake", "late-refusal"] as const),
+];
+
 function isOfRequest({ kind, at }: Fault, length: number): boolean {
-  return (
-    typeof at === "number" &&
-    at < length &&
-    !["never-ready", "ignore-sigterm", "silent-at-sigterm", "stays-awake", "late-refusal"].includes(kind)
-  );
+  return typeof at === "number" && at < length && !ofEngine.includes(kind);
 }

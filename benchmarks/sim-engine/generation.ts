@@ -1,32 +1,24 @@
 /** One request being answered: waits for its turn, makes tokens at its pace, and goes wrong where it was told to. */
-import type { Answer, AnswerForm, Refusal } from "./answer.ts";
+import type { Answer, AnswerForm } from "./answer.ts";
 import type { Work } from "./core.ts";
 import type { Fault, FaultKind } from "./faults.ts";
-import type { Ledger } from "./ledger.ts";
+import type { EngineParts } from "./parts.ts";
+import { refuseInStream } from "./reply.ts";
 import type { FinishReason } from "./request.ts";
 import type { Sink } from "./sink.ts";
-import type { Job, TimerWheel } from "./timer-wheel.ts";
+import type { Job } from "./timer-wheel.ts";
 
-/** What a generation needs of its engine. */
-export interface GenerationHost {
-  readonly wheel: TimerWheel;
-  readonly ledger: Ledger;
-  readonly terminatesErrors: boolean;
-  readonly pingMs: number | undefined;
-  eventOf(refusal: Refusal): string;
-  internalError(): Refusal;
-  deadError(): Refusal;
-  made(tokens: number): void;
-  /** The work is over: its place is free. */
-  leave(work: Work): void;
-  ended(answer: Answer, reason: string): void;
-  crash(): void;
-  coreDies(): void;
-}
-
-export interface Pace {
+export interface GenerationPlan {
+  readonly parts: EngineParts;
+  readonly answer: Answer;
+  readonly form: AnswerForm;
+  readonly sink: Sink;
+  /** Milliseconds to the first token, and between tokens. */
   readonly ttftMs: number;
   readonly itlMs: number;
+  readonly fault: Fault | undefined;
+  made(tokens: number): void;
+  ended(answer: Answer, reason: string): void;
 }
 
 const stepsPerTurnMax = 256;
@@ -34,99 +26,82 @@ const hugeEventBytes = 64 << 20;
 const noNewlineBytes = 16 << 20;
 
 export class Generation implements Work, Job {
-  readonly #host: GenerationHost;
-  readonly #answer: Answer;
-  readonly #form: AnswerForm;
+  readonly #plan: GenerationPlan;
   readonly #sink: Sink;
-  readonly #pace: Pace;
-  readonly #fault: Fault | undefined;
   #dueMs = 0;
   #made = 0;
   #opened = false;
   #over = false;
 
-  constructor(
-    host: GenerationHost,
-    answer: Answer,
-    form: AnswerForm,
-    sink: Sink,
-    pace: Pace,
-    fault: Fault | undefined,
-  ) {
-    this.#host = host;
-    this.#answer = answer;
-    this.#form = form;
-    this.#sink = sink;
-    this.#pace = pace;
-    this.#fault = fault;
-    sink.splits = fault?.kind === "split";
+  constructor(plan: GenerationPlan) {
+    this.#plan = plan;
+    this.#sink = plan.sink;
+    this.#sink.splits = plan.fault?.kind === "split";
   }
 
   get answers(): number {
-    return this.#answer.request.choices;
+    return this.#plan.answer.request.choices;
   }
 
-  /** Whether a token has left: only then do some engines notice a leaver at once. */
+  get #isStream(): boolean {
+    return this.#plan.answer.request.stream;
+  }
+
+  /** Whether a token has left: only then do some engines notice at once that the client left. */
   get producing(): boolean {
-    return this.#opened && this.#answer.request.stream;
+    return this.#opened && this.#isStream;
   }
 
   begin(): void {
-    if (this.#answer.request.stream) this.#sayReading();
-    this.#dueMs = this.#host.wheel.nowMs + this.#pace.ttftMs;
-    this.#host.wheel.add(this.#dueMs, this);
-  }
-
-  #sayReading(): void {
-    const said = this.#form.reading?.() ?? [];
+    const { parts, form, ttftMs } = this.#plan;
+    const said = this.#isStream ? (form.reading?.() ?? []) : [];
     if (said.length > 0) this.#sink.open();
-    for (const data of said) this.#sink.event(data);
+    this.#sink.events(said);
+    this.#dueMs = parts.wheel.nowMs + ttftMs;
+    parts.wheel.add(this.#dueMs, this);
   }
 
   due(nowMs: number): void {
+    const { parts, itlMs } = this.#plan;
     for (let steps = 0; !this.#over && this.#dueMs <= nowMs && steps < stepsPerTurnMax; steps++) {
-      this.#dueMs += this.#pace.itlMs;
+      this.#dueMs += itlMs;
       this.#step();
     }
-    if (!this.#over && this.#dueMs !== Infinity) this.#host.wheel.add(this.#dueMs, this);
+    if (!this.#over && this.#dueMs !== Infinity) parts.wheel.add(this.#dueMs, this);
   }
 
   abort(): void {
     if (this.#over) return;
     this.#open();
-    if (this.#answer.request.stream) for (const data of this.#form.finish("abort")) this.#sink.event(data);
+    if (this.#isStream) this.#sink.events(this.#plan.form.finish("abort"));
     this.#finish("abort", true);
   }
 
   fail(): void {
     if (this.#over) return;
-    const refusal = this.#host.deadError();
-    if (this.#answer.request.stream) {
-      this.#sink.open();
-      this.#sink.event(this.#host.eventOf(refusal));
-      if (this.#host.terminatesErrors) this.#sink.terminator();
-      this.#sink.end();
-    } else this.#sink.body(refusal.status, refusal.body);
+    const { dialect } = this.#plan.parts;
+    const { dead } = dialect.refusals;
+    if (this.#isStream) refuseInStream(this.#sink, dialect, dead);
+    else this.#sink.body(dead.status, dead.body);
     this.#end("aborted");
   }
 
-  /** The caller has gone. */
+  /** The client has left. */
   callerLeft(): void {
     if (!this.#over) this.#end("aborted");
   }
 
   #step(): void {
-    const { request, entry } = this.#answer;
-    if (this.#fault?.at === this.#made && this.#goWrong(this.#fault)) return;
+    const { answer, fault, form, made, parts } = this.#plan;
+    const { script, choices } = answer.request;
+    if (fault?.at === this.#made && this.#goWrong(fault)) return;
     this.#open();
-    const { script, choices, stream } = request;
     const last = this.#made + 1 >= script.length;
-    this.#host.ledger.made(entry, choices);
-    this.#host.made(choices);
-    const finish = last && this.#fault?.kind !== "no-finish" ? script.finish : undefined;
-    if (stream)
-      for (let choice = 0; choice < choices; choice++)
-        for (const data of this.#form.token(choice, this.#made, finish)) this.#sink.event(data);
+    parts.ledger.made(answer.entry, choices);
+    made(choices);
+    const finish = last && fault?.kind !== "no-finish" ? script.finish : undefined;
+    if (this.#isStream)
+      for (let choice = 0; choice < choices; choice++) this.#sink.events(form.token(choice, this.#made, finish));
     this.#made++;
     if (last) this.#finish(script.finish, false);
   }
@@ -134,80 +109,83 @@ export class Generation implements Work, Job {
   #open(): void {
     if (this.#opened) return;
     this.#opened = true;
-    if (!this.#answer.request.stream) return;
+    if (!this.#isStream) return;
     this.#sink.open();
-    for (const data of this.#form.opening()) this.#sink.event(data);
+    this.#sink.events(this.#plan.form.opening());
   }
 
   #finish(reason: FinishReason, aborted: boolean): void {
-    const fault = this.#fault?.kind;
-    if (this.#answer.request.stream) {
-      const closing = this.#form.closing();
-      if (fault !== "usage-late") for (const data of closing) this.#sink.event(data);
+    const { form } = this.#plan;
+    const fault = this.#plan.fault?.kind;
+    if (this.#isStream) {
+      const closing = form.closing();
+      if (fault !== "usage-late") this.#sink.events(closing);
       if (fault === "usage-twice")
-        for (const data of closing) this.#sink.event(data.replace(/"completion_tokens":\d+/, '"completion_tokens":1'));
+        for (const event of closing)
+          this.#sink.event(JSON.stringify(event).replace(/"completion_tokens":\d+/, '"completion_tokens":1'));
       if (fault !== "no-terminator") this.#sink.terminator();
-      if (fault === "usage-late") for (const data of closing) this.#sink.event(data);
+      if (fault === "usage-late") this.#sink.events(closing);
       this.#sink.end();
     } else {
-      this.#sink.body(200, this.#form.whole(this.#made, reason));
+      this.#sink.body(200, form.whole(this.#made, reason));
     }
     this.#end(aborted ? "aborted" : "finished", reason);
   }
 
   #end(how: "finished" | "aborted", reason?: string): void {
+    const { answer, ended, parts } = this.#plan;
     this.#over = true;
-    this.#host.ledger.close(this.#answer.entry, how, reason);
-    this.#host.ended(this.#answer, reason ?? "abort");
-    this.#host.leave(this);
+    parts.ledger.close(answer.entry, how, reason);
+    ended(answer, reason ?? "abort");
+    parts.core.leave(this);
   }
 
   /** llama-server's HTTP threads send comments on an open stream, whatever the thread does that makes the tokens. */
   #ping(): void {
-    const { pingMs, wheel } = this.#host;
-    if (pingMs === undefined || this.#over || !this.#sink.isOpen) return;
+    const { dialect, wheel } = this.#plan.parts;
+    if (dialect.pingMs === undefined || this.#over || !this.#sink.isOpen) return;
     this.#sink.raw(":\n\n");
-    wheel.add(wheel.nowMs + pingMs, { due: () => this.#ping() });
+    wheel.add(wheel.nowMs + dialect.pingMs, { due: () => this.#ping() });
   }
 
   /** True if the step is over with it; false if the answer goes on. */
   #goWrong({ kind }: Fault): boolean {
-    if (kind === "crash") {
-      this.#host.crash();
-      return true;
+    switch (kind) {
+      case "crash":
+        this.#plan.parts.crash();
+        return true;
+      case "core-dies":
+        this.#plan.parts.coreDies();
+        return true;
+      case "hang":
+        this.#dueMs = Infinity; // holds its place until the client leaves
+        this.#ping();
+        return true;
+      case "abort":
+        this.abort();
+        return true;
+      default:
+        return this.#isStream ? this.#streamGoesWrong(kind) : this.#bodyGoesWrong(kind);
     }
-    if (kind === "core-dies") {
-      this.#host.coreDies();
-      return true;
-    }
-    if (kind === "hang") {
-      this.#dueMs = Infinity; // holds its place until the caller leaves
-      this.#ping();
-      return true;
-    }
-    if (kind === "abort") {
-      this.abort();
-      return true;
-    }
-    return this.#answer.request.stream ? this.#streamGoesWrong(kind) : this.#bodyGoesWrong(kind);
   }
 
   #streamGoesWrong(kind: FaultKind): boolean {
     const sink = this.#sink;
+    const { dialect } = this.#plan.parts;
     if (kind === "reset") sink.reset();
     else if (kind === "cut-chunk") sink.cutChunk();
-    else if (kind === "cut" || kind === "error-event" || kind === "usage-only") {
+    else if (kind === "error-event") refuseInStream(sink, dialect, dialect.refusals.internal);
+    else if (kind === "cut" || kind === "usage-only") {
       sink.open();
-      if (kind === "error-event") sink.event(this.#host.eventOf(this.#host.internalError()));
-      if (kind === "usage-only") for (const data of this.#form.closing()) sink.event(data);
-      if (kind === "usage-only" || (kind === "error-event" && this.#host.terminatesErrors)) sink.terminator();
+      if (kind === "usage-only") sink.events(this.#plan.form.closing());
+      if (kind === "usage-only") sink.terminator();
       sink.end();
     } else return this.#malformed(kind);
     this.#end("aborted");
     return true;
   }
 
-  /** Bytes that have no place in a stream, which then goes on, except after an event without an end. */
+  /** Sends bytes that have no place in a stream. The stream goes on, except after an event without an end. */
   #malformed(kind: FaultKind): boolean {
     const sink = this.#sink;
     this.#open();
@@ -224,7 +202,7 @@ export class Generation implements Work, Job {
   #bodyGoesWrong(kind: FaultKind): boolean {
     const sink = this.#sink;
     if (kind === "cut" || kind === "cut-chunk" || kind === "reset") sink.reset();
-    else if (kind === "error-event") sink.body(500, this.#host.internalError().body);
+    else if (kind === "error-event") sink.body(500, this.#plan.parts.dialect.refusals.internal.body);
     else if (kind === "not-json") sink.body(200, '{"choices":[{"index":0,');
     else if (kind === "invalid-utf8") sink.body(200, Buffer.from(delta("\xff"), "latin1"));
     else if (kind === "huge-event") sink.body(200, delta("x".repeat(hugeEventBytes)));

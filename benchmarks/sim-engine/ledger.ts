@@ -1,6 +1,6 @@
 /**
- * What the engine really did, for checkers that trust nobody: one entry per request, and moments of the engine's own life.
- * Entries are also given to a journal, so that they outlive a crash.
+ * What the engine really did, for checkers: one entry per request, and moments of the engine's own life. Entries are also
+ * given to a journal, so that they outlive a crash.
  */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 
@@ -9,7 +9,7 @@ export interface LedgerEntry {
   readonly id: string;
   readonly path: string;
   readonly prompt_tokens: number;
-  /** Of those, the ones that it had read for an earlier request. Absent: it keeps no prompts. */
+  /** The part of `prompt_tokens` that it had read for an earlier request. Absent: it keeps no prompts. */
   cached_tokens?: number;
   /** An earlier prompt was brought back from the host's memory. */
   restored?: boolean;
@@ -19,13 +19,13 @@ export interface LedgerEntry {
   firstTokenAtMs?: number;
   /** The answer was made to its end. */
   finished: boolean;
-  /** The caller left, or the engine gave up, before the end. */
+  /** The client left, or the engine gave up, before the end. */
   aborted: boolean;
   finish_reason?: string;
   readonly fault?: string;
-  /** By which the caller knows the request, whatever id it came to bear on its way. */
+  /** The number by which the client knows the request; the id may change on the way. */
   readonly mark?: number;
-  /** When the request was over for the engine: answered, or the caller's leaving noticed. */
+  /** When the engine was done with the request: answered, or noticed that the client left. */
   closedAtMs?: number;
   /** Names of the body's fields; the body itself only where a test asked for it. */
   readonly fields: readonly string[];
@@ -34,15 +34,15 @@ export interface LedgerEntry {
 
 export type JournalLine =
   | ({ readonly event: "begun" } & LedgerEntry)
-  /** It is over. */
+  /** The request is over. */
   | ({ readonly event: "request" } & LedgerEntry)
   | {
       readonly event: "loading" | "awake" | "falling-asleep" | "asleep" | "waking" | "crash" | "exit";
       readonly atMs: number;
     };
 
-/** Beyond it the oldest are forgotten. */
-export const ledgerEntriesMax = 200_000;
+/** Beyond it the oldest entries are dropped. */
+const ledgerEntriesMax = 200_000;
 
 export class Ledger {
   readonly #clock: Clock;
@@ -63,20 +63,12 @@ export class Ledger {
     path: string,
     promptTokens: number,
     body: object,
-    { fault, mark }: { readonly fault?: string | undefined; readonly mark?: number | undefined } = {},
+    { fault, mark }: Pick<LedgerEntry, "fault" | "mark">,
   ): LedgerEntry {
     const opened: LedgerEntry = {
-      id,
-      path,
-      prompt_tokens: promptTokens,
-      generated: 0,
-      startedAtMs: this.#clock.now(),
-      finished: false,
-      aborted: false,
-      fields: Object.keys(body),
-      ...(fault === undefined ? {} : { fault }),
-      ...(mark === undefined ? {} : { mark }),
-      ...(this.#keepBodies ? { body } : {}),
+      ...{ id, path, prompt_tokens: promptTokens, generated: 0, finished: false, aborted: false },
+      ...{ startedAtMs: this.#clock.now(), fields: Object.keys(body) },
+      ...{ fault, mark, body: this.#keepBodies ? body : undefined },
     };
     this.#entries.add(opened);
     if (this.#entries.size > ledgerEntriesMax) this.#entries.delete(this.#entries.values().next().value!);

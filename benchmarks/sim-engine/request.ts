@@ -1,5 +1,6 @@
-/** A request as the engine understands it: what it costs to read, what will be generated, and how it was steered. */
+/** A request as the engine reads it: its prompt tokens, what will be generated, and how it is steered. */
 import { instanceOf } from "./json-instance.ts";
+import type { EngineFacts } from "./engine-facts.ts";
 import { parseFault, type Fault } from "./faults.ts";
 
 export type Body = Readonly<Record<string, unknown>>;
@@ -20,7 +21,7 @@ export interface SimRequest {
 }
 
 /** What each choice says, token by token. */
-export interface Script {
+interface Script {
   readonly length: number;
   readonly reasoning: number;
   readonly finish: FinishReason;
@@ -29,17 +30,17 @@ export interface Script {
   piece(index: number): Piece;
 }
 
-export interface Piece {
+interface Piece {
   readonly kind: "reasoning" | "content" | "arguments";
   readonly text: string;
-  /** Of arguments: which call they belong to. */
+  /** The call that the arguments belong to. */
   readonly call?: number;
-  /** The call begins with it. */
+  /** Whether the call begins with this piece. */
   readonly opens?: boolean;
 }
 
 /** First word of the last user message: `sim:tokens=50,itl=5,ttft=10,reasoning=3,calls=2,fault=hang:7,mark=8,text`. */
-export interface Steering {
+interface Steering {
   readonly tokens?: number;
   readonly reasoning?: number;
   /** How many functions are called at once: the offered ones in turn. Absent: one. */
@@ -47,19 +48,16 @@ export interface Steering {
   readonly itlMs?: number;
   readonly ttftMs?: number;
   readonly fault?: Fault;
-  /** A number that the engine's ledger keeps. */
+  /** A number that the engine's ledger keeps for checkers. */
   readonly mark?: number;
   /** Answer with text although tools were offered. */
   readonly text: boolean;
 }
 
-export interface ScriptDefaults {
-  readonly tokens: number;
-  readonly reasoningTokens: number;
-  readonly contextTokens: number;
-  /** A function that is demanded by its name is taken for "auto". */
+export interface ScriptDefaults extends Pick<EngineFacts, "tokens" | "reasoningTokens" | "contextTokens"> {
+  /** Treats a function that is demanded by its name as "auto". */
   readonly ignoresNamedTool: boolean;
-  /** Says nonsense, as weights that were not reloaded do. */
+  /** Answers nonsense, as weights that were not reloaded do. */
   readonly gibberish: boolean;
 }
 
@@ -84,16 +82,16 @@ export function countChatTokens(body: Body): number {
 export function readChat(id: string, body: Body, defaults: ScriptDefaults): SimRequest {
   const lastUser = asArray(body["messages"]).findLast((message) => field(message, "role") === "user");
   const steering = parseSteering(contentParts(lastUser).find((part) => part.text !== undefined)?.text ?? "");
-  const promptTokens = countChatTokens(body);
-  return read("chat", id, body, promptTokens, 1, steering, chatPieces(body, steering, defaults), defaults);
+  const given = { kind: "chat", id, body, promptTokens: countChatTokens(body), steering } as const;
+  return read(given, 1, chatPieces(body, steering, defaults), defaults);
 }
 
 export function readCompletion(id: string, body: Body, defaults: ScriptDefaults): SimRequest {
   const prompts = isTokenList(body["prompt"]) ? [body["prompt"]] : [body["prompt"]].flat();
   const promptTokens = prompts.reduce<number>((sum, prompt) => sum + inputTokens(prompt), 0);
   const steering = parseSteering(text(prompts[0]));
-  const pieces = textPieces(steering.tokens ?? defaults.tokens, 0, defaults.gibberish);
-  return read("completion", id, body, promptTokens, prompts.length, steering, pieces, defaults);
+  const given = { kind: "completion", id, body, promptTokens, steering } as const;
+  return read(given, prompts.length, textPieces(0, steering, defaults), defaults);
 }
 
 /** Tokens of one embedding or completion input: text, or a list of token ids. */
@@ -105,7 +103,7 @@ export function isTokenList(input: unknown): input is number[] {
   return Array.isArray(input) && typeof input[0] === "number";
 }
 
-/** Finds the steering word at the start of a text; `anywhere` in its first part for texts that callers put a task before. */
+/** Finds the steering word at the start of a text; `anywhere`: in its first 1,000 characters, behind an instruction. */
 export function parseSteering(text: string, anywhere = false): Steering {
   const word = (anywhere ? /(?:^|\s)sim:(\S*)/ : /^\s*sim:(\S*)/).exec(text.slice(0, 1_000))?.[1];
   if (word === undefined) return { text: false };
@@ -113,47 +111,37 @@ export function parseSteering(text: string, anywhere = false): Steering {
   const number = (name: string) => (given.has(name) ? Number(given.get(name)) : undefined);
   return {
     text: given.has("text"),
-    ...defined({
-      tokens: number("tokens"),
-      reasoning: number("reasoning"),
-      calls: number("calls"),
-      itlMs: number("itl"),
-      ttftMs: number("ttft"),
-      mark: number("mark"),
-      fault: given.has("fault") ? parseFault(given.get("fault") ?? "") : undefined,
-    }),
+    tokens: number("tokens"),
+    reasoning: number("reasoning"),
+    calls: number("calls"),
+    itlMs: number("itl"),
+    ttftMs: number("ttft"),
+    mark: number("mark"),
+    fault: given.has("fault") ? parseFault(given.get("fault") ?? "") : undefined,
   };
 }
 
 type Pieces = Omit<Script, "finish"> & { readonly natural: FinishReason };
 
 function read(
-  kind: SimRequest["kind"],
-  id: string,
-  body: Body,
-  promptTokens: number,
+  given: Pick<SimRequest, "kind" | "id" | "body" | "promptTokens" | "steering">,
   prompts: number,
-  steering: Steering,
-  pieces: Pieces,
-  defaults: ScriptDefaults,
+  { natural, ...script }: Pieces,
+  { contextTokens }: ScriptDefaults,
 ): SimRequest {
+  const { kind, body, promptTokens } = given;
   const asked = body["max_completion_tokens"] ?? body["max_tokens"] ?? (kind === "completion" ? 16 : undefined);
-  const given = asNumber(asked) ?? -1; // -1: as much as fits
-  const limit = Math.max(1, Math.min(given < 0 ? Infinity : given, defaults.contextTokens - promptTokens));
-  const { natural, ...script } = pieces;
+  const bound = asNumber(asked) ?? -1; // -1: as much as fits
+  const limit = Math.max(1, Math.min(bound < 0 ? Infinity : bound, contextTokens - promptTokens));
   const options = body["stream_options"];
   const includeUsage = field(options, "include_usage") === true;
   return {
-    kind,
-    id,
-    body,
-    promptTokens,
+    ...given,
     choices: prompts * (asNumber(body["n"]) ?? 1),
     stream: body["stream"] === true,
     includeUsage,
     continuousUsage: includeUsage && field(options, "continuous_usage_stats") === true,
-    script: { ...script, length: Math.min(pieces.length, limit), finish: pieces.length > limit ? "length" : natural },
-    steering,
+    script: { ...script, length: Math.min(script.length, limit), finish: script.length > limit ? "length" : natural },
   };
 }
 
@@ -171,57 +159,35 @@ function chatPieces(body: Body, steering: Steering, defaults: ScriptDefaults): P
     return jsonPieces(JSON.stringify(instanceOf(schema)), reasoning);
   }
   if (field(format, "type") === "json_object") return jsonPieces('{"answer":"yes"}', reasoning);
-  return textPieces(steering.tokens ?? defaults.tokens, reasoning, defaults.gibberish);
+  return textPieces(reasoning, steering, defaults);
 }
 
-function textPieces(tokens: number, reasoning: number, gibberish: boolean): Pieces {
-  return {
-    length: reasoning + tokens,
-    reasoning,
-    natural: "stop",
-    tools: [],
-    piece(index) {
-      if (gibberish) return { kind: "content", text: "!" };
-      if (index < reasoning) return { kind: "reasoning", text: `r${index} ` };
-      return { kind: "content", text: `t${index - reasoning} ` };
-    },
-  };
+function textPieces(reasoning: number, steering: Steering, { tokens, gibberish }: ScriptDefaults): Pieces {
+  const length = steering.tokens ?? tokens;
+  if (gibberish) return pieces(reasoning + length, 0, () => ({ kind: "content", text: "!" }));
+  return pieces(length, reasoning, (index) => ({ kind: "content", text: `t${index} ` }));
 }
 
 function jsonPieces(text: string, reasoning: number): Pieces {
-  return fixedPieces(
-    tokensOf(text).map((piece) => ({ kind: "content", text: piece })),
-    reasoning,
-    "stop",
-    [],
-  );
+  const said = tokensOf(text);
+  return pieces(said.length, reasoning, (index) => ({ kind: "content", text: said[index]! }));
 }
 
 function callPieces(tools: readonly Body[], reasoning: number, natural: FinishReason): Pieces {
-  const pieces = tools.flatMap((tool, call) =>
-    tokensOf(JSON.stringify(instanceOf(tool["parameters"] ?? {}) ?? {})).map((text, at): Piece => ({
-      kind: "arguments",
-      text,
-      call,
-      opens: at === 0,
-    })),
+  const said = tools.flatMap((tool, call) =>
+    tokensOf(JSON.stringify(instanceOf(tool["parameters"] ?? {}) ?? {})).map((text, at): Piece => {
+      return { kind: "arguments", text, call, opens: at === 0 };
+    }),
   );
   const names = tools.map((tool) => String(tool["name"]));
-  return fixedPieces(pieces, reasoning, natural, names);
+  return { ...pieces(said.length, reasoning, (index) => said[index]!), natural, tools: names };
 }
 
-function fixedPieces(
-  pieces: readonly Piece[],
-  reasoning: number,
-  natural: FinishReason,
-  tools: readonly string[],
-): Pieces {
+/** Reasoning first, then `length` pieces. */
+function pieces(length: number, reasoning: number, said: (index: number) => Piece): Pieces {
   return {
-    length: reasoning + pieces.length,
-    reasoning,
-    natural,
-    tools,
-    piece: (index) => (index < reasoning ? { kind: "reasoning", text: `r${index} ` } : pieces[index - reasoning]!),
+    ...{ length: reasoning + length, reasoning, natural: "stop", tools: [] },
+    piece: (index) => (index < reasoning ? { kind: "reasoning", text: `r${index} ` } : said(index - reasoning)),
   };
 }
 
@@ -229,18 +195,15 @@ function tokensOf(text: string): string[] {
   return Array.from({ length: countTokens(text) }, (_, at) => text.slice(at * bytesPerToken, (at + 1) * bytesPerToken));
 }
 
-/** Thinking is switched by the template arguments, or by an effort where there are none. */
+/** The arguments of the template turn thinking on and off; without them a reasoning effort does. */
 function thinks(body: Body): boolean {
-  const switches = [
-    field(body["chat_template_kwargs"], "enable_thinking"),
-    field(body["chat_template_kwargs"], "thinking"),
-  ];
-  const given = switches.find((value) => value !== undefined);
+  const kwargs = body["chat_template_kwargs"];
+  const given = field(kwargs, "enable_thinking") ?? field(kwargs, "thinking");
   if (given !== undefined) return given === true;
   return typeof body["reasoning_effort"] === "string" && body["reasoning_effort"] !== "none";
 }
 
-/** The functions that are called: the named one, else the first ones; none after a tool has answered. */
+/** The functions that are called: the named one, else the first `calls`; none after a tool has answered. */
 function chosenTools(body: Body, calls: number, ignoresNamed: boolean): Body[] {
   const tools = asArray(body["tools"]).map((tool) => field(tool, "function") as Body);
   if (tools.length === 0 || body["tool_choice"] === "none") return [];
@@ -274,10 +237,4 @@ export function text(value: unknown): string {
 
 export function asNumber(value: unknown): number | undefined {
   return typeof value === "number" ? value : undefined;
-}
-
-function defined<T extends Record<string, unknown>>(fields: T): { [K in keyof T]?: NonNullable<T[K]> } {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]?: NonNullable<T[K]>;
-  };
 }

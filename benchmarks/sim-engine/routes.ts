@@ -1,10 +1,11 @@
-/** The paths of the simulated engine: the API, health, sleep, tokenising, and what only checkers ask (`/sim/...`). */
+/** The paths of the simulated engine: the API, health, sleep, token counts, and those for checkers (`/sim/...`). */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Chats } from "./chat.ts";
 import { serveEmbeddings } from "./embeddings.ts";
 import type { EngineParts } from "./parts.ts";
-import { refuse, reply } from "./reply.ts";
+import { refuse } from "./reply.ts";
 import { countChatTokens, countTokens, readChat, readCompletion, type Body, type ScriptDefaults } from "./request.ts";
+import { reply } from "./sink.ts";
 
 export class EngineRoutes {
   readonly #parts: EngineParts;
@@ -24,7 +25,7 @@ export class EngineRoutes {
     response.on("error", () => {});
     request.on("end", () => {
       this.#route(request, Buffer.concat(chunks).toString(), response).catch(() =>
-        refuse(response, this.#parts.dialect, "internal"),
+        refuse(response, this.#parts.dialect.refusals.internal),
       );
     });
   }
@@ -34,16 +35,16 @@ export class EngineRoutes {
     const url = new URL(request.url ?? "/", "http://engine");
     if (url.pathname.startsWith("/sim/")) return this.#checkers(`${request.method} ${url.pathname}`, bytes, response);
     this.#served++;
-    if (!loaded()) return refuse(response, dialect, "unavailable");
+    if (!loaded()) return refuse(response, dialect.refusals.unavailable);
     if (this.#parts.coreIsDead()) {
       if (url.pathname === "/health") return reply(response, 503, "");
-      if (request.method === "POST") return refuse(response, dialect, "dead");
+      if (request.method === "POST") return refuse(response, dialect.refusals.dead);
     }
     if (request.method === "GET") return this.#get(url.pathname, response);
-    if (request.method !== "POST") return refuse(response, dialect, "not-found");
+    if (request.method !== "POST") return refuse(response, dialect.refusals["not-found"]);
     if (dialect.canSleep && movesMemory.has(url.pathname)) return this.#moveMemory(url, bytes, response);
     const body = parse(bytes);
-    if (!body) return refuse(response, dialect, "bad-json");
+    if (!body) return refuse(response, dialect.refusals["bad-json"]);
     const id = String(request.headers["x-request-id"] ?? `sim-${++this.#unnamed}`);
     this.#post(url.pathname, id, body, response);
   }
@@ -64,7 +65,7 @@ export class EngineRoutes {
       default:
     }
     const page = dialect.page(path, facts);
-    if (page === undefined) refuse(response, dialect, "not-found");
+    if (page === undefined) refuse(response, dialect.refusals["not-found"]);
     else reply(response, 200, page);
   }
 
@@ -83,36 +84,41 @@ export class EngineRoutes {
 
   async #moveMemory(url: URL, bytes: string, response: ServerResponse): Promise<void> {
     const { core, crash, dialect, facts, faults, ledger } = this.#parts;
-    ledger.moves.push(`${url.pathname}${url.search}${bytes === "" ? "" : ` ${bytes}`}`);
-    const place = url.pathname === "/sleep" ? "sleep" : url.pathname === "/wake_up" ? "wake" : undefined;
+    const { pathname: path, searchParams: query } = url;
+    ledger.moves.push(`${path}${url.search}${bytes === "" ? "" : ` ${bytes}`}`);
+    const place = path === "/sleep" ? "sleep" : path === "/wake_up" ? "wake" : undefined;
     const fault = place && faults.take(place);
     if (fault?.kind === "crash") return crash();
     if (fault?.kind === "hang") return;
-    if (fault?.kind === "500") return refuse(response, dialect, "internal");
-    if (place === "sleep" && !faults.has("stays-awake")) {
-      ledger.note("falling-asleep");
-      const level = Number(url.searchParams.get("level") ?? 1);
-      await core.sleep(level, url.searchParams.get("mode") ?? "abort", facts.sleepMs);
-      ledger.note("asleep");
+    if (fault?.kind === "500") return refuse(response, dialect.refusals.internal);
+    switch (path) {
+      case "/sleep": {
+        const level = Number(query.get("level") ?? 1);
+        if (!faults.has("stays-awake")) {
+          ledger.note("falling-asleep");
+          await core.sleep(level, query.get("mode") ?? "abort", facts.sleepMs);
+          ledger.note("asleep");
+        }
+        return reply(response, 200, { status: "sleeping", level });
+      }
+      case "/wake_up": {
+        const tags = query.getAll("tags");
+        ledger.note("waking");
+        await core.wake(tags, facts.wakeMs);
+        if (!core.sleeping) ledger.note("awake");
+        const status = core.sleeping ? "sleeping" : "awake";
+        return reply(response, 200, { status, tags: tags.length === 0 ? null : tags });
+      }
+      case "/reset_prefix_cache":
+        return reply(response, 200, { success: true });
+      default: {
+        const method = parse(bytes)?.["method"];
+        if (method === undefined) return reply(response, 400, { detail: "Missing 'method' in request body" });
+        if (method !== "reload_weights") return refuse(response, dialect.refusals.internal);
+        core.reloadWeights();
+        return reply(response, 200, { results: [null] });
+      }
     }
-    if (place === "wake") {
-      ledger.note("waking");
-      await core.wake(url.searchParams.getAll("tags"), facts.wakeMs);
-      if (!core.sleeping) ledger.note("awake");
-    }
-    if (place === "sleep")
-      return reply(response, 200, { status: "sleeping", level: Number(url.searchParams.get("level") ?? 1) });
-    if (place === "wake") return reply(response, 200, this.#woken(url.searchParams.getAll("tags")));
-    if (url.pathname === "/reset_prefix_cache") return reply(response, 200, { success: true });
-    const method = parse(bytes)?.["method"];
-    if (method === undefined) return reply(response, 400, { detail: "Missing 'method' in request body" });
-    if (method !== "reload_weights") return refuse(response, dialect, "internal");
-    core.reloadWeights();
-    reply(response, 200, { results: [null] });
-  }
-
-  #woken(tags: readonly string[]): object {
-    return { status: this.#parts.core.sleeping ? "sleeping" : "awake", tags: tags.length === 0 ? null : tags };
   }
 
   #checkers(path: string, bytes: string, response: ServerResponse): void {
@@ -131,7 +137,7 @@ export class EngineRoutes {
         faults.set(JSON.parse(bytes) as string[]);
         return reply(response, 200, "");
       default:
-        return refuse(response, dialect, "not-found");
+        return refuse(response, dialect.refusals["not-found"]);
     }
   }
 
@@ -140,13 +146,13 @@ export class EngineRoutes {
     const given = body["prompt"] ?? body["content"];
     const count = typeof given === "string" ? countTokens(given) : countChatTokens(body);
     const counted = dialect.counted(path, count, facts.contextTokens);
-    if (counted === undefined) refuse(response, dialect, "not-found");
+    if (counted === undefined) refuse(response, dialect.refusals["not-found"]);
     else reply(response, 200, counted);
   }
 
   #defaults(): ScriptDefaults {
     const { core, dialect, facts } = this.#parts;
-    return { ...facts, ignoresNamedTool: dialect.ignoresNamedTool, gibberish: core.gibberish };
+    return { ...facts, ignoresNamedTool: dialect.ignoresNamedTool === true, gibberish: core.gibberish };
   }
 }
 

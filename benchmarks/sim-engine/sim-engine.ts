@@ -4,7 +4,7 @@
  */
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
-import type { Socket } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { freePort } from "@weiche/node-agent/src/engines/launchers/loopback-ports.ts";
 import { systemClock, type Clock } from "@weiche/shared/time/clock.ts";
 import { EngineCore, type CoreState } from "./core.ts";
@@ -13,47 +13,30 @@ import { openai } from "./dialects/openai.ts";
 import { vllm } from "./dialects/vllm.ts";
 import { Faults } from "./faults.ts";
 import { Ledger, type JournalLine, type LedgerEntry } from "./ledger.ts";
-import type { EngineFacts } from "./engine-facts.ts";
+import { engineDefaults, type EngineFacts } from "./engine-facts.ts";
 import { EngineRoutes } from "./routes.ts";
 import { TimerWheel } from "./timer-wheel.ts";
 
 const dialects = { vllm, "llama-server": llamaServer, openai };
 export type SimDialectName = keyof typeof dialects;
 
-export interface SimEngineOptions {
+export interface SimEngineOptions extends Partial<Omit<EngineFacts, "model">> {
   readonly model: string;
+  /** vLLM if absent. */
   readonly dialect?: SimDialectName;
   /** On loopback. 0 or absent: any free one. */
   readonly port?: number;
-  readonly socketPath?: string;
   /** Time to load. Until then connections are refused (vLLM, openai) or answered with 503 (llama-server). */
   readonly startMs?: number;
   /** After that it loads for as long as this is true. */
   readonly isHeld?: () => boolean;
-  readonly ttftMs?: number;
-  readonly itlMs?: number;
-  /** Tokens of an answer that nothing else bounds. */
-  readonly tokens?: number;
-  readonly reasoningTokens?: number;
-  readonly contextTokens?: number;
-  /** Requests that run at once; more wait, without bound. */
-  readonly maxRunning?: number;
-  readonly sleepMs?: number;
-  readonly wakeMs?: number;
-  readonly embeddingDimensions?: number;
-  /** Stop strings that vLLM takes; 4 unless its environment says otherwise. */
-  readonly stopStringsMax?: number;
   /** See `faults.ts`. */
   readonly faults?: readonly string[];
   readonly clock?: Clock;
   readonly journal?: (line: JournalLine) => void;
-  /** Keeps the bodies of requests in the ledger. For tests of what reaches an engine. */
-  readonly keepBodies?: boolean;
-  /** llama-server: false is `--cache-ram 0`. */
-  readonly savesPrompts?: boolean;
-  /** Takes what the engine prints. Absent: nobody sees it. */
+  /** Takes what the engine prints. */
   readonly print?: (line: string) => void;
-  /** Called when a fault ends the process. Absent: the server just dies. */
+  /** Called when a fault ends the process. */
   readonly onCrash?: (exitCode: number) => void;
 }
 
@@ -64,10 +47,10 @@ export interface SimEngine extends AsyncDisposable {
   readonly ready: Promise<void>;
   readonly ignoresSigterm: boolean;
   readonly isSilentAtSigterm: boolean;
-  /** Listens no more; what is open stays open, and nothing comes. */
+  /** Stops listening; open connections stay open and silent. */
   fallSilent(): void;
   state(): EngineState;
-  /** What it really did, oldest first. */
+  /** What it really did, oldest request first. */
   requests(): LedgerEntry[];
   /** Replaces the faults of the engine. */
   setFaults(faults: readonly string[]): void;
@@ -84,33 +67,17 @@ const heldPollMs = 20;
 const deadFrontMs = 1_000;
 
 export async function startSimEngine(options: SimEngineOptions): Promise<SimEngine> {
-  const clock = options.clock ?? systemClock;
+  const { clock = systemClock, print = () => {} } = options;
+  const facts: EngineFacts = { ...engineDefaults, ...options };
   const dialect = dialects[options.dialect ?? "vllm"];
   const wheel = new TimerWheel(clock);
-  const core = new EngineCore(wheel, options.maxRunning ?? 256);
+  const core = new EngineCore(wheel, facts.maxRunning);
   const faults = new Faults(options.faults);
-  const ledger = new Ledger(clock, options.keepBodies, options.journal);
+  const ledger = new Ledger(clock, facts.keepBodies, options.journal);
   const sockets = new Set<Socket>();
   let loaded = false;
-  let server: Server | undefined;
-
-  const facts: EngineFacts = {
-    model: options.model,
-    ttftMs: options.ttftMs ?? 10,
-    itlMs: options.itlMs ?? 5,
-    tokens: options.tokens ?? 20,
-    reasoningTokens: options.reasoningTokens ?? 5,
-    contextTokens: options.contextTokens ?? 32_768,
-    maxRunning: options.maxRunning ?? 256,
-    sleepMs: options.sleepMs ?? 10,
-    wakeMs: options.wakeMs ?? 10,
-    embeddingDimensions: options.embeddingDimensions ?? 2_048,
-    stopStringsMax: options.stopStringsMax ?? 4,
-    keepBodies: options.keepBodies ?? false,
-    savesPrompts: options.savesPrompts ?? true,
-  };
   let dead = false;
-  const print = options.print ?? (() => {});
+  let server: Server | undefined;
   const states = { loaded: () => loaded, coreIsDead: () => dead };
   const parts = { facts, dialect, clock, wheel, core, faults, ledger, crash, coreDies, print, ...states };
   const routes = new EngineRoutes(parts);
@@ -143,12 +110,10 @@ export async function startSimEngine(options: SimEngineOptions): Promise<SimEngi
       sockets.add(socket);
       socket.once("close", () => sockets.delete(socket));
     });
-    if (options.socketPath === undefined) made.listen({ port, host: "127.0.0.1", backlog: 4_096 });
-    else made.listen(options.socketPath);
+    made.listen({ port, host: "127.0.0.1", backlog: 4_096 });
     await once(made, "listening");
     server = made;
-    const address = made.address();
-    return typeof address === "object" && address ? address.port : 0;
+    return (made.address() as AddressInfo).port;
   }
 
   async function load(port: number): Promise<void> {
@@ -163,7 +128,7 @@ export async function startSimEngine(options: SimEngineOptions): Promise<SimEngi
   }
 
   const listensAtOnce = dialect.listensWhileLoading || (!options.startMs && !options.faults?.length);
-  // An engine that loads has its port, but does not listen on it.
+  // An engine that loads has a port already, but does not listen on it.
   const port = listensAtOnce ? await listen(options.port ?? 0) : options.port || (await freePort());
   const loading = load(port);
   if (!options.startMs && listensAtOnce) await loading;

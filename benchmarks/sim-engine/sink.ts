@@ -1,5 +1,11 @@
-/** Where an answer goes: an event stream, written as it is made. */
+/** Where an answer goes: an event stream that is written as it is made, or one body. */
 import type { ServerResponse } from "node:http";
+
+export function reply(response: ServerResponse, status: number, body: unknown, type = "application/json"): void {
+  if (response.headersSent) return;
+  const bytes = typeof body === "string" || Buffer.isBuffer(body) ? body : JSON.stringify(body);
+  response.writeHead(status, { "content-type": type, "content-length": Buffer.byteLength(bytes) }).end(bytes);
+}
 
 export class Sink {
   readonly #response: ServerResponse;
@@ -14,10 +20,14 @@ export class Sink {
     return this.#response.headersSent;
   }
 
-  open(headers: Readonly<Record<string, string>> = {}): void {
+  open(): void {
     if (this.#response.headersSent) return;
-    this.#response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8", ...headers });
+    this.#response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8" });
     this.#response.flushHeaders();
+  }
+
+  events(events: readonly object[]): void {
+    for (const event of events) this.event(JSON.stringify(event));
   }
 
   event(data: string): void {
@@ -33,7 +43,7 @@ export class Sink {
     this.#response.write(bytes);
   }
 
-  /** Announces a piece of 1,024 bytes and goes in the midst of it. */
+  /** Announces a piece of 1,024 bytes and closes the connection within it. */
   cutChunk(): void {
     this.open();
     const { socket } = this.#response;
@@ -48,14 +58,9 @@ export class Sink {
     this.#response.end();
   }
 
-  /** A body as a whole. */
-  body(status: number, body: string | Buffer, headers: Readonly<Record<string, string>> = {}): void {
-    this.#response.writeHead(status, {
-      "content-type": "application/json",
-      "content-length": String(Buffer.byteLength(body)),
-      ...headers,
-    });
-    this.#response.end(body);
+  /** Answers with one body instead of a stream. */
+  body(status: number, body: string | Buffer | object): void {
+    reply(this.#response, status, body);
   }
 
   /** The connection is gone, without an end. */

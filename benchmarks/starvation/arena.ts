@@ -8,7 +8,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { Cluster } from "../cluster/cluster.ts";
-import { parseMetrics, samplesOf } from "../cluster/metrics-text.ts";
+import { readSamples } from "../cluster/metrics-text.ts";
 import { catalogueOf, simEngine } from "../cluster/sim-node.ts";
 import type { Attack, Tally, Target } from "./attack.ts";
 import { attacks } from "./attacks.ts";
@@ -52,13 +52,13 @@ export class Arena implements AsyncDisposable {
     const given = (await attack.prepare?.(this.#cluster)) ?? {};
     const cutBefore = this.#streams.cut.length;
     const quiet = await this.#streams.measure(quietMs);
-    const before = await this.#samples();
+    const before = await readSamples(this.#cluster.router);
     const memory = watchMemory(this.#cluster.router.pid);
     const attacker = await startAttacker(attack, this.#targetOf(attack, given));
     const attacked = await this.#streams.measure(attackMs);
     const memoryMb = memory.stop();
     const tally = await attacker.stop();
-    const after = await this.#samples();
+    const after = await readSamples(this.#cluster.router);
     const grown = (series: string) => (after.get(series) ?? 0) - (before.get(series) ?? 0);
     return {
       ...{ quiet, attacked, tally, memoryMb },
@@ -72,11 +72,6 @@ export class Arena implements AsyncDisposable {
     const port = (listener: string) => Number(this.#cluster.router.listen[listener]!.split(":").at(-1));
     const localAddress = `127.0.0.${2 + attacks.indexOf(attack)}`;
     return { apiPort: port("api"), portalPort: port("portal"), localAddress, given };
-  }
-
-  async #samples(): Promise<ReadonlyMap<string, number>> {
-    const answer = await fetch(`http://${this.#cluster.router.listen["ops"]}/metrics`);
-    return samplesOf(parseMetrics(await answer.text()));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,6 +1,6 @@
 /** Well-behaved streams that are read while something else happens, and the gaps between their chunks. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { askStream, type Question, type Seen } from "../cluster/stream-client.ts";
+import { askStream, type Answer, type Question } from "../cluster/api-client.ts";
 
 export const paceMs = 20;
 const streams = 8;
@@ -16,7 +16,7 @@ export interface Gaps {
 
 export class PacedStreams {
   /** How requests ended that did not end whole, unless it was us who ended them. */
-  readonly cut: Seen[] = [];
+  readonly cut: Answer[] = [];
   #gaps: number[] = [];
   /** When the last chunk of each running stream came. */
   readonly #lastMs = new Map<number, number>();

@@ -1,7 +1,7 @@
 /** Answers: their two forms, what they cost, and the parameters that shape them. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { until } from "../../cluster/cluster.ts";
-import type { Answer } from "../answer.ts";
+import type { Answer } from "../../cluster/api-client.ts";
 import { expect, expectEqual, type Check } from "../check.ts";
 import { places } from "../engine-kinds.ts";
 import { served } from "./served.ts";
@@ -56,7 +56,7 @@ export const answers: readonly Check[] = [
       const told = { prompt: 0, completion: 0 };
       for (const { usage } of asked.map(whole)) {
         told.prompt += usage!.prompt_tokens;
-        told.completion += usage!.completion_tokens;
+        told.completion += usage!.completion_tokens!;
       }
       await service.idle();
       const after = await service.counters();

@@ -1,5 +1,5 @@
 /** A long answer: this prompt is so far from what the tiny model has learned that it finds no end before the window does. */
-import type { Answer } from "../answer.ts";
+import type { Answer } from "../../cluster/api-client.ts";
 import type { AskOptions, Service } from "../service.ts";
 
 const endless = "the cat ".repeat(500);

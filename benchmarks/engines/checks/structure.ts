@@ -1,5 +1,5 @@
 /** JSON by schema, tools, embeddings. */
-import type { Answer, Choice } from "../answer.ts";
+import type { Answer, Choice } from "../../cluster/api-client.ts";
 import { expect, expectEqual, type Check } from "../check.ts";
 import { embedder, forms, type Service } from "../service.ts";
 import { whole, who } from "./answers.ts";

@@ -1,8 +1,8 @@
-/** What llama-server 0.5.0 makes of a JSON schema: which ones it refuses, and what it prints of them, at any verbosity. */
+/** Which JSON schemas llama-server 0.5.0 refuses, and what it prints of them at any verbosity. */
 import type { Refusal } from "../answer.ts";
 import { asArray, field, type Body } from "../request.ts";
 
-export interface SchemaVerdict {
+interface SchemaVerdict {
   readonly refusal?: Refusal;
   /** On its standard error. */
   readonly prints: readonly string[];
@@ -24,12 +24,11 @@ export function judgeSchemas(body: Body): SchemaVerdict {
     return { refusal, prints: [`0.00.229.211 W srv    operator(): got exception: ${refusal.body}`] };
   }
   const patterns = parts.flatMap(({ pattern }) => (typeof pattern === "string" ? [pattern] : []));
-  const prints = patterns
-    .filter((pattern) => !/^\^.*\$$/.test(pattern))
-    .map(
-      (pattern) =>
-        `WARNING: JSON schema conversion was incomplete: pattern ${pattern} is not supported (not anchored with '^' and '$'), accepting any string`,
-    );
+  const loose = patterns.filter((pattern) => !/^\^.*\$$/.test(pattern));
+  const prints = loose.map(
+    (pattern) =>
+      `WARNING: JSON schema conversion was incomplete: pattern ${pattern} is not supported (not anchored with '^' and '$'), accepting any string`,
+  );
   const endless = patterns.find((pattern) => Number(/\{(\d+)/.exec(pattern)?.[1]) > repetitionsMax);
   if (endless === undefined) return { prints };
   const grammar = parts.flatMap(({ properties }) => Object.keys(properties ?? {}));

@@ -1,110 +1,106 @@
 /** How vLLM words an answer: as the events of a stream, and as one body. */
-import { eachChoice, logprobsText, textOf, usageText, type Answer, type AnswerForm } from "../answer.ts";
+import { eachChoice, logprobsOf, textOf, usageOf, type Answer, type AnswerForm } from "../answer.ts";
 import type { FinishReason } from "../request.ts";
 
-export function chatForm(answer: Answer): AnswerForm {
-  const { request } = answer;
-  const { script } = request;
-  const head = `{"id":"chatcmpl-${answer.id}","object":"chat.completion.chunk","created":${answer.createdSeconds},"model":${JSON.stringify(answer.model)},"choices":[`;
-  /** `made`: of this choice alone. */
-  const event = (inner: string, made: number, tail = "") => {
-    const usage = request.continuousUsage ? usageText(answer, made, reasoningDetails(answer, made)) : undefined;
-    return `${head}${inner}]${usage === undefined ? "" : `,"usage":${usage}`}${tail}}`;
+const fingerprint = { system_fingerprint: "vllm-0.32.0-429dd8ad" };
+
+/** In what chats and legacy completions differ: the entries of `choices`. */
+interface ChoiceWords {
+  token(index: number, at: number, finish?: FinishReason): object[];
+  /** An end that no token brings. */
+  last(index: number, finish: FinishReason): object;
+  whole(index: number, made: number, finish: FinishReason): object;
+}
+
+export function answerForm(answer: Answer): AnswerForm {
+  const { request, createdSeconds: created, model } = answer;
+  const isChat = request.kind === "chat";
+  const words = isChat ? chatWords(answer) : completionWords(answer);
+  const id = `${isChat ? "chatcmpl" : "cmpl"}-${answer.id}`;
+  const object = isChat ? "chat.completion" : "text_completion";
+  const head = { id, object: isChat ? `${object}.chunk` : object, created, model };
+  /** `made`: tokens of this choice alone. */
+  const event = (choice: object, made: number, tail: object = {}) => {
+    const usage = request.continuousUsage ? usageOf(answer, made, reasoningDetails(answer, made)) : undefined;
+    return { ...head, choices: [choice], usage, ...tail };
   };
-  const choice = (index: number, delta: string, finish?: FinishReason, logprobs = "null") =>
-    `{"index":${index},"delta":${delta},"logprobs":${logprobs},"finish_reason":${finish ? `"${finish}","stop_reason":null` : "null"},"token_ids":null}`;
-  const toolHead = (index: number, call: number) =>
-    `"content":null,"tool_calls":[{"id":"chatcmpl-tool-${answer.id}-${index}-${call}","type":"function","index":${call},"function":{"name":${JSON.stringify(script.tools[call])}}}]}`;
   return {
-    opening: () =>
-      eachChoice(answer).map((index) => {
-        const delta = '{"role":"assistant","content":""}';
-        const role = `{"index":${index},"delta":${delta},"logprobs":null,"finish_reason":null}`;
-        return event(role, 0, ',"prompt_token_ids":null,"prompt_text":null');
-      }),
+    opening() {
+      if (!isChat) return [];
+      const role = { delta: { role: "assistant", content: "" }, logprobs: null, finish_reason: null };
+      return eachChoice(answer, (index) => event({ index, ...role }, 0, { prompt_token_ids: null, prompt_text: null }));
+    },
+    token: (index, at, finish) => words.token(index, at, finish).map((choice) => event(choice, at + 1)),
+    finish: (reason) => eachChoice(answer, (index) => event(words.last(index, reason), madeByEach(answer))),
+    closing() {
+      const usage = usageOf(answer, undefined, reasoningDetails(answer));
+      return request.includeUsage && usage !== undefined ? [{ ...head, choices: [], usage, ...fingerprint }] : [];
+    },
+    whole(made, finish) {
+      const details = { prompt_tokens_details: null, completion_tokens_details: null, ...reasoningDetails(answer) };
+      return {
+        ...{ ...head, object, choices: eachChoice(answer, (index) => words.whole(index, made, finish)) },
+        ...{ service_tier: null, ...fingerprint, usage: usageOf(answer, undefined, details) ?? null },
+        ...(isChat && { prompt_logprobs: null, prompt_token_ids: null, prompt_text: null }),
+        ...{ kv_transfer_params: null, ec_transfer_params: null, metrics: null },
+      };
+    },
+  };
+}
+
+function chatWords(answer: Answer): ChoiceWords {
+  const { script, body } = answer.request;
+  const choice = (index: number, delta: object, finish?: FinishReason, logprobs: object | null = null) => {
+    const stop = finish ? { finish_reason: finish, stop_reason: null } : { finish_reason: null };
+    return { index, delta, logprobs, ...stop, token_ids: null };
+  };
+  const idOf = (index: number, call: number) => `chatcmpl-tool-${answer.id}-${index}-${call}`;
+  return {
     token(index, at, finish) {
       const { kind, text, call = 0, opens } = script.piece(at);
-      const json = JSON.stringify(text);
-      const made = at + 1;
-      const logprobs = logprobsText(answer, text);
-      if (kind === "reasoning") return [event(choice(index, `{"reasoning":${json}}`, finish, logprobs), made)];
+      const logprobs = logprobsOf(answer, text);
+      if (kind === "reasoning") return [choice(index, { reasoning: text }, finish, logprobs)];
       // An end that is a token of its own has no text; one at a limit comes with the last text.
       const isApart = finish !== undefined && (kind === "arguments" || finish !== "length");
-      const end = isApart ? [event(choice(index, "{}", finish), made)] : [];
-      const last = isApart ? undefined : finish;
-      if (kind === "content") return [event(choice(index, `{"content":${json}}`, last, logprobs), made), ...end];
-      const first = opens ? [event(choice(index, `{${toolHead(index, call)}`), made)] : [];
-      const piece = `{"content":null,"tool_calls":[{"index":${call},"function":{"arguments":${json}}}]}`;
-      return [...first, event(choice(index, piece, undefined, logprobs), made), ...end];
+      const end = isApart ? [choice(index, {}, finish)] : [];
+      if (kind === "content") return [choice(index, { content: text }, isApart ? undefined : finish, logprobs), ...end];
+      const named = { id: idOf(index, call), type: "function", index: call, function: { name: script.tools[call] } };
+      const first = opens ? [choice(index, { content: null, tool_calls: [named] })] : [];
+      const piece = { content: null, tool_calls: [{ index: call, function: { arguments: text } }] };
+      return [...first, choice(index, piece, undefined, logprobs), ...end];
     },
-    finish: (reason) =>
-      eachChoice(answer).map((index) => event(choice(index, '{"content":""}', reason), madeByEach(answer))),
-    closing() {
-      const usage = usageText(answer, answer.entry.generated, reasoningDetails(answer));
-      return request.includeUsage && usage !== undefined ? [`${head}],"usage":${usage},${fingerprint}}`] : [];
-    },
-    whole(made, finish) {
-      const text = textOf(answer, made);
-      const forced = request.body["tool_choice"] !== undefined && request.body["tool_choice"] !== "auto";
-      const content = script.tools.length > 0 ? (forced ? "" : null) : text.content || null;
-      const message = (index: number) => ({
-        ...{ role: "assistant", content, refusal: null, annotations: null, audio: null, function_call: null },
-        ...(script.tools.length > 0 && {
-          tool_calls: text.calls.map((called, call) => ({
-            id: `chatcmpl-tool-${answer.id}-${index}-${call}`,
-            type: "function",
-            function: called,
-          })),
-        }),
-        reasoning: script.reasoning > 0 ? text.reasoning : null,
-      });
-      const one = (index: number) => ({
-        ...{ index, message: message(index), logprobs: request.body["logprobs"] ? { content: [] } : null },
-        ...{ finish_reason: finish, stop_reason: null, token_ids: null, routed_experts: null },
-      });
-      const choices = eachChoice(answer).map((index) => JSON.stringify(one(index)));
-      return wholeText(answer, head.replace(".chunk", ""), choices, reasoningDetails(answer), true);
+    last: (index, finish) => choice(index, { content: "" }, finish),
+    whole(index, made, finish) {
+      const { content, reasoning, calls } = textOf(answer, made);
+      const isCall = script.tools.length > 0;
+      const forced = body["tool_choice"] !== undefined && body["tool_choice"] !== "auto";
+      const message = {
+        ...{ role: "assistant", content: isCall ? (forced ? "" : null) : content || null },
+        ...{ refusal: null, annotations: null, audio: null, function_call: null },
+        tool_calls: isCall
+          ? calls.map((called, at) => ({ id: idOf(index, at), type: "function", function: called }))
+          : undefined,
+        reasoning: script.reasoning > 0 ? reasoning : null,
+      };
+      return {
+        ...{ index, message, logprobs: body["logprobs"] ? { content: [] } : null, finish_reason: finish },
+        ...{ stop_reason: null, token_ids: null, routed_experts: null },
+      };
     },
   };
 }
 
-export function completionForm(answer: Answer): AnswerForm {
-  const { request } = answer;
-  const head = `{"id":"cmpl-${answer.id}","object":"text_completion","created":${answer.createdSeconds},"model":${JSON.stringify(answer.model)},"choices":[`;
-  const event = (inner: string, made: number) => {
-    const usage = request.continuousUsage ? usageText(answer, made) : undefined;
-    return `${head}${inner}]${usage === undefined ? "" : `,"usage":${usage}`}}`;
+function completionWords(answer: Answer): ChoiceWords {
+  const choice = (index: number, text: string, finish: FinishReason | null, tail: object) => {
+    return { index, text, logprobs: null, finish_reason: finish, stop_reason: null, ...tail };
   };
-  const choice = (index: number, text: string, finish?: FinishReason) =>
-    `{"index":${index},"text":${JSON.stringify(text)},"logprobs":null,"finish_reason":${finish ? `"${finish}"` : "null"},"stop_reason":null`;
-  const piece = (index: number, text: string, finish?: FinishReason) =>
-    `${choice(index, text, finish)},"prompt_token_ids":null,"token_ids":null}`;
-  const whole = (index: number, text: string, finish: FinishReason) =>
-    `${choice(index, text, finish)},"token_ids":null,"prompt_logprobs":null,"prompt_token_ids":null,"routed_experts":null}`;
+  const piece = { prompt_token_ids: null, token_ids: null };
+  const body = { token_ids: null, prompt_logprobs: null, prompt_token_ids: null, routed_experts: null };
   return {
-    opening: () => [],
-    token: (index, at, finish) => [event(piece(index, request.script.piece(at).text, finish), at + 1)],
-    finish: (reason) => eachChoice(answer).map((index) => event(piece(index, "", reason), madeByEach(answer))),
-    closing() {
-      const usage = usageText(answer);
-      return request.includeUsage && usage !== undefined ? [`${head}],"usage":${usage},${fingerprint}}`] : [];
-    },
-    whole(made, finish) {
-      const { content } = textOf(answer, made);
-      const choices = eachChoice(answer).map((index) => whole(index, content, finish));
-      return wholeText(answer, head, choices, ',"completion_tokens_details":null', false);
-    },
+    token: (index, at, finish) => [choice(index, answer.request.script.piece(at).text, finish ?? null, piece)],
+    last: (index, finish) => choice(index, "", finish, piece),
+    whole: (index, made, finish) => choice(index, textOf(answer, made).content, finish, body),
   };
-}
-
-const fingerprint = '"system_fingerprint":"vllm-0.32.0-429dd8ad"';
-
-/** An answer as one body, with all that is null in it. */
-function wholeText(answer: Answer, head: string, choices: readonly string[], details: string, isChat: boolean): string {
-  const usage = usageText(answer, answer.entry.generated, `,"prompt_tokens_details":null${details}`);
-  const prompt = isChat ? '"prompt_logprobs":null,"prompt_token_ids":null,"prompt_text":null,' : "";
-  const rest = `${prompt}"kv_transfer_params":null,"ec_transfer_params":null,"metrics":null`;
-  return `${head}${choices.join(",")}],"service_tier":null,${fingerprint},"usage":${usage ?? "null"},${rest}}`;
 }
 
 /** Tokens of each choice so far. */
@@ -112,10 +108,10 @@ function madeByEach({ entry, request }: Answer): number {
   return Math.floor(entry.generated / request.choices);
 }
 
-/** There whether or not it thinks: it has a parser for thinking. `made`: of one choice; absent: of all of them. */
-function reasoningDetails(answer: Answer, made?: number): string {
-  const { request } = answer;
-  const ofOne = Math.min(request.script.reasoning, made ?? madeByEach(answer));
-  const tokens = made === undefined ? ofOne * request.choices : ofOne;
-  return `,"completion_tokens_details":{"reasoning_tokens":${tokens}}`;
+/** In every chat, whether or not it thinks. `made`: tokens of one choice; absent: of all of them. */
+function reasoningDetails(answer: Answer, made?: number): object {
+  const { script, choices, kind } = answer.request;
+  if (kind !== "chat") return {};
+  const ofOne = Math.min(script.reasoning, made ?? madeByEach(answer));
+  return { completion_tokens_details: { reasoning_tokens: made === undefined ? ofOne * choices : ofOne } };
 }

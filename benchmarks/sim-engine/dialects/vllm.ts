@@ -1,51 +1,31 @@
 /** vLLM's OpenAI server, as its version 0.32 talks. Recordings of that one are beside the node-agent's tests. */
-import { frontMetrics, tokenized, type EngineFigures, type Refusal, type SimDialect } from "../answer.ts";
+import { frontMetrics, metric, tokenized, type EngineFigures, type Refusal, type SimDialect } from "../answer.ts";
 import type { EngineFacts } from "../engine-facts.ts";
 import { asArray, asNumber, field, text, type SimRequest } from "../request.ts";
-import { chatForm, completionForm } from "./vllm-answers.ts";
+import { answerForm } from "./vllm-answers.ts";
 
 export const vllm: SimDialect = {
-  listensWhileLoading: false,
-  closesAfterStream: false,
   terminatesErrors: true,
-  noticesLeaversLate: false,
   canSleep: true,
-  ignoresNamedTool: false,
   healthBody: "",
   check,
-  refusal(kind, details = {}) {
-    switch (kind) {
-      case "overflow":
-        return overflow(details.promptTokens ?? 40_000, details.maxTokens ?? 0, details.contextTokens ?? 32_768);
-      case "unknown-model":
-        return unknownModel("x", "m");
-      case "not-found":
-        return { status: 404, body: '{"detail":"Not Found"}' };
-      case "bad-json":
-        return failed(
-          ...([400, "Bad Request"] as const),
-          "1 validation error:\n  {'type': 'json_invalid', 'loc': 'body.33', 'msg': 'JSON decode error', 'input': '<dict of 0 items>', 'ctx': {'error': 'Expecting value'}}",
-          "body.33",
-        );
-      case "overloaded":
-        return failed(429, "TooManyRequestsError", "Too many requests");
-      case "unavailable":
-        return failed(503, "ServiceUnavailableError", "Service Unavailable");
-      case "internal":
-        return failed(500, "InternalServerError", "Internal server error");
-      case "dead":
-        return failed(
-          500,
-          "InternalServerError",
-          "EngineCore encountered an issue. See stack trace (above) for the root cause.",
-        );
-    }
+  refusals: {
+    "not-found": { status: 404, body: '{"detail":"Not Found"}' },
+    "bad-json": invalid(
+      "body.33",
+      "{'type': 'json_invalid', 'loc': 'body.33', 'msg': 'JSON decode error', 'input': '<dict of 0 items>', 'ctx': {'error': 'Expecting value'}}",
+    ),
+    overloaded: failed(429, "TooManyRequestsError", "Too many requests"),
+    unavailable: failed(503, "ServiceUnavailableError", "Service Unavailable"),
+    internal: broken("Internal server error"),
+    dead: broken("EngineCore encountered an issue. See stack trace (above) for the root cause."),
   },
-  form: (answer) => (answer.request.kind === "chat" ? chatForm(answer) : completionForm(answer)),
+  overflow: (promptTokens, contextTokens) => overflow(promptTokens, 0, contextTokens),
+  form: answerForm,
   eventOf: ({ body }) => spaced(body),
   checkInputs(body, tokens, contextTokens) {
     const { dimensions, input } = body;
-    if (dimensions !== undefined && dimensions !== null)
+    if (dimensions != null)
       return bad(
         `Model '${text(body["model"])}' does not support Matryoshka embeddings; dimensions must be unset (received dimensions=${text(dimensions)}).`,
       );
@@ -79,6 +59,16 @@ function failed(status: number, type: string, message: string, param?: string): 
   return { status, body: JSON.stringify({ error: { message, type, param: param ?? null, code: status } }) };
 }
 
+function broken(message: string): Refusal {
+  return failed(500, "InternalServerError", message);
+}
+
+/** Pydantic's words for a body that has another shape. */
+function invalid(param: string, ...errors: readonly string[]): Refusal {
+  const head = `${errors.length} validation error${errors.length === 1 ? "" : "s"}:`;
+  return failed(400, "Bad Request", [head, ...errors].join("\n  "), param);
+}
+
 const schemaTypes: ReadonlySet<string> = new Set("object array string number integer boolean null".split(" "));
 
 /** Parameter and value are named in the message as well, where the engine names them at all. */
@@ -93,7 +83,7 @@ function unknownModel(asked: string, model: string): Refusal {
 }
 
 function overflow(promptTokens: number, maxTokens: number, contextTokens: number): Refusal {
-  // the tokeniser stops one past the limit: the true count is not told
+  // The tokeniser stops one past the limit: the message does not tell the true count.
   const atLeast = Math.min(promptTokens, Math.max(contextTokens - maxTokens, 0) + 1);
   const window = `This model's maximum context length is ${contextTokens} tokens. However, `;
   const message =
@@ -110,17 +100,15 @@ function spaced(body: string): string {
   return `{"error": {${members.join(", ")}}}`;
 }
 
-/** Pydantic's words for a value that fits neither form. */
 function tooManyStops(given: number, most: number): Refusal {
   const at = `'loc': 'body.stop'`;
   const input = `'input': '<list of ${given} items>'`;
   const [text, long] = ["Input should be a valid string", "List should have at most"];
   const length = `'ctx': {'field_type': 'List', 'max_length': ${most}, 'actual_length': ${given}}`;
-  return failed(
-    400,
-    "Bad Request",
-    `2 validation errors:\n  {'type': 'string_type', ${at}, 'msg': '${text}', ${input}}\n  {'type': 'too_long', ${at}, 'msg': '${long} ${most} items after validation, not ${given}', ${input}, ${length}}`,
+  return invalid(
     "body.stop",
+    `{'type': 'string_type', ${at}, 'msg': '${text}', ${input}}`,
+    `{'type': 'too_long', ${at}, 'msg': '${long} ${most} items after validation, not ${given}', ${input}, ${length}}`,
   );
 }
 
@@ -132,13 +120,11 @@ function check(request: SimRequest, { model, contextTokens, stopStringsMax }: En
   const top = asNumber(body["top_logprobs"]) ?? 0;
   if (body["model"] !== undefined && body["model"] !== model) return unknownModel(text(body["model"]), model);
   if (request.kind === "chat" && !Array.isArray(body["messages"]))
-    return failed(
-      400,
-      "Bad Request",
-      `1 validation error:\n  {'type': 'missing', 'loc': 'body.messages', 'msg': 'Field required', 'input': '<dict of ${Object.keys(body).length} items>'}`,
+    return invalid(
       "body.messages",
+      `{'type': 'missing', 'loc': 'body.messages', 'msg': 'Field required', 'input': '<dict of ${Object.keys(body).length} items>'}`,
     );
-  if (body["stream_options"] !== undefined && body["stream_options"] !== null && !request.stream)
+  if (body["stream_options"] != null && !request.stream)
     return bad("Stream options can only be defined when `stream=True`.", "stream_options");
   if (limit !== undefined && limit < 1) return bad(`max_tokens must be at least 1, got ${limit}.`, limitName, limit);
   if (temperature !== undefined && temperature < 0)
@@ -175,10 +161,14 @@ function check(request: SimRequest, { model, contextTokens, stopStringsMax }: En
 }
 
 function metrics(model: string, figures: EngineFigures): string {
-  /** Labels are in alphabetical order. */
-  const line = (name: string, type: string, value: number, reason = "", state = "") =>
-    `# TYPE vllm:${name} ${type}\nvllm:${name}{engine="0",${reason}model_name="${model}"${state}} ${value}\n`;
-  const states = ["awake", "weights_offloaded", "discard_all"] as const;
+  const line = (name: string, type: "counter" | "gauge", value: number, reason = "", state = "") =>
+    metric(`vllm:${name}`, type, value, `engine="0",${reason}model_name="${model}"${state}`);
+  const ended = [...figures.finished].map(([reason, count]) =>
+    line("request_success_total", "counter", count, `finished_reason="${reason}",`),
+  );
+  const states = ["awake", "weights_offloaded", "discard_all"].map((state) =>
+    line("engine_sleep_state", "gauge", Number(figures.sleeping === state), "", `,sleep_state="${state}"`),
+  );
   return (
     frontMetrics(figures) +
     line("num_requests_running", "gauge", figures.running) +
@@ -188,13 +178,7 @@ function metrics(model: string, figures: EngineFigures): string {
     line("prefix_cache_hits_total", "counter", 0) +
     line("prompt_tokens_total", "counter", figures.promptTokens) +
     line("generation_tokens_total", "counter", figures.generatedTokens) +
-    [...figures.finished]
-      .map(([reason, count]) => line("request_success_total", "counter", count, `finished_reason="${reason}",`))
-      .join("") +
-    states
-      .map((state) =>
-        line("engine_sleep_state", "gauge", Number(figures.sleeping === state), "", `,sleep_state="${state}"`),
-      )
-      .join("")
+    ended.join("") +
+    states.join("")
   );
 }

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { Cluster, isAlive, reachableDirectory, until } from "../../cluster/cluster.ts";
 import { SimNodeEngine, catalogueOf, simEngine } from "../../cluster/sim-node.ts";
 import type { AgentStatus, SlotStatus } from "@weiche/node-agent/src/status/status.ts";
-import { askStream, type Seen } from "../../cluster/stream-client.ts";
+import { askStream, type Answer } from "../../cluster/api-client.ts";
 import { dumpUsage } from "../../cluster/usage-dump.ts";
 
 /** Slow enough for a kill to meet every state. */
@@ -26,7 +26,7 @@ const awakeMebibytes = 70_000;
 let cluster: Cluster;
 let apiKey: string;
 let gpu: Awaited<ReturnType<typeof simulatedNvidiaSmi>>;
-const seen: Seen[] = [];
+const seen: Answer[] = [];
 
 beforeAll(async () => {
   gpu = await simulatedNvidiaSmi(directory);
@@ -68,14 +68,14 @@ function engineOf(slotName: string, model: string): SimNodeEngine {
   return new SimNodeEngine(join(cluster.directory, "node-1"), slotName, model);
 }
 
-async function ask(model: string, text = "sim:tokens=3", onPiece = () => {}): Promise<Seen> {
+async function ask(model: string, text = "sim:tokens=3", onPiece = () => {}): Promise<Answer> {
   const one = await askStream({ baseUrl: cluster.baseUrl, apiKey, model, text, onPiece });
   seen.push(one);
   return one;
 }
 
 /** A long stream of which something has come. */
-async function streaming(model: string): Promise<{ readonly ended: Promise<Seen> }> {
+async function streaming(model: string): Promise<{ readonly ended: Promise<Answer> }> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const ended = ask(model, "sim:tokens=500,itl=20", resolve);
   await Promise.race([promise, ended]);
@@ -198,11 +198,11 @@ test.each([
   const waiting = ask("model-b");
   await until("the moment", isThere);
   await maintenance(true);
-  expect(await waiting).toMatchObject({ status: 503, code: "maintenance" });
+  expect(await waiting).toMatchObject({ status: 503, error: { code: "maintenance" } });
   if (awaited) await until(awaited, async () => (await slot()).state === awaited);
   await restartAgent("maintenance");
   expect(await slot()).toMatchObject(found);
-  expect(await ask("model-b")).toMatchObject({ status: 503, code: "maintenance" });
+  expect(await ask("model-b")).toMatchObject({ status: 503, error: { code: "maintenance" } });
   await maintenance(false);
   await linked("live");
   expect(await ask("model-b")).toMatchObject({ ending: "whole" });
@@ -215,7 +215,7 @@ test("empty: both sleepers are found again, and none is woken until it is asked 
   const waiting = ask("model-b");
   await until("model-a to fall asleep", () => a().heading === "asleep");
   await maintenance(true);
-  expect(await waiting).toMatchObject({ status: 503, code: "maintenance" });
+  expect(await waiting).toMatchObject({ status: 503, error: { code: "maintenance" } });
   await until("the slot to be empty", async () => (await slot()).state === "empty");
   await maintenance(false);
   await restartAgent();
@@ -286,7 +286,7 @@ async function holdsMemory(mebibytes: number): Promise<void> {
 }
 
 /** Model-d is asked for; what model-c holds is not free for it, and both engines sleep. Resolves in that phase. */
-async function memoryAwaited(state: "stopping" | "starting"): Promise<{ readonly waiting: Promise<Seen> }> {
+async function memoryAwaited(state: "stopping" | "starting"): Promise<{ readonly waiting: Promise<Answer> }> {
   const turns = async () => [(await ask("model-c")).ending, (await ask("model-d")).ending];
   expect(await turns()).toEqual(["whole", "whole"]);
   await holdsMemory(0); // a reading of model-d's turn has its pid from now on
@@ -353,7 +353,7 @@ test("through all of this each whole answer is recorded once, as its client saw 
     return records.map(({ requestId, completionTokens }) => `${requestId} ${completionTokens}`).toSorted();
   };
   const whole = seen.filter(({ ending }) => ending === "whole");
-  const owed = whole.map(({ id, completionTokens }) => `${id} ${completionTokens}`).toSorted();
+  const owed = whole.map(({ id, usage }) => `${id} ${usage!.completion_tokens}`).toSorted();
   await until("the last record", async () => (await recorded()).length >= owed.length);
   expect(await recorded()).toEqual(owed);
 });

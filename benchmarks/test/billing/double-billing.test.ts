@@ -1,7 +1,7 @@
 /** A request that is tried twice, or whose answer never came, and what it costs: what its client received, and nothing else. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import type { Received } from "../../cluster/campaign-client.ts";
+import type { Received } from "../../cluster/billing-check.ts";
 import { until } from "../../cluster/cluster.ts";
 import { dumpUsage } from "../../cluster/usage-dump.ts";
 import { KillCluster } from "./kill-cluster.ts";
@@ -22,7 +22,7 @@ test("an answer whose node falls silent before a byte of it came is made on the 
   const other = system.nodes.find((name) => name !== node);
   for (const one of await asked.answers) {
     expect(one.ending).toBe("whole");
-    expect(system.nodeOf(one.usage!.completionTokens)).toBe(other);
+    expect(system.nodeOf(one.usage!.completion_tokens!)).toBe(other);
   }
 });
 
@@ -56,7 +56,7 @@ test("a client that was told no_node_available pays nothing, whatever its nodes 
   const asked = askUntilBegun(system, 3);
   await asked.node;
   await system.silence(system.nodes, "data", ["up", "down"], () => asked.answers);
-  expect((await asked.answers).map(({ status, code }) => [status, code])).toEqual(
+  expect((await asked.answers).map(({ status, error }) => [status, error?.code])).toEqual(
     Array.from({ length: 3 }, () => [503, "no_node_available"]),
   );
 });

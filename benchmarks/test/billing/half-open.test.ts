@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Cluster, until } from "../../cluster/cluster.ts";
 import { catalogueOf, simEngine } from "../../cluster/sim-node.ts";
-import { askStream, type Seen } from "../../cluster/stream-client.ts";
+import { askStream, type Answer } from "../../cluster/api-client.ts";
 import { openTcpProxy, type TcpProxy } from "../links/tcp-proxy.ts";
 
 const opened = new AsyncDisposableStack();
@@ -31,8 +31,8 @@ beforeAll(async () => {
 });
 afterAll(() => opened.disposeAsync());
 
-function ask(text: string, onPiece?: (pieces: number) => void): Promise<Seen> {
-  return askStream({ baseUrl: cluster.baseUrl, apiKey, model: "model-a", text, ...(onPiece ? { onPiece } : {}) });
+function ask(text: string, onPiece?: (pieces: number) => void): Promise<Answer> {
+  return askStream({ baseUrl: cluster.baseUrl, apiKey, model: "model-a", text, onPiece });
 }
 
 async function linkUp(program: "router" | "agent"): Promise<boolean> {
@@ -55,7 +55,11 @@ test("a half-open link is noticed by both sides within 5 s, a stream in it is to
   await until("the agent to notice", async () => !(await linkUp("agent")), noticedMsMax);
   expect(await cut).toMatchObject({ ending: "error" });
   expect(performance.now() - cutMs).toBeLessThan(noticedMsMax);
-  expect(await ask("sim:tokens=3")).toMatchObject({ ending: "refused", status: 503, code: "no_node_available" });
+  expect(await ask("sim:tokens=3")).toMatchObject({
+    ending: "refused",
+    status: 503,
+    error: { code: "no_node_available" },
+  });
   for (const proxy of proxies) proxy.speak();
   // Asked again and again meanwhile, the account's requests per minute would be used up.
   await until("the link to heal", async () => (await linkUp("router")) && (await linkUp("agent")));

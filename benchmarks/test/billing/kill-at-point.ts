@@ -1,13 +1,13 @@
 /** Kills a part of a cluster at the very moment at which a request is at a named point, and brings it back. */
 import { existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Wish } from "../../cluster/campaign-client.ts";
+import type { Received } from "../../cluster/billing-check.ts";
 import { isAlive, reachableDirectory, until } from "../../cluster/cluster.ts";
 import { postmasterOf } from "../../cluster/usage-dump.ts";
 import { KillCluster } from "./kill-cluster.ts";
 import { killPointNames, planVariable, victims, type KillPlan, type KillPoint, type Victim } from "./kill-points.ts";
 
-export type Kind = Wish["kind"];
+export type Kind = Received["kind"];
 
 export interface Killing {
   readonly point: KillPoint;

@@ -1,10 +1,9 @@
 /** Load of every kind on a cluster while its parts are killed, frozen and cut off, one after the other, by a seed. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { createRandom, type Random } from "@weiche/shared/testing/random.ts";
-import type { Wish } from "../../cluster/campaign-client.ts";
 import { enginePids, until } from "../../cluster/cluster.ts";
 import { join } from "node:path";
-import { KillCluster } from "./kill-cluster.ts";
+import { KillCluster, type Wish } from "./kill-cluster.ts";
 import type { Direction } from "../links/tcp-proxy.ts";
 
 export interface CampaignOptions {
@@ -80,7 +79,7 @@ function pidsOf({ cluster, nodes }: KillCluster): string {
   return nodes.map((node) => [...enginePids(join(cluster.directory, node))].join(" ")).join("; ");
 }
 
-function wishBy(random: Random): Partial<Wish> {
+function wishBy(random: Random): Wish {
   const kind = random.pick(["stream", "stream", "json", "json", "embeddings"] as const);
   const steering = kind === "embeddings" ? "" : `itl=${10 + random.below(30)},ttft=${random.below(400)}`;
   const slow = random.chance(0.2) ? { readEveryMs: 200 } : {};

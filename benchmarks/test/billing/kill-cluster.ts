@@ -5,10 +5,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { JournalLine } from "../../sim-engine/ledger.ts";
-import { billingFaults, type Made, type Outage } from "../../cluster/billing-check.ts";
-import { askOnce, type Received, type Wish } from "../../cluster/campaign-client.ts";
-import { Cluster, isAlive, until } from "../../cluster/cluster.ts";
-import { parseMetrics, samplesOf } from "../../cluster/metrics-text.ts";
+import { billingFaults, type Made, type Outage, type Received } from "../../cluster/billing-check.ts";
+import { ask, type Reading } from "../../cluster/api-client.ts";
+import { Cluster, isAlive, until, type RunningProgram } from "../../cluster/cluster.ts";
+import { readSamples } from "../../cluster/metrics-text.ts";
 import { catalogueOf, SimNodeEngine, simEngine } from "../../cluster/sim-node.ts";
 import { dumpAllUsage, postmasterOf } from "../../cluster/usage-dump.ts";
 import { openTcpProxy, type Direction, type TcpProxy } from "../links/tcp-proxy.ts";
@@ -29,6 +29,15 @@ export interface KillClusterOptions {
   /** More keys of `router.yaml` and of `agent.yaml`. */
   readonly router?: object;
   readonly agent?: object;
+}
+
+export interface Wish extends Omit<Reading, "signal"> {
+  /** A stream if absent. */
+  readonly kind?: Received["kind"];
+  /** More words for the simulated engine: `itl=5`. */
+  readonly steering?: string;
+  /** The client leaves after so many pieces, or so long after its question. */
+  readonly leaves?: { readonly afterPieces: number } | { readonly afterMs: number };
 }
 
 interface NodeProxies {
@@ -90,12 +99,21 @@ export class KillCluster implements AsyncDisposable {
   }
 
   /** Asks, and keeps what its client saw. */
-  async ask(wish: Partial<Wish> = {}): Promise<Received> {
+  async ask({ kind = "stream", steering, leaves, ...reading }: Wish = {}): Promise<Received> {
     const mark = ++this.#marks;
-    const kind = wish.kind ?? "stream";
     const { apiKey } = this.accounts[mark % this.accounts.length]!;
-    const model = kind === "embeddings" ? embeddingModel! : chatModel!;
-    const one = await askOnce({ baseUrl: this.cluster.baseUrl, apiKey, kind, model, ...wish, mark });
+    const leaving = new AbortController();
+    const timer = leaves && "afterMs" in leaves ? setTimeout(() => leaving.abort(), leaves.afterMs) : undefined;
+    const onPiece = (pieces: number) => {
+      reading.onPiece?.(pieces);
+      if (leaves && "afterPieces" in leaves && pieces >= leaves.afterPieces) leaving.abort();
+    };
+    const words = [`mark=${mark}`, steering].filter(Boolean).join(",");
+    const [path, body] = bodyOf(kind, `sim:${words} go on`);
+    const client = { baseUrl: this.cluster.baseUrl, apiKey };
+    const answer = await ask(client, path, body, { ...reading, onPiece, signal: leaving.signal });
+    clearTimeout(timer);
+    const one = { ...answer, mark, kind };
     this.received.push(one);
     return one;
   }
@@ -186,7 +204,7 @@ export class KillCluster implements AsyncDisposable {
     return this.outages.some(({ what, untilMs }) => what === "router killed" && untilMs === Infinity);
   }
 
-  engine(node: string, kind: Wish["kind"] = "stream"): SimNodeEngine {
+  engine(node: string, kind: Received["kind"] = "stream"): SimNodeEngine {
     const [slot, model] = kind === "embeddings" ? ["embed", embeddingModel!] : ["chat", chatModel!];
     return new SimNodeEngine(join(this.cluster.directory, node), slot!, model);
   }
@@ -227,13 +245,13 @@ export class KillCluster implements AsyncDisposable {
   }
 
   async #busyRouter(): Promise<string[]> {
-    return busySamples("the router", this.cluster.router.listen["ops"]!, ["weiche_router_parallel_requests"]);
+    return busySamples("the router", this.cluster.router, ["weiche_router_parallel_requests"]);
   }
 
   async #busyNode(node: string): Promise<string[]> {
     const engine = await this.#busyEngine(node);
     const gauges = ["weiche_agent_running_requests", "weiche_agent_waiting_requests", "weiche_agent_outbox_records"];
-    return [...engine, ...(await busySamples(node, this.cluster.agents.get(node)!.listen["ops"]!, gauges))];
+    return [...engine, ...(await busySamples(node, this.cluster.agents.get(node)!, gauges))];
   }
 
   async #busyEngine(node: string): Promise<string[]> {
@@ -308,6 +326,12 @@ export class KillCluster implements AsyncDisposable {
   }
 }
 
+function bodyOf(kind: Received["kind"], content: string): [path: string, body: object] {
+  if (kind === "embeddings") return ["/embeddings", { model: embeddingModel, input: content }];
+  const streamed = kind === "stream" && { stream: true, stream_options: { include_usage: true } };
+  return ["/chat/completions", { model: chatModel, messages: [{ role: "user", content }], ...streamed }];
+}
+
 interface NodeShown {
   readonly name: string;
   readonly slots: readonly { readonly state: string; readonly active?: string }[];
@@ -333,11 +357,9 @@ async function openProxies(nodes: number, opened: AsyncDisposableStack): Promise
   return proxies;
 }
 
-async function busySamples(where: string, ops: string, names: readonly string[]): Promise<string[]> {
-  const text = await (await fetch(`http://${ops}/metrics`)).text();
-  const busy = [...samplesOf(parseMetrics(text))].filter(
-    ([series, value]) => value !== 0 && names.includes(nameOf(series)),
-  );
+async function busySamples(where: string, program: RunningProgram, names: readonly string[]): Promise<string[]> {
+  const samples = [...(await readSamples(program))];
+  const busy = samples.filter(([series, value]) => value !== 0 && names.includes(nameOf(series)));
   return busy.map(([series, value]) => `${where}: ${series} is ${value}`);
 }
 

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Cluster, until } from "../../cluster/cluster.ts";
 import { catalogueOf, simEngine } from "../../cluster/sim-node.ts";
-import { askStream, type Seen } from "../../cluster/stream-client.ts";
+import { askStream, type Answer } from "../../cluster/api-client.ts";
 
 const nodes = ["node-1", "node-2"];
 let cluster: Cluster;
@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => cluster[Symbol.asyncDispose]());
 
-function ask(model = "model-a"): Promise<Seen> {
+function ask(model = "model-a"): Promise<Answer> {
   return askStream({ baseUrl: cluster.baseUrl, apiKey, model, text: "sim:tokens=3" });
 }
 
@@ -65,7 +65,7 @@ test("a node in maintenance gets nothing; with all of them in it a client is tol
   expect((await shown())["node-2"]!.slots[0]).toMatchObject({ active: "model-a" });
   await cluster.weiche("node", "maintenance", "node-2", "on");
   const refused = await ask();
-  expect(refused).toMatchObject({ ending: "refused", status: 503, code: "maintenance" });
+  expect(refused).toMatchObject({ ending: "refused", status: 503, error: { code: "maintenance" } });
   expect(refused.retryAfterSeconds).toBeGreaterThanOrEqual(1);
   await expect(cluster.weiche("prewarm", "model-a")).rejects.toThrow(/every node of model-a is in maintenance/);
 });
@@ -113,7 +113,7 @@ test("a node that is killed is not chosen any more within a second", async () =>
   );
   cluster.agents.get("node-2")!.kill("SIGKILL");
   const killedMs = performance.now();
-  const late: Seen[] = [];
+  const late: Answer[] = [];
   while (performance.now() - killedMs < 2_500) {
     const isLate = performance.now() - killedMs > 1_000;
     const seen = await ask();

@@ -7,7 +7,7 @@ import { systemClock } from "@weiche/shared/time/clock.ts";
 import { Cluster, RunningProgram, reachableDirectory, until } from "../../cluster/cluster.ts";
 import { catalogueOf, simEngine } from "../../cluster/sim-node.ts";
 import { parseMetrics, samplesOf, seriesOf } from "../../cluster/metrics-text.ts";
-import { askStream } from "../../cluster/stream-client.ts";
+import { askStream } from "../../cluster/api-client.ts";
 
 const opened = new AsyncDisposableStack();
 let cluster: Cluster;
@@ -72,8 +72,8 @@ test("both serve at once, and both say the same of the usage, which is what the 
   expect(seen.map(({ ending }) => ending)).toEqual(seen.map(() => "whole"));
   const received = {
     requests: seen.length,
-    promptTokens: seen.reduce((sum, one) => sum + one.promptTokens, 0),
-    completionTokens: seen.reduce((sum, one) => sum + one.completionTokens, 0),
+    promptTokens: seen.reduce((sum, one) => sum + one.usage!.prompt_tokens, 0),
+    completionTokens: seen.reduce((sum, one) => sum + one.usage!.completion_tokens!, 0),
   };
   const usage = async (dataDir?: string) =>
     ((await cluster.weiche("usage", "--account", account.accountId, ...at(dataDir))) as { totals: typeof received })
@@ -87,7 +87,7 @@ test("what an operator tells one of them the other one knows", async () => {
   await cluster.weiche("node", "maintenance", "node-1", "on", ...at(secondDataDir));
   await until("the first to know", async () => (await firstNode())?.state === "maintenance", 5_000);
   const refused = await askStream({ baseUrl: cluster.baseUrl, apiKey: account.apiKey, model: "model-a", text: "x" });
-  expect(refused).toMatchObject({ status: 503, code: "maintenance" });
+  expect(refused).toMatchObject({ status: 503, error: { code: "maintenance" } });
   // The first has to take back what it was not told itself.
   expect(await cluster.weiche("node", "maintenance", "node-1", "off")).toMatchObject({ state: "live" });
   await until("the second to know", async () => (await firstNode(secondDataDir))?.state === "live", 5_000);
@@ -135,7 +135,7 @@ test("one that is stopped lets its answers end, and its node's usage goes to the
   await until("it to stop", async () => (await fetch(`http://${leaving!.listen["ops"]}/readyz`)).status === 503, 5_000);
   expect(await ask(staying!, "sim:tokens=2")).toMatchObject({ ending: "whole" });
   await until("its usage to be committed", async () => (await committed(staying!)) === committedBefore + 1);
-  expect(await running).toMatchObject({ ending: "whole", completionTokens: 400 });
+  expect(await running).toMatchObject({ ending: "whole", usage: { completion_tokens: 400 } });
   expect(await leaving!.exited()).toBe(0);
   await until("the other usage, too", async () => (await committed(staying!)) === committedBefore + 2);
   const alone = "no other router uses this database any more";

@@ -3,7 +3,7 @@ import { generateText } from "ai";
 import OpenAI from "openai";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { until } from "../../cluster/cluster.ts";
-import { askStream, type Question, type Seen } from "../../cluster/stream-client.ts";
+import { askStream, type Answer, type Question } from "../../cluster/api-client.ts";
 import { describeAiSdk, providerOf } from "./client-ai-sdk.ts";
 import { chatOf, describeLangChain } from "./client-langchain.ts";
 import { clientOf, describeOpenAi } from "./client-openai.ts";
@@ -50,7 +50,7 @@ describe("by themselves, all of them", () => {
     return { statuses, all: Promise.all(answers) };
   }
 
-  function ask(question: Partial<Question>): Promise<Seen> {
+  function ask(question: Partial<Question>): Promise<Answer> {
     const { baseUrl, keys } = service;
     return askStream({ ...{ baseUrl, apiKey: keys.all, model: "small-24b", text: "sim:tokens=3" }, ...question });
   }
@@ -63,13 +63,13 @@ describe("by themselves, all of them", () => {
     const long = ask({ text: "sim:tokens=20000", signal: leaving.signal, onPiece: () => onPiece() });
     await begun;
     const other = ask({ model: "coder-next" });
-    await until("the slot to be closed", async () => (await ask({})).code === "model_switching");
+    await until("the slot to be closed", async () => (await ask({})).error?.code === "model_switching");
     const { statuses, all } = askWithEach("all", "small-24b");
     await until("each to be refused", () => statuses.every(([first]) => first !== undefined));
     leaving.abort();
     await all;
     expect(statuses.map((seen) => [seen[0], seen.at(-1)])).toEqual(statuses.map(() => [503, 200]));
-    expect([await long, await other]).toMatchObject([{ ending: "broken" }, { ending: "whole" }]);
+    expect([await long, await other]).toMatchObject([{ ending: "left" }, { ending: "whole" }]);
   });
 
   test("they try again when too many requests run at once, until there is a place", async () => {

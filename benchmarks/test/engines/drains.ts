@@ -5,7 +5,7 @@ import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { RawClient } from "@weiche/router/test/api/api-harness.ts";
 import { until, type RunningProgram } from "../../cluster/cluster.ts";
-import type { Received } from "../../cluster/campaign-client.ts";
+import type { Ending } from "../../cluster/api-client.ts";
 import { postmasterOf } from "../../cluster/usage-dump.ts";
 import { post, stream } from "../billing/endings.ts";
 import { KillCluster } from "../billing/kill-cluster.ts";
@@ -22,11 +22,11 @@ export interface Drained {
   /** From SIGTERM until it said that it is not ready. */
   readonly unreadyMs: number;
   /** How the answers ended that ran. */
-  readonly running: readonly Received["ending"][];
+  readonly running: readonly Ending[];
   /** Whether an answer ran on when the program was unready: nothing was cut for it. */
   readonly unreadyFirst: boolean;
   /** How a request ended that came when it was unready. */
-  readonly late: Received["ending"];
+  readonly late: Ending;
   readonly exit: number | NodeJS.Signals;
 }
 

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { Cluster, isAlive, reachableDirectory, until } from "../../cluster/cluster.ts";
 import { SimNodeEngine, catalogueOf, simEngine } from "../../cluster/sim-node.ts";
-import { askStream, type Seen } from "../../cluster/stream-client.ts";
+import { askStream, type Answer } from "../../cluster/api-client.ts";
 
 const directory = reachableDirectory("weiche-faults-");
 /** Faults that model-a's next process begins with. */
@@ -46,8 +46,8 @@ afterAll(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-function ask(model: string, text = "sim:tokens=3", onPiece?: (pieces: number) => void): Promise<Seen> {
-  return askStream({ baseUrl: cluster.baseUrl, apiKey, model, text, ...(onPiece ? { onPiece } : {}) });
+function ask(model: string, text = "sim:tokens=3", onPiece?: (pieces: number) => void): Promise<Answer> {
+  return askStream({ baseUrl: cluster.baseUrl, apiKey, model, text, onPiece });
 }
 
 /** Codes of honest refusals. A request that is held while a hung engine is replaced may come to its own limit of 12 s. */
@@ -57,7 +57,7 @@ const refusals: readonly (string | undefined)[] = ["model_unavailable", "timeout
 async function served(model: string): Promise<void> {
   await until(`${model} to be served`, async () => {
     const seen = await ask(model);
-    const isHonest = seen.ending === "whole" || (seen.status !== 200 && refusals.includes(seen.code));
+    const isHonest = seen.ending === "whole" || (seen.status !== 200 && refusals.includes(seen.error?.code));
     if (!isHonest) throw new Error(JSON.stringify(seen));
     if (seen.ending !== "whole") await sleep(250); // a package has its limits
     return seen.ending === "whole";
@@ -94,12 +94,12 @@ describe("a slot whose engine fails", () => {
     expect(first).toMatchObject({
       ending: "refused",
       status: 503,
-      code: "model_unavailable",
+      error: { code: "model_unavailable" },
       retryAfterSeconds: backoffSeconds,
     });
     const startMs = performance.now();
     const again = await ask("model-a");
-    expect(again).toMatchObject({ status: 503, code: "model_unavailable" });
+    expect(again).toMatchObject({ status: 503, error: { code: "model_unavailable" } });
     expect(again.retryAfterSeconds).toBeGreaterThanOrEqual(1);
     expect(performance.now() - startMs, "refused at once").toBeLessThan(backoffSeconds * 1_000);
     expect(await ask("model-b"), "the slot serves others meanwhile").toMatchObject({ ending: "whole" });
@@ -113,7 +113,7 @@ describe("a slot whose engine fails", () => {
     expect(await ask("model-a", "sim:tokens=50,fault=crash:10")).toMatchObject({
       ending: "error",
       status: 200,
-      code: "engine_died",
+      error: { code: "engine_died" },
     });
     await served("model-a");
     expect(engineOf("model-a").pid).not.toBe(pid);
@@ -124,7 +124,7 @@ describe("a slot whose engine fails", () => {
     await served("model-a");
     const { pid } = engineOf("model-a");
     const died = await ask("model-a", "sim:tokens=50,fault=core-dies:10");
-    expect(died).toMatchObject({ ending: "error", status: 200, code: "engine_died" });
+    expect(died).toMatchObject({ ending: "error", status: 200, error: { code: "engine_died" } });
     await served("model-a"); // nobody was told that the engine failed
     expect(engineOf("model-a").pid).not.toBe(pid);
   });
@@ -168,7 +168,7 @@ async function freeze() {
 
 test("an engine that freezes in mid-stream: its client gets an error, its place is free, and it is started again", async () => {
   const { seen, pid, pidAfter } = await frozen;
-  expect(seen).toMatchObject({ ending: "error", status: 200, code: "500" });
+  expect(seen).toMatchObject({ ending: "error", status: 200, error: { code: "500" } });
   expect(pidAfter).not.toBe(pid);
   expect(isAlive(pid), "the frozen process is gone").toBe(false);
 });
@@ -188,7 +188,7 @@ async function silence() {
 
 test("a vLLM that falls silent at a SIGTERM and stays: its client gets an error, and two more SIGTERMs end it", async () => {
   const { seen, pid, pidAfter } = await silenced;
-  expect(seen).toMatchObject({ ending: "error", status: 200, code: "500" });
+  expect(seen).toMatchObject({ ending: "error", status: 200, error: { code: "500" } });
   expect(pidAfter).not.toBe(pid);
   expect(isAlive(pid)).toBe(false);
 });

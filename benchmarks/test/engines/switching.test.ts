@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { createRandom } from "@weiche/shared/testing/random.ts";
 import { Cluster } from "../../cluster/cluster.ts";
 import { SimNodeEngine, catalogueOf, simEngine } from "../../cluster/sim-node.ts";
-import { askStream, type Seen } from "../../cluster/stream-client.ts";
+import { askStream, type Answer } from "../../cluster/api-client.ts";
 
 const nightly = process.env["WEICHE_NIGHTLY"] !== undefined;
 const switchesWanted = nightly ? 200 : 20;
@@ -36,7 +36,7 @@ beforeAll(async () => {
 });
 afterAll(() => cluster[Symbol.asyncDispose]());
 
-function ask(model: string, text: string, apiKey = apiKeys[0]!): Promise<Seen> {
+function ask(model: string, text: string, apiKey = apiKeys[0]!): Promise<Answer> {
   return askStream({ baseUrl: cluster.baseUrl, apiKey, model, text });
 }
 
@@ -70,7 +70,7 @@ test(`over ${switchesWanted} switches under load no stream is aborted and no eng
   const random = createRandom(7);
   const pids = models.map((model) => engineOf(model).pid);
   const before = await switches();
-  const seen: Seen[] = [];
+  const seen: Answer[] = [];
   let isOver = false;
   const load = Array.from({ length: 6 }, async (_, client) => {
     while (!isOver) {
@@ -89,7 +89,7 @@ test(`over ${switchesWanted} switches under load no stream is aborted and no eng
   const refused = seen.filter(({ ending }) => ending === "refused");
   expect(seen.filter(({ ending }) => ending !== "whole" && ending !== "refused")).toEqual([]);
   expect(
-    refused.filter(({ code, retryAfterSeconds = 0 }) => code !== "model_switching" || retryAfterSeconds < 1),
+    refused.filter(({ error, retryAfterSeconds = 0 }) => error?.code !== "model_switching" || retryAfterSeconds < 1),
   ).toEqual([]);
   expect(seen.length - refused.length).toBeGreaterThan(switchesWanted);
   for (const model of models) {

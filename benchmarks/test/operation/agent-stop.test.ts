@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { Cluster, isAlive, until } from "../../cluster/cluster.ts";
 import { joinAsOwner } from "../../cluster/portal-owner.ts";
 import { SimNodeEngine, catalogueOf, simEngine } from "../../cluster/sim-node.ts";
-import { askStream } from "../../cluster/stream-client.ts";
+import { askStream } from "../../cluster/api-client.ts";
 import { dumpUsage } from "../../cluster/usage-dump.ts";
 
 let cluster: Cluster;
@@ -36,7 +36,7 @@ test("SIGTERM makes the agent unready, running streams finish, the engine stays 
   const pid = engine.pid!;
   agent.kill("SIGTERM");
   await until("the agent to be unready", async () => !(await isReady()), 1_000);
-  expect(await running).toMatchObject({ ending: "whole", completionTokens: 300 });
+  expect(await running).toMatchObject({ ending: "whole", usage: { completion_tokens: 300 } });
   expect(await agent.exited()).toBe(0);
   // What it owed to the router did not wait for its next start.
   expect(await dumpUsage(cluster)).toHaveLength(1);
@@ -78,7 +78,7 @@ test("the only router, stopped, lets answers end and takes their usage before it
   const running = askStream({ ...question, text: "sim:tokens=200", onPiece: () => begun.resolve() });
   await begun.promise;
   cluster.router.kill("SIGTERM");
-  expect(await running).toMatchObject({ ending: "whole", completionTokens: 200 });
+  expect(await running).toMatchObject({ ending: "whole", usage: { completion_tokens: 200 } });
   expect(await cluster.router.exited()).toBe(0);
   const metrics = await (await fetch(`http://${agent.listen["ops"]}/metrics`)).text();
   expect(metrics).toMatch(/^weiche_agent_outbox_records 0$/m);

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { Cluster, reachableDirectory, until } from "../../cluster/cluster.ts";
 import { preload } from "../../cluster/preloaded-file.ts";
 import { catalogueOf, simEngine } from "../../cluster/sim-node.ts";
-import { askStream, type Seen } from "../../cluster/stream-client.ts";
+import { askStream, type Answer } from "../../cluster/api-client.ts";
 import { dumpUsage } from "../../cluster/usage-dump.ts";
 
 const hourMs = 3_600_000;
@@ -22,7 +22,7 @@ const directory = reachableDirectory("weiche-clocks-");
 
 let cluster: Cluster;
 const keys: string[] = [];
-const seen: Seen[] = [];
+const seen: Answer[] = [];
 
 beforeAll(async () => {
   // an account has no package before the time when it was made: these are older than every jump
@@ -40,7 +40,7 @@ afterAll(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-async function ask(apiKey: string, tokens: number): Promise<Seen> {
+async function ask(apiKey: string, tokens: number): Promise<Answer> {
   const one = await askStream({ baseUrl: cluster.baseUrl, apiKey, model: "sim", text: `sim:tokens=${tokens} go on` });
   seen.push(one);
   return one;
@@ -81,7 +81,7 @@ test(
     const recorded = (await dumpUsage(cluster)).filter(({ outcome }) => outcome !== "broken");
     const show = (id: string | undefined, tokens: number) => `${id} ${tokens}`;
     expect(recorded.map(({ requestId, completionTokens }) => show(requestId, completionTokens)).toSorted()).toEqual(
-      seen.map(({ id, completionTokens }) => show(id, completionTokens)).toSorted(),
+      seen.map(({ id, usage }) => show(id, usage!.completion_tokens!)).toSorted(),
     );
     expect(await metric("weiche_router_parallel_requests", "router")).toBe(0);
     expect(await metric("weiche_agent_running_requests", "agent")).toBe(0);
@@ -91,7 +91,7 @@ test(
 
 test("a limit per minute that is used up stays so for a minute at most, whatever the clock says", async () => {
   const apiKey = keys[2]!;
-  let refused: Seen | undefined;
+  let refused: Answer | undefined;
   await until("the limit to be reached", async () => {
     const asked = await Promise.all([1, 2, 3, 4].map(() => ask(apiKey, 1)));
     refused = asked.find(({ status }) => status === 429);
@@ -101,7 +101,7 @@ test("a limit per minute that is used up stays so for a minute at most, whatever
     jump(programs, shiftMs);
     await new Promise((resolve) => setTimeout(resolve, 100));
     const again = await ask(apiKey, 1);
-    expect([again.status, again.code]).toEqual([429, "rate_limit_exceeded"]);
+    expect([again.status, again.error?.code]).toEqual([429, "rate_limit_exceeded"]);
     expect(again.retryAfterSeconds).toBeLessThanOrEqual(60);
   }
 });

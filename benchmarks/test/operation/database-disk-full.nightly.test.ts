@@ -10,7 +10,7 @@ import { isPostmaster, readPostmaster } from "@weiche/router/src/db/postmaster.t
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Cluster, until } from "../../cluster/cluster.ts";
 import { catalogueOf, simEngine } from "../../cluster/sim-node.ts";
-import { askStream, type Seen } from "../../cluster/stream-client.ts";
+import { askStream, type Answer } from "../../cluster/api-client.ts";
 import { dumpUsage } from "../../cluster/usage-dump.ts";
 
 const sizeMiB = 256;
@@ -19,7 +19,7 @@ let cluster: Cluster;
 let apiKey: string;
 const dataDir = () => join(cluster.directory, "data");
 const databaseCluster = () => join(dataDir(), "router/database/cluster");
-const seen: Seen[] = [];
+const seen: Answer[] = [];
 
 beforeAll(async () => {
   if (!mountable) return;
@@ -37,7 +37,7 @@ afterAll(async () => {
   await cluster[Symbol.asyncDispose]();
 });
 
-async function ask(): Promise<Seen> {
+async function ask(): Promise<Answer> {
   const one = await askStream({ baseUrl: cluster.baseUrl, apiKey, model: "sim", text: "sim:tokens=5" });
   seen.push(one);
   return one;

@@ -1,0 +1,230 @@
+/** A client of the API: sends one request, reads its answer as it comes, and knows nothing but what it received. */
+import { once } from "node:events";
+import { request, type IncomingMessage } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
+
+export interface Client {
+  /** Ends with `/v1`. */
+  readonly baseUrl: string;
+  readonly apiKey: string;
+}
+
+export interface Reading {
+  /** The client leaves when it aborts. */
+  readonly signal?: AbortSignal;
+  /** Told of each event with text, reasoning or a tool call. */
+  readonly onPiece?: (pieces: number) => unknown;
+  /** A slow client pauses this long after each read. */
+  readonly readEveryMs?: number;
+}
+
+export interface Question extends Client, Reading {
+  readonly model: string;
+  /** May begin with a word that steers the simulated engine: `sim:tokens=5`. */
+  readonly text: string;
+}
+
+/**
+ * `whole`: the answer came to its end. `left`: the client ended it. `error`: an error event came. `refused`: an error
+ * status. `broken`: the connection ended before any of these.
+ */
+export type Ending = "whole" | "left" | "error" | "refused" | "broken";
+
+/** What a client knows of its request; the same whether the answer came as one body or as a stream. */
+export interface Answer {
+  /** The header `x-request-id`; undefined: no head came. */
+  readonly id: string | undefined;
+  /** 0: no head came. */
+  readonly status: number;
+  readonly ending: Ending;
+  readonly choices: readonly Choice[];
+  readonly usage: Usage | undefined;
+  readonly error: ApiError | undefined;
+  readonly retryAfterSeconds: number | undefined;
+  /** Events with text, reasoning or a tool call. The simulated engines put one token into each. */
+  readonly pieces: number;
+  /** The longest time between two events, or between the last one and the end of an answer that is not whole. */
+  readonly longestGapMs: number;
+  /** From the request to the first byte of the body. */
+  readonly firstByteMs: number | undefined;
+  /** Wall time, for comparison with what engines say. */
+  readonly sentAtMs: number;
+  readonly endedAtMs: number;
+}
+
+export interface Choice {
+  content: string;
+  /** The answer said that there is no content, or never sent any. */
+  isNull: boolean;
+  reasoning: string;
+  calls: { id: string; name: string; arguments: string }[];
+  finish: string | null;
+  logprobs: TokenLogprob[];
+}
+
+interface TokenLogprob {
+  readonly token: string;
+  readonly logprob: number;
+  readonly top_logprobs: readonly unknown[];
+}
+
+interface Usage {
+  readonly prompt_tokens: number;
+  /** Absent in the usage of embeddings. */
+  readonly completion_tokens?: number;
+  readonly total_tokens: number;
+  readonly prompt_tokens_details?: { readonly cached_tokens?: number } | null;
+}
+
+interface ApiError {
+  readonly message: string;
+  readonly type: string;
+  readonly param: string | null;
+  readonly code: string;
+}
+
+interface Delta {
+  readonly content?: string | null;
+  readonly reasoning_content?: string | null;
+  readonly tool_calls?: readonly { index?: number; id?: string; function?: { name?: string; arguments?: string } }[];
+}
+
+/** An event of a stream, or a whole body. */
+interface Chunk {
+  readonly error?: ApiError;
+  readonly usage?: Usage | null;
+  readonly choices?: readonly {
+    readonly index: number;
+    readonly delta?: Delta;
+    readonly message?: Delta;
+    readonly text?: string;
+    readonly finish_reason?: string | null;
+    readonly logprobs?: { readonly content?: readonly TokenLogprob[] | null } | null;
+  }[];
+}
+
+/** A streamed chat of one message, with usage. */
+export function askStream({ model, text, ...rest }: Question): Promise<Answer> {
+  const messages = [{ role: "user", content: text }];
+  return ask(
+    rest,
+    "/chat/completions",
+    { model, messages, stream: true, stream_options: { include_usage: true } },
+    rest,
+  );
+}
+
+/** Posts `body` on a connection of its own. Never rejects. */
+export async function ask(client: Client, path: string, body: object, reading: Reading = {}): Promise<Answer> {
+  const reader = new AnswerReader(reading);
+  try {
+    return reader.answer(await reader.read(client, path, body));
+  } catch {
+    return reader.answer(reading.signal?.aborted ? "left" : "broken");
+  }
+}
+
+class AnswerReader {
+  readonly #reading: Reading;
+  readonly #sentAtMs = Date.now();
+  readonly #startMs = performance.now();
+  readonly #choices: Choice[] = [];
+  #response: IncomingMessage | undefined;
+  #firstByteMs: number | undefined;
+  #error: ApiError | undefined;
+  #usage: Usage | undefined;
+  #pieces = 0;
+  #lastMs: number | undefined;
+  #longestGapMs = 0;
+
+  constructor(reading: Reading) {
+    this.#reading = reading;
+  }
+
+  async read({ baseUrl, apiKey }: Client, path: string, body: object): Promise<Ending> {
+    const headers = { authorization: `Bearer ${apiKey}`, "content-type": "application/json" };
+    const { signal } = this.#reading;
+    const call = request(`${baseUrl}${path}`, { method: "POST", agent: false, headers, signal });
+    call.on("error", () => {}).end(JSON.stringify(body)); // `once` and the response report it, too
+    const [response] = (await once(call, "response")) as [IncomingMessage];
+    this.#response = response;
+    const isStream = response.headers["content-type"]?.startsWith("text/event-stream");
+    if (response.statusCode !== 200 || !isStream) {
+      const text = (await Array.fromAsync(this.#textOf(response))).join("");
+      this.#take(JSON.parse(text) as Chunk);
+      return response.statusCode === 200 ? "whole" : "refused";
+    }
+    for await (const data of this.#eventsOf(response)) {
+      if (data === "[DONE]") return "whole";
+      this.#take(JSON.parse(data) as Chunk);
+      if (this.#error) return "error";
+      if (signal?.aborted) return "left";
+    }
+    return "broken";
+  }
+
+  answer(ending: Ending): Answer {
+    const nowMs = performance.now();
+    const silenceMs = ending === "whole" ? 0 : nowMs - (this.#lastMs ?? nowMs);
+    const { headers = {}, statusCode: status = 0 } = this.#response ?? {};
+    const retryAfter = headers["retry-after"];
+    return {
+      ...{ id: headers["x-request-id"] as string | undefined, status, ending, choices: this.#choices },
+      ...{ usage: this.#usage, error: this.#error, pieces: this.#pieces, firstByteMs: this.#firstByteMs },
+      retryAfterSeconds: retryAfter === undefined ? undefined : Number(retryAfter),
+      longestGapMs: Math.round(Math.max(this.#longestGapMs, silenceMs)),
+      ...{ sentAtMs: this.#sentAtMs, endedAtMs: Date.now() },
+    };
+  }
+
+  async *#textOf(response: IncomingMessage): AsyncGenerator<string> {
+    for await (const text of response.setEncoding("utf8")) {
+      this.#firstByteMs ??= performance.now() - this.#startMs;
+      yield text as string;
+      if (this.#reading.readEveryMs) await sleep(this.#reading.readEveryMs);
+    }
+  }
+
+  async *#eventsOf(response: IncomingMessage): AsyncGenerator<string> {
+    let rest = "";
+    for await (const text of this.#textOf(response)) {
+      const events = (rest + text).split("\n\n");
+      rest = events.pop()!;
+      for (const event of events) if (event.startsWith("data: ")) yield event.slice("data: ".length);
+    }
+  }
+
+  #take({ error, usage, choices = [] }: Chunk): void {
+    this.#error = error ?? this.#error;
+    this.#usage = usage ?? this.#usage;
+    if (choices.length === 0) return;
+    const nowMs = performance.now();
+    this.#longestGapMs = Math.max(this.#longestGapMs, nowMs - (this.#lastMs ?? nowMs));
+    this.#lastMs = nowMs;
+    let saysSomething = false;
+    for (const { index, delta, message, text, finish_reason, logprobs } of choices) {
+      const empty: Choice = { content: "", isNull: true, reasoning: "", calls: [], finish: null, logprobs: [] };
+      const choice = (this.#choices[index] ??= empty);
+      saysSomething = add(choice, message ?? delta ?? { content: text }) || saysSomething;
+      choice.finish = finish_reason ?? choice.finish;
+      choice.logprobs.push(...(logprobs?.content ?? []));
+    }
+    if (!saysSomething) return;
+    this.#pieces++;
+    this.#reading.onPiece?.(this.#pieces);
+  }
+}
+
+/** Returns whether the delta holds text, reasoning or a tool call. */
+function add(choice: Choice, { content, reasoning_content: reasoning, tool_calls: calls = [] }: Delta): boolean {
+  choice.content += content ?? "";
+  choice.isNull &&= !content;
+  choice.reasoning += reasoning ?? "";
+  for (const [at, { index = at, id, function: called }] of calls.entries()) {
+    const call = (choice.calls[index] ??= { id: "", name: "", arguments: "" });
+    call.id += id ?? "";
+    call.name += called?.name ?? "";
+    call.arguments += called?.arguments ?? "";
+  }
+  return Boolean(content || reasoning || calls.length > 0);
+}
