@@ -5,7 +5,7 @@
  */
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { describeMachine, quantiles, round, writeResult } from "./cluster/result.ts";
+import { describeMachine, markdownTable, quantiles, round, writeResult, type Quantiles } from "./cluster/result.ts";
 import { LoneAgent, type LoneAnswer } from "./cluster/lone-agent.ts";
 import { SimNodeEngine, simEngine } from "./cluster/sim-node.ts";
 
@@ -93,7 +93,7 @@ function cpuMs(): number {
 function report(first: Awaited<ReturnType<typeof firstBytes>>, load: Awaited<ReturnType<typeof underLoad>>): void {
   const { agentMs, engineMs } = first;
   const added = { p50: round(agentMs.p50 - engineMs.p50), p99: round(agentMs.p99 - engineMs.p99) };
-  const row = (what: string, { p50, p99 }: { p50: number; p99: number }) => `| ${what} | ${p50} | ${p99} |`;
+  const row = (what: string, { p50, p99 }: Omit<Quantiles, "max">) => [what, p50, p99];
   writeResult("agent", machine, { seconds, streams, itlMs, ttftMs, ...load, firstByteMs: { ...first, added } }, [
     `${streams} streams of a simulated vLLM, a token each ${itlMs} ms, for ${seconds} s; router end, engine and agent share the machine.`,
     "",
@@ -101,10 +101,9 @@ function report(first: Awaited<ReturnType<typeof firstBytes>>, load: Awaited<Ret
     "",
     `Time to the first byte in ms, ${samples} requests one after the other (the engine's own first token: ${ttftMs} ms):`,
     "",
-    "| | p50 | p99 |",
-    "|---|---|---|",
-    row("engine asked directly", engineMs),
-    row("through the agent", agentMs),
-    row("added", added),
+    ...markdownTable(
+      ["", "p50", "p99"],
+      [row("engine asked directly", engineMs), row("through the agent", agentMs), row("added", added)],
+    ),
   ]);
 }

@@ -9,10 +9,10 @@
  *   --scale                 instead: many streams for long, through two agents [--streams 10000 --minutes 10]
  *   --against COMMIT        instead: by how much the ratios are worse than with the code of that commit
  */
-import { mkdirSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { resultsDirectory, resultsOf } from "./cluster/result.ts";
+import { resultsDirectory, resultsOf, writePage } from "./cluster/result.ts";
 import { changeLines, compareCode } from "./load/code-comparison.ts";
 import { checkOut } from "./load/committed-code.ts";
 import { endDescendants } from "./load/processes.ts";
@@ -62,7 +62,7 @@ try {
   process.exitCode = 1;
 }
 
-/** Three runs of it tell more than one; the nightly comparison has them. */
+/** One run. The nightly comparison makes up to three, which tell more. */
 async function compare(commit: string, seed: number): Promise<void> {
   say(`installing the code of ${commit} …`);
   using committed = await checkOut(commit);
@@ -70,14 +70,10 @@ async function compare(commit: string, seed: number): Promise<void> {
   console.log([`\nworse than ${commit} by a factor of:`, ...changeLines(changes)].join("\n"));
 }
 
-/** A part of a bench never takes the place of a whole one. */
+/** A part of a bench goes into a folder of its own, so that it never replaces a whole one. */
 function write(result: BenchResult, isPart: boolean): void {
   const directory = join(resultsOf(result.date), isPart ? "raw" : "");
-  mkdirSync(directory, { recursive: true });
-  const page = reportPage(result);
-  writeFileSync(join(directory, "report.md"), page);
-  writeFileSync(join(directory, "results.json"), `${JSON.stringify(result, null, 1)}\n`);
+  writePage(directory, { "report.md": reportPage(result), "results.json": result });
   for (const [file, svg] of chartsOf(result)) writeFileSync(join(directory, file), svg);
   if (!isPart) writeFileSync(join(resultsDirectory, "latest.md"), readmeTable(result));
-  console.log(`\n${page}\n${directory}`);
 }

@@ -7,7 +7,7 @@
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { Cluster, reachableDirectory } from "./cluster/cluster.ts";
-import { describeMachine, quantiles, round, writeResult } from "./cluster/result.ts";
+import { describeMachine, markdownTable, quantiles, round, writeResult, type Quantiles } from "./cluster/result.ts";
 import { catalogueOf, simEngine } from "./cluster/sim-node.ts";
 import { askStream, type Answer } from "./cluster/api-client.ts";
 import type { JournalLine } from "./sim-engine/ledger.ts";
@@ -30,9 +30,9 @@ interface Switch {
   readonly totalMs: number;
   readonly engineMs: number;
   readonly oursMs: number;
-  /** As a client sees it: the whole less the engine's waking and the answer's first token. */
+  /** The whole less the time to wake and to the first token of the answer, as a client counts. */
   readonly aboveWakeMs: number;
-  /** What `oursMs` is made of, in its order. */
+  /** The parts of `oursMs`, in order of time. */
   readonly stagesMs: Readonly<Record<(typeof stages)[number], number>>;
 }
 
@@ -69,37 +69,32 @@ try {
 }
 
 function report(measured: readonly Switch[]): void {
-  const total = quantiles(measured.map(({ totalMs }) => totalMs));
-  const engine = quantiles(measured.map(({ engineMs }) => engineMs));
-  const ours = quantiles(measured.map(({ oursMs }) => oursMs));
-  const aboveWake = quantiles(measured.map(({ aboveWakeMs }) => aboveWakeMs));
-  const staged = Object.fromEntries(
-    stages.map((stage) => [stage, quantiles(measured.map(({ stagesMs }) => stagesMs[stage]))]),
-  ) as Record<(typeof stages)[number], typeof ours>;
-  const row = (what: string, { p50, p99, max }: typeof ours) => `| ${what} | ${p50} | ${p99} | ${max} |`;
-  writeResult(
-    "switch",
-    machine,
-    { switches, totalMs: total, engineMs: engine, oursMs: ours, aboveWakeMs: aboveWake, stagesMs: staged, goalMs },
-    [
-      `${switches} switches between two sleeping models of one slot (simulated vLLM: sleep and wake ${options["wake-ms"]} ms each, first token ${options["ttft-ms"]} ms). From a request for the sleeping model to the first byte of its answer, in ms:`,
-      "",
-      "| | p50 | p99 | max |",
-      "|---|---|---|---|",
-      row("whole", total),
-      row("the engines' own: sleep, wake, the probe's token, the first token", engine),
-      row("ours: agent, router, HTTP, client", ours),
-      ...stages.map((stage) => row(`ours, ${stage}`, staged[stage])),
-      row("whole less wake and first token only", aboveWake),
-      "",
-      "Ours leaves out the old engine's falling asleep and the probe's token as well: the engines take that time, whoever asks them. The last row leaves them in, as a client would count.",
-      "",
-      `Goal: at most ${goalMs} ms at p99, of ours: ${ours.p99 <= goalMs ? "met" : "missed"}.`,
-    ],
-  );
+  const of = (time: (one: Switch) => number) => quantiles(measured.map(time));
+  const [totalMs, engineMs] = [of((one) => one.totalMs), of((one) => one.engineMs)];
+  const [oursMs, aboveWakeMs] = [of((one) => one.oursMs), of((one) => one.aboveWakeMs)];
+  const stagesMs = Object.fromEntries(stages.map((stage) => [stage, of((one) => one.stagesMs[stage])]));
+  const row = (what: string, { p50, p99, max }: Quantiles) => [what, p50, p99, max];
+  writeResult("switch", machine, { switches, totalMs, engineMs, oursMs, aboveWakeMs, stagesMs, goalMs }, [
+    `${switches} switches between two sleeping models of one slot (simulated vLLM: sleep and wake ${options["wake-ms"]} ms each, first token ${options["ttft-ms"]} ms). From a request for the sleeping model to the first byte of its answer, in ms:`,
+    "",
+    ...markdownTable(
+      ["", "p50", "p99", "max"],
+      [
+        row("whole", totalMs),
+        row("the engines' own: sleep, wake, the probe's token, the first token", engineMs),
+        row("ours: agent, router, HTTP, client", oursMs),
+        ...stages.map((stage) => row(`ours, ${stage}`, stagesMs[stage]!)),
+        row("whole less wake and first token only", aboveWakeMs),
+      ],
+    ),
+    "",
+    "Ours leaves out the old engine's falling asleep and the probe's token as well: the engines take that time, whoever asks them. The last row leaves them in, as a client would count.",
+    "",
+    `Goal: at most ${goalMs} ms at p99, of ours: ${oursMs.p99 <= goalMs ? "met" : "missed"}.`,
+  ]);
 }
 
-/** The engines' own times within the request, by their journals, whose times have a resolution of 1 ms. */
+/** Reads the times of the engines within the request from their journals, to 1 ms. */
 function measure({ id, sentAtMs, firstByteMs = NaN }: Answer, written: readonly JournalLine[]): Switch {
   const firstByteAtMs = sentAtMs + firstByteMs;
   const own = written.filter((line) => timeOf(line) >= sentAtMs - 1 && timeOf(line) <= firstByteAtMs + 1);

@@ -1,8 +1,8 @@
 /**
- * How many usage records per second the ledger commits to the embedded database, and how long it holds up the event loop.
- * `node benchmarks/usage-ledger.ts [records]` prints one line of JSON. As in production: several nodes send batches of up
- * to 200 records and wait for each to be acknowledged; 2 % of the records come twice. Records are made in
- * small steps, so that the lag is the ledger's own; `loopBusyMs` leaves out what other programs of the machine took.
+ * `npm run bench:usage [records]` measures how many usage records per second the ledger commits to the embedded database, and
+ * how long it holds up the event loop. Prints one line of JSON. As in production, several nodes send batches of up to 200
+ * records and wait for each acknowledgement; 2 % of the records come twice. Records are made in small steps, so that the lag
+ * is the ledger's own. `loopBusyMs` does not count other programs of the machine.
  */
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -18,6 +18,7 @@ import { millicredits } from "@weiche/shared/credits.ts";
 import { asId, uuidv7, type NodeId } from "@weiche/shared/ids.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
+import { quantiles, round } from "./cluster/result.ts";
 
 const recordsCount = Number(process.argv[2] ?? 150_000);
 const nodes = 16;
@@ -25,17 +26,12 @@ const batchRecords = 200;
 const accounts = 50;
 const random = createRandom(1);
 
-await using opened = new AsyncDisposableStack(); // also if it fails: the server would outlive this program
+await using opened = new AsyncDisposableStack(); // ends the database server also if this program fails
 const stateDir = mkdtempSync(join(tmpdir(), "weiche-bench-"));
 opened.defer(() => rmSync(stateDir, { recursive: true, force: true }));
 const nothing = () => {};
-const database = opened.use(
-  await openDatabase({ stateDir }, systemClock, {
-    databaseRestarted: nothing,
-    databaseRestartFailed: nothing,
-    databaseConnectionLost: nothing,
-  }),
-);
+const told = { databaseRestarted: nothing, databaseRestartFailed: nothing, databaseConnectionLost: nothing };
+const database = opened.use(await openDatabase({ stateDir }, systemClock, told));
 const batches: { records: number; repeated: number; durationMs: number }[] = [];
 const events: UsageQueueEvents = {
   usageCommitted: (batch) => void batches.push(batch),
@@ -64,7 +60,6 @@ const busyMs = busy();
 const { user, system } = process.cpuUsage(cpu);
 
 const committed = batches.reduce((sum, { records, repeated }) => sum + records - repeated, 0);
-const durations = batches.map(({ durationMs }) => durationMs).sort((a, b) => a - b);
 const { rows } = await database.pool.query<{ equal: boolean }>(
   "select (select sum(credits) from usage_records) = (select sum(credits) from usage_totals where scope = 'account') as equal",
 );
@@ -72,11 +67,8 @@ console.log(
   JSON.stringify({
     recordsPerSecond: Math.round((committed / elapsedMs) * 1000),
     recordsPerBatch: Math.round(committed / batches.length),
-    batchMs: {
-      p50: round(durations[durations.length >> 1]!),
-      p99: round(durations[Math.floor(durations.length * 0.99)]!),
-    },
-    loopBusyMs: { p99: round(busyMs[Math.floor(busyMs.length * 0.99)]!), max: round(busyMs.at(-1)!) },
+    batchMs: quantiles(batches.map(({ durationMs }) => durationMs)),
+    loopBusyMs: quantiles(busyMs),
     loopLagMs: { p99: round(lag.percentile(99) / 1e6), max: round(lag.max / 1e6) },
     cpuMicrosPerRecord: round((user + system) / committed),
     sumsEqual: rows[0]!.equal,
@@ -84,8 +76,8 @@ console.log(
 );
 
 /**
- * How long the event loop worked between two looks, a millisecond apart or as soon as it came round: CPU time of its
- * thread, so that other programs of a busy machine do not count. The returned function ends it and gives all, sorted.
+ * Measures how long the event loop worked between two timers of a millisecond: CPU time of its thread, so that other programs
+ * do not count. The returned function stops and returns all times.
  */
 function watchBusy(): () => number[] {
   const spells: number[] = [];
@@ -101,11 +93,11 @@ function watchBusy(): () => number[] {
   }, 1);
   return () => {
     clearInterval(timer);
-    return spells.sort((a, b) => a - b);
+    return spells;
   };
 }
 
-/** Every node sends one batch after the other until so many records are sent. Returns how long it took. */
+/** Every node sends one batch after the other until `count` records are sent. Returns the milliseconds that it took. */
 async function send(count: number): Promise<number> {
   const startMs = performance.now();
   let left = count;
@@ -148,8 +140,4 @@ function makeRecord(node: NodeId): UsageRecord {
 
 function idOf(kind: string, number: number): string {
   return `${kind.repeat(8)}-0000-7000-8000-${String(number).padStart(12, "0")}`;
-}
-
-function round(value: number): number {
-  return Math.round(value * 10) / 10;
 }

@@ -38,6 +38,8 @@ export interface Answer {
   readonly status: number;
   readonly ending: Ending;
   readonly choices: readonly Choice[];
+  /** Of embeddings: lists of numbers, or base64. */
+  readonly vectors: readonly (readonly number[] | string)[];
   readonly usage: Usage | undefined;
   readonly error: ApiError | undefined;
   readonly retryAfterSeconds: number | undefined;
@@ -93,6 +95,7 @@ interface Delta {
 interface Chunk {
   readonly error?: ApiError;
   readonly usage?: Usage | null;
+  readonly data?: readonly { readonly embedding: readonly number[] | string }[];
   readonly choices?: readonly {
     readonly index: number;
     readonly delta?: Delta;
@@ -131,6 +134,7 @@ class AnswerReader {
   readonly #choices: Choice[] = [];
   #response: IncomingMessage | undefined;
   #firstByteMs: number | undefined;
+  #vectors: Answer["vectors"] = [];
   #error: ApiError | undefined;
   #usage: Usage | undefined;
   #pieces = 0;
@@ -170,7 +174,13 @@ class AnswerReader {
     const retryAfter = headers["retry-after"];
     return {
       ...{ id: headers["x-request-id"] as string | undefined, status, ending, choices: this.#choices },
-      ...{ usage: this.#usage, error: this.#error, pieces: this.#pieces, firstByteMs: this.#firstByteMs },
+      ...{
+        vectors: this.#vectors,
+        usage: this.#usage,
+        error: this.#error,
+        pieces: this.#pieces,
+        firstByteMs: this.#firstByteMs,
+      },
       retryAfterSeconds: retryAfter === undefined ? undefined : Number(retryAfter),
       longestGapMs: Math.round(Math.max(this.#longestGapMs, silenceMs)),
       ...{ sentAtMs: this.#sentAtMs, endedAtMs: Date.now() },
@@ -194,7 +204,8 @@ class AnswerReader {
     }
   }
 
-  #take({ error, usage, choices = [] }: Chunk): void {
+  #take({ error, usage, data, choices = [] }: Chunk): void {
+    if (data) this.#vectors = data.map(({ embedding }) => embedding);
     this.#error = error ?? this.#error;
     this.#usage = usage ?? this.#usage;
     if (choices.length === 0) return;

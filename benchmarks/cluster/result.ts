@@ -10,7 +10,7 @@ export interface Machine {
   readonly memoryGiB: number;
   readonly node: string;
   readonly commit: string;
-  /** Of the last minute, before the benchmark began: what else ran. */
+  /** Load average of the minute before the benchmark began. */
   readonly loadBefore: number;
   /** Other programs that have used more than a tenth of a core since they started. */
   readonly alsoRunning: readonly string[];
@@ -28,38 +28,67 @@ export function describeMachine(): Machine {
   };
 }
 
+export function machineText({ cores, cpu, memoryGiB, node, commit }: Omit<Machine, "loadBefore">): string {
+  return `${cores} cores of ${cpu}, ${memoryGiB} GiB, Node.js ${node}, commit ${commit}`;
+}
+
+/** What else the machine did before the benchmark. */
+export function loadText({ loadBefore, alsoRunning }: Machine): string {
+  return `Load before: ${loadBefore}; also running: ${alsoRunning.join(", ") || "nothing of note"}.`;
+}
+
 /** The results of all days and machines. */
 export const resultsDirectory = join(import.meta.dirname, "../results");
 
-/** Those of this machine on one day. */
+/** The results of this machine on one day. */
 export function resultsOf(date: string): string {
   return join(resultsDirectory, `${date}-${hostname()}`);
 }
 
-/** Prints the page and writes it, with the JSON beside it. */
-export function writeResult(name: string, machine: Machine, result: object, page: readonly string[]): void {
-  const { cpu, cores, memoryGiB, node, commit, loadBefore, alsoRunning } = machine;
-  const date = Temporal.Now.plainDateISO().toString();
-  const directory = resultsOf(date);
-  const others = alsoRunning.length === 0 ? "nothing else of note" : alsoRunning.join(", ");
-  const about = `${cores} cores of ${cpu}, ${memoryGiB} GiB, Node.js ${node}, commit ${commit}. Load before: ${loadBefore}; also running: ${others}.`;
-  const text = [`# ${name}, ${date}`, "", about, "", ...page, ""].join("\n");
-  mkdirSync(directory, { recursive: true });
-  writeFileSync(join(directory, `${name}.json`), `${JSON.stringify({ date, machine, ...result }, null, 2)}\n`);
-  writeFileSync(join(directory, `${name}.md`), text);
-  console.log(`${text}\n${directory}`);
+/** As in `2026-11-22`. */
+export function today(): string {
+  return Temporal.Now.plainDateISO().toString();
 }
 
-export function quantiles(values: readonly number[]): {
+/** Writes what one benchmark measured, with the machine, and prints the page. */
+export function writeResult(name: string, machine: Machine, result: object, page: readonly string[]): void {
+  const date = today();
+  const about = `${machineText(machine)}. ${loadText(machine)}`;
+  const text = [`# ${name}, ${date}`, "", about, "", ...page, ""].join("\n");
+  writePage(resultsOf(date), { [`${name}.md`]: text, [`${name}.json`]: { date, machine, ...result } });
+}
+
+/** Writes texts as they are and objects as JSON, and prints the texts. */
+export function writePage(directory: string, files: Readonly<Record<string, string | object>>): void {
+  mkdirSync(directory, { recursive: true });
+  for (const [name, content] of Object.entries(files)) {
+    const isText = typeof content === "string";
+    writeFileSync(join(directory, name), isText ? content : `${JSON.stringify(content, null, 1)}\n`);
+    if (isText) console.log(`\n${content}`);
+  }
+  console.log(directory);
+}
+
+/** The lines of a table in Markdown. */
+export function markdownTable(heads: readonly string[], rows: readonly (readonly (string | number)[])[]): string[] {
+  const line = (cells: readonly (string | number)[]) => `| ${cells.join(" | ")} |`;
+  return [line(heads), `|${"---|".repeat(heads.length)}`, ...rows.map(line)];
+}
+
+export interface Quantiles {
   readonly p50: number;
   readonly p99: number;
   readonly max: number;
-} {
+}
+
+/** Rounded to a tenth. */
+export function quantiles(values: readonly number[]): Quantiles {
   const sorted = values.toSorted((a, b) => a - b);
   const at = (share: number) => round(sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))]!);
   return { p50: at(0.5), p99: at(0.99), max: at(1) };
 }
 
+/** To a tenth. */
 export function round(value: number): number {
   return Math.round(value * 10) / 10;
 }

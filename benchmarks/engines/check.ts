@@ -1,17 +1,17 @@
-/** One thing that every engine has to do below a router and an agent. */
+/** A check: one thing that every engine must do below a router and an agent. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { EngineKind } from "./engine-kinds.ts";
 import type { Service } from "./service.ts";
 
 export interface Check {
   readonly name: string;
-  /** Takes minutes: only when it is asked for. */
+  /** Takes minutes: runs only with `--long`. */
   readonly isLong?: boolean;
   /** Longest time that it may take, beyond an engine's start. */
   readonly boundMs?: number;
   /** Why this kind of engine cannot do it; undefined: it can. */
   readonly notPossible?: (kind: EngineKind) => string | undefined;
-  /** Throws if it does not do it. What it returns is worth a note in the table, such as a measured time. */
+  /** Throws if the engine fails. What it returns becomes a note in the table, such as a measured time. */
   readonly run: (service: Service) => Promise<string | void>;
 }
 
@@ -27,7 +27,7 @@ export interface CheckResult {
 
 const boundMsDefault = 60_000;
 
-/** Never throws: what a check throws is its failure. */
+/** Never throws: an exception of the check is its failure. */
 export async function runCheck(check: Check, service: Service, withLong: boolean): Promise<CheckResult> {
   const sinceMs = performance.now();
   const ended = (outcome: Outcome, note: string): CheckResult => {
@@ -54,7 +54,7 @@ export async function runCheck(check: Check, service: Service, withLong: boolean
   }
 }
 
-/** Throws what was expected, and what was there instead. */
+/** Throws an error with what was expected and what was seen instead. */
 export function expect(condition: boolean, expected: string, seen: unknown = ""): asserts condition {
   if (condition) return;
   const told = typeof seen === "string" ? seen : JSON.stringify(seen);

@@ -22,7 +22,7 @@ const engines: EngineResult[] = [
 test("the table has a row for each check and a column for each engine, found or not", () => {
   expect(table(engines)).toEqual([
     "| check | embedded<br>node-llama-cpp 1 | llama-server<br>2 | vllm<br>not found |",
-    "| --- | --- | --- | --- |",
+    "|---|---|---|---|",
     "| chats | pass | **FAIL** | not found |",
     "| sleeps | not possible | pass | not found |",
     "| passed, failed | 1, 0 | 1, 1 | 0, 0 |",

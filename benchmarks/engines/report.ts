@@ -1,4 +1,5 @@
 /** The campaign's table: engines beside each other, and below it what was measured and what failed. */
+import { markdownTable } from "../cluster/result.ts";
 import type { Outcome } from "./check.ts";
 import type { EngineResult } from "./campaign.ts";
 
@@ -15,16 +16,17 @@ export function table(engines: readonly EngineResult[]): string[] {
     const result = results.find(({ check }) => check === name);
     return missing === undefined ? words[result?.outcome ?? "not run"] : "not found";
   };
-  const row = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
-  return [
-    row(["check", ...engines.map(({ engine, version }) => `${engine}<br>${version}`)]),
-    row(["---", ...engines.map(() => "---")]),
-    ...names.map((name) => row([name, ...engines.map((engine) => outcomeOf(engine, name))])),
-    row(["passed, failed", ...engines.map(({ results }) => `${count(results, "pass")}, ${count(results, "fail")}`)]),
-  ];
+  const counts = engines.map(({ results }) => `${count(results, "pass")}, ${count(results, "fail")}`);
+  return markdownTable(
+    ["check", ...engines.map(({ engine, version }) => `${engine}<br>${version}`)],
+    [
+      ...names.map((name) => [name, ...engines.map((engine) => outcomeOf(engine, name))]),
+      ["passed, failed", ...counts],
+    ],
+  );
 }
 
-/** One line for each result that has something to say. */
+/** One line for each result with a note. */
 export function notes(engines: readonly EngineResult[]): string[] {
   return engines.flatMap(({ engine, missing, results }) => {
     const lines = results
@@ -34,7 +36,7 @@ export function notes(engines: readonly EngineResult[]): string[] {
   });
 }
 
-/** A note may quote what an engine said: nothing of it is markup. */
+/** Escapes Markdown: a note may quote what an engine said. */
 function escaped(note: string): string {
   return note.replaceAll(/[<>|*_`]/g, "\\$&");
 }

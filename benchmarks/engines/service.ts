@@ -61,17 +61,14 @@ export class Service implements AsyncDisposable {
     return await this.cluster.account(`Account${++this.#accounts}`);
   }
 
-  async post(path: string, body: object): Promise<Response> {
-    const headers = { authorization: `Bearer ${this.#account.apiKey}`, "content-type": "application/json" };
-    return await fetch(`${this.cluster.baseUrl}${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+  ask(path: string, body: object, { account = this.#account, ...reading }: AskOptions = {}): Promise<Answer> {
+    return ask({ baseUrl: this.cluster.baseUrl, apiKey: account.apiKey }, path, body, reading);
   }
 
   /** A chat with the first model, unless `body` names another; a text is the user's message. */
   chat(asked: string | object, more: object = {}, options: AskOptions = {}): Promise<Answer> {
     const messages = typeof asked === "string" ? { messages: [{ role: "user", content: asked }] } : asked;
-    const { apiKey } = options.account ?? this.#account;
-    const body = { model: first, temperature: 0, ...messages, ...more };
-    return ask({ baseUrl: this.cluster.baseUrl, apiKey }, "/chat/completions", body, options);
+    return this.ask("/chat/completions", { model: first, temperature: 0, ...messages, ...more }, options);
   }
 
   async inForm(form: (typeof forms)[number], asked: string | object, more: object = {}): Promise<Answer> {

@@ -2,45 +2,34 @@
  * `node benchmarks/load/by-hand.ts [--plain] [--agents N]`: Weiche above the native engine, to be loaded by hand. Prints
  * the commands, and runs until Ctrl-C.
  */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { once } from "node:events";
 import { parseArgs } from "node:util";
 import { startWeiche } from "../peers/weiche.ts";
-import { compileNatives } from "./native/compile.ts";
-import { startEngine } from "./native/run-load.ts";
-import { chooseCores, pin } from "./processes.ts";
+import { openBench } from "./measure.ts";
+import { pin } from "./processes.ts";
 
 const { values } = parseArgs({
   options: { plain: { type: "boolean", default: false }, agents: { type: "string", default: "1" } },
 });
-const cores = chooseCores();
-const natives = compileNatives();
-const directory = mkdtempSync(join(tmpdir(), "weiche-by-hand-"));
+await using opened = new AsyncDisposableStack();
+const { natives, cores, engine, directory } = await openBench(opened);
 const options = { tls: !values.plain, agents: Number(values.agents) };
-const stop = Promise.race([once(process, "SIGINT"), once(process, "SIGTERM")]);
-try {
-  await using engine = await startEngine(natives, cores.load);
-  await using weiche = await startWeiche({ port: engine.port, model: "load", directory }, options);
-  pin(weiche.processes, cores.test);
-  const client = `taskset -c ${cores.load} ${natives.client} --keys ${weiche.keys} --port`;
-  const cut = `| sed -E 's/,"buckets":[^}]*//g'`;
-  console.log(
-    [
-      `processes on core ${cores.test}: ${JSON.stringify(weiche.processes)}; the engine listens on ${engine.port}`,
-      "JSON, 64 connections, 5 s after 2 s (the first ones read 4,000 keys from the database):",
-      `  ${client} ${weiche.port} --connections 64 --tokens 8 --warmup 2 --seconds 5 ${cut}`,
-      "64 streams, a token each 10 ms:",
-      `  ${client} ${weiche.port} --connections 64 --stream 1 --tokens 500 --itl 10000 --ramp 0.5 --warmup 1 --seconds 10 ${cut}`,
-      "streams as fast as they go:",
-      `  ${client} ${weiche.port} --connections 16 --stream 1 --tokens 2000 --warmup 1 --seconds 5 ${cut}`,
-      "first byte, one client:",
-      `  ${client} ${weiche.port} --connections 1 --stream 1 --tokens 1 --warmup 1 --seconds 5 ${cut}`,
-      "the engine alone: the same with --port " + engine.port,
-    ].join("\n"),
-  );
-  await stop;
-} finally {
-  rmSync(directory, { recursive: true, force: true });
-}
+const weiche = opened.use(await startWeiche({ port: engine.port, model: "load", directory }, options));
+pin(weiche.processes, cores.test);
+const client = `taskset -c ${cores.load} ${natives.client} --keys ${weiche.keys} --port`;
+const cut = `| sed -E 's/,"buckets":[^}]*//g'`;
+console.log(
+  [
+    `processes on core ${cores.test}: ${JSON.stringify(weiche.processes)}; the engine listens on ${engine.port}`,
+    "JSON, 64 connections, 5 s after 2 s (the first ones read 4,000 keys from the database):",
+    `  ${client} ${weiche.port} --connections 64 --tokens 8 --warmup 2 --seconds 5 ${cut}`,
+    "64 streams, a token each 10 ms:",
+    `  ${client} ${weiche.port} --connections 64 --stream 1 --tokens 500 --itl 10000 --ramp 0.5 --warmup 1 --seconds 10 ${cut}`,
+    "streams as fast as they go:",
+    `  ${client} ${weiche.port} --connections 16 --stream 1 --tokens 2000 --warmup 1 --seconds 5 ${cut}`,
+    "first byte, one client:",
+    `  ${client} ${weiche.port} --connections 1 --stream 1 --tokens 1 --warmup 1 --seconds 5 ${cut}`,
+    "the engine alone: the same with --port " + engine.port,
+  ].join("\n"),
+);
+await Promise.race([once(process, "SIGINT"), once(process, "SIGTERM")]);

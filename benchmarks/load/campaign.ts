@@ -1,16 +1,13 @@
 /**
- * The rounds: every program is started once and stays warm; in each round, for each scenario, they take their turns in
- * random order, so that what the machine does meets all of them. Who waits is moved off the core of who works.
+ * The rounds: every program is started once and stays warm. In each round, for each scenario, the programs take their turns
+ * in random order, so that disturbances of the machine meet all of them. Only the measured one runs on the test core.
  */
-import { chmodSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { createRandom } from "@weiche/shared/testing/random.ts";
 import type { Program, RunningProgram } from "../peers/program.ts";
-import { measure, valuesOf, type Bench } from "./measure.ts";
-import { compileNatives } from "./native/compile.ts";
-import { startEngine } from "./native/run-load.ts";
-import { chooseCores, descriptorsFor, pin, raiseDescriptors } from "./processes.ts";
+import { measure, openBench, valuesOf, type Bench } from "./measure.ts";
+import { descriptorsFor, pin, raiseDescriptors } from "./processes.ts";
 import { quickLoad, type Scenario } from "./scenarios.ts";
 import { shuffled, type Buckets } from "./statistics.ts";
 
@@ -37,7 +34,6 @@ export interface CampaignOptions {
 
 export interface Campaign extends CampaignOptions {
   readonly bench: Bench;
-  readonly directory: string;
   /** How many files one process may hold open. */
   readonly descriptors: number;
   readonly random: () => number;
@@ -49,41 +45,34 @@ export interface Campaign extends CampaignOptions {
 /** The engine itself, asked directly: what client and engine do alone. */
 export const direct = "direct";
 
-/** With an engine that runs and a directory, both until `opened` is closed. */
+/** Its engine runs until `opened` is closed. */
 export async function openCampaign(
   options: CampaignOptions & Pick<Campaign, "takesPart" | "say">,
   opened: AsyncDisposableStack,
 ): Promise<Campaign> {
-  const natives = compileNatives();
-  const cores = chooseCores();
   const descriptors = raiseDescriptors();
-  const directory = mkdtempSync(join(tmpdir(), "weiche-bench-"));
-  opened.defer(() => rmSync(directory, { recursive: true, force: true }));
-  chmodSync(directory, 0o711);
-  const engine = opened.use(await startEngine(natives, cores.load));
   const random = createRandom(options.seed);
-  return { ...options, bench: { natives, cores, engine }, directory, descriptors, random: () => random.next() };
+  return { ...options, bench: await openBench(opened), descriptors, random: () => random.next() };
 }
 
 /** Whether a program may hold so many streams open; if not, says so. */
 export function mayHold({ say, descriptors }: Campaign, program: Program, streams: number): boolean {
   const needed = descriptorsFor(streams, program.connectionsPerStream);
-  if (descriptors >= needed) return true;
-  say(
-    `${program.name} with ${streams} streams is left out: ${descriptors} file descriptors per process (ulimit -n), ${needed} are needed`,
-  );
-  return false;
+  const what = `${program.name} with ${streams} streams`;
+  if (descriptors < needed)
+    say(`${what} is left out: ${descriptors} file descriptors per process (ulimit -n), ${needed} are needed`);
+  return descriptors >= needed;
 }
 
-/** Starts what can be started, parked on the core of the load; what fails is told and left out. */
+/** Starts the programs on the core of the load. One that fails is reported and left out. */
 export async function startPrograms(
-  { bench, directory, say }: Campaign,
+  { bench, say }: Campaign,
   programs: readonly Program[],
   opened: AsyncDisposableStack,
 ): Promise<readonly Started[]> {
   const started: Started[] = [];
   for (const program of programs) {
-    const running = await startProgram(bench, program, directory).catch((error: Error) =>
+    const running = await startProgram(bench, program).catch((error: Error) =>
       say(`${program.name}: ${error.message}`),
     );
     if (!running) continue;
@@ -93,11 +82,11 @@ export async function startPrograms(
   return started;
 }
 
-/** Every program passes one stream on before anything is measured of it. */
+/** The stream that a program must pass on before it is measured. */
 const proof = { stream: true, tokens: 10, itl: 1_000 } as const;
 
-export async function startProgram(bench: Bench, program: Program, directory: string): Promise<RunningProgram> {
-  const own = join(directory, `${program.name}-${process.hrtime.bigint()}`);
+export async function startProgram(bench: Bench, program: Program): Promise<RunningProgram> {
+  const own = join(bench.directory, `${program.name}-${process.hrtime.bigint()}`);
   mkdirSync(own, { recursive: true, mode: 0o755 });
   const running = await program.start({ port: bench.engine.port, model: "load", directory: own });
   pin(running.processes, bench.cores.load);
@@ -139,12 +128,12 @@ export async function runRounds(
   return samples;
 }
 
-/** What fails is told, and missing in the report: the hour before was not for nothing. */
-export async function attempt({ say }: Campaign, what: string, work: () => Promise<void>): Promise<void> {
+/** A failure is only reported, so that it does not spoil what was measured before. */
+export async function attempt({ say }: Pick<Campaign, "say">, what: string, work: () => Promise<void>): Promise<void> {
   await work().catch((error: Error) => say(`${what}: ${error.message}`));
 }
 
-/** Programs above the engine only: `direct` has no processes of its own. */
+/** Moves the processes of the program to the test core, and back when the work is done. `direct` has none. */
 export async function onCoreOfItsOwn<T>(bench: Bench, running: RunningProgram, work: () => Promise<T>): Promise<T> {
   pin(running.processes, bench.cores.test);
   try {
@@ -154,7 +143,7 @@ export async function onCoreOfItsOwn<T>(bench: Bench, running: RunningProgram, w
   }
 }
 
-/** Code is compiled, connections are open, and every key has been read from the database once. */
+/** Loads each program, so that its code is compiled, its connections are open and each key has been read once. */
 async function warm({ bench, warmSeconds, say }: Campaign, started: readonly Started[]): Promise<void> {
   for (const { program, running } of started) {
     const seconds = warmSeconds / 2;
@@ -168,16 +157,13 @@ async function warm({ bench, warmSeconds, say }: Campaign, started: readonly Sta
 
 const nothing = { processes: {}, version: "", [Symbol.asyncDispose]: async () => {} };
 
+const shownValues = [
+  ...["cpuMicrosPerRequest", "cpuMicrosPerChunk", "requestsPerSecond", "chunksPerSecond"],
+  ...["firstByteP50Us", "gapP99Us", "lost", "foreignCores"],
+];
+
 function brief({ values }: Sample): string {
-  const shown = [
-    "cpuMicrosPerRequest",
-    "cpuMicrosPerChunk",
-    "requestsPerSecond",
-    "chunksPerSecond",
-    "firstByteP50Us",
-    "gapP99Us",
-    "lost",
-    "foreignCores",
-  ];
-  return shown.flatMap((name) => (values[name] === undefined ? [] : [`${name} ${values[name].toFixed(1)}`])).join(", ");
+  return shownValues
+    .flatMap((name) => (values[name] === undefined ? [] : [`${name} ${values[name].toFixed(1)}`]))
+    .join(", ");
 }

@@ -1,6 +1,6 @@
 /**
- * The working tree beside the code of a commit, in the same rounds: what the machine does to one it does to the other.
- * Ratios of two days differ by the machine, too, and by as much as what is looked for.
+ * Measures the working tree beside the code of a commit, in the same rounds, so that disturbances of the machine meet both.
+ * Ratios of two days would differ by the machine as much as by the code.
  */
 import { programs } from "../peers/all.ts";
 import { direct, openCampaign, runRounds, startPrograms } from "./campaign.ts";
@@ -16,10 +16,10 @@ const loads = allScenarios.filter(({ name }) =>
 const besideName = "json-beside-6000";
 const scenarios = [...loads.map(({ name }) => name), besideName];
 
-/** Single values move by 15 % and more within seconds: many short rounds say more than a few long ones. */
+/** Many short rounds, since single values move by 15 % and more within seconds. */
 const options = { quick: true, rounds: 10, warmSeconds: 20 };
 
-/** What is added to the names of the commit's programs. */
+/** Added to the names of the programs of the commit. */
 const older = "-before";
 
 /** Ten minutes. Throws if something that is compared could not be measured. */

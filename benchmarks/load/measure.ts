@@ -1,13 +1,28 @@
 /** One load on one program: what the client saw, what the program cost, and what else the machine did meanwhile. */
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { RunningProgram } from "../peers/program.ts";
-import type { Natives } from "./native/compile.ts";
-import { runLoad, type Load, type LoadResult, type RunningEngine } from "./native/run-load.ts";
-import { cpuSecondsOf, machineTime } from "./processes.ts";
+import { compileNatives, type Natives } from "./native/compile.ts";
+import { runLoad, startEngine, type Load, type LoadResult, type RunningEngine } from "./native/run-load.ts";
+import { chooseCores, cpuSecondsOf, machineTime } from "./processes.ts";
 
 export interface Bench {
   readonly natives: Natives;
   readonly cores: { readonly load: number; readonly test: number };
   readonly engine: RunningEngine;
+  /** Scratch space that the database's own user can pass, where root runs this. */
+  readonly directory: string;
+}
+
+/** Compiles the native programs and starts the engine. `opened` ends it and removes the directory. */
+export async function openBench(opened: AsyncDisposableStack): Promise<Bench> {
+  const natives = compileNatives();
+  const cores = chooseCores();
+  const directory = mkdtempSync(join(tmpdir(), "weiche-bench-"));
+  opened.defer(() => rmSync(directory, { recursive: true, force: true }));
+  chmodSync(directory, 0o711);
+  return { natives, cores, engine: opened.use(await startEngine(natives, cores.load)), directory };
 }
 
 export interface Measured {
@@ -26,8 +41,6 @@ export type LoadWish = Omit<Load, "port" | "path" | "keys" | "headers">;
 
 export async function measure(bench: Bench, program: RunningProgram, wish: LoadWish): Promise<Measured> {
   const { natives, cores, engine } = bench;
-  const { port, path, keys, headers } = program;
-  const target = { port, ...(path && { path }), ...(keys && { keys }), ...(headers && { headers }) };
   const look = () => ({
     atMs: performance.now(),
     // The load client and programs that wait for their turn are below this process.
@@ -36,12 +49,10 @@ export async function measure(bench: Bench, program: RunningProgram, wish: LoadW
   });
   type Look = ReturnType<typeof look>;
   const looks: { from?: Look; to?: Look } = {};
-  const result = await runLoad(
-    natives,
-    cores.load,
-    { ...wish, ...target },
-    { measuring: () => void (looks.from = look()), measured: () => void (looks.to = look()) },
-  );
+  const result = await runLoad(natives, cores.load, loadOn(program, wish), {
+    measuring: () => void (looks.from = look()),
+    measured: () => void (looks.to = look()),
+  });
   const { from, to } = looks;
   if (!from || !to) throw new Error("the load client measured nothing");
   const { all } = from;
@@ -56,29 +67,31 @@ export async function measure(bench: Bench, program: RunningProgram, wish: LoadW
   };
 }
 
+export function loadOn({ port, path, keys, headers }: RunningProgram, wish: LoadWish): Load {
+  return { ...wish, port, path, keys, headers };
+}
+
 /** Everything that is counted, as named numbers for tables and ratios. */
 export function valuesOf({ result, cpuSeconds, foreignCores, stolenShare }: Measured): Record<string, number> {
   const { seconds, requests, tokens, endings, firstByteUs, gapUs, delayUs, wholeUs } = result;
   const cpu = sum(Object.values(cpuSeconds));
-  const per = (count: number, what: string) =>
-    count === 0
-      ? {}
-      : {
-          [`cpuMicrosPer${what}`]: (cpu * 1e6) / count,
-          ...Object.fromEntries(
-            Object.entries(cpuSeconds).map(([role, own]) => [`cpuMicrosPer${what} ${role}`, (own * 1e6) / count]),
-          ),
-          [`${what.toLowerCase()}sPerSecond`]: count / seconds,
-        };
+  const per = (count: number, what: string) => {
+    if (count === 0) return {};
+    const micros = (own: number) => (own * 1e6) / count;
+    const roles = Object.entries(cpuSeconds).map(([role, own]) => [`cpuMicrosPer${what} ${role}`, micros(own)]);
+    const all = { [`cpuMicrosPer${what}`]: micros(cpu), [`${what.toLowerCase()}sPerSecond`]: count / seconds };
+    return { ...all, ...(Object.fromEntries(roles) as Record<string, number>) };
+  };
   const { whole: _whole, ...lost } = endings;
-  const defined = (values: Record<string, number | undefined>) =>
-    Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Record<string, number>;
+  const times = {
+    ...{ firstByteP50Us: firstByteUs.p50, firstByteP99Us: firstByteUs.p99 },
+    ...{ wholeP50Us: wholeUs.p50, wholeP99Us: wholeUs.p99, gapP50Us: gapUs.p50, gapP99Us: gapUs.p99 },
+    ...{ delayP50Us: delayUs.p50, delayP99Us: delayUs.p99 },
+  };
+  const measured = Object.entries(times).filter(([, value]) => value !== undefined);
   return {
-    ...per(requests, "Request"),
-    ...per(tokens, "Chunk"),
-    ...defined({ firstByteP50Us: firstByteUs.p50, firstByteP99Us: firstByteUs.p99 }),
-    ...defined({ wholeP50Us: wholeUs.p50, wholeP99Us: wholeUs.p99, gapP50Us: gapUs.p50, gapP99Us: gapUs.p99 }),
-    ...defined({ delayP50Us: delayUs.p50, delayP99Us: delayUs.p99 }),
+    ...{ ...per(requests, "Request"), ...per(tokens, "Chunk") },
+    ...(Object.fromEntries(measured) as Record<string, number>),
     lost: sum(Object.values(lost)),
     coreShare: cpu / seconds,
     clientCoreShare: result.cpuSeconds / seconds,

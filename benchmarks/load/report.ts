@@ -1,9 +1,9 @@
 /** The pages of a bench: goals beside what was reached, a table for each scenario, pictures, and rows for the README. Pure. */
-import type { Machine } from "../cluster/result.ts";
+import { loadText, machineText, markdownTable, type Machine } from "../cluster/result.ts";
 import { direct, type Sample } from "./campaign.ts";
 import { barChart, delayChart, type Bar } from "./charts.ts";
 import type { GoalResult } from "./goals.ts";
-import { mergeBuckets, short, spreadOf, type Spread } from "./statistics.ts";
+import { mergeBuckets, short, spreadOf, spreadText, type Spread } from "./statistics.ts";
 
 export interface BenchResult {
   readonly date: string;
@@ -18,10 +18,10 @@ export interface BenchResult {
   readonly goals: readonly GoalResult[];
 }
 
-/** Cores that others may keep busy before the report warns. */
+/** Busy cores of other programs above which the report warns. */
 const busyCoresMax = 0.15;
 
-/** Columns of a scenario's table, where any of its samples has them. */
+/** The columns of a scenario's table; those that none of its samples has are left out. */
 const columns: readonly (readonly [metric: string, head: string])[] = [
   ["cpuMicrosPerRequest", "CPU µs/request"],
   ["cpuMicrosPerRequest router", "router"],
@@ -51,140 +51,139 @@ const columns: readonly (readonly [metric: string, head: string])[] = [
 ];
 
 export function reportPage(result: BenchResult): string {
-  const { date, machine, cores, options, programs, missing } = result;
+  const { date, machine, cores, options, programs, missing, micro } = result;
   const order = [direct, ...programs.map(({ name }) => name)];
-  const load = spreadOf(result.samples.flatMap(({ values }) => values["foreignCores"] ?? []));
-  const stolen = spreadOf(result.samples.flatMap(({ values }) => values["stolenShare"] ?? []));
+  const load = spreadIn(result.samples, "foreignCores");
+  const stolen = spreadIn(result.samples, "stolenShare");
+  const scenarios = result.scenarios.flatMap(({ name, what }) => {
+    const table = scenarioTable(ofScenario(result, name), order);
+    return table ? [`## ${name}: ${what}`, table] : [];
+  });
+  const microRows = Object.entries(micro ?? {});
+  const absent = missing.map(({ name, why }) => `${name}: ${why}`).join("; ");
   return [
     `# Bench of ${date}${options.quick ? " (quick)" : ""}`,
-    `${machine.cores} cores of ${machine.cpu}, ${machine.memoryGiB} GiB, Node.js ${machine.node}, commit ${machine.commit}. Load client, engine and bench on core ${cores.load}, the program under test alone on core ${cores.test}. ${options.rounds} rounds in random order (seed ${options.seed}); medians, with minimum and maximum.`,
-    `Other programs kept ${load ? `${short(load.median)} (${short(load.min)}–${short(load.max)})` : "?"} cores busy meanwhile; the host took ${stolen ? short(stolen.max * 100) : "?"} % at most. Load before: ${machine.loadBefore}; also running: ${machine.alsoRunning.join(", ") || "nothing of note"}.`,
-    ...(load && load.median > busyCoresMax
-      ? [
-          "**This machine was busy with other things: do not quote these numbers.** Chunks that wait are passed on together, which costs less, and delays are the machine's.",
-        ]
-      : []),
+    `${machineText(machine)}. Load client, engine and bench on core ${cores.load}, the program under test alone on core ${cores.test}. ${options.rounds} rounds in random order (seed ${options.seed}); medians, with minimum and maximum.`,
+    `Other programs kept ${load ? spreadText(load) : "?"} cores busy meanwhile; the host took ${stolen ? short(stolen.max * 100) : "?"} % at most. ${loadText(machine)}`,
+    ...(load && load.median > busyCoresMax ? [busyWarning] : []),
     "## Goals",
     goalsTable(result.goals),
-    ...result.scenarios.flatMap((scenario) => {
-      const table = scenarioTable(
-        result.samples.filter((sample) => sample.scenario === scenario.name),
-        order,
-      );
-      return table ? [`## ${scenario.name}: ${scenario.what}`, table] : [];
-    }),
-    ...(result.micro ? ["## Single steps of the hot path", microTable(result.micro)] : []),
+    ...scenarios,
+    ...(micro ? ["## Single steps of the hot path", tableText(["step", "CPU µs"], microRows)] : []),
     "## Pictures",
     [...chartsOf(result).keys()].map((file) => `![${file.replace(".svg", "")}](${file})`).join("\n\n"),
     "## Programs",
-    [
-      "| program | version | |",
-      "|---|---|---|",
-      ...programs.map(({ name, version, what }) => `| ${name} | ${version} | ${what} |`),
-    ].join("\n"),
-    ...(missing.length > 0 ? [`Not there: ${missing.map(({ name, why }) => `${name}: ${why}`).join("; ")}.`] : []),
+    tableText(
+      ["program", "version", ""],
+      programs.map(({ name, version, what }) => [name, version, what]),
+    ),
+    ...(missing.length > 0 ? [`Not there: ${absent}.`] : []),
     "How to read this: [benchmarks/README.md](../../README.md).",
     "",
   ].join("\n\n");
 }
 
+const busyWarning =
+  "**This machine was busy with other things: do not quote these numbers.** Chunks that wait are passed on together, which costs less, and delays are the machine's.";
+
+function tableText(...table: Parameters<typeof markdownTable>): string {
+  return markdownTable(...table).join("\n");
+}
+
+function ofScenario({ samples }: BenchResult, name: string): Sample[] {
+  return samples.filter(({ scenario }) => scenario === name);
+}
+
 function goalsTable(goals: readonly GoalResult[]): string {
   const rows = goals.map(({ what, sense, goal, unit, reached, isMet }) => {
-    if (!reached) return `| ${what} | ${sense} ${goal} ${unit} | not measured | |`;
+    if (!reached) return [what, `${sense} ${goal} ${unit}`, "not measured", ""];
     const { median, min, max } = reached;
     const off = sense === "at most" ? median / goal : goal / median;
     const verdict = isMet ? "reached" : `**missed**${Number.isFinite(off) ? ` by a factor of ${short(off)}` : ""}`;
-    return `| ${what} | ${sense} ${goal} ${unit} | ${short(median)} ${unit} (${short(min)}–${short(max)}) | ${verdict} |`;
+    return [what, `${sense} ${goal} ${unit}`, `${short(median)} ${unit} (${short(min)}–${short(max)})`, verdict];
   });
-  return ["| what | goal | this run | |", "|---|---|---|---|", ...rows].join("\n");
+  return tableText(["what", "goal", "this run", ""], rows);
 }
 
 function scenarioTable(samples: readonly Sample[], order: readonly string[]): string | undefined {
-  const programs = [...new Set([...order, ...samples.map(({ program }) => program)])].filter((name) =>
-    samples.some(({ program }) => program === name),
-  );
+  const measured = new Set(samples.map(({ program }) => program));
+  const programs = [...new Set([...order, ...measured])].filter((name) => measured.has(name));
   const shown = columns.filter(([metric]) => samples.some(({ values }) => values[metric] !== undefined));
   if (programs.length === 0 || shown.length === 0) return undefined;
-  const rows = programs.map((program) => {
-    const cells = shown.map(([metric]) => cell(spreadIn(samples, program, metric)));
-    return `| ${program === direct ? "(client and engine alone)" : program} | ${cells.join(" | ")} |`;
-  });
-  const heads = shown.map(([, head]) => head).join(" | ");
-  return [`| | ${heads} |`, `|---|${"---|".repeat(shown.length)}`, ...rows].join("\n");
+  const rows = programs.map((program) => [
+    program === direct ? "(client and engine alone)" : program,
+    ...shown.map(([metric]) => cell(spreadIn(samples, metric, program))),
+  ]);
+  return tableText(["", ...shown.map(([, head]) => head)], rows);
 }
 
-function spreadIn(samples: readonly Sample[], program: string, metric: string): Spread | undefined {
-  return spreadOf(samples.flatMap((sample) => (sample.program === program ? (sample.values[metric] ?? []) : [])));
+/** Of one program, or of all. */
+function spreadIn(samples: readonly Sample[], metric: string, program?: string): Spread | undefined {
+  const own = samples.filter((sample) => program === undefined || sample.program === program);
+  return spreadOf(own.flatMap(({ values }) => values[metric] ?? []));
 }
 
 function cell(spread: Spread | undefined): string {
   if (!spread) return "";
   const { median, min, max, rounds } = spread;
-  return rounds === 1 || min === max ? short(median) : `${short(median)} (${short(min)}–${short(max)})`;
+  return rounds === 1 || min === max ? short(median) : spreadText(spread);
 }
 
-function microTable(micro: Readonly<Record<string, number>>): string {
-  return ["| step | CPU µs |", "|---|---|", ...Object.entries(micro).map(([step, us]) => `| ${step} | ${us} |`)].join(
-    "\n",
-  );
+interface BarPicture {
+  readonly file: string;
+  readonly title: string;
+  readonly scenario: string;
+  readonly metric: string;
+  /** Processes that are shown as parts of a bar. */
+  readonly roles?: readonly string[];
 }
+
+const cpuPerChunk = {
+  file: "cpu-per-chunk.svg",
+  metric: "cpuMicrosPerChunk",
+  roles: ["router", "database", "agent"],
+};
+const barPictures: readonly BarPicture[] = [
+  {
+    ...{ ...cpuPerChunk, scenario: "stream-64x10" },
+    title: "CPU per streamed chunk, µs: 64 streams, a chunk each 10 ms (less is better)",
+  },
+  // Replaces the one before it, if it was measured.
+  {
+    ...{ ...cpuPerChunk, scenario: "stream-256x20" },
+    title: "CPU per streamed chunk, µs: 256 streams, a chunk each 20 ms (less is better)",
+  },
+  {
+    ...{ file: "requests-per-second.svg", scenario: "json-64", metric: "requestsPerSecond" },
+    title: "JSON requests a second on one core, 64 connections (more is better)",
+  },
+  {
+    ...{ file: "memory-per-stream.svg", scenario: "memory-5000", metric: "kilobytesPerStream" },
+    ...{ roles: ["router", "agent"], title: "Memory per idle stream, KB: 5,000 open (less is better)" },
+  },
+];
+
+/** Programs that would make the pictures of delays unreadable. */
+const withoutDelays = ["weiche-plain", "bare-router", "hops-h2"];
 
 /** SVG by file name. */
-export function chartsOf({ samples, date, machine }: BenchResult): ReadonlyMap<string, string> {
-  const note = `${machine.cpu}, ${date}; median, line from minimum to maximum`;
+export function chartsOf(result: BenchResult): ReadonlyMap<string, string> {
+  const { date, machine } = result;
   const charts = new Map<string, string>();
-  const bars = (file: string, title: string, scenario: string, metric: string, roles: readonly string[] = []) => {
-    const found = samples.filter((sample) => sample.scenario === scenario);
-    const made = barsOf(found, metric, roles);
-    if (made.length > 1) charts.set(file, barChart(title, note, made));
-  };
-  const cpu = ["router", "database", "agent"];
-  bars(
-    "cpu-per-chunk.svg",
-    "CPU per streamed chunk, µs: 256 streams, a chunk each 20 ms (less is better)",
-    "stream-256x20",
-    "cpuMicrosPerChunk",
-    cpu,
-  );
-  if (!charts.has("cpu-per-chunk.svg"))
-    bars(
-      "cpu-per-chunk.svg",
-      "CPU per streamed chunk, µs: 64 streams, a chunk each 10 ms (less is better)",
-      "stream-64x10",
-      "cpuMicrosPerChunk",
-      cpu,
-    );
-  bars(
-    "requests-per-second.svg",
-    "JSON requests a second on one core, 64 connections (more is better)",
-    "json-64",
-    "requestsPerSecond",
-  );
-  bars(
-    "memory-per-stream.svg",
-    "Memory per idle stream, KB: 5,000 open (less is better)",
-    "memory-5000",
-    "kilobytesPerStream",
-    ["router", "agent"],
-  );
+  for (const { file, title, scenario, metric, roles = [] } of barPictures) {
+    const bars = barsOf(ofScenario(result, scenario), metric, roles);
+    const note = `${machine.cpu}, ${date}; median, line from minimum to maximum`;
+    if (bars.length > 1) charts.set(file, barChart(title, note, bars));
+  }
   for (const scenario of ["stream-64x10", "stream-256x20"]) {
-    const found = samples.filter((sample) => sample.scenario === scenario && sample.delays?.length);
-    const names = [...new Set(found.map(({ program }) => program))].filter(
-      (name) => name !== "weiche-plain" && name !== "bare-router" && name !== "hops-h2",
-    );
-    const lines = names.map((label) => ({
-      label,
-      buckets: mergeBuckets(found.flatMap(({ program, delays }) => (program === label ? [delays!] : []))),
-    }));
-    if (lines.length > 0)
-      charts.set(
-        `delay-${scenario}.svg`,
-        delayChart(
-          `Delay of a chunk, from engine to client: ${scenario}`,
-          `${machine.cpu}, ${date}; all rounds together`,
-          lines,
-        ),
-      );
+    const found = ofScenario(result, scenario).filter(({ delays }) => delays?.length);
+    const byProgram = [...Map.groupBy(found, ({ program }) => program)];
+    const lines = byProgram
+      .filter(([name]) => !withoutDelays.includes(name))
+      .map(([label, own]) => ({ label, buckets: mergeBuckets(own.map(({ delays }) => delays!)) }));
+    const title = `Delay of a chunk, from engine to client: ${scenario}`;
+    const note = `${machine.cpu}, ${date}; all rounds together`;
+    if (lines.length > 0) charts.set(`delay-${scenario}.svg`, delayChart(title, note, lines));
   }
   return charts;
 }
@@ -192,42 +191,39 @@ export function chartsOf({ samples, date, machine }: BenchResult): ReadonlyMap<s
 function barsOf(samples: readonly Sample[], metric: string, roles: readonly string[]): Bar[] {
   const names = [...new Set(samples.map(({ program }) => program))].filter((name) => name !== direct);
   return names.flatMap((label): Bar[] => {
-    const spread = spreadIn(samples, label, metric);
+    const spread = spreadIn(samples, metric, label);
     if (!spread) return [];
     const parts = roles.flatMap((role) => {
-      const part = spreadIn(samples, label, `${metric} ${role}`);
+      const part = spreadIn(samples, `${metric} ${role}`, label);
       return part ? [{ label: role, value: part.median }] : [];
     });
-    return [{ label, isOurs: label.startsWith("weiche"), spread, ...(parts.length > 1 ? { parts } : {}) }];
+    return [{ label, isOurs: label.startsWith("weiche"), spread, parts: parts.length > 1 ? parts : undefined }];
   });
 }
 
-/** The rows that the project's README shows, ours first. */
-export function readmeTable({ samples, programs, date, machine }: BenchResult): string {
+/** The columns of the table in the project's README. */
+const readmeColumns = [
+  ["JSON requests/s", "json-64", "requestsPerSecond"],
+  ["CPU µs/request", "json-64", "cpuMicrosPerRequest"],
+  ["CPU µs/chunk", "stream-256x20", "cpuMicrosPerChunk"],
+  ["first byte µs", "first-byte", "firstByteP50Us"],
+  ["p99 gap at 20 ms, µs", "stream-256x20", "gapP99Us"],
+  ["KB/idle stream", "memory-5000", "kilobytesPerStream"],
+] as const;
+
+/** The table of the project's README, ours first. */
+export function readmeTable(result: BenchResult): string {
+  const { programs, date, machine } = result;
   const shown = programs.filter(({ name }) => !["weiche-plain", "bare-router"].includes(name));
-  const value = (scenario: string, program: string, metric: string) => {
-    const spread = spreadIn(
-      samples.filter((sample) => sample.scenario === scenario),
-      program,
-      metric,
-    );
-    return spread ? short(spread.median) : "–";
-  };
-  const rows = shown.map(({ name, version }) => {
-    const cells = [
-      value("json-64", name, "requestsPerSecond"),
-      value("json-64", name, "cpuMicrosPerRequest"),
-      value("stream-256x20", name, "cpuMicrosPerChunk"),
-      value("first-byte", name, "firstByteP50Us"),
-      value("stream-256x20", name, "gapP99Us"),
-      value("memory-5000", name, "kilobytesPerStream"),
-    ];
-    return `| ${name === "weiche" ? "**Weiche**: router, agent, TLS between" : `${name} ${version}`} | ${cells.join(" | ")} |`;
-  });
+  const rows = shown.map(({ name, version }) => [
+    name === "weiche" ? "**Weiche**: router, agent, TLS between" : `${name} ${version}`,
+    ...readmeColumns.map(([, scenario, metric]) => {
+      const spread = spreadIn(ofScenario(result, scenario), metric, name);
+      return spread ? short(spread.median) : "–";
+    }),
+  ]);
   return [
-    "| one core, loopback | JSON requests/s | CPU µs/request | CPU µs/chunk | first byte µs | p99 gap at 20 ms, µs | KB/idle stream |",
-    "|---|---|---|---|---|---|---|",
-    ...rows,
+    ...markdownTable(["one core, loopback", ...readmeColumns.map(([head]) => head)], rows),
     "",
     `${date}, ${machine.cpu}, commit ${machine.commit}; \`npm run bench\` measures it again. Weiche authenticates, limits and meters each request; the others pass it on.`,
     "",

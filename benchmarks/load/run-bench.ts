@@ -1,19 +1,10 @@
-/** A whole bench, from compiling to results; what is written where is the caller's. */
-import { describeMachine } from "../cluster/result.ts";
+/** Runs a whole bench, from compiling to results. The caller writes the files. */
+import { describeMachine, today } from "../cluster/result.ts";
 import { programs as allPrograms } from "../peers/all.ts";
 import { installPeers } from "../peers/install.ts";
 import type { Program } from "../peers/program.ts";
-import {
-  attempt,
-  mayHold,
-  openCampaign,
-  runRounds,
-  startPrograms,
-  type Campaign,
-  type CampaignOptions,
-  type Sample,
-  type Started,
-} from "./campaign.ts";
+import { attempt, mayHold, openCampaign, runRounds, startPrograms } from "./campaign.ts";
+import type { Campaign, CampaignOptions, Sample, Started } from "./campaign.ts";
 import { judgeGoals } from "./goals.ts";
 import type { BenchResult } from "./report.ts";
 import { scenarios as allScenarios } from "./scenarios.ts";
@@ -26,16 +17,16 @@ export interface BenchOptions extends CampaignOptions {
   readonly programs: readonly string[];
 }
 
-/** A Node.js program's JSON request costs three times as much in the first seconds, and after 20 still a bit more. */
+/** A JSON request costs a Node.js program three times as much in its first seconds, and still a bit more after 20 s. */
 export const warmSeconds = { whole: 40, quick: 6 };
 
 /** What `--quick` has time for. */
 const quickPrograms = ["weiche", "nginx", "portkey", "undici", "hops-h2", "hops-h1-tls"];
 
-/** Those whose memory and most streams are looked at. */
+/** Their memory and most streams are measured. */
 const peersForStreams = ["weiche", "nginx", "haproxy", "portkey", "undici", "litellm"];
 
-/** Those whose JSON requests are looked at beside many streams. */
+/** Their JSON requests are measured beside many streams. */
 const programsBeside = ["weiche", "nginx", "undici"];
 
 const specials = [
@@ -51,18 +42,15 @@ const specials = [
   { name: "switch", what: "our own share of a switch" },
 ];
 
-/** Throws for names that there are none of. */
+/** Throws for unknown names. */
 export function checkNames({ scenarios, programs }: BenchOptions): void {
-  const known = {
-    scenario: [...allScenarios, ...specials].map(({ name }) => name),
-    program: allPrograms.map(({ name }) => name),
+  const check = (kind: string, names: readonly string[], known: readonly { readonly name: string }[]) => {
+    const all = known.map(({ name }) => name);
+    for (const name of names)
+      if (!all.includes(name)) throw new Error(`no ${kind} "${name}"; there are: ${all.join(", ")}`);
   };
-  for (const [kind, asked] of [
-    ["scenario", scenarios],
-    ["program", programs],
-  ] as const)
-    for (const name of asked)
-      if (!known[kind].includes(name)) throw new Error(`no ${kind} "${name}"; there are: ${known[kind].join(", ")}`);
+  check("scenario", scenarios, [...allScenarios, ...specials]);
+  check("program", programs, allPrograms);
 }
 
 export async function runBench(options: BenchOptions, say: (line: string) => void): Promise<BenchResult> {
@@ -93,15 +81,12 @@ export async function runBench(options: BenchOptions, say: (line: string) => voi
   for (const { running } of started) await running[Symbol.asyncDispose]();
   for (const streams of [1_000, 5_000, 10_000])
     if (isAsked(`memory-${streams}`, !options.quick)) samples.push(...(await memoryOf(campaign, here, streams)));
-  const { micro, samples: more } = await subBenches(
-    (name) => isAsked(name, !options.quick || name === "micro"),
-    campaign.bench.cores,
-    say,
-  );
+  const isSubAsked = (name: string) => isAsked(name, !options.quick || name === "micro");
+  const { micro, samples: more } = await subBenches(isSubAsked, campaign.bench.cores.test, say);
   samples.push(...more);
   const { quick, rounds, seed } = options;
   return {
-    ...{ date: Temporal.Now.plainDateISO().toString(), machine, cores: campaign.bench.cores, missing, samples },
+    ...{ date: today(), machine, cores: campaign.bench.cores, missing, samples, micro },
     options: { quick, rounds, seed },
     programs: here.map(({ name, what }) => {
       const running = started.find(({ program }) => program.name === name)?.running;
@@ -109,7 +94,6 @@ export async function runBench(options: BenchOptions, say: (line: string) => voi
     }),
     scenarios: [...allScenarios, ...specials].map(({ name, what }) => ({ name, what })),
     goals: judgeGoals(samples),
-    ...(micro && { micro }),
   };
 }
 
@@ -117,7 +101,7 @@ function asked(names: readonly string[], name: string, otherwise: boolean): bool
   return names.length > 0 ? names.includes(name) : otherwise;
 }
 
-/** A search takes most of a minute: two rounds are enough for a figure that is coarse anyway. */
+/** Takes two rounds at most: a search takes most of a minute, and its result is coarse anyway. */
 async function mostStreamsOf(campaign: Campaign, started: readonly Started[]): Promise<Sample[]> {
   const samples: Sample[] = [];
   const chosen = started.filter(({ program }) => peersForStreams.includes(program.name));

@@ -1,25 +1,18 @@
 /** Scenarios that are more than one load: a search, memory of idle streams, and requests beside many open ones. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Program, RunningProgram } from "../peers/program.ts";
-import {
-  attempt,
-  mayHold,
-  onCoreOfItsOwn,
-  startProgram,
-  type Campaign,
-  type Sample,
-  type Started,
-} from "./campaign.ts";
-import { measure, valuesOf, type Bench } from "./measure.ts";
+import { attempt, mayHold, onCoreOfItsOwn, startProgram } from "./campaign.ts";
+import type { Campaign, Sample, Started } from "./campaign.ts";
+import { loadOn, measure, valuesOf, type Bench } from "./measure.ts";
 import { runLoad } from "./native/run-load.ts";
 import { memoryBytesOf } from "./processes.ts";
 import { shuffled } from "./statistics.ts";
 
-export const gapMsMax = 40;
+const gapMsMax = 40;
 const pacingUs = 20_000;
 /** A quarter of what a router with an agent can do on a quiet core. */
 const openedPerSecond = 400;
-/** A stream that gives its first token and then nothing for as long as it is looked at. */
+/** A stream whose second token comes after ten minutes. */
 const idle = { stream: true, tokens: 2, itl: 600_000_000 } as const;
 
 /** The most streams at 20 ms of pacing whose gaps stay below 40 ms at p99, none of them lost. */
@@ -27,20 +20,11 @@ export async function mostStreams(campaign: Campaign, { program, running }: Star
   const { bench, say, quick } = campaign;
   let routerShare = 1;
   const holds = async (connections: number) => {
-    const wish = {
-      stream: true,
-      connections,
-      itl: pacingUs,
-      ramp: 1,
-      warmup: 1,
-      seconds: quick ? 2 : 4,
-      tokens: 1_000,
-    };
-    const values = valuesOf(await measure(bench, running, wish));
+    const wish = { stream: true, connections, itl: pacingUs, tokens: 1_000, ramp: 1, warmup: 1 };
+    const values = valuesOf(await measure(bench, running, { ...wish, seconds: quick ? 2 : 4 }));
     const isEnough = (values["chunksPerSecond"] ?? 0) > 0.95 * ((connections * 1e6) / pacingUs);
-    say(
-      `${program.name}: ${connections} streams, p99 gap ${(values["gapP99Us"] ?? 0) / 1_000} ms, lost ${values["lost"]}`,
-    );
+    const gapMs = (values["gapP99Us"] ?? 0) / 1_000;
+    say(`${program.name}: ${connections} streams, p99 gap ${gapMs} ms, lost ${values["lost"]}`);
     const isGood = isEnough && values["gapP99Us"]! < gapMsMax * 1_000 && values["lost"] === 0;
     if (isGood) routerShare = shareOfRouter(values);
     return isGood;
@@ -50,13 +34,13 @@ export async function mostStreams(campaign: Campaign, { program, running }: Star
   return { scenario: "most-streams", program: program.name, round, values };
 }
 
-/** Of the processor time of router, database and agent, the part without the agent; 1 for programs that have none. */
+/** The part of router and database in the processor time; 1 for programs without an agent. */
 function shareOfRouter(values: Readonly<Record<string, number>>): number {
   const all = values["cpuMicrosPerChunk"]!;
   return (all - (values["cpuMicrosPerChunk agent"] ?? 0)) / all;
 }
 
-/** The highest number that holds, to within a tenth, on the way up in doublings. 0: not even the lowest. */
+/** Doubles the number until it no longer holds, then halves the interval. Exact to a tenth; 0: not even the lowest holds. */
 export async function search(holds: (count: number) => Promise<boolean>, from: number, max: number): Promise<number> {
   let good = 0;
   let bad = max;
@@ -75,22 +59,21 @@ export async function search(holds: (count: number) => Promise<boolean>, from: n
   return good;
 }
 
-/** Memory of a program that has just been started, with nothing and with so many streams open that say nothing. */
+/** Memory per silent stream of a program that has just been started. */
 export async function memoryPerStream(
   campaign: Campaign,
   program: Program,
   streams: number,
   round: number,
 ): Promise<Sample> {
-  const { bench, directory, say } = campaign;
-  await using running = await startProgram(bench, program, directory);
+  const { bench, say } = campaign;
+  await using running = await startProgram(bench, program);
   return await onCoreOfItsOwn(bench, running, async () => {
     await measure(bench, running, { connections: 64, tokens: 8, seconds: 3 });
     await measure(bench, running, { connections: 64, stream: true, tokens: 50, seconds: 2 });
     const before = memoryBytesOf(running.processes);
-    const { open, found: after } = await besideOpen(bench, running, streams, async () =>
-      memoryBytesOf(running.processes),
-    );
+    const look = async () => memoryBytesOf(running.processes);
+    const { open, found: after } = await besideOpen(bench, running, streams, look);
     const each = (role: string) => (after[role]! - before[role]!) / Math.max(1, open) / 1_024;
     const roles = Object.keys(after).map((role) => [`kilobytesPerStream ${role}`, each(role)] as const);
     const sum = roles.reduce((total, [, kilobytes]) => total + kilobytes, 0);
@@ -104,25 +87,20 @@ const besideStreams = 6_000;
 /** Opening thousands of streams takes far longer than asking beside them. */
 const asksPerOpening = 3;
 
-/** Of each round every program, in random order; what fails is told, and missing. */
+/** Measures every program in each round, in random order. */
 export async function jsonBesideRounds(campaign: Campaign, started: readonly Started[]): Promise<Sample[]> {
   const samples: Sample[] = [];
   const chosen = started.filter(({ program }) => mayHold(campaign, program, besideStreams));
   for (let round = 1; round <= Math.min(3, campaign.rounds); round++)
     for (const one of shuffled(chosen, campaign.random))
       await attempt(campaign, one.program.name, async () => {
-        samples.push(...(await jsonBeside(campaign, one, besideStreams, round)));
+        samples.push(...(await jsonBeside(campaign, one, round)));
       });
   return samples;
 }
 
 /** JSON requests beside 6,000 silent streams, and without them; each `round` counts for three. */
-async function jsonBeside(
-  campaign: Campaign,
-  { program, running }: Started,
-  streams: number,
-  round: number,
-): Promise<Sample[]> {
+async function jsonBeside(campaign: Campaign, { program, running }: Started, round: number): Promise<Sample[]> {
   const { bench, say, quick } = campaign;
   const load = { connections: 16, tokens: 8, warmup: 1, seconds: quick ? 2 : 4 };
   const ask = async () => {
@@ -132,28 +110,23 @@ async function jsonBeside(
   };
   return await onCoreOfItsOwn(bench, running, async () => {
     const alone = await ask();
-    const { open, found } = await besideOpen(bench, running, streams, ask);
+    const { open, found } = await besideOpen(bench, running, besideStreams, ask);
     const micros = (asked: typeof found) => asked.map((values) => values["cpuMicrosPerRequest"]?.toFixed(0)).join(", ");
     say(`${program.name}: JSON ${micros(alone)} µs alone, ${micros(found)} µs beside ${open}`);
     const of = (n: number) => ({ program: program.name, round: (round - 1) * asksPerOpening + n + 1 });
-    return [
-      ...alone.map((values, n) => ({ ...of(n), scenario: "json-beside-0", values })),
-      ...found.map((values, n) => ({
-        ...of(n),
-        scenario: `json-beside-${streams}`,
-        values: { ...values, missing: streams - open },
-      })),
-    ];
+    const missing = besideStreams - open;
+    const beside = found.map((values, n) => {
+      return { ...of(n), scenario: `json-beside-${besideStreams}`, values: { ...values, missing } };
+    });
+    return [...alone.map((values, n) => ({ ...of(n), scenario: "json-beside-0", values })), ...beside];
   });
 }
 
-/** Opens streams, does the work while they are open, and leaves them: ended by their client. */
+/** Opens streams, does the work, and lets the client end the streams. */
 async function besideOpen<T>(bench: Bench, program: RunningProgram, streams: number, work: () => Promise<T>) {
-  const { port, keys, headers, path } = program;
-  const target = { port, ...(path && { path }), ...(keys && { keys }), ...(headers && { headers }) };
   const done = new AbortController();
   const wish = { ...idle, connections: streams, ramp: streams / openedPerSecond, seconds: 3_600, stall: 3_600 };
-  const holding = runLoad(bench.natives, bench.cores.load, { ...wish, ...target }, {}, done.signal).catch(() => {});
+  const holding = runLoad(bench.natives, bench.cores.load, loadOn(program, wish), {}, done.signal).catch(() => {});
   try {
     const open = await untilOpen(bench, streams);
     return { open, found: await work() };
@@ -164,7 +137,7 @@ async function besideOpen<T>(bench: Bench, program: RunningProgram, streams: num
   }
 }
 
-/** Until so many streams run at the engine, or half a minute longer than they should take. Returns how many do. */
+/** Waits until so many streams run at the engine, at most half a minute longer than opening them takes. Returns how many do. */
 async function untilOpen({ engine }: Bench, streams: number): Promise<number> {
   const deadlineMs = performance.now() + (streams / openedPerSecond + 30) * 1_000;
   for (;;) {

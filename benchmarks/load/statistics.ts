@@ -21,7 +21,7 @@ export interface Value {
   readonly value: number;
 }
 
-/** Of each round that has both: what the machine did to a round, it did to both of its values. */
+/** The ratios of the rounds that have both values: what disturbs a round disturbs both of its values. */
 export function pairRatios(values: readonly Value[], against: readonly Value[]): Spread | undefined {
   const other = new Map(against.map(({ round, value }) => [round, value]));
   return spreadOf(values.flatMap(({ round, value }) => (other.has(round) ? [value / other.get(round)!] : [])));
@@ -36,11 +36,9 @@ export function mergeBuckets(all: readonly Buckets[]): Buckets {
   return [...merged].toSorted(([a], [b]) => a - b);
 }
 
-/** The lower bound of the bucket that holds the quantile; undefined without values. */
-export function quantileOf(buckets: Buckets, share: number): number | undefined {
-  let left = share * buckets.reduce((sum, [, count]) => sum + count, 0);
-  for (const [from, count] of buckets) if ((left -= count) < 0) return from;
-  return buckets.at(-1)?.[0];
+/** The median with minimum and maximum. */
+export function spreadText({ median, min, max }: Spread): string {
+  return `${short(median)} (${short(min)}–${short(max)})`;
 }
 
 /** Three significant digits. */
@@ -50,7 +48,7 @@ export function short(value: number): string {
   return value.toFixed(Math.min(digits, 3)).replace(/\B(?=(\d{3})+(?!\d))/g, digits === 0 ? "," : "");
 }
 
-/** In the order that the seed gives: Fisher and Yates. */
+/** Shuffled by Fisher and Yates. */
 export function shuffled<T>(items: readonly T[], random: () => number): T[] {
   const result = [...items];
   for (let at = result.length - 1; at > 0; at--) {

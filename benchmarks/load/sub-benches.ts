@@ -1,56 +1,52 @@
-/** The benches that are programs of their own, run one after the other; each says what it measured as JSON. */
+/** Benches that are programs of their own: each writes or prints what it measured as JSON. */
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { resultsOf } from "../cluster/result.ts";
-import type { Sample } from "./campaign.ts";
+import { resultsOf, today, type Quantiles } from "../cluster/result.ts";
+import { attempt, type Sample } from "./campaign.ts";
 import { onCore } from "./native/run-load.ts";
 
 const root = join(import.meta.dirname, "../..");
 
-export interface SubBenches {
-  readonly micro?: Readonly<Record<string, number>>;
-  readonly samples: readonly Sample[];
-}
-
 export async function subBenches(
   isAsked: (name: string) => boolean,
-  cores: { readonly load: number; readonly test: number },
+  testCore: number,
   say: (line: string) => void,
-): Promise<SubBenches> {
-  const samples: Sample[] = [];
+): Promise<{ readonly micro?: Readonly<Record<string, number>>; readonly samples: readonly Sample[] }> {
   let micro: Record<string, number> | undefined;
-  const attempt = (name: string, work: () => void) => {
-    if (!isAsked(name)) return;
-    try {
-      work();
-      say(`${name} is done`);
-    } catch (error) {
-      say(`${name}: ${(error as Error).message}`);
-    }
+  const samples: Sample[] = [];
+  const measured = (scenario: string, values: Sample["values"]) =>
+    samples.push({ scenario, program: "weiche", round: 1, values });
+  const benches = {
+    micro: () => (micro = JSON.parse(run("benchmarks/load/micro.ts", [], testCore)) as typeof micro),
+    usage() {
+      const said = JSON.parse(run("benchmarks/usage-ledger.ts", ["60000"])) as UsageResult;
+      measured("usage", { recordsPerSecond: said.recordsPerSecond, loopBusyMaxMs: said.loopBusyMs.max });
+    },
+    switch() {
+      run("benchmarks/switch.ts", ["100"]);
+      const said = JSON.parse(readFileSync(join(resultsOf(today()), "switch.json"), "utf8")) as SwitchResult;
+      measured("switch", { oursP50Ms: said.oursMs.p50, oursP99Ms: said.oursMs.p99 });
+    },
   };
-  attempt("micro", () => {
-    micro = JSON.parse(run("benchmarks/load/micro.ts", [], cores.test)) as Record<string, number>;
-  });
-  attempt("usage", () => {
-    const said = JSON.parse(run("benchmarks/usage-ledger.ts", ["60000"])) as {
-      recordsPerSecond: number;
-      loopBusyMs: { max: number };
-    };
-    const values = { recordsPerSecond: said.recordsPerSecond, loopBusyMaxMs: said.loopBusyMs.max };
-    samples.push({ scenario: "usage", program: "weiche", round: 1, values });
-  });
-  attempt("switch", () => {
-    run("benchmarks/switch.ts", ["100"]);
-    const file = join(resultsOf(Temporal.Now.plainDateISO().toString()), "switch.json");
-    const said = JSON.parse(readFileSync(file, "utf8")) as { oursMs: { p50: number; p99: number } };
-    const values = { oursP50Ms: said.oursMs.p50, oursP99Ms: said.oursMs.p99 };
-    samples.push({ scenario: "switch", program: "weiche", round: 1, values });
-  });
-  return { samples, ...(micro && { micro }) };
+  for (const [name, bench] of Object.entries(benches).filter(([each]) => isAsked(each)))
+    await attempt({ say }, name, async () => {
+      bench();
+      say(`${name} is done`);
+    });
+  return { samples, micro };
 }
 
-/** Its output. Without a core: wherever the system puts its processes. */
+interface UsageResult {
+  readonly recordsPerSecond: number;
+  readonly loopBusyMs: Pick<Quantiles, "max">;
+}
+
+interface SwitchResult {
+  readonly oursMs: Quantiles;
+}
+
+/** Returns the output. Without `core` it runs on any. */
 function run(file: string, args: readonly string[], core?: number): string {
   const [command, all] = onCore(core, process.execPath, [join(root, file), ...args]);
   return execFileSync(command, all, { encoding: "utf8", maxBuffer: 1 << 26, stdio: ["ignore", "pipe", "inherit"] });

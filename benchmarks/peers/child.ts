@@ -54,13 +54,18 @@ export function ofSystem(name: string, versionOption: string): Source {
   };
 }
 
-/** A script of Node.js that needs a package of `benchmarks/peers`; `file` is relative to this folder. */
+/** A script of Node.js that needs a package of `benchmarks/peers`; `file` is relative to `benchmarks`. */
 export function ofPackage(name: string, file: string): Source {
   const manifest = join(import.meta.dirname, "node_modules", name, "package.json");
   return {
-    command: () => (existsSync(manifest) ? [process.execPath, join(import.meta.dirname, file)] : undefined),
+    command: () => (existsSync(manifest) ? [process.execPath, benchmarksFile(file)] : undefined),
     version: () => (JSON.parse(readFileSync(manifest, "utf8")) as { version: string }).version,
   };
+}
+
+/** The path of a file of `benchmarks`. */
+export function benchmarksFile(file: string): string {
+  return join(import.meta.dirname, "..", file);
 }
 
 export interface Child extends AsyncDisposable {

@@ -1,14 +1,14 @@
 /** The ordinary ways to write a proxy in Node.js, and the bare hops that router and agent are measured against. */
 import { join } from "node:path";
 import { freePort } from "@weiche/node-agent/src/engines/launchers/loopback-ports.ts";
-import { ofPackage, peer, startChild } from "./child.ts";
+import { benchmarksFile, ofPackage, peer, startChild } from "./child.ts";
 import type { Program, RunningProgram, Upstream } from "./program.ts";
 import { makeCertificates } from "./weiche.ts";
 
-const ownUndici = ofPackage("undici", "servers/undici.ts");
+const ownUndici = ofPackage("undici", "peers/servers/undici.ts");
 export const undici = peer({
   ...{ name: "undici", what: "`node:http` with undici's `dispatch`: the least a Node.js proxy can be" },
-  command: () => [process.execPath, serverFile("undici.ts")],
+  command: () => [process.execPath, benchmarksFile("peers/servers/undici.ts")],
   version: () => (ownUndici.command() ? ownUndici.version() : "as the project's"),
   install: "",
   configure: (port, { port: engine }) => [String(port), String(engine)],
@@ -16,7 +16,7 @@ export const undici = peer({
 
 export const replyFrom = peer({
   ...{ name: "reply-from", what: "Fastify with `@fastify/reply-from`: the ordinary Node.js way" },
-  ...ofPackage("@fastify/reply-from", "servers/reply-from.mjs"),
+  ...ofPackage("@fastify/reply-from", "peers/servers/reply-from.mjs"),
   install: "npm ci --prefix benchmarks/peers",
   configure: (port, { port: engine }) => [String(port), String(engine)],
 });
@@ -38,7 +38,7 @@ async function startHops(leg: string, { port: engine, directory }: Upstream): Pr
   const files = leg === "h2" ? undefined : makeCertificates(join(directory, `hops-${leg}`), [])("router-localhost");
   const [port, next] = [await freePort(), await freePort()];
   const start = async (role: string, own: number, ...args: string[]) => {
-    const all = [serverFile("hops.ts"), role, String(own), ...args];
+    const all = [benchmarksFile("peers/servers/hops.ts"), role, String(own), ...args];
     return opened.use(await startChild(process.execPath, all, own, directory));
   };
   const back = await start("back", next, String(engine), leg, ...(files ? [files.cert, files.key] : []));
@@ -48,8 +48,4 @@ async function startHops(leg: string, { port: engine, directory }: Upstream): Pr
     ...{ port, processes: { front: front.pid, back: back.pid }, version: process.version },
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };
-}
-
-function serverFile(name: string): string {
-  return join(import.meta.dirname, "servers", name);
 }

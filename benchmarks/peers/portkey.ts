@@ -6,7 +6,7 @@ import { ofPackage, peer } from "./child.ts";
 
 export const portkey = peer({
   ...{ name: "portkey", what: "AI gateway on Node.js (Hono), as it comes" },
-  ...ofPackage("@portkey-ai/gateway", "node_modules/@portkey-ai/gateway/build/start-server.js"),
+  ...ofPackage("@portkey-ai/gateway", "peers/node_modules/@portkey-ai/gateway/build/start-server.js"),
   install: "npm ci --prefix benchmarks/peers",
   headers: ({ port }) =>
     `x-portkey-provider: openai\r\nx-portkey-custom-host: http://127.0.0.1:${port}/v1\r\nauthorization: Bearer any\r\n`,

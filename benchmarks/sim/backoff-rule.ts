@@ -1,4 +1,4 @@
-/** When a model may be started again after it failed, computed beside the slot. */
+/** Computes, independently of the slot, when a model that failed may be started again. */
 import type { ModelId } from "@weiche/shared/ids.ts";
 import type { SlotLimits } from "@weiche/node-agent/src/config/config.ts";
 
@@ -14,7 +14,7 @@ export class BackoffRule {
     return this.#failures.get(model)?.notBeforeMs ?? 0;
   }
 
-  /** A first failure that is a suspicion has no pause. */
+  /** A suspicion that is the first failure causes no pause. */
   suspected(model: ModelId, ranMs: number, nowMs: number): void {
     this.ran(model, ranMs);
     if (this.#failures.has(model)) return this.failed(model, ranMs, nowMs);
@@ -29,7 +29,7 @@ export class BackoffRule {
     this.#failures.set(model, { inARow, notBeforeMs: nowMs + Math.min(pauseMs, this.#limits.backoffMsMax) });
   }
 
-  /** A long run without a fault makes up for the failures before it. */
+  /** A long run without a fault resets the failures before it. */
   ran(model: ModelId, ranMs: number): void {
     if (ranMs >= this.#limits.backoffMsMax) this.#failures.delete(model);
   }

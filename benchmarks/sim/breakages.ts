@@ -1,6 +1,6 @@
 /**
- * Deliberate breakages of a slot's behaviour. Each wraps the real transition and spoils one thing, as if its code had been
- * forgotten; the simulation must turn red. The real code knows nothing of them.
+ * Deliberate breakages of a slot's behaviour. Each wraps the real transition and breaks one thing, as if its code had been
+ * forgotten; the simulation must find it.
  */
 import type { SlotLimits } from "@weiche/node-agent/src/config/config.ts";
 import {
@@ -13,9 +13,9 @@ import {
 } from "@weiche/node-agent/src/slots/slot-state.ts";
 import { transition } from "@weiche/node-agent/src/slots/slot.ts";
 
-export type Behaviour = typeof transition;
+type Behaviour = typeof transition;
 
-/** By what was forgotten: makes the behaviour of one agent. */
+/** Makes the behaviour of one agent, by the name of what was forgotten. */
 export const breakages: Readonly<Record<string, () => Behaviour>> = {
   "the epoch check": () =>
     onEvents((event, { state }) =>
@@ -153,7 +153,7 @@ function isClosing({ state }: Slot, event: SlotEvent): boolean {
   return event.kind === "tick" && state.kind === "draining";
 }
 
-/** Those who wait for the same model take each other's turns. */
+/** Sorts the waiters of each model. */
 function reordered(compare: (a: Waiter, b: Waiter) => number): Behaviour {
   return onSlots((slot) => {
     const models = [...new Set(slot.waiters.map(({ model }) => model))];
@@ -174,7 +174,7 @@ function startWithoutWaiting(): Behaviour {
   };
 }
 
-/** The closing time of a drain that is over goes on to count in the next one. */
+/** Keeps the closing time of a drain that is over for the next one. */
 function rememberedClosingTime(): Behaviour {
   let rememberedMs = Infinity;
   return (slot, event, nowMs) => {
@@ -186,7 +186,7 @@ function rememberedClosingTime(): Behaviour {
   };
 }
 
-/** A drain whose last waiter has left goes on, with nobody at its end. */
+/** Continues a drain whose last waiter has left. */
 function drainForNobody(): Behaviour {
   return (slot, event, nowMs) => {
     const [after, effects] = transition(slot, event, nowMs);

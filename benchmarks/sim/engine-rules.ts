@@ -1,23 +1,22 @@
-/** What an agent may do with a slot's engines and when, judged from the engines: one phase after the other, all in time. */
+/** What an agent may do with the engines of a slot, and when: one phase after the other, each within its bound. */
 import type { ModelId } from "@weiche/shared/ids.ts";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { SlotLimits } from "@weiche/node-agent/src/config/config.ts";
 import { BackoffRule } from "./backoff-rule.ts";
-import type { EngineWatcher } from "./sim-engines.ts";
 import type { SimEngine, SimulatedHost } from "./sim-host.ts";
 
 /** The engine that the agent knows to be awake. */
 export interface Serving {
   readonly model: ModelId;
-  /** Names this life of the engine. */
+  /** Changes with each start of the engine. */
   readonly origin: string;
   readonly sinceMs: number;
   suspect: boolean;
   lost: boolean;
 }
 
-/** What concerns the clients too. */
-export interface EngineNews {
+/** What the rules about clients must know. */
+interface EngineNews {
   /** `wanted`: there is a reason to start the model although nobody may be waiting for it. */
   started(model: ModelId, wanted: boolean): void;
   ready(): void;
@@ -28,7 +27,7 @@ export interface EngineNews {
 
 type Phase = "adopting" | "starting" | "given up" | "serving" | "stopping" | "stuck" | "resting";
 
-export class EngineRules implements EngineWatcher {
+export class EngineRules {
   readonly #clock: Clock;
   readonly #host: SimulatedHost;
   readonly #limits: SlotLimits;
@@ -38,12 +37,12 @@ export class EngineRules implements EngineWatcher {
   #phase: Phase = "adopting";
   #phaseSinceMs: number;
   #serving: Serving | undefined;
-  /** Lost or suspected, and nothing else was asked for since. */
+  /** The model whose engine was lost or suspected, if no other was started since. */
   #toRestart: ModelId | undefined;
   #switchingMs = 0;
-  /** Found loading: nothing else is started before it. */
+  /** An engine that was found loading: nothing else may be started before it. */
   #toAdopt: SimEngine | undefined;
-  /** When the present start has to be over. */
+  /** The deadline of the present start. */
   #startUntilMs = Infinity;
 
   constructor(host: SimulatedHost, limits: SlotLimits, news: EngineNews) {
@@ -59,19 +58,19 @@ export class EngineRules implements EngineWatcher {
     return this.#serving;
   }
 
-  /** It is not known whether an engine is awake: nobody can be served. */
+  /** Whether it is unknown that an engine is awake, so that no request can be served. */
   get isStuck(): boolean {
     if (this.#phase === "stuck") return true;
     const calls = this.#phase === "stopping" || this.#phase === "adopting" || this.#phase === "given up";
     return calls && this.#now >= this.#phaseSinceMs + this.#limits.stopMsMax;
   }
 
-  /** Nothing is awake and nothing is being done. */
+  /** Whether no engine is awake and no call is running. */
   get isResting(): boolean {
     return this.#phase === "resting";
   }
 
-  /** How long switches have taken so far. */
+  /** Total time of all switches so far. */
   get switchingMs(): number {
     const switching = this.#phase === "starting" || this.#phase === "stopping";
     return this.#switchingMs + (switching ? this.#now - this.#phaseSinceMs : 0);
@@ -92,6 +91,7 @@ export class EngineRules implements EngineWatcher {
     this.#backoff.suspected(serving.model, this.#now - serving.sinceMs, this.#now);
   }
 
+  /** The agent asks for the engine to be started or woken. */
   activating(engine: SimEngine): void {
     const { model, loading } = engine;
     const adopts = this.#toAdopt === engine;
@@ -107,20 +107,23 @@ export class EngineRules implements EngineWatcher {
     const wanted = this.#wishes.delete(model) || this.#toRestart === model;
     if (this.#toRestart !== model) this.#toRestart = undefined;
     this.#enter("starting");
-    // What an earlier agent began goes on, whoever waits and also in maintenance.
+    // A start that an earlier agent began goes on, also in maintenance and if no request waits for it.
     if (!adopts) this.#news.started(model, wanted);
   }
 
+  /** The agent tells a start to give up. */
   gaveUp({ model }: SimEngine): void {
     this.#backoff.failed(model, 0, this.#now);
     this.#enter("given up");
   }
 
+  /** The agent learns that the engine did not start. */
   notStarted({ model }: SimEngine): void {
     if (this.#phase === "starting") this.#backoff.failed(model, 0, this.#now);
     if (this.#phase === "starting" || this.#phase === "given up") this.#enter("resting");
   }
 
+  /** The agent learns that the engine is awake. */
   ready({ model, endpoint }: SimEngine): void {
     if (this.#phase !== "starting" && (this.#phase !== "adopting" || this.isStuck)) return;
     this.#serving = { model, origin: endpoint.origin, sinceMs: this.#now, suspect: false, lost: false };
@@ -130,6 +133,7 @@ export class EngineRules implements EngineWatcher {
     this.#news.ready();
   }
 
+  /** The agent asks for the engine to be put away. */
   retiring({ model }: SimEngine): void {
     const serving = this.#serving;
     if (!serving && this.#phase !== "given up" && !this.isStuck)
@@ -140,10 +144,12 @@ export class EngineRules implements EngineWatcher {
     this.#enter("stopping");
   }
 
+  /** The agent learns that it is put away. */
   retired(): void {
     if (!this.isStuck) this.#enter("resting");
   }
 
+  /** The agent looks for engines of an earlier one. */
   readopting(): void {
     if (this.#phase !== "adopting" && this.#phase !== "stuck")
       this.#broken(`engines are looked for while ${this.#phase}`);
@@ -160,10 +166,12 @@ export class EngineRules implements EngineWatcher {
     if (!this.isStuck) this.#enter("resting");
   }
 
+  /** The agent learns that putting away or looking failed. */
   failed(): void {
     this.#enter("stuck");
   }
 
+  /** The agent learns that the engine exited. */
   exitTold({ model }: SimEngine): void {
     if (this.#phase === "adopting") return this.#enter("stuck");
     const serving = this.#serving;
@@ -174,7 +182,7 @@ export class EngineRules implements EngineWatcher {
     this.#news.lost();
   }
 
-  /** No phase lasts longer than it may. */
+  /** Judges that no phase lasts longer than it may. */
   judge(maintenance: boolean): void {
     const { stopMsMax, backoffMsMax } = this.#limits;
     const bounds: Partial<Record<Phase, number>> = {

@@ -1,4 +1,4 @@
-/** How long requests of a model are seen to hold their places, and what a client may then be told to wait for some. */
+/** Judges `retry-after` by the times for which requests of a model were seen to hold their places. */
 import type { ModelId } from "@weiche/shared/ids.ts";
 
 interface Held {
@@ -12,15 +12,15 @@ const retrySecondsMax = 300;
 export class HeldRule {
   readonly #held = new Map<ModelId, Held>();
 
-  /** A request has given its places back after so long. */
+  /** A request has given its places back after `heldMs`. */
   ended(model: ModelId, heldMs: number): void {
     const { shortestMs, longestMs } = this.#held.get(model) ?? { shortestMs: Infinity, longestMs: 0 };
     this.#held.set(model, { shortestMs: Math.min(shortestMs, heldMs), longestMs: Math.max(longestMs, heldMs) });
   }
 
   /**
-   * Whether it is honest to name so many seconds to a client when others wait for so many turns of the whole engine:
-   * neither less than if all of them were as short as the shortest seen, nor more than with the longest.
+   * Whether a client may be told to wait so many seconds when others wait for so many turns of the whole engine: at least
+   * the time of that many shortest requests seen, and at most that of the longest.
    */
   isHonest(model: ModelId, seconds: number, turns: { readonly least: number; readonly most: number }): boolean {
     if (seconds < retrySecondsMin || seconds > retrySecondsMax) return false;

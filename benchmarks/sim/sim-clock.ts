@@ -9,7 +9,7 @@ export class SimClock extends VirtualClock {
     return super.now() + this.#wallOffsetMs;
   }
 
-  /** As when an administrator or NTP sets the clock. Timers and monotonic time know nothing of it. */
+  /** As when an administrator or NTP sets the clock. Timers and monotonic time are not affected. */
   jumpWall(ms: number): void {
     this.#wallOffsetMs += ms;
   }
@@ -57,8 +57,8 @@ export class ProcessClock implements Clock {
 }
 
 /**
- * Resolves when every promise that can go on has gone on: the queue of ticks is looked at only once that of microtasks
- * is empty. Much cheaper than a turn of the event loop.
+ * Resolves once all promises that can settle have settled: Node.js runs ticks when its queue of microtasks is empty. Much
+ * cheaper than a turn of the event loop.
  */
 export function drained(): Promise<void> {
   return new Promise((resolve) => process.nextTick(resolve));

@@ -1,7 +1,7 @@
 /**
- * A slot's engines as one agent sees them, simulated behind the real contract: they start and stop in their own time,
- * fail, hang, come up too late, exit, and answer calls that nobody is interested in any more. Dies with its agent; what
- * it began goes on at the host.
+ * A slot's engines as one agent sees them, simulated behind the real contract: they start and stop in their own time, fail,
+ * hang, come up too late, exit, and answer calls that were given up. Ends with its agent; what it began goes on at the host.
+ * Tells the rules of every call before it is done, and of every answer.
  */
 import type { Timer } from "@weiche/shared/time/clock.ts";
 import type { ModelId } from "@weiche/shared/ids.ts";
@@ -13,29 +13,8 @@ import type {
   SlotEngines,
   SwitchPhase,
 } from "@weiche/node-agent/src/engines/engine.ts";
+import type { EngineRules } from "./engine-rules.ts";
 import type { Loading, SimEngine, SimulatedHost } from "./sim-host.ts";
-
-/** What the agent asks of its engines, told before it is done. */
-export interface EngineWatcher {
-  activating(engine: SimEngine): void;
-  /** The agent learns that the engine is awake. */
-  ready(engine: SimEngine): void;
-  /** The agent has told it to give up. */
-  gaveUp(engine: SimEngine): void;
-  /** The agent learns that it did not start. */
-  notStarted(engine: SimEngine): void;
-  retiring(engine: SimEngine): void;
-  /** The agent learns that it is put away. */
-  retired(engine: SimEngine): void;
-  readopting(): void;
-  /** The agent learns that an earlier one has begun to start it. */
-  foundLoading(engine: SimEngine): void;
-  /** The agent learns that nothing is awake. */
-  foundNothing(): void;
-  /** The agent learns that putting away or looking failed. */
-  failed(): void;
-  exitTold(engine: SimEngine): void;
-}
 
 type OnPhase = (phase: SwitchPhase) => void;
 type Found = FoundEngine | undefined;
@@ -46,25 +25,25 @@ interface Job {
   then(ms: number, step: () => void): void;
   /** Does `step` when faults are healed. */
   onHeal(step: () => void): void;
-  /** Answers, unless nobody listens any more. `tell` is for the watcher. */
+  /** Answers the call, unless the agent is gone. `tell` informs the rules. */
   settle(outcome: unknown, tell?: () => void): void;
   readonly settled: boolean;
 }
 
 export class SimulatedEngines implements SlotEngines {
   readonly #host: SimulatedHost;
-  readonly #watcher: EngineWatcher;
+  readonly #rules: EngineRules;
   readonly #heals: (() => void)[] = [];
   #onExit: (model: ModelId, report: ExitReport) => void = () => {};
   #attached = true;
 
-  constructor(host: SimulatedHost, watcher: EngineWatcher) {
+  constructor(host: SimulatedHost, rules: EngineRules) {
     this.#host = host;
-    this.#watcher = watcher;
+    this.#rules = rules;
     host.onCrash = (engine) => this.#crashed(engine);
   }
 
-  /** The agent is killed: nothing is told to it any more. */
+  /** The agent is killed and gets no answers any more. */
   detach(): void {
     this.#attached = false;
   }
@@ -77,7 +56,7 @@ export class SimulatedEngines implements SlotEngines {
   activate(model: ModelId, signal: AbortSignal, onPhase: OnPhase): Promise<EngineEndpoint> {
     const host = this.#host;
     const engine = host.engines.get(model)!;
-    this.#watcher.activating(engine);
+    this.#rules.activating(engine);
     const loading = engine.loading ?? this.#plan(engine);
     engine.heading = engine.state === "asleep" ? "awake" : undefined;
     engine.loading = engine.heading ? undefined : loading;
@@ -86,14 +65,14 @@ export class SimulatedEngines implements SlotEngines {
     const [job, answer] = this.#begin<EngineEndpoint>(engine, new Error("put away"));
     const comeUp = () => {
       host.comesUp(engine);
-      job.settle(engine.endpoint, () => this.#watcher.ready(engine));
+      job.settle(engine.endpoint, () => this.#rules.ready(engine));
     };
     const cleanUp = () => {
       this.#endLoading(engine);
       job.then(host.time("stopMs"), () => {
         engine.state = "gone";
         engine.loading = undefined;
-        job.settle(new Error("did not start"), () => this.#watcher.notStarted(engine));
+        job.settle(new Error("did not start"), () => this.#rules.notStarted(engine));
       });
     };
     const hangs = loading.endsMs === Infinity;
@@ -102,7 +81,7 @@ export class SimulatedEngines implements SlotEngines {
     else job.then(Math.max(0, loading.endsMs - host.clock.monotonicMs()), loading.fails ? cleanUp : comeUp);
     const giveUp = () => {
       if (job.settled) return;
-      this.#watcher.gaveUp(engine);
+      this.#rules.gaveUp(engine);
       if (host.chance("startComesUpLate")) job.then(host.time("probeMs"), comeUp);
       else if (!stubborn) cleanUp();
     };
@@ -114,7 +93,7 @@ export class SimulatedEngines implements SlotEngines {
     const host = this.#host;
     const engine = host.engines.get(model)!;
     const before = engine.state;
-    this.#watcher.retiring(engine);
+    this.#rules.retiring(engine);
     onPhase("stop");
     const after = engine.sleeps && !forGood && (before === "awake" || before === "asleep") ? "asleep" : "gone";
     if (before !== "gone" && before !== "asleep") {
@@ -128,7 +107,7 @@ export class SimulatedEngines implements SlotEngines {
       engine.heading = undefined;
       engine.loading = undefined;
       onPhase("memory");
-      job.settle(undefined, () => this.#watcher.retired(engine));
+      job.settle(undefined, () => this.#rules.retired());
     };
     const stopMs = host.time("stopMs");
     if (host.chance("stopHangs")) {
@@ -138,7 +117,7 @@ export class SimulatedEngines implements SlotEngines {
     } else if (host.chance("stopFails")) {
       job.then(stopMs, () => {
         engine.state = before;
-        job.settle(new Error("did not stop"), () => this.#watcher.failed());
+        job.settle(new Error("did not stop"), () => this.#rules.failed());
       });
     } else job.then(stopMs, putAway);
     return answer;
@@ -146,23 +125,23 @@ export class SimulatedEngines implements SlotEngines {
 
   readopt(): Promise<Found> {
     const host = this.#host;
-    this.#watcher.readopting();
+    this.#rules.readopting();
     const [job, answer] = this.#begin<Found>(undefined, new Error("asked again"));
     const look = () => {
       for (const one of host.occupants) if (one.state !== "awake" && one.heading) host.bringHome(one);
       const up = host.occupants.filter(({ state, loading }) => state === "awake" || loading);
       const [engine] = up.length === 1 ? up : [];
       for (const other of host.occupants) if (other !== engine) host.putAway(other);
-      if (!engine) return job.settle(undefined, () => this.#watcher.foundNothing());
+      if (!engine) return job.settle(undefined, () => this.#rules.foundNothing());
       const { model, endpoint, loading } = engine;
-      if (!loading) return job.settle({ model, endpoint }, () => this.#watcher.ready(engine));
+      if (!loading) return job.settle({ model, endpoint }, () => this.#rules.ready(engine));
       const found = { model, loadingForMs: host.clock.monotonicMs() - loading.beganMs };
-      job.settle(found, () => this.#watcher.foundLoading(engine));
+      job.settle(found, () => this.#rules.foundLoading(engine));
     };
     const probeMs = host.time("probeMs");
     if (host.chance("readoptHangs")) job.onHeal(look);
     else if (host.chance("readoptFails"))
-      job.then(probeMs, () => job.settle(new Error("cannot look"), () => this.#watcher.failed()));
+      job.then(probeMs, () => job.settle(new Error("cannot look"), () => this.#rules.failed()));
     else job.then(probeMs, look);
     return answer;
   }
@@ -177,9 +156,8 @@ export class SimulatedEngines implements SlotEngines {
   }
 
   sleepers(): readonly Sleeper[] {
-    const asleep: Sleeper[] = [];
-    for (const { state, model } of this.#host.engines.values()) if (state === "asleep") asleep.push({ model });
-    return asleep;
+    const asleep = [...this.#host.engines.values()].filter(({ state }) => state === "asleep");
+    return asleep.map(({ model }) => ({ model }));
   }
 
   #plan({ state }: SimEngine): Loading {
@@ -190,7 +168,7 @@ export class SimulatedEngines implements SlotEngines {
     return { beganMs, endsMs, fails: host.chance("startFails") };
   }
 
-  /** Its process was told to go: under a next agent its start fails. */
+  /** The process was told to end: a next agent sees the start fail. */
   #endLoading(engine: SimEngine): void {
     if (engine.loading) engine.loading = { ...engine.loading, endsMs: this.#host.clock.monotonicMs(), fails: true };
   }
@@ -198,14 +176,14 @@ export class SimulatedEngines implements SlotEngines {
   #crashed(engine: SimEngine): void {
     const { incarnation, calls } = engine;
     this.#host.clock.after(this.#host.time("newsMs"), () => {
-      // Never of one that was put away or started again in between.
+      // No news of an engine that was put away or started again in between.
       if (!this.#attached || engine.incarnation !== incarnation || engine.calls !== calls) return;
-      this.#watcher.exitTold(engine);
+      this.#rules.exitTold(engine);
       this.#onExit(engine.model, { reason: "signal SIGSEGV", output: "" });
     });
   }
 
-  /** A later call about the same engine takes over: what this one planned is off, and `superseded` is its late answer. */
+  /** A later call about the same engine takes over: the plan of this one is dropped and `superseded` is its late answer. */
   #begin<T>(engine: SimEngine | undefined, superseded: T | Error): readonly [Job, Promise<T>] {
     const host = this.#host;
     const { promise, resolve, reject } = Promise.withResolvers<T>();

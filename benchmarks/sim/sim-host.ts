@@ -1,13 +1,13 @@
 /**
- * The simulated host of one slot: engines that live and die on virtual time, whatever becomes of the agent. It knows what
- * is true; the agent only knows what `SimulatedEngines` tells it.
+ * The simulated host of one slot: engines on virtual time that outlive agents. It knows what is true; the agent knows only
+ * what `SimulatedEngines` tells it.
  */
 import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
 import type { ModelId } from "@weiche/shared/ids.ts";
 import type { Random } from "@weiche/shared/testing/random.ts";
 import type { EngineEndpoint } from "@weiche/node-agent/src/engines/engine.ts";
 
-export type Range = readonly [min: number, max: number];
+type Range = readonly [min: number, max: number];
 
 export interface SimTimes {
   readonly startMs: Range;
@@ -18,30 +18,18 @@ export interface SimTimes {
   readonly newsMs: Range;
   /** From waking to the crash of an engine that crashes. */
   readonly crashMs: Range;
-  /** From a call's being taken over by a later one to its answer. */
+  /** From the moment a later call takes over to the answer of the earlier one. */
   readonly lateMs: Range;
 }
 
 /** Chances from 0 to 1. */
-export interface SimFaults {
-  readonly startFails: number;
-  /** Nothing happens until it is told to give up. */
-  readonly startHangs: number;
-  /** Of the hanging ones: not even then. */
-  readonly startIgnoresGiveUp: number;
-  /** Of those told to give up: it comes up all the same. */
-  readonly startComesUpLate: number;
-  readonly stopFails: number;
-  readonly stopHangs: number;
-  readonly readoptFails: number;
-  readonly readoptHangs: number;
-  readonly crashes: number;
-}
-
-export const noFaults: SimFaults = {
+export const noFaults = {
   startFails: 0,
+  /** The start does nothing until it is told to give up. */
   startHangs: 0,
+  /** A start that hangs ignores that it should give up. */
   startIgnoresGiveUp: 0,
+  /** A start that should give up succeeds. */
   startComesUpLate: 0,
   stopFails: 0,
   stopHangs: 0,
@@ -49,11 +37,12 @@ export const noFaults: SimFaults = {
   readoptHangs: 0,
   crashes: 0,
 };
+export type SimFaults = Readonly<typeof noFaults>;
 
 /** `starting`, `awake` and `stopping` hold GPU memory. */
-export type SimEngineState = "gone" | "starting" | "awake" | "stopping" | "asleep";
+type SimEngineState = "gone" | "starting" | "awake" | "stopping" | "asleep";
 
-/** Something that one call at a time is about. A new call takes over from the one before. */
+/** Has one call at a time: a new call takes over from the one before. */
 interface Subject {
   calls: number;
   takeOver: () => void;
@@ -70,7 +59,7 @@ export interface SimEngine extends Subject {
   readonly parallelMax?: number;
   endpoint: EngineEndpoint;
   awakeSinceMs: number;
-  /** Of a cold start in progress: it goes on whatever becomes of the agent. */
+  /** A cold start in progress. It goes on without its agent. */
   loading: Loading | undefined;
 }
 
@@ -92,7 +81,7 @@ const nothing = {
   takeOver: () => {},
 };
 
-export interface SimHostOptions {
+interface SimHostOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly times: SimTimes;
@@ -112,7 +101,7 @@ export class SimulatedHost implements Subject {
   readonly times: SimTimes;
   faults: SimFaults;
   readonly engines: ReadonlyMap<ModelId, SimEngine>;
-  /** Told of each crash at the moment it happens. */
+  /** Called at each crash. */
   onCrash: (engine: SimEngine) => void = () => {};
   /** Engines started cold or woken. */
   activations = 0;
@@ -152,14 +141,14 @@ export class SimulatedHost implements Subject {
     this.onCrash(engine);
   }
 
-  /** At once, whatever a call was about to do with it. */
+  /** Puts the engine away at once; a running call about it is overtaken. */
   putAway(engine: SimEngine): void {
     this.#takeFrom(engine);
     engine.loading = undefined;
     engine.state = "gone";
   }
 
-  /** What an earlier agent left in the midst of a sleep or a wake is brought where it was to go. */
+  /** Completes a sleep or a wake that an earlier agent began. */
   bringHome(engine: SimEngine): void {
     this.#takeFrom(engine);
     if (engine.heading === "awake") return this.comesUp(engine);

@@ -1,4 +1,4 @@
-/** A request of the simulation, and what its judges note of it. */
+/** A request of the simulation, with the notes of its judges. */
 import type { ApiErrorKind } from "@weiche/shared/errors.ts";
 import type { ModelId } from "@weiche/shared/ids.ts";
 
@@ -11,12 +11,12 @@ export interface SimRequest {
   readonly answers: number;
   readonly sinceMs: number;
   answer?: { readonly kind: "granted" | "left" | ApiErrorKind; readonly atMs: number };
-  /** While it runs: the engine's name for this life of it. */
+  /** While it runs: the origin of its engine, which changes with each start. */
   origin?: string;
-  /** Whether it was for a model whose drain was closed when it came. */
+  /** Whether the drain of its model was closed when it came. */
   tooLate?: boolean;
-  /** If it was the first to want another model: what had been spent on switching when it came. */
+  /** Set for the first request for another model: the time spent on switches before it came. */
   switchingMsBefore?: number;
-  /** If so: how long others waited that had come before it. */
+  /** Set for the same request: how long earlier requests waited. */
   aheadMs?: number;
 }

@@ -1,6 +1,6 @@
 /**
- * What must always be true of a slot, judged from outside: from what clients asked and were answered and from what was
- * done to the engines, never from the slot's own account. That account is compared with it.
+ * What must always be true of a slot, judged from outside: by what clients asked and were answered, and by what was done to
+ * the engines. The slot's own report is only compared with it.
  */
 import type { ModelId } from "@weiche/shared/ids.ts";
 import type { ApiError } from "@weiche/shared/errors.ts";
@@ -11,7 +11,7 @@ import { HeldRule } from "./held-rule.ts";
 import type { SimRequest } from "./sim-request.ts";
 import type { SimulatedHost } from "./sim-host.ts";
 
-export interface RulesOptions {
+interface RulesOptions {
   readonly host: SimulatedHost;
   readonly limits: SlotLimits;
   /** By model: most answers at once, and whether its engine says so, which can then never give more to a request. */
@@ -29,11 +29,11 @@ export class SlotRules {
   engines: EngineRules;
   readonly #options: RulesOptions;
   readonly #limits: SlotLimits;
-  /** Requests whose engine is known to be gone, until they have been told. */
+  /** Requests that have not been told yet that their engine is gone. */
   #untold = new Set<SimRequest>();
-  /** Judged when everybody has been told what happened. */
+  /** Judgements that wait until all clients have been told what happened. */
   #toJudge: (() => void)[] = [];
-  /** Since when somebody waited for another model than the one that serves; while somebody does. */
+  /** When the oldest request for another model than the active one came; undefined: none waits. */
   #drainSinceMs: number | undefined;
   #held = new HeldRule();
 
@@ -43,7 +43,7 @@ export class SlotRules {
     this.engines = this.#watchEngines();
   }
 
-  /** A new agent has taken the place of one that was killed; its clients are gone with it. */
+  /** A new agent replaces a killed one, whose clients are gone. */
   agentStarted(): void {
     this.waiting.clear();
     this.running.clear();
@@ -131,7 +131,7 @@ export class SlotRules {
       this.#broken(`the first request for ${model} waited longer than drain, longest request and switch`);
   }
 
-  /** Somebody waits no longer. False if nobody did. */
+  /** Removes a waiting request. False if it did not wait. */
   #gone(request: SimRequest): boolean {
     for (const other of this.waiting)
       if (other.switchingMsBefore !== undefined && other.order > request.order)
@@ -163,7 +163,7 @@ export class SlotRules {
     this.#followDrain();
   }
 
-  /** How often those who wait fill the engine. Whether others that have waited too long are counted is left open. */
+  /** How many times the waiting requests fill the engine. Requests over their bound may count or not. */
   #turnsOf({ model, answers }: SimRequest): { least: number; most: number } {
     const places = this.#placesOf(model);
     const waiting = this.#waitingFor(model);
@@ -250,7 +250,7 @@ export class SlotRules {
     return this.#options.models.get(model)!.places;
   }
 
-  /** A request for more answers than there are places gets all of them. */
+  /** Places that the request takes: at most all of them. */
   #needs({ model, answers }: SimRequest): number {
     return Math.min(answers, this.#placesOf(model));
   }
@@ -272,7 +272,7 @@ export class SlotRules {
     return undefined;
   }
 
-  /** To be called when somebody came to wait, went, or is served by another engine. */
+  /** Call after each change of the waiting requests or of the engine. */
   #followDrain(): void {
     const other = this.engines.serving && this.#oldestOther(this.engines.serving.model);
     this.#drainSinceMs = other && (this.#drainSinceMs ?? other.sinceMs);
@@ -286,7 +286,7 @@ export class SlotRules {
     return this.#options.host.clock.monotonicMs();
   }
 
-  /** Not thrown: it would go through the code that is being judged. */
+  /** Notes the first broken rule. An exception would pass through the code that is judged. */
   #broken(rule: string): void {
     this.broken ??= rule;
   }

@@ -4,14 +4,13 @@
  */
 import { createRandom, type Random } from "@weiche/shared/testing/random.ts";
 import { asId, type ModelId } from "@weiche/shared/ids.ts";
-import type { SlotLimits } from "@weiche/node-agent/src/config/config.ts";
 import type { transition } from "@weiche/node-agent/src/slots/slot.ts";
 import { noFaults, type SimFaults, type SimTimes } from "./sim-host.ts";
 import { SlotWorld, type Visit, type WorldOptions } from "./slot-world.ts";
 
-export interface SimulationResult {
-  /** The rule that was broken, and when; absent if all went well. */
-  readonly broken?: string;
+interface SimulationResult {
+  /** The rule that was broken, and when. */
+  readonly broken: string | undefined;
   readonly granted: number;
   readonly refused: number;
   readonly left: number;
@@ -21,21 +20,16 @@ export interface SimulationResult {
 /** How requests for the models follow each other. */
 type Load = "constant" | "alternating" | "mixed" | "bursts";
 
-interface Plan {
-  readonly models: WorldOptions["models"];
-  readonly limits: SlotLimits;
-  readonly times: SimTimes;
-  readonly faults: SimFaults;
+interface Plan extends Omit<WorldOptions, "seed" | "transition"> {
   readonly load: Load;
   readonly gapMs: number;
   readonly visits: number;
   readonly shortRunMs: number;
-  readonly longestRunMs: number;
   readonly restarts: number;
   readonly disturbances: number;
 }
 
-/** Every one of them within the limits below: what takes longer is a fault. */
+/** All within the limits of the plans: only a fault takes longer. */
 const times: SimTimes = {
   startMs: [500, 9_000],
   wakeMs: [100, 3_000],
@@ -46,21 +40,18 @@ const times: SimTimes = {
   lateMs: [0, 40_000],
 };
 
-/** Of the requests that show at the end that all is well. */
+/** Duration of the requests that show at the end that all is well. */
 const lastRunMs = 10;
 
 export async function simulate(seed: number, behaviour?: () => typeof transition): Promise<SimulationResult> {
   const random = createRandom(seed);
   const plan = makePlan(random);
-  const world = new SlotWorld({ ...plan, seed, ...(behaviour ? { transition: behaviour } : {}) });
+  const world = new SlotWorld({ ...plan, seed, transition: behaviour });
   const began = world.clock.monotonicMs();
   const wrong = (await goWrong(world, plan, random)) ?? (await getWell(world, plan));
   const at = `after ${world.clock.monotonicMs() - began} ms (${plan.load} load)`;
-  return {
-    ...(wrong === undefined ? {} : { broken: `${wrong}, ${at}` }),
-    ...world.answers,
-    activations: world.host.activations,
-  };
+  const broken = wrong && `${wrong}, ${at}`;
+  return { broken, ...world.answers, activations: world.host.activations };
 }
 
 function makePlan(random: Random): Plan {
@@ -140,8 +131,8 @@ function makeVisit(plan: Plan, models: readonly ModelId[], count: number, random
   return {
     model,
     runMs: 1 + random.below(long ? plan.longestRunMs : Math.min(plan.shortRunMs, plan.longestRunMs)),
-    ...(random.chance(0.2) ? { answers: 2 + random.below(4) } : {}),
-    ...(random.chance(0.25) ? { patienceMs: random.below(15_000) } : {}),
+    answers: random.chance(0.2) ? 2 + random.below(4) : 1,
+    patienceMs: random.chance(0.25) ? random.below(15_000) : undefined,
     releasesTwice: random.chance(0.1),
     suspects: random.chance(0.02),
   };

@@ -1,4 +1,4 @@
-/** One simulated host with its slot, the agent that runs it, and the clients that use it. Everything follows from a seed. */
+/** A simulated host with one slot, its agent and its clients. Everything follows from a seed. */
 import { createRandom, type Random } from "@weiche/shared/testing/random.ts";
 import { asId, type ModelId, type RequestId, type SlotName } from "@weiche/shared/ids.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
@@ -25,7 +25,7 @@ export interface WorldOptions {
   readonly times: SimTimes;
   readonly faults: SimFaults;
   readonly longestRunMs: number;
-  /** Another behaviour than the real one, made for each agent. */
+  /** Makes the behaviour of each agent; the real one if absent. */
   readonly transition?: () => typeof transition;
 }
 
@@ -47,21 +47,7 @@ interface Agent {
   readonly slots: Slots;
 }
 
-const nothing = () => {};
-const silent: SlotEvents = {
-  stateChanged: nothing,
-  requestAdmitted: nothing,
-  requestRefused: nothing,
-  waiterLeft: nothing,
-  switched: nothing,
-  startFailed: nothing,
-  stopFailed: nothing,
-  readopted: nothing,
-  readoptFailed: nothing,
-  engineExited: nothing,
-  engineDied: nothing,
-  engineSuspected: nothing,
-};
+const silent = new Proxy({} as SlotEvents, { get: () => () => {} });
 
 export class SlotWorld {
   readonly clock = new SimClock();
@@ -69,11 +55,11 @@ export class SlotWorld {
   readonly host: SimulatedHost;
   readonly rules: SlotRules;
   agent: Agent;
-  /** What became of all requests. */
+  /** Counts how requests ended. */
   readonly answers = { granted: 0, refused: 0, left: 0 };
   readonly #options: WorldOptions;
   #orders = 0;
-  /** What routers were told last. */
+  /** The state that routers were told last. */
   #heard = "";
 
   constructor(options: WorldOptions) {
@@ -89,14 +75,14 @@ export class SlotWorld {
     this.agent = this.#startAgent();
   }
 
-  /** As by `kill -9`: its clients are cut off, its engines live on, and another agent comes. */
+  /** As by `kill -9`: clients are cut off, engines live on, and another agent starts. */
   killAgent(): void {
     this.agent.engines.detach();
     this.agent.clock.kill();
     this.agent = this.#startAgent();
   }
 
-  /** As by SIGTERM, and another agent comes when it has ended. */
+  /** As by SIGTERM; another agent starts when this one has ended. */
   closeAgent(): void {
     const { agent, rules } = this;
     agent.closing = true;
@@ -167,7 +153,7 @@ export class SlotWorld {
   #judge(): void {
     const view = this.agent.slots.views()[0]!;
     this.rules.judge(view);
-    // A drain closes by the time alone: at that very instant its timer may still stand behind another one.
+    // A drain closes by time alone: at that very instant its timer may still be due.
     if (this.clock.isDue) return;
     const now = stateOf(view);
     if (now !== this.#heard) this.rules.broken ??= `routers were told ${this.#heard}, and it is ${now}`;
@@ -222,8 +208,8 @@ export class SlotWorld {
         maxConcurrent: saysPlaces ? 256 : places,
       })),
     };
-    const behaviour = this.#options.transition ? { transition: this.#options.transition() } : {};
-    const slots = createSlots({ slots: [slot], engines: () => engines, clock, events: silent, ...behaviour });
+    const transition = this.#options.transition?.();
+    const slots = createSlots({ slots: [slot], engines: () => engines, clock, events: silent, transition });
     const tell = () => (this.#heard = stateOf(slots.views()[0]!));
     tell();
     slots.onMove(tell);
@@ -232,7 +218,7 @@ export class SlotWorld {
   }
 }
 
-/** What routers hear of at once. */
+/** The state that routers are told at once. */
 function stateOf({ state, activeModel, nextModel }: SlotView): string {
   return `${state} ${activeModel ?? "–"} ${nextModel ?? "–"}`;
 }

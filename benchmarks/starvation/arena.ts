@@ -1,6 +1,6 @@
 /**
- * A router with the limits that it has by default, an agent, eight streams that go on the whole time, and one attack after
- * the other beside them. Each attack is compared with the seconds right before it.
+ * A router with its default limits, an agent, eight streams that run all the time, and one attack after the other beside
+ * them. Each attack is compared with the seconds right before it.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -17,9 +17,9 @@ import { PacedStreams, paceMs, type Gaps } from "./paced-streams.ts";
 export interface Outcome {
   readonly quiet: Gaps;
   readonly attacked: Gaps;
-  /** Of the good streams. */
+  /** Good streams that were cut. */
   readonly cut: number;
-  /** Of the router: before the attack, and the most while it went on. */
+  /** Memory of the router: before the attack, and the most during it. */
   readonly memoryMb: { readonly before: number; readonly peak: number };
   readonly tally: Tally;
   readonly mistakes: readonly string[];
@@ -47,7 +47,7 @@ export class Arena implements AsyncDisposable {
     return new Arena(cluster, new PacedStreams({ baseUrl: cluster.baseUrl, apiKey, model }));
   }
 
-  /** `quietMs` without the attack, then `attackMs` with it. */
+  /** Measures `quietMs` without the attack, then `attackMs` with it. */
   async run(attack: Attack, { quietMs, attackMs }: { quietMs: number; attackMs: number }): Promise<Outcome> {
     const given = (await attack.prepare?.(this.#cluster)) ?? {};
     const cutBefore = this.#streams.cut.length;
@@ -67,7 +67,7 @@ export class Arena implements AsyncDisposable {
     };
   }
 
-  /** Every attack has an address of its own, so that none finds the limit of the address used up by another. */
+  /** Each attack has its own address, so that none uses up the limit of another one. */
   #targetOf(attack: Attack, given: Readonly<Record<string, string>>): Target {
     const port = (listener: string) => Number(this.#cluster.router.listen[listener]!.split(":").at(-1));
     const localAddress = `127.0.0.${2 + attacks.indexOf(attack)}`;

@@ -1,7 +1,8 @@
-/** What a row of the campaign is: one attack, what it needs, and the guard that has to show. */
+/** An attack: what it prepares and does, and how to see that the guard against it works. */
+import { request } from "node:http";
 import type { Cluster } from "../cluster/cluster.ts";
 
-/** What the attacker knows: addresses, and whatever `prepare` found out. Travels to its process as JSON. */
+/** What the attacker knows: addresses, and what `prepare` returned. Passed to its process as JSON. */
 export interface Target {
   readonly apiPort: number;
   readonly portalPort: number;
@@ -10,21 +11,40 @@ export interface Target {
   readonly given: Readonly<Record<string, string>>;
 }
 
-/** What the attacker counted: connections, answers, whatever the row looks at. */
+/** What the attacker counted, such as connections and answers. */
 export type Tally = Record<string, number>;
 
 export interface Attack {
   readonly name: string;
-  /** Before the attack: accounts, keys and people that it needs. */
+  /** Makes accounts, keys and people before the attack. */
   readonly prepare?: (cluster: Cluster) => Promise<Record<string, string>>;
   /** Runs in a process of its own until the signal aborts. */
   readonly run: (target: Target, signal: AbortSignal) => Promise<Tally>;
-  /** What is wrong with what was seen; an empty list if the guard works. No speeds: machines are busy. */
+  /** What is wrong with the counts; an empty list if the guard works. Times are not judged: machines are busy. */
   readonly mistakes: (seen: AttackSeen) => string[];
 }
 
-export interface AttackSeen {
+interface AttackSeen {
   readonly tally: Tally;
   /** By how much a sample of the router's `/metrics` grew during the attack; 0 if it is not there. */
   readonly grown: (series: string) => number;
+}
+
+/** Posts JSON from `localAddress` on a connection of its own. Resolves to the status. */
+export function postFrom(
+  localAddress: string,
+  port: number,
+  path: string,
+  body: string,
+  { headers, signal }: { readonly headers: Readonly<Record<string, string>>; readonly signal?: AbortSignal },
+): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const options = { host: "127.0.0.1", port, path, method: "POST", localAddress, agent: false as const, signal };
+    const all = { ...headers, "content-type": "application/json" };
+    const asked = request({ ...options, headers: all }, (answer) => {
+      answer.resume().on("error", reject);
+      answer.on("end", () => resolve(answer.statusCode!));
+    });
+    asked.on("error", reject).end(body);
+  });
 }

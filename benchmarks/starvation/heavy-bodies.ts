@@ -1,24 +1,21 @@
-/** One key within its limits: bodies of up to a megabyte that are slow to read, some of them with too many values. */
-import { request } from "node:http";
+/** With a key, within its limits: bodies of up to a megabyte that are slow to parse, some of them with too many values. */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Attack, Target } from "./attack.ts";
+import { postFrom, type Attack, type Target } from "./attack.ts";
 
 const bytesMax = 1_000_000;
-/** Together as many requests a second as an address may send. */
+/** Ten lines with a request a second each: what one address may send. */
 const linesAtOnce = 10;
 const lineEveryMs = 1_000;
 const nested = (depth: number): string => "[".repeat(depth) + "]".repeat(depth);
 const filled = (item: string, bytes: number) =>
-  `[${Array(Math.floor(bytes / (item.length + 1)))
-    .fill(item)
-    .join()}]`;
+  `[${`${item},`.repeat(Math.floor(bytes / (item.length + 1)) - 1)}${item}]`;
 const members = (count: number) => `{${Array.from({ length: count }, (_, at) => `"m${at}":1`).join()}}`;
 
-/** Instead of a status: a connection may be closed while its body is sent, if its address is over its limit. */
+/** Stands for the status where the router closed the connection while the body was sent, since the address is over its limit. */
 const closed = 0;
 const limits: ReadonlySet<number> = new Set([429, 503, closed]);
 
-/** What a body holds besides a short question, and whether that is too much. */
+/** A value in the body, and whether the router must refuse it. */
 const kinds: readonly { readonly extra: string; readonly isTooMuch: boolean }[] = [
   { extra: filled(nested(60), bytesMax), isTooMuch: true },
   { extra: filled("[]", bytesMax), isTooMuch: true },
@@ -58,15 +55,8 @@ export const heavyBodies: Attack = {
 };
 
 /** Resolves to the status. */
-function post({ apiPort: port, localAddress, given }: Target, extra: string): Promise<number> {
+function post({ apiPort, localAddress, given }: Target, extra: string): Promise<number> {
   const body = `{"model":"sim","messages":[{"role":"user","content":"sim:tokens=1"}],"x":${extra}}`;
-  return new Promise((resolve, reject) => {
-    const headers = { authorization: `Bearer ${given["apiKey"]}`, "content-type": "application/json" };
-    const options = { host: "127.0.0.1", port, path: "/v1/chat/completions", method: "POST", localAddress, headers };
-    const asked = request({ ...options, agent: false }, (answer) => {
-      answer.resume().on("error", reject);
-      answer.on("end", () => resolve(answer.statusCode!));
-    });
-    asked.on("error", reject).end(body);
-  });
+  const headers = { authorization: `Bearer ${given["apiKey"]}` };
+  return postFrom(localAddress, apiPort, "/v1/chat/completions", body, { headers });
 }

@@ -1,10 +1,10 @@
-/** Well-behaved streams that are read while something else happens, and the gaps between their chunks. */
+/** Well-behaved streams, and the gaps between their chunks. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { askStream, type Answer, type Question } from "../cluster/api-client.ts";
 
 export const paceMs = 20;
 const streams = 8;
-/** Ten seconds each: whoever opens a stream meets the attack, too. */
+/** Ten seconds each, so that new streams open during an attack, too. */
 const tokens = 500;
 
 export interface Gaps {
@@ -15,10 +15,10 @@ export interface Gaps {
 }
 
 export class PacedStreams {
-  /** How requests ended that did not end whole, unless it was us who ended them. */
+  /** Requests that did not end whole, except those that `stop` ended. */
   readonly cut: Answer[] = [];
   #gaps: number[] = [];
-  /** When the last chunk of each running stream came. */
+  /** Arrival of the last chunk of each running stream. */
   readonly #lastMs = new Map<number, number>();
   readonly #stopping = new AbortController();
   readonly #lines: Promise<void>[];
@@ -27,11 +27,11 @@ export class PacedStreams {
     this.#lines = Array.from({ length: streams }, (_, line) => this.#line(question, line));
   }
 
-  /** The gaps from now on for so long. */
+  /** Measures the gaps for `ms`. */
   async measure(ms: number, signal?: AbortSignal): Promise<Gaps> {
     this.#gaps = [];
     await sleep(ms, undefined, { signal });
-    // A stream that stands still now has a gap, too.
+    // A stream that is silent at the end has a gap, too.
     const open = [...this.#lastMs.values()].map((lastMs) => performance.now() - lastMs);
     const gaps = [...this.#gaps, ...open.filter((gapMs) => gapMs > paceMs)].toSorted((a, b) => a - b);
     const at = (share: number) => gaps[Math.floor(gaps.length * share)] ?? Infinity;
@@ -47,19 +47,14 @@ export class PacedStreams {
     const { signal } = this.#stopping;
     // Not all at once, so that some streams begin at any time.
     const first = Math.ceil((tokens * (line + 1)) / streams);
-    for (let round = 0; !signal.aborted; round++) {
+    for (let next = first; !signal.aborted; next = tokens) {
       const onPiece = () => {
         const nowMs = performance.now();
         const lastMs = this.#lastMs.get(line);
         if (lastMs !== undefined) this.#gaps.push(nowMs - lastMs);
         this.#lastMs.set(line, nowMs);
       };
-      const seen = await askStream({
-        ...question,
-        text: `sim:tokens=${round === 0 ? first : tokens} go on`,
-        signal,
-        onPiece,
-      });
+      const seen = await askStream({ ...question, text: `sim:tokens=${next} go on`, signal, onPiece });
       this.#lastMs.delete(line);
       if (seen.ending !== "whole" && !signal.aborted) this.cut.push(seen);
       if (seen.ending !== "whole") await sleep(1_000);

@@ -1,4 +1,4 @@
-/** Without a key: connections that send short requests in a row for as long as the router takes them. */
+/** Without a key: connections that pipeline short requests until the router closes them. */
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Attack, Target } from "./attack.ts";
@@ -7,7 +7,7 @@ const request = "GET / HTTP/1.1\r\nhost:\r\n\r\n";
 const megabyte = request.repeat(Math.ceil(1_000_000 / request.length));
 const connectionsAtOnce = 8;
 const pauseMs = 20;
-/** Answers get lost when a connection is reset, so the router's own count is looked at. */
+/** The router's own count is judged, since answers get lost when a connection is reset. */
 const refusals = 'weiche_router_answers_total{code="none",endpoint="other",status="503"}';
 
 export const pipelining: Attack = {

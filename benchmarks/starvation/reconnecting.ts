@@ -18,7 +18,7 @@ export const reconnecting: Attack = {
         tally.connections++;
         const socket = connect({ port: apiPort, host: "127.0.0.1", localAddress });
         const start = starts[line % starts.length]!;
-        // It reads its answer, or leaves at once if it asked nothing.
+        // Reads the answer, or resets the connection at once if it asked nothing.
         socket.on("connect", () => (start === "" ? socket.resetAndDestroy() : socket.write(start)));
         socket.on("data", () => (tally.answers++, socket.resetAndDestroy())).on("error", () => {});
         await new Promise((resolve) => socket.once("close", resolve));

@@ -1,14 +1,13 @@
 /**
- * Wrong passwords from forty networks at once, for people who do not exist. Meanwhile somebody signs in from the network
- * where they have before: they must get in each time, and the good streams keep their pace beside the hashes.
+ * Wrong passwords from forty networks at once, for people who do not exist. Meanwhile the owner signs in from a known network
+ * and must succeed each time. Good streams must keep their pace although passwords are hashed.
  */
-import { request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Attack, Target } from "./attack.ts";
+import { postFrom, type Attack, type Target } from "./attack.ts";
 
 const networks = 40;
 const owner = { email: "signing-in@example.com", password: "a password that nobody guesses" };
-/** Where the owner joined, and the good streams come from. */
+/** The network where the owner joined and the good streams come from. */
 const home = "127.0.0.1";
 const pauseMs = 500;
 const wrong = 'weiche_router_logins_total{outcome="wrong"}';
@@ -58,13 +57,6 @@ function post(
   body: object,
   signal?: AbortSignal,
 ): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const headers = { origin: `http://127.0.0.1:${port}`, "content-type": "application/json" };
-    const options = { host: "127.0.0.1", port, path, method: "POST", localAddress, headers, agent: false as const };
-    const asked = request({ ...options, ...(signal ? { signal } : {}) }, (answer) => {
-      answer.resume().on("error", reject);
-      answer.on("end", () => resolve(answer.statusCode!));
-    });
-    asked.on("error", reject).end(JSON.stringify(body));
-  });
+  const headers = { origin: `http://127.0.0.1:${port}` };
+  return postFrom(localAddress, port, path, JSON.stringify(body), { headers, signal });
 }

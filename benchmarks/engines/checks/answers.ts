@@ -9,6 +9,7 @@ import { canary, first, forms, type Service } from "../service.ts";
 
 export const counting = "Count from 1 to 100.";
 export const who = "Who are you?";
+export const story = "Tell me a very long story about a dragon.";
 
 /** A whole answer, or what it was instead. */
 export function whole(answer: Answer): Answer {
@@ -49,7 +50,7 @@ export const answers: readonly Check[] = [
       const before = await service.counters();
       const asked = await Promise.all([
         ...[service.chat(`${who} ${canary}`, {}, { account }), service.stream(counting, {}, { account })],
-        service.chat("Tell me a very long story about a dragon.", { max_tokens: 50 }, { account }),
+        service.chat(story, { max_tokens: 50 }, { account }),
       ]);
       asked.push(await service.stream("What's the capital of Norway?", { reasoning_effort: "low" }, { account }));
       asked.push(await service.chat(counting, { stop: ["50"] }, { account }));
@@ -63,13 +64,10 @@ export const answers: readonly Check[] = [
       expectEqual(told.prompt, after.prompt - before.prompt, "the sum of prompt_tokens");
       expectEqual(told.completion, after.completion - before.completion, "the sum of completion_tokens");
       const warm = whole(await service.chat(who, {}, { account })).usage!;
-      // It was asked before the counters were read and after; both are billed.
+      // This request was sent before the counters were read and again after; both are billed.
       const billed = told.prompt + told.completion + 2 * warm.total_tokens;
-      await until(
-        "the bill to be the sum",
-        async () => (await tokensBilled(service, account.accountId)) === billed,
-        10_000,
-      );
+      const isBilled = async () => (await tokensBilled(service, account.accountId)) === billed;
+      await until("the bill to be the sum", isBilled, 10_000);
       return `${told.prompt} + ${told.completion} tokens in ${asked.length} answers`;
     },
   },
@@ -104,10 +102,8 @@ export const answers: readonly Check[] = [
       const stream = whole(await service.stream(counting, { n: 2, temperature: 0.7, max_tokens: 20 }));
       for (const { choices, usage } of [body, stream]) {
         expectEqual(choices.length, 2, "the number of answers");
-        expect(
-          choices.every(({ content, finish }) => content !== "" && finish !== null),
-          "both with text and an end",
-        );
+        const areWhole = choices.every(({ content, finish }) => content !== "" && finish !== null);
+        expect(areWhole, "both with text and an end");
         expectEqual(usage!.completion_tokens, 40, "completion_tokens");
       }
       await service.idle();
@@ -132,16 +128,12 @@ export const answers: readonly Check[] = [
     name: "logprobs with alternatives",
     async run(service) {
       for (const form of forms) {
-        const { choices, usage } = whole(
-          await service.inForm(form, who, { logprobs: true, top_logprobs: 2, max_tokens: 4 }),
-        );
+        const asked = { logprobs: true, top_logprobs: 2, max_tokens: 4 };
+        const { choices, usage } = whole(await service.inForm(form, who, asked));
         const { logprobs } = choices[0]!;
         expectEqual(logprobs.length, usage!.completion_tokens, "one entry per token");
-        expect(
-          logprobs.every(({ logprob, top_logprobs }) => logprob <= 0 && top_logprobs.length === 2),
-          "two alternatives",
-          logprobs,
-        );
+        const haveTwo = logprobs.every(({ logprob, top_logprobs: top }) => logprob <= 0 && top.length === 2);
+        expect(haveTwo, "two alternatives", logprobs);
       }
     },
   },
@@ -149,11 +141,7 @@ export const answers: readonly Check[] = [
     name: "a seed repeats an answer",
     async run(service) {
       const ask = async (seed: number) => {
-        const answer = await service.chat("Tell me a very long story about a dragon.", {
-          temperature: 1.5,
-          seed,
-          max_tokens: 60,
-        });
+        const answer = await service.chat(story, { temperature: 1.5, seed, max_tokens: 60 });
         return whole(answer).choices[0]!.content;
       };
       const [one, again, other] = [await ask(7), await ask(7), await ask(8)];
@@ -164,19 +152,10 @@ export const answers: readonly Check[] = [
   {
     name: "completions continue a text",
     async run(service) {
-      const response = await service.post("/completions", {
-        model: first,
-        prompt: "The capital of",
-        max_tokens: 8,
-        temperature: 0,
-      });
-      const { choices, usage } = (await response.json()) as {
-        choices: { text: string }[];
-        usage: { completion_tokens: number };
-      };
-      expectEqual(response.status, 200, "the status");
-      expect(choices[0]!.text.length > 0, "text", choices);
-      expect(usage.completion_tokens > 0 && usage.completion_tokens <= 8, "at most 8 tokens", usage);
+      const asked = { model: first, prompt: "The capital of", max_tokens: 8, temperature: 0 };
+      const { choices, usage } = whole(await service.ask("/completions", asked));
+      expect(choices[0]!.content.length > 0, "text", choices);
+      expect(usage!.completion_tokens! > 0 && usage!.completion_tokens! <= 8, "at most 8 tokens", usage);
     },
   },
   {
@@ -190,12 +169,10 @@ export const answers: readonly Check[] = [
         expectEqual(off.reasoning, "", "reasoning_content when it is off");
         const silent = whole(await service.inForm(form, question)).choices[0]!;
         expectEqual(silent.reasoning, "", "reasoning_content when nothing is said of it");
-        for (const { content } of [on, off, silent])
-          expect(
-            content.trim() !== "" && content === content.trimStart() && !/<\/?think>/.test(content),
-            "plain text",
-            content,
-          );
+        for (const { content } of [on, off, silent]) {
+          const isPlain = content.trim() !== "" && content === content.trimStart() && !/<\/?think>/.test(content);
+          expect(isPlain, "plain text", content);
+        }
       }
       const cut = whole(await service.chat(question, { reasoning_effort: "low", max_tokens: 4 })).choices[0]!;
       expect(cut.isNull && cut.finish === "length", "no content where max_tokens ends the thinking", cut);
@@ -203,7 +180,7 @@ export const answers: readonly Check[] = [
   },
 ];
 
-/** What both forms of an answer have to agree on: a prefix that was cached the second time is not part of it. */
+/** The usage that both forms of an answer share: a prefix may be cached only the second time. */
 function bare({ usage }: Answer): object {
   const { prompt_tokens, completion_tokens, total_tokens } = usage!;
   return { prompt_tokens, completion_tokens, total_tokens };

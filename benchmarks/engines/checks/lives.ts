@@ -1,4 +1,4 @@
-/** What happens to answers when models are switched and programs die. */
+/** Answers while models are switched and programs die. */
 import { until } from "../../cluster/cluster.ts";
 import { dumpUsage } from "../../cluster/usage-dump.ts";
 import { expect, expectEqual, type Check } from "../check.ts";

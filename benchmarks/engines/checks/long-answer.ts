@@ -1,12 +1,12 @@
-/** A long answer: this prompt is so far from what the tiny model has learned that it finds no end before the window does. */
+/** A long answer: the tiny model was not trained on such a prompt and continues until its window is full. */
 import type { Answer } from "../../cluster/api-client.ts";
 import type { AskOptions, Service } from "../service.ts";
 
 const endless = "the cat ".repeat(500);
 
-export interface Running {
+interface Running {
   readonly answer: Promise<Answer>;
-  /** Resolves once some of it has come; rejects if it ends before. */
+  /** Resolves with its tenth piece; rejects if it ends before. */
   readonly begun: Promise<void>;
   readonly leave: () => void;
 }

@@ -1,4 +1,4 @@
-/** What an engine cannot take is refused by us, in one wording. */
+/** Requests that an engine cannot take are refused with our own wording. */
 import { expect, expectEqual, type Check } from "../check.ts";
 import { inputTokens, windowTokens } from "../engine-kinds.ts";
 import { embedder, forms } from "../service.ts";
@@ -45,12 +45,11 @@ export const refusals: readonly Check[] = [
     boundMs: 120_000,
     async run(service) {
       const input = ["short", "the cat ".repeat(inputTokens)];
-      const response = await service.post("/embeddings", { model: embedder, input });
-      const { error } = (await response.json()) as { error: { type: string; message: string } };
-      expectEqual(response.status, 400, "the status");
-      expectEqual(error.type, "ContextWindowExceededError", "error.type");
-      const [window, prompt] = numbersIn(error.message);
-      expect(window === inputTokens && prompt! > inputTokens, "both counts", error.message);
+      const { status, error } = await service.ask("/embeddings", { model: embedder, input });
+      expectEqual(status, 400, "the status");
+      expectEqual(error?.type, "ContextWindowExceededError", "error.type");
+      const [window, prompt] = numbersIn(error!.message);
+      expect(window === inputTokens && prompt! > inputTokens, "both counts", error!.message);
     },
   },
   {

@@ -1,4 +1,4 @@
-/** What may not be written down: runs last, over what all other checks have left. */
+/** What must not be written to files. Runs last, over what all other checks have left. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, type Check } from "../check.ts";

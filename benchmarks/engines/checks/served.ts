@@ -1,10 +1,10 @@
-/** A service that answers again. */
+/** Waits for a service that answers again. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { until } from "../../cluster/cluster.ts";
 import { expect } from "../check.ts";
 import type { Service } from "../service.ts";
 
-/** What an engine that starts and an agent that links give; 0: the client gave up on its connection, after five minutes. */
+/** Statuses while an engine starts or an agent links; 0: the connection broke. */
 const passing = [0, 500, 503];
 
 /** Waits until a request is answered. */

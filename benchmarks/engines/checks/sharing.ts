@@ -1,4 +1,4 @@
-/** Several accounts on one engine: what one of them does is no other's. */
+/** Several accounts on one engine do not affect each other. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { costlySchemas, type CostlySchema } from "@weiche/node-agent/test/exchange/costly-schemas.ts";
 import { expect, expectEqual, type Check } from "../check.ts";
@@ -9,12 +9,12 @@ import { counting, whole } from "./answers.ts";
 import { longAnswer } from "./long-answer.ts";
 import { served } from "./served.ts";
 
-/** Longest time that a stream may stand still because of somebody else's schema. */
+/** Longest gap in a stream because of another client's schema. */
 const gapMsMax = 250;
-/** An attack that has no answer by then has stopped the engine. */
+/** An attack without an answer by then has stopped the engine. */
 const attackMsMax = 10_000;
 const crowd = 50;
-/** The last one is refused before it is read as a schema: its body holds too many values. */
+/** The last schema is refused before it is read: its body holds too many values. */
 const attacks: readonly CostlySchema[] = [
   ...costlySchemas,
   { name: "50,000 numbers in an enum", schema: { enum: Array.from({ length: 50_000 }, (_, at) => at) } },
@@ -45,13 +45,9 @@ export const sharing: readonly Check[] = [
       const asked = Array.from({ length: crowd }, (_, at) =>
         service.stream(counting, { max_tokens: 30 }, { account: accounts[at % accounts.length]! }),
       );
-      const answers = await Promise.all(asked);
-      const refused = answers.filter(({ ending }) => ending !== "whole");
-      expect(
-        refused.length === 0,
-        `${crowd} whole answers`,
-        `${refused.length} others, such as ${JSON.stringify(refused[0]?.error)}`,
-      );
+      const others = (await Promise.all(asked)).filter(({ ending }) => ending !== "whole");
+      const seen = `${others.length} others, such as ${JSON.stringify(others[0]?.error)}`;
+      expect(others.length === 0, `${crowd} whole answers`, seen);
       return `all within ${Math.round(performance.now() - sinceMs)} ms`;
     },
   },
@@ -72,9 +68,8 @@ export const sharing: readonly Check[] = [
           const asked = { response_format: format, max_tokens: 20 };
           ({ status } = await service.chat("Hi", asked, { account: attacker, signal }));
         });
-        gaps.push(
-          `${name}: ${status === 0 ? "no answer" : status}, ${gapMs === Infinity ? "a stream cut" : `${gapMs} ms`}`,
-        );
+        const gap = gapMs === Infinity ? "a stream cut" : `${gapMs} ms`;
+        gaps.push(`${name}: ${status === 0 ? "no answer" : status}, ${gap}`);
         const isServed = (status === 400 || status === 200) && gapMs <= gapMsMax && service.pidOf(first) === pid;
         if (!isServed) wrong.push(gaps.at(-1)!);
         if (status === 0) await replaceEngine(service, pid);
@@ -85,7 +80,7 @@ export const sharing: readonly Check[] = [
   },
 ];
 
-/** An engine that answers nobody because of an attack would spoil what comes next. */
+/** Kills an engine that answers nobody after an attack, so that later checks get a new one. */
 async function replaceEngine(service: Service, pid: number): Promise<void> {
   const answer = await service.chat("Hi", { max_tokens: 5 }, { signal: AbortSignal.timeout(attackMsMax) });
   if (answer.ending === "whole") return;
@@ -101,7 +96,7 @@ async function longestGapMs(service: Service, attack: () => Promise<void>): Prom
   await victim.begun;
   const attacked = attack();
   while ((await Promise.race([victim.answer, attacked])) !== undefined) {
-    // This stream has come to its end: another one follows.
+    // This stream has ended: another one follows.
     const { ending, longestGapMs: gapMs } = await victim.answer;
     longestMs = Math.max(longestMs, ending === "whole" ? gapMs : Infinity);
     victim = longAnswer(service, {}, { account });

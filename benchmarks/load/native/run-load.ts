@@ -4,14 +4,14 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import type { Natives } from "./compile.ts";
 
-/** Of tokens and requests: while measuring. Of endings: from the first request to the last. */
+/** Tokens, requests and times are of the measured time; endings are of all requests. */
 export interface LoadResult {
   readonly seconds: number;
   readonly cpuSeconds: number;
   readonly requests: number;
   readonly tokens: number;
   readonly bytes: number;
-  /** Of the last refusal; 0: there was none. */
+  /** The status of the last refusal; 0: there was none. */
   readonly lastStatus: number;
   readonly endings: Readonly<Record<Ending, number>>;
   readonly firstByteUs: Histogram;
@@ -19,7 +19,7 @@ export interface LoadResult {
   readonly wholeUs: Histogram;
   /** Between two tokens of one stream. */
   readonly gapUs: Histogram;
-  /** From the making of a token to its arrival: the same clock on both ends. */
+  /** From the making of a token to its arrival, both by the machine's monotonic clock. */
   readonly delayUs: Histogram;
 }
 
@@ -29,7 +29,7 @@ export interface LoadResult {
  */
 export type Ending = "whole" | "refused" | "cut" | "undone" | "miscounted" | "told" | "unconnected" | "stalled";
 
-export interface Histogram {
+interface Histogram {
   readonly count: number;
   readonly p50?: number;
   readonly p90?: number;
@@ -39,7 +39,7 @@ export interface Histogram {
   readonly buckets: readonly (readonly [number, number])[];
 }
 
-/** Seconds; `itl` and `wait` in microseconds. As the options of `client.c`. */
+/** The options of `client.c`: times in seconds, `itl` and `wait` in microseconds. */
 export interface Load {
   readonly port: number;
   readonly connections: number;
@@ -61,8 +61,8 @@ export interface Load {
   readonly headers?: string;
 }
 
-export interface LoadMoments {
-  /** The measured time begins; so many answers are open. */
+interface LoadMoments {
+  /** Called when the measured time begins and ends, with the number of open answers. */
   measuring?(open: number): void;
   measured?(open: number): void;
 }
@@ -72,7 +72,7 @@ export interface RunningEngine extends AsyncDisposable {
   readonly pid: number;
 }
 
-/** On `core`, as every program of the load side; undefined: anywhere. */
+/** Runs on `core`, as all programs of the load do; undefined: on any core. */
 export async function startEngine(natives: Natives, core: number | undefined, model = "load"): Promise<RunningEngine> {
   const child = spawn(...onCore(core, natives.engine, ["0", model]), { stdio: ["ignore", "pipe", "inherit"] });
   const exited = once(child, "exit");
@@ -93,20 +93,12 @@ export async function runLoad(
   core: number | undefined,
   load: Load,
   moments: LoadMoments = {},
-  /** Ends it at once, without a result. */
+  /** Ends the client at once, without a result. */
   leave?: AbortSignal,
 ): Promise<LoadResult> {
-  const args = Object.entries(load).flatMap(([name, value]) => [`--${name}`, String(Number(value) || value)]);
-  const child = spawn(
-    ...onCore(
-      core,
-      natives.client,
-      args.map((arg) => (arg === "true" ? "1" : arg)),
-    ),
-    {
-      stdio: ["ignore", "pipe", "pipe"],
-    },
-  );
+  const given = Object.entries(load).filter(([, value]) => value !== undefined);
+  const args = given.flatMap(([name, value]) => [`--${name}`, String(Number(value) || value)]);
+  const child = spawn(...onCore(core, natives.client, args), { stdio: ["ignore", "pipe", "pipe"] });
   leave?.addEventListener("abort", () => void child.kill(), { once: true });
   const complaints: string[] = [];
   child.stderr.on("data", (bytes: Buffer) => complaints.push(bytes.toString()));

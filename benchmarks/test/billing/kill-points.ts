@@ -28,7 +28,10 @@ export const killPoints = {
   "node chosen": [{ file: generate, before: "tried.add(placed.node);", node: "placed.node" }],
   sent: [{ file: "router/src/nodes/data-connections.ts", after: "stream.end(request.body);" }],
   prefill: [
-    { file: "benchmarks/sim-engine/generation.ts", before: "if (this.#answer.request.stream) this.#sayReading();" },
+    {
+      file: "benchmarks/sim-engine/generation.ts",
+      before: "const said = this.#isStream ? (form.reading?.() ?? []) : [];",
+    },
     { file: "benchmarks/sim-engine/embeddings.ts", before: "core.submit(work);" },
   ],
   "first byte": [{ file: "router/src/api/relay.ts", before: "this.#exchange.sink.head(200, {" }],
