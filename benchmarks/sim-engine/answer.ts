@@ -125,7 +125,7 @@ const wrongCounts: Partial<Record<FaultKind, string>> = {
   "usage-unsafe": "9007199254740993",
   "usage-large": "1000000000",
 };
-const { rawJSON } = JSON as unknown as { rawJSON(text: string): unknown };
+const { rawJSON } = JSON as unknown as { readonly rawJSON: (text: string) => unknown };
 
 function faulty(completion: number, fault: FaultKind | undefined): unknown {
   if (fault === "usage-falling") return Math.max(0, 100 - completion);

@@ -17,8 +17,8 @@ export interface GenerationPlan {
   readonly ttftMs: number;
   readonly itlMs: number;
   readonly fault: Fault | undefined;
-  made(tokens: number): void;
-  ended(answer: Answer, reason: string): void;
+  readonly made: (tokens: number) => void;
+  readonly ended: (answer: Answer, reason: string) => void;
 }
 
 const stepsPerTurnMax = 256;
@@ -150,23 +150,15 @@ export class Generation implements Work, Job {
 
   /** True if the step is over with it; false if the answer goes on. */
   #goWrong({ kind }: Fault): boolean {
-    switch (kind) {
-      case "crash":
-        this.#plan.parts.crash();
-        return true;
-      case "core-dies":
-        this.#plan.parts.coreDies();
-        return true;
-      case "hang":
-        this.#dueMs = Infinity; // holds its place until the client leaves
-        this.#ping();
-        return true;
-      case "abort":
-        this.abort();
-        return true;
-      default:
-        return this.#isStream ? this.#streamGoesWrong(kind) : this.#bodyGoesWrong(kind);
-    }
+    const { coreDies, crash } = this.#plan.parts;
+    if (kind === "crash") crash();
+    else if (kind === "core-dies") coreDies();
+    else if (kind === "abort") this.abort();
+    else if (kind === "hang") {
+      this.#dueMs = Infinity; // holds its place until the client leaves
+      this.#ping();
+    } else return this.#isStream ? this.#streamGoesWrong(kind) : this.#bodyGoesWrong(kind);
+    return true;
   }
 
   #streamGoesWrong(kind: FaultKind): boolean {
