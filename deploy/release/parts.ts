@@ -1,0 +1,62 @@
+/** The parts of a release: which programs each has, and which files of the checkout they read at run time. */
+import type { Part } from "./bundle.ts";
+
+export interface ReleasePart extends Part {
+  /** Folders and files of the checkout that lie in the tree as they lie here. */
+  readonly files: readonly string[];
+  /** Commands in `bin`: what each runs, and what it sets where the environment does not. */
+  readonly commands: Readonly<
+    Record<string, { readonly program: string; readonly defaults: Readonly<Record<string, string>> }>
+  >;
+}
+
+const dataDir = { WEICHE_DATA_DIR: "/var/lib/weiche" };
+
+export const parts = {
+  router: {
+    folder: "router",
+    programs: {
+      "weiche-router": "router/src/main.ts",
+      weiche: "deploy/release/weiche-command.ts",
+      "body-worker": "router/src/api/body/body-worker.ts",
+      "password-worker": "router/src/sign-in/password-worker.ts",
+    },
+    external: [],
+    files: [
+      "router/migrations",
+      "router/portal-web/built",
+      "router/src/nodes/health.binpb",
+      "proto/gen/descriptors.binpb",
+    ],
+    commands: {
+      weiche: { program: "weiche", defaults: dataDir },
+      "weiche-router": { program: "weiche-router", defaults: { ...dataDir, WEICHE_CONFIG: "/etc/weiche/router.yaml" } },
+    },
+  },
+  "node-agent": {
+    folder: "node-agent",
+    programs: {
+      "weiche-node-agent": "node-agent/src/main.ts",
+      "weiche-agent": "node-agent/src/status/cli.ts",
+      "body-thread": "node-agent/src/exchange/body-thread.ts",
+    },
+    external: [],
+    files: [],
+    commands: {
+      "weiche-agent": { program: "weiche-agent", defaults: dataDir },
+      "weiche-node-agent": {
+        program: "weiche-node-agent",
+        defaults: { ...dataDir, WEICHE_AGENT_CONFIG: "/etc/weiche/agent.yaml" },
+      },
+    },
+  },
+  "embedded-engine": {
+    folder: "embedded-engine",
+    programs: { "embedded-engine": "node-agent/embedded-engine/src/main.ts" },
+    external: ["node-llama-cpp"],
+    files: [],
+    commands: { "weiche-embedded-engine": { program: "embedded-engine", defaults: {} } },
+  },
+} as const satisfies Readonly<Record<string, ReleasePart>>;
+
+export type PartName = keyof typeof parts;
