@@ -66,9 +66,8 @@ async function addPart(tree: string, part: ReleasePart): Promise<void> {
 
 /** What a package reads beside its code: descriptions of protocols. */
 function addReadFiles(path: string, to: string): void {
-  const proto = join(root, path, "proto");
-  if (existsSync(proto))
-    copyFolder(proto, join(to, "proto"), (file) => !/\.[a-z]+$/.test(file) || file.endsWith(".proto"));
+  const isFolder = (file: string) => statSync(join(root, path, file)).isDirectory() && !file.endsWith("node_modules");
+  copyFolder(join(root, path), to, (file) => file.endsWith(".proto") || isFolder(file));
 }
 
 /** A command works from any link to it. */
