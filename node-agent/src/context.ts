@@ -12,6 +12,7 @@ import { publishGauges } from "./gauges.ts";
 import { Maintenance } from "./maintenance.ts";
 import { openAdmin } from "./open-admin.ts";
 import { openLinks } from "./open-links.ts";
+import { openMachine } from "./open-machine.ts";
 import { openUsage } from "./open-usage.ts";
 import { openRequests } from "./open-requests.ts";
 import { openSlots } from "./open-slots.ts";
@@ -52,16 +53,18 @@ export async function createAgent(
   const telemetry = new Telemetry({ gpuReader, dialects, life: engineLife, awake: () => slots.awake() });
   const measuring = job("measurements", measureEveryMs, () => telemetry.measure(), { atStart: true });
   opened.defer(() => void measuring[Symbol.asyncDispose]()); // a stop waits for no nvidia-smi
+  const machine = openMachine(core, environment);
   const requests = openRequests(core, usage, engines, engineLife);
-  const links = openLinks(core, { usage, slots, requests, telemetry, maintenance });
-  metrics.scrape.onScrape(() => publishGauges(metrics, { ...usage, slots, links, telemetry }));
+  const links = openLinks(core, { usage, slots, requests, telemetry, machine, maintenance });
+  metrics.scrape.onScrape(() => publishGauges(metrics, { ...usage, slots, links, telemetry, machine }));
 
   slots.setMaintenance(maintenance.on);
   const adopted = slots.readopt();
-  await openAdmin(core, { ...usage, engines, telemetry, links, maintenance });
+  await openAdmin(core, { ...usage, engines, telemetry, machine, links, maintenance });
   await within(clock, adoptMsMax, adopted);
   life.ready = true;
   links.reportSoon();
+  machine.start();
 
   const closing = opened.move();
   return {

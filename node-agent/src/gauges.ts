@@ -1,7 +1,9 @@
 /** Sets the gauges: the metrics of the present state. */
 import type { GpuReading } from "./host/gpu.ts";
 import type { HostReading } from "./host/host.ts";
+import type { MachineSource } from "./host/machine-telemetry.ts";
 import type { RouterLinks } from "./links/router-links.ts";
+import { publishMachine } from "./machine-metrics.ts";
 import type { Metrics } from "./metrics.ts";
 import type { Outbox } from "./outbox/outbox.ts";
 import type { Slots } from "./slots/slots.ts";
@@ -12,10 +14,12 @@ export interface GaugedParts {
   readonly slots: Pick<Slots, "views">;
   readonly links: Pick<RouterLinks, "states">;
   readonly telemetry: Pick<Telemetry, "host" | "gpus" | "measured">;
+  readonly machine: Pick<MachineSource, "reading">;
 }
 
 /** Sets gauges of state to the present one, and gauges of measurements to the last ones. */
-export async function publishGauges(metrics: Metrics, { outbox, slots, links, telemetry }: GaugedParts): Promise<void> {
+export async function publishGauges(metrics: Metrics, parts: GaugedParts): Promise<void> {
+  const { outbox, slots, links, telemetry, machine } = parts;
   const oldestMs = await outbox.oldestMs().catch(() => undefined);
   // Removes series of things that no longer exist or are no longer measured.
   for (const gauge of [metrics.routerLink, metrics.dataSessions, ...measuredGauges(metrics)]) gauge.reset();
@@ -35,6 +39,7 @@ export async function publishGauges(metrics: Metrics, { outbox, slots, links, te
   for (const engine of telemetry.measured) publishEngine(metrics, engine);
   if (telemetry.host) publishHost(metrics, telemetry.host);
   for (const gpu of telemetry.gpus ?? []) publishGpu(metrics, gpu);
+  publishMachine(metrics.machine, machine.reading);
 }
 
 function measuredGauges(metrics: Metrics) {

@@ -2,6 +2,7 @@
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from "prom-client";
 import { registerBuildInfo } from "@weiche/shared/program/version.ts";
 import { GapHistogram } from "./gap-histogram.ts";
+import { createMachineMetrics } from "./machine-metrics.ts";
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
@@ -111,6 +112,7 @@ export function createMetrics() {
     gpuUtilisation: gauge("weiche_agent_gpu_utilisation_ratio", "GPU utilisation, 0 to 1", ["gpu"]),
     gpuTemperature: gauge("weiche_agent_gpu_temperature_celsius", "GPU temperature", ["gpu"]),
     gpuPower: gauge("weiche_agent_gpu_power_watts", "GPU power draw", ["gpu"]),
+    machine: createMachineMetrics(registry),
   };
 }
 

@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { version } from "@weiche/shared/program/version.ts";
 import type { Core } from "./core.ts";
+import type { MachineSource } from "./host/machine-telemetry.ts";
 import type { RouterLinks } from "./links/router-links.ts";
 import type { Maintenance } from "./maintenance.ts";
 import type { SlotParts } from "./open-slots.ts";
@@ -15,11 +16,13 @@ export interface AdminParts {
   readonly outbox: Outbox;
   readonly engines: SlotParts;
   readonly telemetry: Telemetry;
+  readonly machine: MachineSource;
   readonly links: RouterLinks;
   readonly maintenance: Maintenance;
 }
 
-export async function openAdmin(core: Core, { outbox, engines, telemetry, links, maintenance }: AdminParts) {
+export async function openAdmin(core: Core, parts: AdminParts) {
+  const { outbox, engines, telemetry, machine, links, maintenance } = parts;
   const { config, models, gpuReader, life, opened } = core;
   const { slots, host, restarts, failures } = engines;
   const control: Parameters<typeof openAdminApi>[1] = {
@@ -40,6 +43,8 @@ export async function openAdmin(core: Core, { outbox, engines, telemetry, links,
         outbox: { records: outbox.depth, oldestAgeSeconds: oldestMs && oldestMs / 1000 },
         host: telemetry.host,
         gpus: telemetry.gpus,
+        machine: machine.machine,
+        reading: machine.reading,
       };
     },
     prewarm(model) {

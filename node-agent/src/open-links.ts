@@ -3,6 +3,7 @@ import { openTlsFiles } from "@weiche/shared/http/tls-files.ts";
 import { asId } from "@weiche/shared/ids.ts";
 import { version } from "@weiche/shared/program/version.ts";
 import type { Core } from "./core.ts";
+import type { MachineSource } from "./host/machine-telemetry.ts";
 import { createLinkEvents } from "./link-events.ts";
 import { RouterLinks } from "./links/router-links.ts";
 import type { Maintenance } from "./maintenance.ts";
@@ -16,10 +17,12 @@ export interface LinkedParts {
   readonly slots: SlotParts["slots"];
   readonly requests: Requests;
   readonly telemetry: Telemetry;
+  readonly machine: MachineSource;
   readonly maintenance: Maintenance;
 }
 
-export function openLinks(core: Core, { usage, slots, requests, telemetry, maintenance }: LinkedParts): RouterLinks {
+export function openLinks(core: Core, parts: LinkedParts): RouterLinks {
+  const { usage, slots, requests, telemetry, machine, maintenance } = parts;
   const { config, clock, loopClock, random, log, metrics, resolve, life, bootId, opened } = core;
   const events = createLinkEvents(log, metrics);
   const links = new RouterLinks({
@@ -38,6 +41,8 @@ export function openLinks(core: Core, { usage, slots, requests, telemetry, maint
       engines: telemetry.engines,
       host: telemetry.host,
       gpus: telemetry.gpus,
+      machine: machine.machine,
+      reading: machine.reading,
       maintenance: maintenance.on,
       admitting: life.ready && usage.outbox.admitting,
     }),

@@ -51,6 +51,7 @@ const publish = () =>
     slots: { views: () => slots },
     links: { states: () => routers },
     telemetry,
+    machine: {},
   });
 
 /** Samples of our own metrics whose name begins so. */

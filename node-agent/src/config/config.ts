@@ -7,6 +7,7 @@ import { asId, type ModelId, type NodeId, type SlotName } from "@weiche/shared/i
 import { parseListen, type ListenAddress } from "@weiche/shared/http/listen.ts";
 import { checkPrivate } from "@weiche/shared/files/private-file.ts";
 import { contradictions } from "./config-rules.ts";
+import { modelPaths } from "./engine-command-rules.ts";
 import { secretOf } from "./config-secrets.ts";
 import { agentSchema, type RawAgent, type RawEngine } from "./config-schema.ts";
 import type { CachePrompts, DialectName, EngineSpec, LauncherSpec } from "../engines/engine.ts";
@@ -43,6 +44,8 @@ export interface AgentConfig {
   readonly routers: readonly string[];
   readonly tls?: TlsFiles;
   readonly slots: readonly SlotConfig[];
+  /** Files and directories of models, as far as the engines' commands name them. */
+  readonly modelPaths: readonly string[];
   /** `agent/` in the data directory: lock, admin socket, outbox, engine handles, engine logs. */
   readonly stateDir: string;
   readonly opsListen: ListenAddress;
@@ -97,12 +100,18 @@ function toConfig(raw: RawAgent, baseDir: string, env: NodeJS.ProcessEnv): Agent
         returnShareMin: slot.memoryReturnShare ?? 0.75,
       },
     })),
+    modelPaths: raw.slots.flatMap(({ engines }) => engines.flatMap((engine) => modelPathsOf(engine, baseDir))),
     stateDir: join(dataDir, "agent"),
     opsListen: parseListen(env["WEICHE_AGENT_OPS_LISTEN"] ?? raw.listen?.ops ?? "127.0.0.1:9465", "listen.ops"),
     requestMsMax: (raw.requestSeconds ?? 600) * 1000,
     shutdownMsMax: (raw.shutdownSeconds ?? 600) * 1000,
     logLevel: env["WEICHE_LOG_LEVEL"] ?? raw.logLevel ?? "info",
   };
+}
+
+/** From where the engine is started. */
+export function modelPathsOf(engine: RawEngine, baseDir: string): readonly string[] {
+  return modelPaths(engine).map((path) => resolve(baseDir, engine.directory ?? ".", path));
 }
 
 function toEngine(raw: RawEngine, gpus: readonly number[], baseDir: string): EngineSpec {

@@ -22,6 +22,16 @@ export interface GpuProcess {
   readonly memoryUsedBytes?: number;
 }
 
+/** A GPU of NVIDIA, as the inventory of the host names it. */
+export interface GpuModel {
+  readonly index: number;
+  readonly name: string;
+  readonly driver: string;
+  /** As the kernel writes it, `0000:3b:00.0`. */
+  readonly busAddress: string;
+  readonly memoryTotalBytes?: number;
+}
+
 export interface GpuReader {
   /** Readings not older than `ageMsMax`. Undefined: this host measures no GPUs. */
   readGpus(ageMsMax?: number): Promise<readonly GpuReading[] | undefined>;
@@ -49,10 +59,7 @@ export function createGpuReader({ clock, program = "nvidia-smi" }: GpuReaderOpti
   async function query(what: string): Promise<readonly (readonly string[])[] | undefined> {
     if (clock.monotonicMs() < silentUntilMs) return undefined;
     try {
-      const args = [what, "--format=csv,noheader,nounits"];
-      const { stdout } = await promisify(execFile)(program, args, { timeout: runMsMax, killSignal: "SIGKILL" });
-      const lines = stdout.split("\n").filter((line) => line.trim() !== "");
-      return lines.map((line) => line.split(",").map((cell) => cell.trim()));
+      return await run(program, what);
     } catch (error) {
       const isMissing = (error as NodeJS.ErrnoException).code === "ENOENT";
       silentUntilMs = clock.monotonicMs() + (isMissing ? missingMs : brokenMs);
@@ -66,6 +73,26 @@ export function createGpuReader({ clock, program = "nvidia-smi" }: GpuReaderOpti
       (await query(`--query-compute-apps=${processFields}`))?.map(toProcess),
     ),
   };
+}
+
+/** What nvidia-smi says of its GPUs that stays as it is. Rejects where there is no nvidia-smi. */
+export async function readGpuModels(program = "nvidia-smi"): Promise<readonly GpuModel[]> {
+  const rows = await run(program, "--query-gpu=index,name,driver_version,pci.bus_id,memory.total");
+  return rows.flatMap(([index, name, driver, busId, memory]) => {
+    // nvidia-smi writes the domain with eight digits, the kernel with four.
+    const [, busAddress] = /^(?:0000)?([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f])$/i.exec(busId ?? "") ?? [];
+    if (busAddress === undefined) return [];
+    const of = { index: Number(index), name: name!, driver: `nvidia ${driver}`, busAddress: busAddress.toLowerCase() };
+    return [{ ...of, memoryTotalBytes: mebibytes(memory) }];
+  });
+}
+
+/** The cells of the CSV that it writes. */
+async function run(program: string, what: string): Promise<readonly (readonly string[])[]> {
+  const args = [what, "--format=csv,noheader,nounits"];
+  const { stdout } = await promisify(execFile)(program, args, { timeout: runMsMax, killSignal: "SIGKILL" });
+  const lines = stdout.split("\n").filter((line) => line.trim() !== "");
+  return lines.map((line) => line.split(",").map((cell) => cell.trim()));
 }
 
 /** Runs `read` once at a time, for all concurrent callers. Its result serves later callers who accept its age. */

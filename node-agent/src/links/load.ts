@@ -5,6 +5,8 @@ import type { EngineMetrics } from "../engines/dialect-lifecycle.ts";
 import type { SlotView } from "../slots/slot-view.ts";
 import type { GpuReading } from "../host/gpu.ts";
 import type { HostReading } from "../host/host.ts";
+import type { Machine, MachineReading } from "@weiche/shared/machine.ts";
+import { machineLoad, readingLoad } from "./machine-load.ts";
 import { optionalUint32, optionalUint64, uint32 } from "./whole-numbers.ts";
 
 /** The node as it is now, for any router. What is not measured is absent. */
@@ -14,13 +16,18 @@ export interface NodeLoad {
   readonly engines: ReadonlyMap<SlotName, EngineMetrics>;
   readonly host?: HostReading;
   readonly gpus?: readonly GpuReading[];
+  readonly machine?: Machine;
+  readonly reading?: MachineReading;
   readonly maintenance: boolean;
   /** False while the agent admits nothing: stopping, or the outbox is full. */
   readonly admitting: boolean;
 }
 
-/** The same for one router. */
-export function loadReport(load: NodeLoad, routerId: string, sequence: bigint): LoadReport {
+/** What one link has told of the machine last. */
+export type Told = Pick<NodeLoad, "machine" | "reading">;
+
+/** The same for one router. The machine is in it only where it is another than `told`. */
+export function loadReport(load: NodeLoad, routerId: string, sequence: bigint, told: Told = {}): LoadReport {
   const { slots, engines, host, gpus, maintenance, admitting } = load;
   return {
     sequence,
@@ -28,6 +35,8 @@ export function loadReport(load: NodeLoad, routerId: string, sequence: bigint): 
     host: host || gpus ? hostLoad(host, gpus ?? []) : undefined,
     maintenance,
     admitting,
+    machine: load.machine === told.machine ? undefined : machineLoad(load.machine),
+    machineReading: load.reading === told.reading ? undefined : readingLoad(load.reading),
   };
 }
 

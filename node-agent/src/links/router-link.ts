@@ -11,7 +11,7 @@ import { linkKeepAlive, linkSilenceMsMax, Silence } from "@weiche/shared/time/si
 import type { TlsFiles } from "@weiche/shared/http/tls-files.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import type { UsageChannel } from "../outbox/usage-channel.ts";
-import { loadReport, type NodeLoad } from "./load.ts";
+import { loadReport, type NodeLoad, type Told } from "./load.ts";
 import { encodeRecord, LinkClient } from "./router-link-codec.ts";
 import type { Downlink, LinkCall, NodeHello, Uplink } from "./router-link-codec.ts";
 
@@ -66,6 +66,7 @@ export class RouterLink implements UsageChannel {
   #welcome: Welcome | undefined;
   #isLeaving = false;
   #sequence = 0n;
+  #told: Told = {};
 
   constructor(address: RouterAddress, parts: RouterLinkParts, take: (message: Downlink, link: RouterLink) => void) {
     this.#parts = parts;
@@ -119,7 +120,9 @@ export class RouterLink implements UsageChannel {
 
   report(): void {
     if (!this.#welcome || this.#call.writableLength > unsentMax) return;
-    this.#say({ $case: "loadReport", value: loadReport(this.#parts.load(), this.routerId, ++this.#sequence) });
+    const load = this.#parts.load();
+    this.#say({ $case: "loadReport", value: loadReport(load, this.routerId, ++this.#sequence, this.#told) });
+    this.#told = load;
   }
 
   send(batchId: bigint, records: readonly UsageRecord[]): void {

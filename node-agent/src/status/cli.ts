@@ -1,5 +1,5 @@
 /** `weiche-agent`: what an engineer asks and tells the agent of this host. Exit codes: 0, 1 refused, 2 usage, 3 no agent. */
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync, readdirSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { styleText } from "node:util";
@@ -14,8 +14,11 @@ import { version } from "@weiche/shared/program/version.ts";
 import { checkAgentText } from "../config/config.ts";
 import type { RawAgent } from "../config/config-schema.ts";
 import { secretOf } from "../config/config-secrets.ts";
+import { readFileSystems } from "../host/file-systems.ts";
 import { createGpuReader } from "../host/gpu.ts";
+import { MachineTelemetry } from "../host/machine-telemetry.ts";
 import { hostMistakes, hostWarnings, type HostFacts } from "./host-warnings.ts";
+import { machineWarnings, type MachineFacts } from "./machine-warnings.ts";
 import type { AgentStatus } from "./status.ts";
 import { formatStatus, type TextOptions } from "./status-text.ts";
 
@@ -70,7 +73,10 @@ program
     const { value, mistakes: ofText } = checkAgentText(text);
     const host = await hostFacts();
     const mistakes = value ? [...locate(text, hostMistakes(value, host)), ...exposures(file, value)] : ofText;
-    const warnings = value ? locate(text, hostWarnings(value, dirname(resolve(file)), host)) : [];
+    const baseDir = dirname(resolve(file));
+    const warnings = value
+      ? locate(text, [...hostWarnings(value, baseDir, host), ...machineWarnings(value, baseDir, host)])
+      : [];
     const lines = [
       ...formatMistakes(file, mistakes),
       ...formatMistakes(
@@ -123,9 +129,18 @@ function textOptions(): TextOptions {
   return { width: stdout.columns, paint: (tone, text) => styleText(tone, text, { stream: stdout }) };
 }
 
-async function hostFacts(): Promise<HostFacts> {
+async function hostFacts(): Promise<HostFacts & MachineFacts> {
   const gpus = await createGpuReader({ clock: systemClock }).readGpus();
-  return { exists: existsSync, gpus };
+  const fileSystem = (path: string) => readFileSystems([{ path, holds: "models" }])[0];
+  const isEmpty = (path: string) => statSync(path).isDirectory() && readdirSync(path).length === 0;
+  return { exists: existsSync, isEmpty, fileSystem, gpus, ...(gpus ? {} : { machine: await takeStock() }) };
+}
+
+async function takeStock(): Promise<MachineFacts["machine"]> {
+  const parts = { clock: systemClock, kept: [], path: process.env["PATH"], events: { machineThreadLost: () => {} } };
+  await using telemetry = new MachineTelemetry(parts);
+  await telemetry.takeStock().catch(() => {}); // what is not known is not warned of
+  return telemetry.machine;
 }
 
 /** Files with secrets that others may read. Root looks for the agent, which is another user and may read by its group. */

@@ -1,4 +1,5 @@
 /** `weiche-agent status` for people, at night, in a narrow terminal: what is wrong is told and stands out. */
+import { fileSystemTable, gpuTable, isNearlyFull, machineLines } from "@weiche/shared/program/machine-text.ts";
 import { plainText } from "@weiche/shared/program/plain-text.ts";
 import { formatTable, type Cell } from "@weiche/shared/program/table.ts";
 import type { AgentStatus, SlotStatus } from "./status.ts";
@@ -36,6 +37,7 @@ export function formatStatus(status: AgentStatus, options: TextOptions = {}): st
       "no engine runs",
     ),
     ...table(["MEMORY", "USED", "OF", "LOAD", "TEMP", "POWER"], memoryRows(status)),
+    ...machineTables(status, table, options),
     ...table(["ROUTER", "LINK", "DATA SESSIONS"], routers),
     "",
     outboxLine(status, options),
@@ -124,6 +126,28 @@ function memoryRows({ host, gpus }: AgentStatus): readonly Row[] {
       ],
     })),
     { cells: ["host", gibibytes(used), gibibytes(total), percent(cpuUse), undefined, undefined] },
+  ];
+}
+
+type Table = (headers: readonly string[], rows: readonly Row[]) => readonly string[];
+
+/** What is in the tables of memory is not told again. */
+function machineTables({ machine, reading }: AgentStatus, table: Table, options: TextOptions): readonly string[] {
+  const lines = machineLines({ machine, reading });
+  const gpus = machine ? gpuTable(machine) : { headers: [], rows: [] };
+  const { headers, rows } = reading ? fileSystemTable(reading) : { headers: [], rows: [] };
+  const fileSystems = rows.map((cells, index): Row => {
+    return { cells, tone: isNearlyFull(reading!.fileSystems[index]!) ? "red" : undefined };
+  });
+  return [
+    ...(gpus.rows.length > 0
+      ? table(
+          gpus.headers,
+          gpus.rows.map((cells) => ({ cells })),
+        )
+      : []),
+    ...(rows.length > 0 ? table(headers, fileSystems) : []),
+    ...(lines.length > 0 ? ["", ...lines.map((line) => cut(line, options))] : []),
   ];
 }
 

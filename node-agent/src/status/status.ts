@@ -1,6 +1,7 @@
 /** What `weiche-agent status --json` says. What is not measured is absent. */
 import type { GpuReading } from "../host/gpu.ts";
 import type { HostReading } from "../host/host.ts";
+import type { Machine, MachineReading } from "@weiche/shared/machine.ts";
 import type { RouterState } from "../links/router-links.ts";
 import { stateWords, type SlotView } from "../slots/slot-view.ts";
 import type { EngineStatus } from "./engine-status.ts";
@@ -19,6 +20,10 @@ export interface AgentStatus {
   readonly host?: HostReading;
   /** Absent on a host that measures no GPUs. */
   readonly gpus?: readonly GpuReading[];
+  /** Absent until stock was taken, moments after the start. */
+  readonly machine?: Machine;
+  /** Read each 15 s; absent while it cannot be. */
+  readonly reading?: MachineReading;
 }
 
 export interface SlotStatus {

@@ -24,6 +24,7 @@ import { millicredits } from "@weiche/shared/credits.ts";
 import { isUuidv7, namePattern } from "@weiche/shared/ids.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import type { UnreadableRecord } from "../usage/records-set-aside.ts";
+import { readMachine } from "./machine-report.ts";
 import { stateWords, type NodeHello, type NodeReport, type SlotReport } from "./node-view.ts";
 
 export const linkService = NodeControlServiceService;
@@ -68,6 +69,8 @@ export function readReport(load: LoadReport): NodeReport | string {
   return {
     ...load,
     slots: slots.map((slot) => ({ ...slot, waiters: slot.waiters.filter(({ waiting }) => waiting > 0) })),
+    machine: load.machine && readMachine(load.machine),
+    machineReading: load.machineReading && readMachine(load.machineReading),
   };
 }
 

@@ -154,7 +154,9 @@ class NodeEntry implements NodeView {
 
   take(report: NodeReport, nowMs: number): void {
     const before = new Map(this.slots.map((slot) => [slot.name, slot]));
-    this.report = report;
+    // An agent says these two only when they have changed.
+    const { machine = this.report?.machine, machineReading = this.report?.machineReading } = report;
+    this.report = { ...report, machine, machineReading };
     this.reportedAtMs = nowMs;
     this.slots = report.slots.map((slot) => ({
       ...slot,

@@ -49,6 +49,7 @@ export const operatorsOwn = [
   "evaluateCredits",
   "listRefusedUsage",
   "listNodes",
+  "showNode",
   "setMaintenance",
   "prewarm",
   "listCatalogue",

@@ -1,15 +1,22 @@
-/** `weiche nodes`, `models`, `catalogue`, `node` and `prewarm`: nodes and the catalogue, and what operators want of them. */
+/** `weiche nodes` and `nodes show`, `models`, `catalogue`, `node` and `prewarm`: nodes and the catalogue, and what operators want of them. */
 import { Argument, type Command } from "commander";
 import type { Actions } from "./actions.ts";
-import { modelsText, nodesText } from "./node-tables.ts";
+import { modelsText, nodeText, nodesText } from "./node-tables.ts";
 
 export function addNodeCommands(program: Command, { ask, print, printItem }: Actions): void {
-  program
+  const nodes = program
     .command("nodes")
     .description("nodes, their slots and what is active")
     .action(async () => {
-      const nodes = await ask("GET /nodes");
-      print(nodes, nodesText(nodes));
+      const all = await ask("GET /nodes");
+      print(all, nodesText(all));
+    });
+  nodes
+    .command("show <name>")
+    .description("one node: its slots, the machine that it runs on and how that does")
+    .action(async (id: string) => {
+      const node = await ask("GET /nodes/:id", { id });
+      print(node, nodeText(node));
     });
   program
     .command("node")

@@ -1,8 +1,16 @@
 /** Nodes and models as tables for people. */
+import {
+  diskTable,
+  fileSystemTable,
+  gpuTable,
+  interfaceTable,
+  machineLines,
+} from "@weiche/shared/program/machine-text.ts";
 import { formatTable } from "@weiche/shared/program/table.ts";
 import type { Answer } from "./client.ts";
 
 type Nodes = Answer<"GET /nodes">;
+type Node = Answer<"GET /nodes/:id">;
 type Models = Answer<"GET /catalogue">;
 
 /** A line for each slot. */
@@ -15,6 +23,22 @@ export function nodesText(nodes: Nodes): string {
     ]),
   );
   return formatTable(["NODE", "STATE", "SLOT", "SLOT STATE", "ACTIVE", "NEXT", "RUNNING", "WAITING", "NOTE"], rows);
+}
+
+/** Its slots, the machine and its parts. Of an agent that tells nothing of its machine, the slots and their use. */
+export function nodeText(node: Node): string {
+  const { machine, reading, host } = node;
+  const tables = [
+    ...(reading ? [fileSystemTable(reading)] : []),
+    ...(machine ? [gpuTable(machine, host?.gpus), diskTable(machine), interfaceTable(machine)] : []),
+  ];
+  return [
+    nodesText([node]),
+    machineLines({ machine, reading, host }).join("\n"),
+    ...tables.map(({ headers, rows }) => (rows.length > 0 ? formatTable(headers, rows) : "")),
+  ]
+    .filter((part) => part !== "")
+    .join("\n\n");
 }
 
 function failure({ state, failed, retryInSeconds }: Nodes[number]["slots"][number]): string | undefined {

@@ -41,23 +41,86 @@ const host = object({
   ),
 });
 
+const word = Type.Optional(Type.String());
+const number = Type.Optional(Type.Number());
+
+const machine = object({
+  manufacturer: word,
+  model: word,
+  hypervisor: word,
+  processor: word,
+  processorSockets: number,
+  processorCores: number,
+  processorThreads: number,
+  operatingSystem: word,
+  kernel: word,
+  memoryModules: Type.Array(object({ sizeBytes: Type.Number(), type: word, megatransfers: number })),
+  disks: Type.Array(object({ name: Type.String(), sizeBytes: bytes, kind: word, model: word })),
+  networkInterfaces: Type.Array(
+    object({ name: Type.String(), up: Type.Boolean(), bitsPerSecond: number, mtu: number }),
+  ),
+  gpus: Type.Array(
+    object({
+      busAddress: Type.String(),
+      index: Type.Optional(count),
+      vendor: word,
+      name: word,
+      driver: word,
+      memoryTotalBytes: bytes,
+    }),
+  ),
+});
+
+const reading = object({
+  loadAverage1: number,
+  loadAverage5: number,
+  loadAverage15: number,
+  swapTotalBytes: bytes,
+  swapUsedBytes: bytes,
+  fileSystems: Type.Array(
+    object({
+      mount: Type.String(),
+      holds: Type.Array(Type.String()),
+      sizeBytes: Type.Number(),
+      availableBytes: Type.Number(),
+      inodes: number,
+      inodesFree: number,
+    }),
+  ),
+  diskReadBytesPerSecond: number,
+  diskWrittenBytesPerSecond: number,
+  networkReceivedBytesPerSecond: number,
+  networkSentBytesPerSecond: number,
+  temperatures: Type.Array(object({ part: Type.String(), celsius: Type.Number() })),
+  cpuFrequencyLimitHertz: number,
+  cpuFrequencyMaxHertz: number,
+});
+
+const node = {
+  name: Type.String(),
+  state: nodeState,
+  agentVersion: Type.String(),
+  dataSessions: count,
+  reportAgeSeconds: seconds,
+  slots: Type.Array(slot),
+  host: Type.Optional(host),
+};
+
 export const nodesContract = {
   listNodes: {
     method: "GET",
     path: "/nodes",
     summary: "Nodes, their slots and what is active",
     may: ["operator"],
-    reply: Type.Array(
-      object({
-        name: Type.String(),
-        state: nodeState,
-        agentVersion: Type.String(),
-        dataSessions: count,
-        reportAgeSeconds: seconds,
-        slots: Type.Array(slot),
-        host: Type.Optional(host),
-      }),
-    ),
+    reply: Type.Array(object(node)),
+  },
+  showNode: {
+    method: "GET",
+    path: "/nodes/:id",
+    summary: "One node, with the machine that it runs on and how that does",
+    may: ["operator"],
+    params: object({ id: Type.String({ minLength: 1, maxLength: 200 }) }),
+    reply: object({ ...node, machine: Type.Optional(machine), reading: Type.Optional(reading) }),
   },
   setMaintenance: {
     method: "POST",

@@ -14,6 +14,7 @@ import type { nodesContract } from "../contract/nodes.ts";
 import type { Reply } from "../contract/route.ts";
 import type { Handlers } from "../server/add-routes.ts";
 import { noSuch } from "../server/refusal.ts";
+import { viewMachine } from "./node-machine.ts";
 
 export interface NodeRouteDeps {
   readonly fleet: Fleet;
@@ -43,6 +44,10 @@ export function nodesHandlers(deps: NodeRouteDeps): Handlers<typeof nodesContrac
   const { details, nowMs } = fleet;
   return {
     listNodes: () => details().map((detail) => viewNode(detail, nowMs())),
+    showNode: ({ params: { id } }) => {
+      const detail = requireNode(asId<NodeId>(id), details());
+      return { ...viewNode(detail, nowMs()), ...viewMachine(detail.report) };
+    },
 
     setMaintenance: ({ body: { node, on } }) => setMaintenance(asId<NodeId>(node), on, deps),
 

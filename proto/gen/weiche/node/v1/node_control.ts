@@ -237,6 +237,15 @@ export interface LoadReport {
   readonly maintenance: boolean;
   /** False while the agent admits nothing (stopping, outbox full). */
   readonly admitting: boolean;
+  /** What the host is made of. Absent: as in the last report of this link that had it. */
+  readonly machine?:
+    | Machine
+    | undefined;
+  /**
+   * How the host does, read each 15 s. Absent: as in the last report of this link that had it; without any field:
+   * it is not read at present.
+   */
+  readonly machineReading?: MachineReading | undefined;
 }
 
 export interface SlotLoad {
@@ -303,6 +312,97 @@ export interface GpuLoad {
   readonly utilisation?: number | undefined;
   readonly temperatureCelsius?: number | undefined;
   readonly powerWatts?: number | undefined;
+}
+
+/** Read once, when the agent starts. Who cannot be asked (a program or right is missing) leaves no field. */
+export interface Machine {
+  readonly manufacturer?: string | undefined;
+  readonly model?:
+    | string
+    | undefined;
+  /** Set on a virtual machine, as far as it is known. */
+  readonly hypervisor?: string | undefined;
+  readonly processor?: string | undefined;
+  readonly processorSockets?: number | undefined;
+  readonly processorCores?: number | undefined;
+  readonly processorThreads?: number | undefined;
+  readonly operatingSystem?: string | undefined;
+  readonly kernel?: string | undefined;
+  readonly memoryModules: readonly MemoryModule[];
+  readonly disks: readonly Disk[];
+  readonly networkInterfaces: readonly NetworkInterface[];
+  /** Of any vendor, in the order of their bus addresses. */
+  readonly gpus: readonly Gpu[];
+}
+
+export interface MemoryModule {
+  readonly sizeBytes: bigint;
+  readonly type?:
+    | string
+    | undefined;
+  /** Millions of transfers per second. */
+  readonly megatransfers?: number | undefined;
+}
+
+export interface Disk {
+  readonly name: string;
+  readonly sizeBytes?: bigint | undefined;
+  readonly kind?: string | undefined;
+  readonly model?: string | undefined;
+}
+
+export interface NetworkInterface {
+  readonly name: string;
+  readonly up: boolean;
+  readonly bitsPerSecond?: bigint | undefined;
+  readonly mtu?: number | undefined;
+}
+
+export interface Gpu {
+  readonly busAddress: string;
+  /** Of nvidia-smi, and of `gpus` in agent.yaml. */
+  readonly index?: number | undefined;
+  readonly vendor?: string | undefined;
+  readonly name?: string | undefined;
+  readonly driver?: string | undefined;
+  readonly memoryTotalBytes?: bigint | undefined;
+}
+
+export interface MachineReading {
+  readonly loadAverage1?: number | undefined;
+  readonly loadAverage5?: number | undefined;
+  readonly loadAverage15?: number | undefined;
+  readonly swapTotalBytes?: bigint | undefined;
+  readonly swapUsedBytes?: bigint | undefined;
+  readonly fileSystems: readonly FileSystem[];
+  /** Over all disks. */
+  readonly diskReadBytesPerSecond?: number | undefined;
+  readonly diskWrittenBytesPerSecond?:
+    | number
+    | undefined;
+  /** Over all network interfaces that lead out of the host. */
+  readonly networkReceivedBytesPerSecond?: number | undefined;
+  readonly networkSentBytesPerSecond?: number | undefined;
+  readonly temperatures: readonly Temperature[];
+  /** Of the processor's core that is limited most: what it may run at now, and what it is made for. */
+  readonly cpuFrequencyLimitHertz?: bigint | undefined;
+  readonly cpuFrequencyMaxHertz?: bigint | undefined;
+}
+
+export interface FileSystem {
+  readonly mount: string;
+  /** Of `models`, `state`, `outbox`. */
+  readonly holds: readonly string[];
+  readonly sizeBytes: bigint;
+  readonly availableBytes: bigint;
+  readonly inodes?: bigint | undefined;
+  readonly inodesFree?: bigint | undefined;
+}
+
+/** The hottest sensor of a part: `cpu`, `gpu`, `memory`, `disk`, `network`, `board`. */
+export interface Temperature {
+  readonly part: string;
+  readonly celsius: number;
 }
 
 export interface UsageBatch {
@@ -1412,7 +1512,15 @@ export const DesiredState: MessageFns<DesiredState> = {
 };
 
 function createBaseLoadReport(): LoadReport {
-  return { sequence: 0n, slots: [], host: undefined, maintenance: false, admitting: false };
+  return {
+    sequence: 0n,
+    slots: [],
+    host: undefined,
+    maintenance: false,
+    admitting: false,
+    machine: undefined,
+    machineReading: undefined,
+  };
 }
 
 export const LoadReport: MessageFns<LoadReport> = {
@@ -1434,6 +1542,12 @@ export const LoadReport: MessageFns<LoadReport> = {
     }
     if (message.admitting !== false) {
       writer.uint32(40).bool(message.admitting);
+    }
+    if (message.machine !== undefined) {
+      Machine.encode(message.machine, writer.uint32(50).fork()).join();
+    }
+    if (message.machineReading !== undefined) {
+      MachineReading.encode(message.machineReading, writer.uint32(58).fork()).join();
     }
     return writer;
   },
@@ -1489,6 +1603,22 @@ export const LoadReport: MessageFns<LoadReport> = {
             }
 
             message.admitting = reader.bool();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.machine = Machine.decode(reader, reader.uint32());
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.machineReading = MachineReading.decode(reader, reader.uint32());
             continue;
           }
         }
@@ -2016,6 +2146,918 @@ export const GpuLoad: MessageFns<GpuLoad> = {
             }
 
             message.powerWatts = reader.double();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseMachine(): Machine {
+  return {
+    manufacturer: undefined,
+    model: undefined,
+    hypervisor: undefined,
+    processor: undefined,
+    processorSockets: undefined,
+    processorCores: undefined,
+    processorThreads: undefined,
+    operatingSystem: undefined,
+    kernel: undefined,
+    memoryModules: [],
+    disks: [],
+    networkInterfaces: [],
+    gpus: [],
+  };
+}
+
+export const Machine: MessageFns<Machine> = {
+  encode(message: Machine, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.manufacturer !== undefined) {
+      writer.uint32(10).string(message.manufacturer);
+    }
+    if (message.model !== undefined) {
+      writer.uint32(18).string(message.model);
+    }
+    if (message.hypervisor !== undefined) {
+      writer.uint32(26).string(message.hypervisor);
+    }
+    if (message.processor !== undefined) {
+      writer.uint32(34).string(message.processor);
+    }
+    if (message.processorSockets !== undefined) {
+      writer.uint32(40).uint32(message.processorSockets);
+    }
+    if (message.processorCores !== undefined) {
+      writer.uint32(48).uint32(message.processorCores);
+    }
+    if (message.processorThreads !== undefined) {
+      writer.uint32(56).uint32(message.processorThreads);
+    }
+    if (message.operatingSystem !== undefined) {
+      writer.uint32(66).string(message.operatingSystem);
+    }
+    if (message.kernel !== undefined) {
+      writer.uint32(74).string(message.kernel);
+    }
+    for (const v of message.memoryModules) {
+      MemoryModule.encode(v!, writer.uint32(82).fork()).join();
+    }
+    for (const v of message.disks) {
+      Disk.encode(v!, writer.uint32(90).fork()).join();
+    }
+    for (const v of message.networkInterfaces) {
+      NetworkInterface.encode(v!, writer.uint32(98).fork()).join();
+    }
+    for (const v of message.gpus) {
+      Gpu.encode(v!, writer.uint32(106).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Machine {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseMachine() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.manufacturer = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.model = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.hypervisor = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.processor = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.processorSockets = reader.uint32();
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.processorCores = reader.uint32();
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.processorThreads = reader.uint32();
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.operatingSystem = reader.string();
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.kernel = reader.string();
+            continue;
+          }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.memoryModules.push(MemoryModule.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 11: {
+            if (tag !== 90) {
+              break;
+            }
+
+            message.disks.push(Disk.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 12: {
+            if (tag !== 98) {
+              break;
+            }
+
+            message.networkInterfaces.push(NetworkInterface.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 13: {
+            if (tag !== 106) {
+              break;
+            }
+
+            message.gpus.push(Gpu.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseMemoryModule(): MemoryModule {
+  return { sizeBytes: 0n, type: undefined, megatransfers: undefined };
+}
+
+export const MemoryModule: MessageFns<MemoryModule> = {
+  encode(message: MemoryModule, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.sizeBytes !== 0n) {
+      if (BigInt.asUintN(64, message.sizeBytes) !== message.sizeBytes) {
+        throw new globalThis.Error("value provided for field message.sizeBytes of type uint64 too large");
+      }
+      writer.uint32(8).uint64(message.sizeBytes);
+    }
+    if (message.type !== undefined) {
+      writer.uint32(18).string(message.type);
+    }
+    if (message.megatransfers !== undefined) {
+      writer.uint32(24).uint32(message.megatransfers);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): MemoryModule {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseMemoryModule() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.sizeBytes = reader.uint64() as bigint;
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.type = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.megatransfers = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseDisk(): Disk {
+  return { name: "", sizeBytes: undefined, kind: undefined, model: undefined };
+}
+
+export const Disk: MessageFns<Disk> = {
+  encode(message: Disk, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.name !== "") {
+      writer.uint32(10).string(message.name);
+    }
+    if (message.sizeBytes !== undefined) {
+      if (BigInt.asUintN(64, message.sizeBytes) !== message.sizeBytes) {
+        throw new globalThis.Error("value provided for field message.sizeBytes of type uint64 too large");
+      }
+      writer.uint32(16).uint64(message.sizeBytes);
+    }
+    if (message.kind !== undefined) {
+      writer.uint32(26).string(message.kind);
+    }
+    if (message.model !== undefined) {
+      writer.uint32(34).string(message.model);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Disk {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDisk() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.sizeBytes = reader.uint64() as bigint;
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.kind = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.model = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseNetworkInterface(): NetworkInterface {
+  return { name: "", up: false, bitsPerSecond: undefined, mtu: undefined };
+}
+
+export const NetworkInterface: MessageFns<NetworkInterface> = {
+  encode(message: NetworkInterface, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.name !== "") {
+      writer.uint32(10).string(message.name);
+    }
+    if (message.up !== false) {
+      writer.uint32(16).bool(message.up);
+    }
+    if (message.bitsPerSecond !== undefined) {
+      if (BigInt.asUintN(64, message.bitsPerSecond) !== message.bitsPerSecond) {
+        throw new globalThis.Error("value provided for field message.bitsPerSecond of type uint64 too large");
+      }
+      writer.uint32(24).uint64(message.bitsPerSecond);
+    }
+    if (message.mtu !== undefined) {
+      writer.uint32(32).uint32(message.mtu);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): NetworkInterface {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseNetworkInterface() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.up = reader.bool();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.bitsPerSecond = reader.uint64() as bigint;
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.mtu = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseGpu(): Gpu {
+  return {
+    busAddress: "",
+    index: undefined,
+    vendor: undefined,
+    name: undefined,
+    driver: undefined,
+    memoryTotalBytes: undefined,
+  };
+}
+
+export const Gpu: MessageFns<Gpu> = {
+  encode(message: Gpu, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.busAddress !== "") {
+      writer.uint32(10).string(message.busAddress);
+    }
+    if (message.index !== undefined) {
+      writer.uint32(16).uint32(message.index);
+    }
+    if (message.vendor !== undefined) {
+      writer.uint32(26).string(message.vendor);
+    }
+    if (message.name !== undefined) {
+      writer.uint32(34).string(message.name);
+    }
+    if (message.driver !== undefined) {
+      writer.uint32(42).string(message.driver);
+    }
+    if (message.memoryTotalBytes !== undefined) {
+      if (BigInt.asUintN(64, message.memoryTotalBytes) !== message.memoryTotalBytes) {
+        throw new globalThis.Error("value provided for field message.memoryTotalBytes of type uint64 too large");
+      }
+      writer.uint32(48).uint64(message.memoryTotalBytes);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Gpu {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGpu() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.busAddress = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.index = reader.uint32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.vendor = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.driver = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.memoryTotalBytes = reader.uint64() as bigint;
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseMachineReading(): MachineReading {
+  return {
+    loadAverage1: undefined,
+    loadAverage5: undefined,
+    loadAverage15: undefined,
+    swapTotalBytes: undefined,
+    swapUsedBytes: undefined,
+    fileSystems: [],
+    diskReadBytesPerSecond: undefined,
+    diskWrittenBytesPerSecond: undefined,
+    networkReceivedBytesPerSecond: undefined,
+    networkSentBytesPerSecond: undefined,
+    temperatures: [],
+    cpuFrequencyLimitHertz: undefined,
+    cpuFrequencyMaxHertz: undefined,
+  };
+}
+
+export const MachineReading: MessageFns<MachineReading> = {
+  encode(message: MachineReading, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.loadAverage1 !== undefined) {
+      writer.uint32(9).double(message.loadAverage1);
+    }
+    if (message.loadAverage5 !== undefined) {
+      writer.uint32(17).double(message.loadAverage5);
+    }
+    if (message.loadAverage15 !== undefined) {
+      writer.uint32(25).double(message.loadAverage15);
+    }
+    if (message.swapTotalBytes !== undefined) {
+      if (BigInt.asUintN(64, message.swapTotalBytes) !== message.swapTotalBytes) {
+        throw new globalThis.Error("value provided for field message.swapTotalBytes of type uint64 too large");
+      }
+      writer.uint32(32).uint64(message.swapTotalBytes);
+    }
+    if (message.swapUsedBytes !== undefined) {
+      if (BigInt.asUintN(64, message.swapUsedBytes) !== message.swapUsedBytes) {
+        throw new globalThis.Error("value provided for field message.swapUsedBytes of type uint64 too large");
+      }
+      writer.uint32(40).uint64(message.swapUsedBytes);
+    }
+    for (const v of message.fileSystems) {
+      FileSystem.encode(v!, writer.uint32(50).fork()).join();
+    }
+    if (message.diskReadBytesPerSecond !== undefined) {
+      writer.uint32(57).double(message.diskReadBytesPerSecond);
+    }
+    if (message.diskWrittenBytesPerSecond !== undefined) {
+      writer.uint32(65).double(message.diskWrittenBytesPerSecond);
+    }
+    if (message.networkReceivedBytesPerSecond !== undefined) {
+      writer.uint32(73).double(message.networkReceivedBytesPerSecond);
+    }
+    if (message.networkSentBytesPerSecond !== undefined) {
+      writer.uint32(81).double(message.networkSentBytesPerSecond);
+    }
+    for (const v of message.temperatures) {
+      Temperature.encode(v!, writer.uint32(90).fork()).join();
+    }
+    if (message.cpuFrequencyLimitHertz !== undefined) {
+      if (BigInt.asUintN(64, message.cpuFrequencyLimitHertz) !== message.cpuFrequencyLimitHertz) {
+        throw new globalThis.Error("value provided for field message.cpuFrequencyLimitHertz of type uint64 too large");
+      }
+      writer.uint32(96).uint64(message.cpuFrequencyLimitHertz);
+    }
+    if (message.cpuFrequencyMaxHertz !== undefined) {
+      if (BigInt.asUintN(64, message.cpuFrequencyMaxHertz) !== message.cpuFrequencyMaxHertz) {
+        throw new globalThis.Error("value provided for field message.cpuFrequencyMaxHertz of type uint64 too large");
+      }
+      writer.uint32(104).uint64(message.cpuFrequencyMaxHertz);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): MachineReading {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseMachineReading() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 9) {
+              break;
+            }
+
+            message.loadAverage1 = reader.double();
+            continue;
+          }
+          case 2: {
+            if (tag !== 17) {
+              break;
+            }
+
+            message.loadAverage5 = reader.double();
+            continue;
+          }
+          case 3: {
+            if (tag !== 25) {
+              break;
+            }
+
+            message.loadAverage15 = reader.double();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.swapTotalBytes = reader.uint64() as bigint;
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.swapUsedBytes = reader.uint64() as bigint;
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.fileSystems.push(FileSystem.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 7: {
+            if (tag !== 57) {
+              break;
+            }
+
+            message.diskReadBytesPerSecond = reader.double();
+            continue;
+          }
+          case 8: {
+            if (tag !== 65) {
+              break;
+            }
+
+            message.diskWrittenBytesPerSecond = reader.double();
+            continue;
+          }
+          case 9: {
+            if (tag !== 73) {
+              break;
+            }
+
+            message.networkReceivedBytesPerSecond = reader.double();
+            continue;
+          }
+          case 10: {
+            if (tag !== 81) {
+              break;
+            }
+
+            message.networkSentBytesPerSecond = reader.double();
+            continue;
+          }
+          case 11: {
+            if (tag !== 90) {
+              break;
+            }
+
+            message.temperatures.push(Temperature.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 12: {
+            if (tag !== 96) {
+              break;
+            }
+
+            message.cpuFrequencyLimitHertz = reader.uint64() as bigint;
+            continue;
+          }
+          case 13: {
+            if (tag !== 104) {
+              break;
+            }
+
+            message.cpuFrequencyMaxHertz = reader.uint64() as bigint;
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseFileSystem(): FileSystem {
+  return { mount: "", holds: [], sizeBytes: 0n, availableBytes: 0n, inodes: undefined, inodesFree: undefined };
+}
+
+export const FileSystem: MessageFns<FileSystem> = {
+  encode(message: FileSystem, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.mount !== "") {
+      writer.uint32(10).string(message.mount);
+    }
+    for (const v of message.holds) {
+      writer.uint32(18).string(v!);
+    }
+    if (message.sizeBytes !== 0n) {
+      if (BigInt.asUintN(64, message.sizeBytes) !== message.sizeBytes) {
+        throw new globalThis.Error("value provided for field message.sizeBytes of type uint64 too large");
+      }
+      writer.uint32(24).uint64(message.sizeBytes);
+    }
+    if (message.availableBytes !== 0n) {
+      if (BigInt.asUintN(64, message.availableBytes) !== message.availableBytes) {
+        throw new globalThis.Error("value provided for field message.availableBytes of type uint64 too large");
+      }
+      writer.uint32(32).uint64(message.availableBytes);
+    }
+    if (message.inodes !== undefined) {
+      if (BigInt.asUintN(64, message.inodes) !== message.inodes) {
+        throw new globalThis.Error("value provided for field message.inodes of type uint64 too large");
+      }
+      writer.uint32(40).uint64(message.inodes);
+    }
+    if (message.inodesFree !== undefined) {
+      if (BigInt.asUintN(64, message.inodesFree) !== message.inodesFree) {
+        throw new globalThis.Error("value provided for field message.inodesFree of type uint64 too large");
+      }
+      writer.uint32(48).uint64(message.inodesFree);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): FileSystem {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseFileSystem() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.mount = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.holds.push(reader.string());
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.sizeBytes = reader.uint64() as bigint;
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.availableBytes = reader.uint64() as bigint;
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.inodes = reader.uint64() as bigint;
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.inodesFree = reader.uint64() as bigint;
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseTemperature(): Temperature {
+  return { part: "", celsius: 0 };
+}
+
+export const Temperature: MessageFns<Temperature> = {
+  encode(message: Temperature, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.part !== "") {
+      writer.uint32(10).string(message.part);
+    }
+    if (message.celsius !== 0) {
+      writer.uint32(17).double(message.celsius);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Temperature {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTemperature() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.part = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 17) {
+              break;
+            }
+
+            message.celsius = reader.double();
             continue;
           }
         }

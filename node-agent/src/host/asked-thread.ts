@@ -1,0 +1,109 @@
+/**
+ * A worker thread that answers one question at a time. The first question starts it; the next one after it died starts
+ * another. One that does not answer in time is ended, and no other is started before it is gone: a thread that the
+ * kernel does not let go must not be joined by a second one at each question.
+ *
+ *            ask                    answer
+ *   none ──────────▶ answering ◀──────────▶ resting
+ *    ▲                   │ silent     ask
+ *    │ gone              ▼
+ *    └─────────────── ending
+ */
+import { Worker } from "node:worker_threads";
+import { within, type Clock, type Timer } from "@weiche/shared/time/clock.ts";
+
+export interface AskedThreadOptions {
+  readonly clock: Clock;
+  /** A module that answers each message with one. */
+  readonly program: URL;
+  /** Given to the module as `workerData`. */
+  readonly data?: unknown;
+  /** The one variable of the environment that the thread and its children have. */
+  readonly path: string | undefined;
+  readonly answerMsMax: number;
+  /** It died, or was ended because it was silent. */
+  readonly onLost: (reason: string) => void;
+}
+
+/** A thread of ours holds some megabytes; one that runs away ends before it harms the agent. */
+const heapMebibytesMax = 128;
+const closeMsMax = 1_000;
+
+interface Question {
+  resolve(answer: unknown): void;
+  reject(error: Error): void;
+}
+
+export class AskedThread<Answer> implements AsyncDisposable {
+  readonly #options: AskedThreadOptions;
+  #thread: Worker | undefined;
+  #question: Question | undefined;
+  #deadline: Timer | undefined;
+  #isEnding = false;
+  #isClosed = false;
+
+  constructor(options: AskedThreadOptions) {
+    this.#options = options;
+  }
+
+  /** Rejects if the thread dies, does not answer in time, or has not yet ended since it did not. Stays open at a close. */
+  async ask(): Promise<Answer> {
+    if (this.#isClosed) throw new Error("closed");
+    if (this.#isEnding) throw new Error("the thread that did not answer has not ended yet");
+    if (this.#question) throw new Error("the question before has not been answered yet");
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    this.#question = { resolve, reject };
+    const thread = (this.#thread ??= this.#start());
+    const { clock, answerMsMax } = this.#options;
+    this.#deadline = clock.after(answerMsMax, () => this.#end(thread, `no answer within ${answerMsMax / 1000} s`));
+    thread.postMessage("");
+    try {
+      return (await promise) as Answer;
+    } finally {
+      this.#deadline.cancel();
+      this.#question = undefined;
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    const thread = this.#thread;
+    this.#thread = undefined;
+    this.#deadline?.cancel();
+    if (thread) await within(this.#options.clock, closeMsMax, thread.terminate());
+  }
+
+  #start(): Worker {
+    const { program, data, path } = this.#options;
+    const thread = new Worker(program, {
+      workerData: data,
+      env: { LC_ALL: "C", ...(path === undefined ? {} : { PATH: path }) },
+      resourceLimits: { maxOldGenerationSizeMb: heapMebibytesMax },
+    });
+    thread.unref();
+    thread.on("message", (answer) => this.#question?.resolve(answer));
+    thread.on("error", (error) => this.#lose(thread, `it died: ${(error as Error).message}`));
+    thread.on("exit", (code) => this.#gone(thread, code));
+    return thread;
+  }
+
+  /** Silent: its question is given up at once, its place when it has gone. */
+  #end(thread: Worker, reason: string): void {
+    this.#lose(thread, reason);
+    void thread.terminate();
+  }
+
+  #lose(thread: Worker, reason: string): void {
+    if (this.#thread !== thread || this.#isEnding) return;
+    this.#isEnding = true;
+    this.#options.onLost(reason);
+    this.#question?.reject(new Error(reason));
+  }
+
+  #gone(thread: Worker, code: number): void {
+    if (this.#thread !== thread) return;
+    if (code !== 0 || this.#question) this.#lose(thread, `it ended with code ${code}`);
+    this.#thread = undefined;
+    this.#isEnding = false;
+  }
+}

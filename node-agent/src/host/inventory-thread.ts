@@ -1,0 +1,72 @@
+/**
+ * The thread that takes stock of the host, once, and ends. The library `systeminformation` runs programs and waits for
+ * them, with no limit of time: here each of them gets one, and none of them sees a variable of the agent's environment
+ * but PATH, which is all that the thread is given.
+ */
+import childProcess from "node:child_process";
+import { createRequire } from "node:module";
+import { networkInterfaces } from "node:os";
+import { parentPort } from "node:worker_threads";
+import { readGpuModels } from "./gpu.ts";
+import { toMachine, type LibraryAnswers } from "./inventory.ts";
+import { readPciGpus } from "./pci-gpus.ts";
+import { yieldToOthers } from "./thread-priority.ts";
+
+type Library = { readonly [Name in keyof LibraryAnswers]-?: () => Promise<LibraryAnswers[Name]> };
+type Run = (...args: readonly unknown[]) => unknown;
+
+const programMsMax = 5_000;
+/** For each interface that has an address the library runs a shell with some forty programs. */
+const interfacesMax = 32;
+
+yieldToOthers();
+limitPrograms();
+const library = createRequire(import.meta.url)("systeminformation") as Library;
+parentPort?.once("message", () => {
+  void takeStock().then((machine) => {
+    parentPort?.postMessage(machine);
+    parentPort?.close();
+  });
+});
+
+async function takeStock() {
+  // One after the other: on a host of few cores they would be in the way of an agent that has just begun to serve.
+  const answers: LibraryAnswers = {
+    system: await known(library.system()),
+    cpu: await known(library.cpu()),
+    osInfo: await known(library.osInfo()),
+    memLayout: await known(library.memLayout()),
+    blockDevices: await known(library.blockDevices()),
+    networkInterfaces: interfaces() <= interfacesMax ? await known(library.networkInterfaces()) : undefined,
+    graphics: await known(library.graphics()),
+  };
+  return toMachine(answers, readPciGpus(), await readGpuModels().catch(() => []));
+}
+
+function known<Answer>(answer: Promise<Answer>): Promise<Answer | undefined> {
+  return answer.catch(() => undefined);
+}
+
+function interfaces(): number {
+  return Object.keys(networkInterfaces()).length;
+}
+
+/**
+ * Replaces what the library takes from `node:child_process`, in this thread. nvidia-smi is refused to it: the library waits
+ * in a way that keeps the thread from being ended, and nvidia-smi can hang for good. `readGpuModels` asks it instead.
+ */
+function limitPrograms(): void {
+  const { exec, execSync, execFileSync } = childProcess as unknown as Record<string, Run>;
+  const limit = { timeout: programMsMax, killSignal: "SIGKILL" };
+  Object.assign(childProcess, {
+    exec: (command: string, ...rest: readonly unknown[]) => {
+      const given = typeof rest[0] === "object" ? rest[0] : {};
+      return exec!(command, { ...limit, ...given }, rest.at(-1));
+    },
+    execSync: (command: string, given?: object) => execSync!(command, { ...limit, ...given }),
+    execFileSync: (program: string, args: readonly string[], given?: object) => {
+      if (program === "nvidia-smi") throw new Error("asked elsewhere");
+      return execFileSync!(program, args, { ...limit, ...given });
+    },
+  });
+}

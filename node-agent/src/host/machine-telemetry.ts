@@ -1,0 +1,77 @@
+/** The machine as it was read last: what it is made of once, how it does again and again, each in a thread of its own. */
+import type { Clock } from "@weiche/shared/time/clock.ts";
+import { AskedThread } from "./asked-thread.ts";
+import type { KeptPath } from "./file-systems.ts";
+import type { Machine, MachineReading } from "@weiche/shared/machine.ts";
+import type { ReadingThreadData } from "./reading-thread.ts";
+
+/** `inventory` takes stock of the host, `reading` reads how it does. */
+export type MachineThread = "inventory" | "reading";
+
+export interface MachineTelemetryEvents {
+  /** A thread died or hung; the measurement is missing until the next one. */
+  machineThreadLost(thread: MachineThread, reason: string): void;
+}
+
+export interface MachineTelemetryOptions {
+  readonly clock: Clock;
+  readonly kept: readonly KeptPath[];
+  /** Where programs are looked for. */
+  readonly path: string | undefined;
+  readonly events: MachineTelemetryEvents;
+  /** The threads' modules. */
+  readonly programs?: Readonly<Record<MachineThread, URL>>;
+}
+
+export interface MachineSource {
+  /** Absent until stock was taken. */
+  readonly machine?: Machine;
+  /** Absent until it was read, and while it cannot be. */
+  readonly reading?: MachineReading;
+}
+
+export const readEveryMs = 15_000;
+/** After a failure. What failed once will mostly fail again, and each try starts many programs. */
+export const takeStockAgainMs = 600_000;
+
+/** Each program has 5 s; mostly all of them together take less than one. */
+const takeStockMsMax = 60_000;
+const readMsMax = 10_000;
+
+const ownPrograms = {
+  inventory: new URL("./inventory-thread.ts", import.meta.url),
+  reading: new URL("./reading-thread.ts", import.meta.url),
+};
+
+export class MachineTelemetry implements MachineSource, AsyncDisposable {
+  machine: Machine | undefined;
+  reading: MachineReading | undefined;
+  readonly #inventory: AskedThread<Machine>;
+  readonly #reading: AskedThread<MachineReading>;
+
+  constructor({ clock, kept, path, events, programs = ownPrograms }: MachineTelemetryOptions) {
+    const thread = <Answer>(name: MachineThread, answerMsMax: number, data?: ReadingThreadData) => {
+      const onLost = (reason: string) => events.machineThreadLost(name, reason);
+      return new AskedThread<Answer>({ clock, path, program: programs[name], data, answerMsMax, onLost });
+    };
+    this.#inventory = thread("inventory", takeStockMsMax);
+    this.#reading = thread("reading", readMsMax, { kept });
+  }
+
+  /** Learns what the host is made of; does nothing once it is known. Rejects if that cannot be learnt. */
+  async takeStock(): Promise<void> {
+    this.machine ??= await this.#inventory.ask();
+  }
+
+  /** Rejects if the host does not answer; what was read before counts no longer then. */
+  async read(): Promise<void> {
+    this.reading = await this.#reading.ask().catch((error: unknown) => {
+      this.reading = undefined;
+      throw error;
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([this.#inventory[Symbol.asyncDispose](), this.#reading[Symbol.asyncDispose]()]);
+  }
+}

@@ -1,0 +1,61 @@
+/** The GPUs that the kernel sees on the PCI bus, of any vendor and without any program of a vendor. */
+import { readFileSync, readdirSync, readlinkSync } from "node:fs";
+import { basename, join } from "node:path";
+import type { Gpu } from "@weiche/shared/machine.ts";
+
+/** Base class and subclass: display controllers, and processing accelerators such as AMD's MI300. */
+const gpuClass = /^0x(03|1200)/;
+
+/** From the PCI ID repository, https://pci-ids.ucw.cz. The last two are of the small displays of servers. */
+const vendors: Readonly<Record<string, string>> = {
+  "0x10de": "NVIDIA",
+  "0x1002": "AMD",
+  "0x8086": "Intel",
+  "0x1da3": "Habana Labs",
+  "0x1a03": "ASPEED",
+  "0x102b": "Matrox",
+};
+
+/** `sys`: where the kernel's files are. */
+export function readPciGpus(sys = "/sys"): readonly Gpu[] {
+  const devices = join(sys, "bus/pci/devices");
+  return addresses(devices)
+    .map((busAddress) => ({ busAddress, at: join(devices, busAddress) }))
+    .filter(({ at }) => gpuClass.test(value(at, "class") ?? ""))
+    .map(({ busAddress, at }) => ({
+      busAddress,
+      vendor: vendors[value(at, "vendor") ?? ""],
+      driver: driverOf(at),
+      memoryTotalBytes: amdMemory(at),
+    }));
+}
+
+/** Told by the driver amdgpu; the sizes of a device's bus regions say nothing about its memory. */
+function amdMemory(at: string): number | undefined {
+  const bytes = Number(value(at, "mem_info_vram_total") ?? NaN);
+  return Number.isFinite(bytes) && bytes > 0 ? bytes : undefined;
+}
+
+function driverOf(at: string): string | undefined {
+  try {
+    return basename(readlinkSync(join(at, "driver")));
+  } catch {
+    return undefined;
+  }
+}
+
+function addresses(devices: string): readonly string[] {
+  try {
+    return readdirSync(devices).toSorted();
+  } catch {
+    return [];
+  }
+}
+
+function value(at: string, file: string): string | undefined {
+  try {
+    return readFileSync(join(at, file), "utf8").trim();
+  } catch {
+    return undefined;
+  }
+}

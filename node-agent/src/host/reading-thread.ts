@@ -1,0 +1,14 @@
+/** The thread that reads how the machine does, each time it is asked. A file system that hangs holds up only this thread. */
+import { parentPort, workerData } from "node:worker_threads";
+import type { KeptPath } from "./file-systems.ts";
+import { MachineReader } from "./machine-reader.ts";
+import { yieldToOthers } from "./thread-priority.ts";
+
+export interface ReadingThreadData {
+  readonly kept: readonly KeptPath[];
+}
+
+yieldToOthers();
+const { kept } = workerData as ReadingThreadData;
+const reader = new MachineReader({ kept, nowMs: () => performance.now() });
+parentPort?.on("message", () => parentPort?.postMessage(reader.read()));

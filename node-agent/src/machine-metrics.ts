@@ -1,0 +1,80 @@
+/** The metrics of the machine: declared here, and set from what was read last. */
+import { Counter, Gauge, type Registry } from "prom-client";
+import type { FileSystem, MachineReading } from "@weiche/shared/machine.ts";
+
+export type MachineMetrics = ReturnType<typeof createMachineMetrics>;
+
+export function createMachineMetrics(registry: Registry) {
+  const registers = [registry];
+  const gauge = <L extends string>(name: string, help: string, labelNames: L[] = []) =>
+    new Gauge<L>({ name: `weiche_agent_host_${name}`, help, labelNames, registers });
+  const counter = <L extends string>(name: string, help: string, labelNames: L[] = []) =>
+    new Counter<L>({ name: `weiche_agent_host_${name}`, help, labelNames, registers });
+  const ofFileSystem = (name: string, help: string) => gauge(`filesystem_${name}`, help, ["mount", "holds"]);
+  return {
+    loadAverage: gauge("load_average", "Programs that ran or waited, on average over so many minutes", ["minutes"]),
+    swapTotal: gauge("swap_total_bytes", "Swap of the host"),
+    swapUsed: gauge("swap_used_bytes", "Swap in use"),
+    fileSystemSize: ofFileSystem("size_bytes", "Size of a file system that holds models, state or outbox"),
+    fileSystemAvailable: ofFileSystem("available_bytes", "What programs may still write there"),
+    fileSystemInodes: ofFileSystem("inodes", "Files that there can be, where that is fixed"),
+    fileSystemInodesFree: ofFileSystem("inodes_free", "Files that may still be made there"),
+    diskRead: counter("disk_read_bytes_total", "Read from all disks since the host started"),
+    diskWritten: counter("disk_written_bytes_total", "Written to all disks since the host started"),
+    networkReceived: counter("network_received_bytes_total", "Received over the network since the host started"),
+    networkSent: counter("network_sent_bytes_total", "Sent over the network since the host started"),
+    temperature: gauge("temperature_celsius", "The hottest sensor of a part of the host", ["part"]),
+    frequencyLimit: gauge("cpu_frequency_limit_hertz", "What the core that is limited most may run at now"),
+    frequencyMax: gauge("cpu_frequency_max_hertz", "What that core is made for"),
+    threadsLost: counter("measurement_threads_lost_total", "Threads of measurements that died or hung", ["thread"]),
+  };
+}
+
+/** Without a reading every series goes: none shows what may be long past. */
+export function publishMachine(metrics: MachineMetrics, reading: MachineReading | undefined): void {
+  for (const metric of [metrics.loadAverage, metrics.temperature, ...ofFileSystems(metrics)]) metric.reset();
+  for (const metric of withoutLabels(metrics)) metric.remove();
+  if (!reading) return;
+  set(metrics.swapTotal, reading.swapTotalBytes);
+  set(metrics.swapUsed, reading.swapUsedBytes);
+  set(metrics.frequencyLimit, reading.cpuFrequencyLimitHertz);
+  set(metrics.frequencyMax, reading.cpuFrequencyMaxHertz);
+  count(metrics.diskRead, reading.diskReadBytes);
+  count(metrics.diskWritten, reading.diskWrittenBytes);
+  count(metrics.networkReceived, reading.networkReceivedBytes);
+  count(metrics.networkSent, reading.networkSentBytes);
+  const { loadAverage1, loadAverage5, loadAverage15 } = reading;
+  for (const [minutes, load] of Object.entries({ 1: loadAverage1, 5: loadAverage5, 15: loadAverage15 }))
+    if (load !== undefined) metrics.loadAverage.set({ minutes }, load);
+  for (const { part, celsius } of reading.temperatures) metrics.temperature.set({ part }, celsius);
+  for (const fileSystem of reading.fileSystems) publishFileSystem(metrics, fileSystem);
+}
+
+function publishFileSystem(metrics: MachineMetrics, { mount, holds, ...read }: FileSystem): void {
+  const labels = { mount, holds: holds.join("+") };
+  metrics.fileSystemSize.set(labels, read.sizeBytes);
+  metrics.fileSystemAvailable.set(labels, read.availableBytes);
+  if (read.inodes !== undefined) metrics.fileSystemInodes.set(labels, read.inodes);
+  if (read.inodesFree !== undefined) metrics.fileSystemInodesFree.set(labels, read.inodesFree);
+}
+
+function ofFileSystems(metrics: MachineMetrics) {
+  const { fileSystemSize, fileSystemAvailable, fileSystemInodes, fileSystemInodesFree } = metrics;
+  return [fileSystemSize, fileSystemAvailable, fileSystemInodes, fileSystemInodesFree];
+}
+
+/** At a reset these would become 0. */
+function withoutLabels(metrics: MachineMetrics) {
+  const { swapTotal, swapUsed, diskRead, diskWritten, networkReceived, networkSent } = metrics;
+  const { frequencyLimit, frequencyMax } = metrics;
+  return [swapTotal, swapUsed, diskRead, diskWritten, networkReceived, networkSent, frequencyLimit, frequencyMax];
+}
+
+function set(gauge: Gauge, value: number | undefined): void {
+  if (value !== undefined) gauge.set(value);
+}
+
+/** The kernel counts; the counter of a reading before was taken away. */
+function count(counter: Counter, total: number | undefined): void {
+  if (total !== undefined) counter.inc(total);
+}

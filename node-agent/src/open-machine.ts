@@ -1,0 +1,53 @@
+/** Opens the telemetry of the machine: what the host is made of, and how it does. */
+import { join } from "node:path";
+import type { Log } from "@weiche/shared/program/log.ts";
+import type { AgentConfig } from "./config/config.ts";
+import type { Core } from "./core.ts";
+import type { KeptPath } from "./host/file-systems.ts";
+import {
+  MachineTelemetry,
+  readEveryMs,
+  takeStockAgainMs,
+  type MachineSource,
+  type MachineTelemetryEvents,
+} from "./host/machine-telemetry.ts";
+import type { Metrics } from "./metrics.ts";
+
+export interface OpenMachine extends MachineSource {
+  /** Begins to measure. */
+  start(): void;
+}
+
+export function openMachine(core: Core, environment: NodeJS.ProcessEnv): OpenMachine {
+  const { config, clock, log, metrics, job, opened } = core;
+  const events = createMachineEvents(log, metrics);
+  const parts = { clock, kept: keptPaths(config), path: environment["PATH"], events };
+  const telemetry = opened.use(new MachineTelemetry(parts));
+  return Object.assign(telemetry, {
+    start() {
+      const jobs = [
+        job("machine", readEveryMs, () => telemetry.read(), { atStart: true }),
+        job("inventory", takeStockAgainMs, () => telemetry.takeStock(), { atStart: true }),
+      ];
+      for (const each of jobs) opened.defer(() => void each[Symbol.asyncDispose]()); // a stop waits for no thread
+    },
+  });
+}
+
+function keptPaths({ modelPaths, stateDir }: AgentConfig): readonly KeptPath[] {
+  return [
+    ...modelPaths.map((path): KeptPath => ({ path, holds: "models" })),
+    { path: stateDir, holds: "state" },
+    { path: join(stateDir, "outbox"), holds: "outbox" },
+  ];
+}
+
+function createMachineEvents(log: Log, metrics: Metrics): MachineTelemetryEvents {
+  for (const thread of ["inventory", "reading"]) metrics.machine.threadsLost.inc({ thread }, 0);
+  return {
+    machineThreadLost(thread, reason) {
+      metrics.machine.threadsLost.inc({ thread });
+      log.warn({ thread, reason }, "a thread that measures the host was lost; it is started again");
+    },
+  };
+}

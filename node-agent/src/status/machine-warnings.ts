@@ -1,0 +1,58 @@
+/** What an agent.yaml expects of the machine: memory of GPUs that nvidia-smi does not show, and room for the models. */
+import { dirname } from "node:path";
+import type { Finding } from "@weiche/shared/files/config-file.ts";
+import type { FileSystem, Machine } from "@weiche/shared/machine.ts";
+import { isNearlyFull } from "@weiche/shared/program/machine-text.ts";
+import { modelPathsOf } from "../config/config.ts";
+import type { RawAgent } from "../config/config-schema.ts";
+
+export interface MachineFacts {
+  exists(path: string): boolean;
+  /** Whether it is a directory with nothing in it. */
+  isEmpty(path: string): boolean;
+  /** Of a path that is there. Undefined: it cannot be asked. */
+  fileSystem(path: string): Omit<FileSystem, "holds"> | undefined;
+  /** Absent where nvidia-smi shows the GPUs, which are judged by what it says. */
+  readonly machine?: Machine;
+}
+
+export function* machineWarnings(config: RawAgent, baseDir: string, facts: MachineFacts): Iterable<Finding> {
+  for (const [index, slot] of config.slots.entries()) {
+    for (const [at, engine] of slot.engines.entries()) {
+      const path: Finding[0] = ["slots", index, "engines", at];
+      const tooLarge = gpuWarning(slot.gpus ?? [], engine.memoryBytes ?? 0, facts);
+      if (tooLarge !== undefined) yield [[...path, "memoryBytes"], `model "${engine.model}": ${tooLarge}`];
+      for (const model of modelPathsOf(engine, baseDir)) {
+        const noRoom = roomWarning(model, facts);
+        if (noRoom !== undefined) yield [[...path, "command"], `model "${engine.model}": ${noRoom}`];
+      }
+    }
+  }
+}
+
+/** Only the vendors' own programs number their GPUs; they mostly do so by bus address. */
+function gpuWarning(numbers: readonly number[], memoryBytes: number, { machine }: MachineFacts): string | undefined {
+  const gpus = machine?.gpus.filter(({ memoryTotalBytes }) => memoryTotalBytes !== undefined) ?? [];
+  const named = numbers.map((number) => gpus[number]);
+  if (named.length === 0 || named.some((gpu) => gpu === undefined)) return undefined;
+  const totalBytes = named.reduce((sum, gpu) => sum + gpu!.memoryTotalBytes!, 0);
+  if (memoryBytes <= totalBytes) return undefined;
+  const which = named.map((gpu) => gpu!.name ?? gpu!.vendor ?? gpu!.busAddress).join(", ");
+  return `memoryBytes is ${memoryBytes}, and the slot's GPUs, counted by bus address (${which}), have ${totalBytes}`;
+}
+
+function roomWarning(model: string, facts: MachineFacts): string | undefined {
+  if (!facts.exists(model)) {
+    const above = nearest(dirname(model), facts);
+    return facts.isEmpty(above) ? `nothing is in ${above}: is the file system of the models not mounted?` : undefined;
+  }
+  const fileSystem = facts.fileSystem(model);
+  if (!fileSystem || !isNearlyFull(fileSystem)) return undefined;
+  const { mount, availableBytes, inodes, inodesFree } = fileSystem;
+  const files = inodes === undefined ? "" : ` and ${inodesFree} of ${inodes} files`;
+  return `the file system ${mount} of ${model} is nearly full: it has room for ${availableBytes} bytes${files}`;
+}
+
+function nearest(path: string, facts: MachineFacts): string {
+  return facts.exists(path) || dirname(path) === path ? path : nearest(dirname(path), facts);
+}

@@ -1,0 +1,111 @@
+/** A GPU host as a machine: what it is made of, and how it does. What could not be read is absent, never 0. */
+
+/** Read once, when the agent starts. */
+export interface Machine {
+  readonly manufacturer?: string;
+  readonly model?: string;
+  /** Set on a virtual machine, as far as it is known. */
+  readonly hypervisor?: string;
+  readonly processor?: string;
+  readonly processorSockets?: number;
+  readonly processorCores?: number;
+  readonly processorThreads?: number;
+  readonly operatingSystem?: string;
+  readonly kernel?: string;
+  readonly memoryModules: readonly MemoryModule[];
+  readonly disks: readonly Disk[];
+  readonly networkInterfaces: readonly NetworkInterface[];
+  /** Of any vendor, in the order of their bus addresses. */
+  readonly gpus: readonly Gpu[];
+}
+
+export interface MemoryModule {
+  readonly sizeBytes: number;
+  /** As `DDR5`. */
+  readonly type?: string;
+  /** Millions of transfers per second. */
+  readonly megatransfers?: number;
+}
+
+export interface Disk {
+  readonly name: string;
+  readonly sizeBytes?: number;
+  /** As `SSD`. */
+  readonly kind?: string;
+  readonly model?: string;
+}
+
+export interface NetworkInterface {
+  readonly name: string;
+  readonly up: boolean;
+  readonly bitsPerSecond?: number;
+  /** Bytes. */
+  readonly mtu?: number;
+}
+
+export interface Gpu {
+  /** On the PCI bus, as `0000:3b:00.0`. */
+  readonly busAddress: string;
+  /** Of nvidia-smi, and of `gpus` in agent.yaml. */
+  readonly index?: number;
+  readonly vendor?: string;
+  readonly name?: string;
+  /** The kernel's driver, with its version where nvidia-smi tells it. */
+  readonly driver?: string;
+  readonly memoryTotalBytes?: number;
+}
+
+/** Read each 15 s. Use of processors and memory is measured more often and is not in it. */
+export interface MachineReading {
+  /** Programs that ran or waited for processor or disk, on average over 1, 5 and 15 minutes. */
+  readonly loadAverage1?: number;
+  readonly loadAverage5?: number;
+  readonly loadAverage15?: number;
+  readonly swapTotalBytes?: number;
+  readonly swapUsedBytes?: number;
+  /** Those that hold models, state or outbox. */
+  readonly fileSystems: readonly FileSystem[];
+  /** Over all disks, since the host started. */
+  readonly diskReadBytes?: number;
+  readonly diskWrittenBytes?: number;
+  /** Since the reading before. */
+  readonly diskReadBytesPerSecond?: number;
+  readonly diskWrittenBytesPerSecond?: number;
+  /** Over all network interfaces that lead out of the host, since it started. */
+  readonly networkReceivedBytes?: number;
+  readonly networkSentBytes?: number;
+  /** Since the reading before. */
+  readonly networkReceivedBytesPerSecond?: number;
+  readonly networkSentBytesPerSecond?: number;
+  readonly temperatures: readonly Temperature[];
+  /** Of the processor's core that is limited most: what it may run at now, and what it is made for. */
+  readonly cpuFrequencyLimitHertz?: number;
+  readonly cpuFrequencyMaxHertz?: number;
+}
+
+/** What the agent and its engines keep on a file system. */
+export const holdings = ["models", "state", "outbox"] as const;
+export type Holding = (typeof holdings)[number];
+
+export interface FileSystem {
+  /** Where it is mounted. */
+  readonly mount: string;
+  /** Of `holdings`. */
+  readonly holds: readonly string[];
+  readonly sizeBytes: number;
+  /** What an unprivileged program may still write. */
+  readonly availableBytes: number;
+  /** Absent on file systems without a fixed number of them. */
+  readonly inodes?: number;
+  readonly inodesFree?: number;
+}
+
+export const parts = ["cpu", "gpu", "memory", "disk", "network", "board"] as const;
+export type Part = (typeof parts)[number];
+
+export interface Temperature {
+  /** Of `parts`. */
+  readonly part: string;
+  /** Of its hottest sensor. */
+  readonly celsius: number;
+}
