@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { LinkRequest } from "@weiche/proto/weiche/node/v1/node_control.ts";
+import { LinkRequest, LoadReport } from "@weiche/proto/weiche/node/v1/node_control.ts";
 import { asId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
 import { WireState, type SlotView } from "../slots/slot-view.ts";
 import { loadReport, type NodeLoad } from "./load.ts";
@@ -98,5 +98,46 @@ describe("a load report on the wire", () => {
       ...{ activeModel: model, waiters: [{ model, waiting: 2 }], closesInMs: 0, oldestRunningMs: 1, stateAgeMs: 13 },
       engine: { running: 0, kvCacheUse: 0, waiting: undefined },
     });
+  });
+});
+
+describe("the machine in load reports", () => {
+  const machine = {
+    kernel: "6.8",
+    memoryModules: [{ sizeBytes: 2 ** 36 }],
+    disks: [],
+    networkInterfaces: [],
+    gpus: [],
+  };
+  const reading = { loadAverage1: 0, swapUsedBytes: 0.4, fileSystems: [], temperatures: [] };
+
+  test("is told once, and again when it is another one", () => {
+    const load = { ...nothing, machine, reading };
+    expect(loadReport(load, "r", 1n).machine).toMatchObject({
+      kernel: "6.8",
+      memoryModules: [{ sizeBytes: 2n ** 36n }],
+    });
+    const again = loadReport(load, "r", 2n, load);
+    expect([again.machine, again.machineReading]).toEqual([undefined, undefined]);
+    const next = loadReport({ ...load, reading: { ...reading, loadAverage1: 2 } }, "r", 3n, load);
+    expect([next.machine, next.machineReading?.loadAverage1]).toEqual([undefined, 2]);
+  });
+
+  test("that cannot be read any more is a message without fields, which is not absent on the wire", () => {
+    const sent = { $case: "loadReport", value: loadReport(nothing, "r", 2n, { reading }) } as const;
+    const { message } = LinkRequest.decode(LinkRequest.encode({ message: sent }).finish());
+    const { machine: none, machineReading } = (message as typeof sent).value;
+    expect(none).toBeUndefined();
+    expect(JSON.parse(JSON.stringify(machineReading))).toEqual({ fileSystems: [], temperatures: [] });
+  });
+
+  test("has no value of what is not measured, and is passed over by a router that does not know it", () => {
+    expect(received({ ...nothing, reading }).machineReading).toMatchObject({ loadAverage1: 0, swapUsedBytes: 0n });
+    expect(received({ ...nothing, reading }).machineReading!.swapTotalBytes).toBeUndefined();
+    expect(received(nothing).machine).toBeUndefined();
+    // To an older router, the machine is what field 99 is to this decoder: a message that it was never told of.
+    const known = LoadReport.encode(loadReport({ ...nothing, maintenance: true }, "r", 7n)).finish();
+    const later = Buffer.concat([known, Buffer.from([0x9a, 0x06, 2, 0x08, 1])]);
+    expect(LoadReport.decode(later)).toEqual(LoadReport.decode(known));
   });
 });

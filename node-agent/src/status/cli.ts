@@ -132,8 +132,16 @@ function textOptions(): TextOptions {
 async function hostFacts(): Promise<HostFacts & MachineFacts> {
   const gpus = await createGpuReader({ clock: systemClock }).readGpus();
   const fileSystem = (path: string) => readFileSystems([{ path, holds: "models" }])[0];
-  const isEmpty = (path: string) => statSync(path).isDirectory() && readdirSync(path).length === 0;
   return { exists: existsSync, isEmpty, fileSystem, gpus, ...(gpus ? {} : { machine: await takeStock() }) };
+}
+
+/** False of what is no directory and of one that may not be read. */
+function isEmpty(path: string): boolean {
+  try {
+    return readdirSync(path).length === 0;
+  } catch {
+    return false;
+  }
 }
 
 async function takeStock(): Promise<MachineFacts["machine"]> {

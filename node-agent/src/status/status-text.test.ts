@@ -102,6 +102,55 @@ describe("a row of status for", () => {
   });
 });
 
+describe("the machine", () => {
+  const machine = {
+    ...{ manufacturer: "Supermicro", model: "SYS-821GE", processor: "Intel Xeon 8480+", processorSockets: 2 },
+    ...{ processorCores: 112, processorThreads: 224, operatingSystem: "Ubuntu 24.04", kernel: "6.8.0" },
+    memoryModules: Array<{ sizeBytes: number; type: string }>(32).fill({ sizeBytes: 64 * gib, type: "DDR5" }),
+    ...{ disks: [], networkInterfaces: [] },
+    gpus: [{ busAddress: "0000:c3:00.0", vendor: "AMD", name: "Instinct MI300X", memoryTotalBytes: 192 * gib }],
+  };
+  const reading = {
+    ...{ loadAverage1: 1.25, loadAverage5: 1, loadAverage15: 0, swapTotalBytes: 0, swapUsedBytes: 0 },
+    ...{ diskReadBytesPerSecond: 2 ** 21, diskWrittenBytesPerSecond: 0, networkReceivedBytesPerSecond: 5 },
+    fileSystems: [{ mount: "/models", holds: ["models"], sizeBytes: 100 * gib, availableBytes: 4 * gib }],
+    temperatures: [{ part: "cpu", celsius: 61.4 }],
+  };
+  const known = { ...quiet, machine, reading };
+
+  test("is told in lines, without a line of what is not known", () => {
+    expect(line("machine", known)).toBe("machine Supermicro SYS-821GE");
+    expect(line("processor", known)).toBe("processor Intel Xeon 8480+, 2 sockets, 112 cores, 224 threads");
+    expect(line("system", known)).toBe("system Ubuntu 24.04, kernel 6.8.0");
+    expect(line("modules", known)).toBe("modules 32 × 64.0 GiB DDR5");
+    expect(line("load", known)).toBe("load 1.3, 1.0, 0.0 (1, 5, 15 minutes)");
+    expect(line("swap", known)).toBe("swap none");
+    expect(line("disks", known)).toBe("disks 2.0 MiB/s read, 0.0 MiB/s written");
+    expect(line("heat", known)).toBe("heat cpu 61 °C");
+    expect([line("network", known), line("frequency", known)]).toEqual([undefined, undefined]);
+    expect(formatStatus(quiet)).not.toMatch(/^(machine|load|FILE SYSTEM|GPU)/m);
+  });
+  test("has its GPUs and file systems in tables, and what is nearly full stands out", () => {
+    expect(line("– ", known)).toBe("– 0000:c3:00.0 AMD Instinct MI300X – 192.0 GiB");
+    expect(line("/models", known)).toBe("/models models 100.0 GiB 4.0 GiB –");
+    const paint: NonNullable<TextOptions["paint"]> = (tone, text) => `<${tone}>${text}`;
+    expect(formatStatus(known, { paint })).toMatch(/^<red>\/models/m);
+    const roomy = { ...reading, fileSystems: [{ ...reading.fileSystems[0]!, availableBytes: 6 * gib }] };
+    expect(formatStatus({ ...known, reading: roomy }, { paint })).toMatch(/^\/models/m);
+    const noFiles = { ...reading.fileSystems[0]!, availableBytes: 50 * gib, inodes: 100, inodesFree: 4 };
+    expect(formatStatus({ ...known, reading: { ...reading, fileSystems: [noFiles] } }, { paint })).toMatch(
+      /^<red>\/models.* 4 %$/m,
+    );
+  });
+  test("is no wider than the terminal, and no name of hardware steers it", () => {
+    const hostile = { ...known, machine: { ...machine, model: "x\r\ny\u001b[2J" } };
+    const lines = formatStatus(hostile, { width: 40 }).split("\n");
+    expect(lines.filter(({ length }) => length > 40)).toEqual([]);
+    expect(lines.length).toBe(formatStatus(known, { width: 40 }).split("\n").length);
+    expect(lines.join("")).not.toMatch(/\p{Cc}/u);
+  });
+});
+
 test("the head says what keeps the node from serving", () => {
   expect(formatStatus(quiet).split("\n")[0]).toBe("node gpu-1 (1.0.0)");
   const routers = [{ address: "r:1", state: "leaving", dataSessions: 1 } as const];

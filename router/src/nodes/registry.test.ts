@@ -136,3 +136,25 @@ test("operators see a lost node for an hour", () => {
   ]);
   expect(registry.details(3_601_001)).toEqual([]);
 });
+
+describe("the machine of a node", () => {
+  const machine = { kernel: "6.8.0", memoryModules: [], disks: [], networkInterfaces: [], gpus: [] };
+  const machineReading = { loadAverage1: 1, fileSystems: [], temperatures: [] };
+  const known = () => registry.details(0)[0]!.report;
+
+  test("stays known while reports say nothing of it, also over another link of the same agent", () => {
+    const link = registry.linkUp(hello);
+    link.report({ ...report(), machine, machineReading }, 0);
+    link.report(report(), 1);
+    expect(known()).toMatchObject({ machine, machineReading });
+    registry.linkUp(hello).report({ ...report(), machineReading: { ...machineReading, loadAverage1: 2 } }, 2);
+    expect(known()).toMatchObject({ machine, machineReading: { loadAverage1: 2 } });
+  });
+
+  test("is not known of an agent that has never told it, as of one that was started again", () => {
+    registry.linkUp(hello).report({ ...report(), machine, machineReading }, 0);
+    registry.linkUp({ ...hello, bootId: "2" }).report(report(), 1);
+    expect(known()!.machine).toBeUndefined();
+    expect(known()!.machineReading).toBeUndefined();
+  });
+});

@@ -1,9 +1,10 @@
-/** What `weiche nodes` shows of a slot that failed. */
+/** What `weiche nodes` shows of a slot that failed, and `weiche nodes show` of a machine. */
 import { expect, test } from "vitest";
 import { asId, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
 import type { NodeDetail } from "../../nodes/registry.ts";
 import { SlotState, type SlotView } from "../../nodes/node-view.ts";
-import { nodesText } from "./node-tables.ts";
+import { nodesText, nodeText } from "./node-tables.ts";
+import { viewMachine } from "../routes/node-machine.ts";
 import { viewNode } from "../routes/nodes.ts";
 
 const model = asId<ModelId>("model-a");
@@ -60,4 +61,54 @@ test("no name that a node reports adds a row or steers the terminal", () => {
   });
   expect(row).toMatch(/^gpu-1 /);
   expect(row).not.toMatch(/[\p{Cc}\u2028\u2029\u202e]/u);
+});
+
+const idle = viewNode(
+  {
+    view: {
+      node: asId<NodeId>("gpu-1"),
+      reachable: true,
+      reportedAtMs: 0,
+      admitting: true,
+      maintenance: false,
+      slots: [],
+    },
+    hello: { node: asId<NodeId>("gpu-1"), bootId: "b", agentVersion: "1", slots: [] },
+    ...{ linked: true, dataSessions: 1, report: undefined },
+  },
+  0,
+);
+
+test("a node shows its machine, with the use of its GPUs beside what they are", () => {
+  const machineReading = {
+    ...{ loadAverage1: 1, loadAverage5: 2, loadAverage15: 3, swapTotalBytes: 2n ** 33n, swapUsedBytes: 0n },
+    fileSystems: [{ mount: "/models", holds: ["models"], sizeBytes: 2n ** 40n, availableBytes: 2n ** 38n }],
+    temperatures: [],
+  };
+  const machine = {
+    ...{ kernel: "6.8.0", memoryModules: [], disks: [{ name: "nvme0n1", sizeBytes: 2n ** 40n, kind: "SSD" }] },
+    networkInterfaces: [{ name: "eth0", up: true, bitsPerSecond: 25_000_000_000n }],
+    gpus: [{ busAddress: "0000:3b:00.0", index: 0, vendor: "NVIDIA", name: "H100", memoryTotalBytes: 2n ** 36n }],
+  };
+  const host = { cpuUse: 0.5, gpus: [{ index: 0, utilisation: 0.25 }] };
+  const shown = viewMachine({ machine, machineReading });
+  const text = nodeText(JSON.parse(JSON.stringify({ ...idle, host, ...shown })) as typeof idle);
+  const rows = text.split("\n").map((row) => row.trim().replaceAll(/ {2,}/g, " "));
+  expect(rows).toEqual(
+    expect.arrayContaining([
+      "system kernel 6.8.0",
+      "use 50 % of the processors",
+      "load 1.0, 2.0, 3.0 (1, 5, 15 minutes)",
+      "swap 0.0 GiB of 8.0 GiB",
+      "/models models 1024.0 GiB 256.0 GiB –",
+      "0 0000:3b:00.0 NVIDIA H100 – 64.0 GiB – 25 % – –",
+      "nvme0n1 1024.0 GiB SSD –",
+      "eth0 up 25 Gbit/s –",
+    ]),
+  );
+});
+
+test("a node whose agent tells nothing of its machine shows its slots alone", () => {
+  const shown = viewMachine(undefined);
+  expect(nodeText(JSON.parse(JSON.stringify({ ...idle, ...shown })) as typeof idle)).toBe(nodesText([idle]));
 });

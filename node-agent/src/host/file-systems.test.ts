@@ -1,0 +1,36 @@
+import { mkdtempSync, rmSync, statSync, statfsSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { readFileSystems } from "./file-systems.ts";
+
+let directory: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "weiche-files-"));
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+test("a file system that holds several things is told once, by where it is mounted", () => {
+  const model = join(directory, "m.gguf");
+  writeFileSync(model, "");
+  const [found, ...others] = readFileSystems([
+    { path: model, holds: "models" },
+    { path: join(directory, "outbox"), holds: "outbox" },
+    { path: directory, holds: "state" },
+  ]);
+  expect(others).toEqual([]);
+  expect(found).toMatchObject({ holds: ["models", "state"] });
+  expect(directory.startsWith(found!.mount)).toBe(true);
+  expect(statSync(found!.mount).dev).toBe(statSync(directory).dev);
+  const { bsize, blocks } = statfsSync(directory);
+  expect(found!.sizeBytes).toBe(bsize * blocks);
+  expect(found!.availableBytes).toBeGreaterThan(0);
+  expect(found!.availableBytes).toBeLessThanOrEqual(found!.sizeBytes);
+});
+
+test("a file system without inodes has none, not 0 of them; a path that is not there has no file system", () => {
+  const [proc] = readFileSystems([{ path: "/proc/self", holds: "state" }]);
+  expect(proc).toMatchObject({ mount: "/proc", holds: ["state"] });
+  expect(proc!.inodes).toBeUndefined();
+  expect(readFileSystems([{ path: join(directory, "no"), holds: "models" }])).toEqual([]);
+});
