@@ -135,10 +135,11 @@ export async function startAgent(
   dataDir: string,
   config: object,
   environment: Readonly<Record<string, string>> = {},
+  main = "node-agent/src/main.ts",
 ): Promise<RunningProgram> {
   mkdirSync(dataDir, { recursive: true });
   writeFileSync(`${dataDir}.yaml`, stringify(config), { mode: 0o600 });
-  return await RunningProgram.start("node-agent/src/main.ts", [], {
+  return await RunningProgram.start(main, [], {
     ...environment,
     WEICHE_DATA_DIR: dataDir,
     WEICHE_AGENT_CONFIG: `${dataDir}.yaml`,

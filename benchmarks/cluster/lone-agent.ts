@@ -23,6 +23,8 @@ interface LoneAgentOptions {
   readonly environment?: Readonly<Record<string, string>>;
   /** More keys of `agent.yaml`. */
   readonly more?: object;
+  /** Another program that runs the agent. */
+  readonly main?: string;
 }
 
 export interface LoneAnswer {
@@ -67,9 +69,9 @@ export class LoneAgent implements AsyncDisposable {
   }
 
   async #run(): Promise<void> {
-    const { slots, more, environment } = this.#options;
+    const { slots, more, environment, main } = this.#options;
     const config = { node, routers: [this.#end.address], shutdownSeconds: 5, slots, ...more };
-    this.program = await startAgent(this.directory, config, environment);
+    this.program = await startAgent(this.directory, config, environment, main);
     await until("the agent to link", () => this.#isLinked);
   }
 

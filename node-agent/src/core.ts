@@ -18,6 +18,8 @@ export interface Given {
   readonly log: Log;
   readonly resolve: Resolve;
   readonly gpuReader: GpuReader;
+  /** False: nothing is read of the machine that the agent runs on, beyond what placement needs. */
+  readonly measuresMachine: boolean;
 }
 
 export interface Core extends Given {
@@ -37,10 +39,10 @@ export interface Core extends Given {
 
 export function createCore(config: AgentConfig, given: Partial<Given>, opened: AsyncDisposableStack): Core {
   const { clock = systemClock, random = Math.random, log = createLog("node-agent", config.logLevel) } = given;
-  const { resolve = lookupAll, gpuReader = createGpuReader({ clock }) } = given;
+  const { resolve = lookupAll, gpuReader = createGpuReader({ clock }), measuresMachine = true } = given;
   const metrics = createMetrics();
   return {
-    ...{ config, clock, random, log, resolve, gpuReader, metrics, opened },
+    ...{ config, clock, random, log, resolve, gpuReader, measuresMachine, metrics, opened },
     bootId: uuidv7(clock),
     models: new Set(config.slots.flatMap(({ engines }) => engines.map(({ model }) => model))),
     loopClock: opened.use(new LoopClock(clock)),

@@ -19,12 +19,13 @@ export interface OpenMachine extends MachineSource {
 }
 
 export function openMachine(core: Core, environment: NodeJS.ProcessEnv): OpenMachine {
-  const { config, clock, log, metrics, job, opened } = core;
+  const { config, clock, log, metrics, job, measuresMachine, opened } = core;
   const events = createMachineEvents(log, metrics);
   const parts = { clock, kept: keptPaths(config), path: environment["PATH"], events };
   const telemetry = opened.use(new MachineTelemetry(parts));
   return Object.assign(telemetry, {
     start() {
+      if (!measuresMachine) return;
       const jobs = [
         job("machine", readEveryMs, () => telemetry.read(), { atStart: true }),
         job("inventory", takeStockAgainMs, () => telemetry.takeStock(), { atStart: true }),

@@ -27,6 +27,7 @@ export interface AskedThreadOptions {
 
 /** A thread of ours holds some megabytes; one that runs away ends before it harms the agent. */
 const heapMebibytesMax = 128;
+const youngHeapMebibytesMax = 4;
 const closeMsMax = 1_000;
 
 interface Question {
@@ -78,7 +79,7 @@ export class AskedThread<Answer> implements AsyncDisposable {
     const thread = new Worker(program, {
       workerData: data,
       env: { LC_ALL: "C", ...(path === undefined ? {} : { PATH: path }) },
-      resourceLimits: { maxOldGenerationSizeMb: heapMebibytesMax },
+      resourceLimits: { maxOldGenerationSizeMb: heapMebibytesMax, maxYoungGenerationSizeMb: youngHeapMebibytesMax },
     });
     thread.unref();
     thread.on("message", (answer) => this.#question?.resolve(answer));

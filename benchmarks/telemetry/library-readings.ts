@@ -1,0 +1,11 @@
+/** How a machine does, by the library alone: what it would take without our own reader. Each call runs some programs. */
+import { createRequire } from "node:module";
+
+type Library = Readonly<Record<string, () => Promise<unknown>>>;
+
+const names = ["currentLoad", "mem", "fsSize", "fsStats", "networkStats", "cpuTemperature"];
+
+export async function readWithLibrary(): Promise<void> {
+  const library = createRequire(import.meta.resolve("@weiche/node-agent/package.json"))("systeminformation") as Library;
+  await Promise.all(names.map((name) => library[name]!()));
+}
