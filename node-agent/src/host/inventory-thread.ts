@@ -51,6 +51,9 @@ function interfaces(): number {
   return Object.keys(networkInterfaces()).length;
 }
 
+/** These ask about displays; clinfo opens the GPUs for it, in which engines may be measuring their room at that moment. */
+const refused = /^(clinfo|xdpyinfo|xrandr)\b/;
+
 /**
  * Replaces what the library takes from `node:child_process`, in this thread. nvidia-smi is refused to it: the library waits
  * in a way that keeps the thread from being ended, and nvidia-smi can hang for good. `readGpuModels` asks it instead.
@@ -60,12 +63,13 @@ function limitPrograms(): void {
   const limit = { timeout: programMsMax, killSignal: "SIGKILL" };
   Object.assign(childProcess, {
     exec: (command: string, ...rest: readonly unknown[]) => {
-      const given = typeof rest[0] === "object" ? rest[0] : {};
-      return exec!(command, { ...limit, ...given }, rest.at(-1));
+      const callback = rest.at(-1) as (error: Error, stdout: string, stderr: string) => void;
+      if (refused.test(command)) return queueMicrotask(() => callback(new Error("refused"), "", ""));
+      return exec!(command, { ...limit, ...(typeof rest[0] === "object" ? rest[0] : {}) }, callback);
     },
     execSync: (command: string, given?: object) => execSync!(command, { ...limit, ...given }),
     execFileSync: (program: string, args: readonly string[], given?: object) => {
-      if (program === "nvidia-smi") throw new Error("asked elsewhere");
+      if (program === "nvidia-smi") throw new Error("refused");
       return execFileSync!(program, args, { ...limit, ...given });
     },
   });

@@ -35,10 +35,11 @@ test("the real library tells of this host what others say of it, too", async () 
   expect(lost).toEqual([]);
 }, 60_000);
 
-test("the library's programs see nothing of our environment, and of nvidia-smi only what cannot block", async () => {
+test("the library's programs see nothing of our environment, and what opens GPUs is asked once, by ourselves", async () => {
   process.env["WEICHE_TEST_SECRET"] = "hidden";
   program("lscpu", `env > ${directory}/seen; echo "Model name: Simulated 9000"`);
   program("nvidia-smi", `echo "$@" >> ${directory}/asked; echo "0, NVIDIA H100, 550.1, 00000000:3B:00.0, 81559"`);
+  for (const name of ["clinfo", "xdpyinfo", "xrandr"]) program(name, `echo ${name} >> ${directory}/asked`);
   const path = `${directory}:${process.env["PATH"]}`;
   try {
     await using telemetry = new MachineTelemetry({ clock: systemClock, kept: [], path, events });
