@@ -1,5 +1,5 @@
-// Runs `npm ci` when something else is installed than the lock file says. Plain JavaScript without dependencies, since it runs
-// before anything is installed, on whatever Node.js the system has. With --dev it also wants the development packages.
+// Runs `npm ci` when the installed packages differ from the lock file. With --dev it also wants the development packages.
+// Plain JavaScript without dependencies: it runs before anything is installed, on any Node.js that the system has.
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { delimiter, join } from "node:path";
@@ -8,28 +8,16 @@ const root = join(import.meta.dirname, "..");
 const dev = process.argv.includes("--dev");
 
 // The Node.js in node_modules is about to be replaced: npm itself runs on the system's.
-const env = {
-  ...process.env,
-  PATH: (process.env.PATH ?? "")
-    .split(delimiter)
-    .filter((p) => !p.startsWith(join(root, "node_modules")))
-    .join(delimiter),
-};
+const folders = (process.env.PATH ?? "").split(delimiter);
+const isSystem = (folder) => !folder.startsWith(join(root, "node_modules"));
+const env = { ...process.env, PATH: folders.filter(isSystem).join(delimiter) };
 
 if (!upToDate()) {
   const [command, ...npm] = npmCommand();
-  console.log(
-    `Installing ${dev ? "with development packages" : "what is needed to run"} (${[...npm, "ci"].join(" ")}) …`,
-  );
-  const { status, error } = spawnSync(
-    command,
-    [...npm.slice(1), "ci", "--loglevel=error", ...(dev ? [] : ["--omit=dev"])],
-    {
-      cwd: root,
-      stdio: "inherit",
-      env,
-    },
-  );
+  const what = dev ? "with development packages" : "what is needed to run";
+  console.log(`Installing ${what} (${[...npm, "ci"].join(" ")}) …`);
+  const args = [...npm.slice(1), "ci", "--loglevel=error", ...(dev ? [] : ["--omit=dev"])];
+  const { status, error } = spawnSync(command, args, { cwd: root, stdio: "inherit", env });
   if (status !== 0) {
     console.error(`npm ci failed${error ? `: ${error.message}` : ""}; see the lines above`);
     process.exit(1);
@@ -57,7 +45,7 @@ function upToDate() {
   return !dev || existsSync(join(root, "node_modules", "vitest"));
 }
 
-/** Whether what is installed is what the lock file says: a checkout alone makes that file newer. */
+/** Compares the packages, since a checkout alone makes the lock file newer. */
 function isSame(wanted, installed) {
   const packagesOf = (file) => JSON.parse(readFileSync(file, "utf8")).packages ?? {};
   const [all, there] = [packagesOf(wanted), packagesOf(installed)];

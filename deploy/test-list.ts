@@ -1,7 +1,6 @@
 /**
- * The tests that there are, as the test runner itself lists them, without running any. It reads titles from the sources,
- * which takes two seconds for all; the rows of a table have no title there, so that files of which rows are named are
- * loaded as well.
+ * Lists all tests without running any. The test runner reads the titles from the sources, which takes two seconds for all.
+ * Rows of a table have no titles there: files whose rows are asked for are loaded, too.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -28,7 +27,7 @@ interface Listed {
 
 const root = join(import.meta.dirname, "..");
 
-/** `names`: those that will be asked for. */
+/** `names`: the tests that will be asked for. */
 export function listTests(names: readonly TestName[]): TestList {
   const titles = new Map<string, Set<string>>();
   add(listed(["list"]));
@@ -56,13 +55,8 @@ export function listTests(names: readonly TestName[]): TestList {
     if (path === undefined) return false;
     const ofFile = titles.get(path)!;
     if (ofFile.has(title) || !title.includes("…")) return ofFile.has(title);
-    const pattern = new RegExp(
-      `^${title
-        .split("…")
-        .map((part) => RegExp.escape(part))
-        .join(".+")}$`,
-      "s",
-    );
+    const parts = title.split("…").map((part) => RegExp.escape(part));
+    const pattern = new RegExp(`^${parts.join(".+")}$`, "s");
     return [...ofFile].some((one) => pattern.test(one));
   }
 }
@@ -72,11 +66,9 @@ function listed(args: readonly string[]): readonly Listed[] {
   try {
     const file = join(folder, "tests.json");
     const vitest = join(root, "node_modules/vitest/vitest.mjs");
-    const { status, stderr } = spawnSync(process.execPath, [vitest, ...args, `--json=${file}`], {
-      cwd: root,
-      encoding: "utf8",
-      env: { ...withoutRunner(process.env), WEICHE_NIGHTLY: "1" },
-    });
+    const env = { ...withoutRunner(process.env), WEICHE_NIGHTLY: "1" };
+    const command = [vitest, ...args, `--json=${file}`];
+    const { status, stderr } = spawnSync(process.execPath, command, { cwd: root, encoding: "utf8", env });
     if (status !== 0) throw new Error(`the tests cannot be listed: ${stderr}`);
     return JSON.parse(readFileSync(file, "utf8")) as Listed[];
   } finally {
@@ -84,7 +76,7 @@ function listed(args: readonly string[]): readonly Listed[] {
   }
 }
 
-/** Within a test the runner's own variables would tell it that it is a worker. */
+/** Removes the runner's own variables, which make it believe that it is a worker if a test calls this. */
 function withoutRunner(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith("VITEST")));
 }

@@ -38,7 +38,7 @@ export interface Answer {
   readonly status: number;
   readonly ending: Ending;
   readonly choices: readonly Choice[];
-  /** Of embeddings: lists of numbers, or base64. */
+  /** Embeddings, as lists of numbers or as base64. */
   readonly vectors: readonly (readonly number[] | string)[];
   readonly usage: Usage | undefined;
   readonly error: ApiError | undefined;

@@ -46,8 +46,8 @@ export interface Evidence {
 }
 
 /**
- * So long the news of an ending may be on its way: of a client's leaving to the agent and its engine, of an answer's
- * delivery from the router. It is the only thing that a checker cannot know, and in doubt the smaller number is right:
+ * Longest time until the agent and its engine learn that a client left, and until the router confirms a delivered answer. A
+ * checker cannot know it exactly, so it accepts the cheaper bill:
  * - a client that left within this time before an outage, or during one, may owe nothing, since the news may be lost;
  * - a whole answer within this time before its router was killed may be free, since its delivery may be unconfirmed;
  * - a client that left may owe what was made within this time after its leaving.
@@ -131,7 +131,7 @@ class Billing {
   }
 }
 
-/** Of an engine that was killed nothing more is known than when it began. */
+/** The most tokens that the engine can have made by then. The journal of a killed engine tells only when it began. */
 function madeUntil({ generated, firstTokenAtMs, closedAtMs, startedAtMs, itlMs }: Made, atMs: number): number {
   const possible = 1 + Math.max(0, Math.floor((atMs - (firstTokenAtMs ?? startedAtMs)) / itlMs));
   return closedAtMs === undefined ? possible : Math.min(generated, possible);

@@ -3,20 +3,20 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 
-/** What a request can ask for by a word in its text. */
+/** Failures that a request asks for by a word in its text. */
 export const engineFailures = ["refuse", "break-off", "no-stream", "page", "bad-json", "late-error"] as const;
 
 export class CanaryEngine implements AsyncDisposable {
-  /** Every body that came, as text. */
+  /** The bodies of all requests, as text. */
   readonly bodies: string[] = [];
   readonly #server: Server;
   readonly #canary: string;
 
   private constructor(canary: string) {
     this.#canary = canary;
-    this.#server = createServer(
-      (request, response) => void this.#answer(request, response).catch(() => response.destroy()),
-    );
+    this.#server = createServer((request, response) => {
+      this.#answer(request, response).catch(() => response.destroy());
+    });
   }
 
   static async start(canary: string): Promise<CanaryEngine> {
@@ -36,32 +36,25 @@ export class CanaryEngine implements AsyncDisposable {
     for await (const chunk of request.setEncoding("utf8")) body += chunk as string;
     if (!body.includes('"stream":true')) return void response.end(JSON.stringify(probed));
     this.bodies.push(body);
+    const canary = this.#canary;
     const failure = engineFailures.find((word) => body.includes(`fail:${word}`));
-    const error = JSON.stringify({
-      error: { message: this.#canary, type: this.#canary, param: this.#canary, code: 400 },
-    });
+    const error = JSON.stringify({ error: { message: canary, type: canary, param: canary, code: 400 } });
     if (failure === "refuse") return void response.writeHead(400, { "content-type": "application/json" }).end(error);
-    if (failure === "page")
-      return void response.writeHead(500, { "x-canary": this.#canary }).end(`<h1>${this.#canary}</h1>`);
-    if (failure === "no-stream") return void response.end(JSON.stringify({ choices: this.#canary }));
-    response.writeHead(200, { "content-type": "text/event-stream", "x-canary": this.#canary });
-    if (request.url?.endsWith("/completions") === true && !request.url.includes("chat"))
-      return void response.end(events({ choices: [{ index: 0, text: this.#canary, finish_reason: "stop" }], usage }));
-    response.write(
-      event(this.#delta({ role: "assistant" })) + event(this.#delta({ reasoning_content: `${this.#canary} ` })),
-    );
-    response.write(event(this.#delta({ content: this.#canary })));
-    const call = {
-      index: 0,
-      id: "call-1",
-      type: "function",
-      function: { name: "f", arguments: `{"a":"${this.#canary}"}` },
-    };
-    if (body.includes('"tools"')) response.write(event(this.#delta({ tool_calls: [call] })));
+    if (failure === "page") return void response.writeHead(500, { "x-canary": canary }).end(`<h1>${canary}</h1>`);
+    if (failure === "no-stream") return void response.end(JSON.stringify({ choices: canary }));
+    response.writeHead(200, { "content-type": "text/event-stream", "x-canary": canary });
+    if (request.url === "/v1/completions")
+      return void response.end(events({ choices: [{ index: 0, text: canary, finish_reason: "stop" }], usage }));
+    const called = { name: "f", arguments: `{"a":"${canary}"}` };
+    const call = { index: 0, id: "call-1", type: "function", function: called };
+    const hasTools = body.includes('"tools"');
+    response.write(event(this.#delta({ role: "assistant" })));
+    response.write(event(this.#delta({ reasoning_content: `${canary} ` })) + event(this.#delta({ content: canary })));
+    if (hasTools) response.write(event(this.#delta({ tool_calls: [call] })));
     if (failure === "break-off") return void setTimeout(() => response.destroy(), 20);
-    if (failure === "bad-json") return void response.end(`data: {"canary":"${this.#canary}\n\n`);
+    if (failure === "bad-json") return void response.end(`data: {"canary":"${canary}\n\n`);
     if (failure === "late-error") return void response.end(`data: ${error}\n\n`);
-    const finish = body.includes('"tools"') ? "tool_calls" : "stop";
+    const finish = hasTools ? "tool_calls" : "stop";
     response.end(events({ choices: [{ index: 0, delta: {}, finish_reason: finish }], usage }));
   }
 
@@ -76,7 +69,7 @@ export class CanaryEngine implements AsyncDisposable {
   }
 }
 
-/** The agent asks for no whole answer but its proof that the engine works. */
+/** The answer to the agent's proof that the engine works, its only request without a stream. */
 const probed = { choices: [{ index: 0, text: "1", finish_reason: "length" }] };
 const usage = { prompt_tokens: 20, completion_tokens: 3, total_tokens: 23 };
 

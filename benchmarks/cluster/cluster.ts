@@ -26,7 +26,7 @@ export interface ClusterOptions {
   readonly router?: object;
   /** More of the programs' environment. */
   readonly environment?: Readonly<Record<string, string>>;
-  /** Is given the router's data directory before anything runs. */
+  /** Called with the router's data directory before anything runs. */
   readonly prepare?: (dataDir: string) => void;
 }
 
@@ -153,7 +153,7 @@ async function runCommand(file: string, dataDir: string, args: readonly string[]
   return JSON.parse(stdout);
 }
 
-/** A program of ours as a child process. */
+/** One of our programs as a child process. */
 export class RunningProgram {
   readonly listen: Readonly<Record<string, string>>;
   readonly #child: ChildProcess;
@@ -191,7 +191,7 @@ export class RunningProgram {
     return this.#child.pid!;
   }
 
-  /** What it has said so far. */
+  /** The lines that it has printed so far. */
   get output(): readonly string[] {
     return this.#lines;
   }
@@ -245,7 +245,7 @@ export function isAlive(pid: number): boolean {
 export interface EngineHandle {
   readonly pid: number;
   readonly endpoint: { readonly origin: string };
-  /** Where the agent is bringing it. */
+  /** The state into which the agent is bringing it. */
   readonly heading?: "asleep" | "awake";
 }
 

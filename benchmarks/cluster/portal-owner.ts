@@ -2,7 +2,7 @@
 import type { Cluster } from "./cluster.ts";
 
 export interface PortalOwner {
-  /** What the account's page shows; below `/api`. */
+  /** Reads JSON from a path below `/api`. */
   get<Reply>(path: string): Promise<Reply>;
   send(path: string, body: object, signal?: AbortSignal): Promise<Response>;
 }

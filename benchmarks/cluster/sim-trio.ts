@@ -8,7 +8,7 @@ import {
 
 export const simDialects = ["vllm", "llama-server", "openai"] as const satisfies readonly SimDialectName[];
 
-/** `<prefix>-<dialect>` is the model of each. */
+/** The model of each engine is `<prefix>-<dialect>`. */
 export class SimTrio implements AsyncDisposable {
   readonly prefix: string;
   readonly engines: ReadonlyMap<SimDialectName, SimEngine>;
@@ -33,7 +33,7 @@ export class SimTrio implements AsyncDisposable {
     return simDialects.map((dialect) => `${this.prefix}-${dialect}`);
   }
 
-  /** Of `agent.yaml`: a slot for each engine, which was there before the agent and stays. */
+  /** The slots of an `agent.yaml`, one for each engine. The agent neither starts nor stops these engines. */
   slots(): object[] {
     return simDialects.map((dialect) => ({
       name: `${this.prefix}-${dialect}`,

@@ -1,5 +1,6 @@
 /** A check: one thing that every engine must do below a router and an agent. */
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Answer } from "../cluster/api-client.ts";
 import type { EngineKind } from "./engine-kinds.ts";
 import type { Service } from "./service.ts";
 
@@ -59,6 +60,13 @@ export function expect(condition: boolean, expected: string, seen: unknown = "")
   if (condition) return;
   const told = typeof seen === "string" ? seen : JSON.stringify(seen);
   throw new Error(told === "" ? expected : `${expected}; seen: ${told}`);
+}
+
+/** Expects the refusal of a prompt that is too long. Returns the counts in its message. */
+export function expectOverflow({ status, error }: Answer): number[] {
+  expectEqual(status, 400, "the status");
+  expectEqual(error?.type, "ContextWindowExceededError", "error.type");
+  return (error!.message.match(/\d+/g) ?? []).map(Number);
 }
 
 export function expectEqual<Value extends string | number | boolean | null | undefined>(

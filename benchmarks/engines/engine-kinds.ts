@@ -10,7 +10,7 @@ const tinyModel = join(root, "node-agent/models/weiche-tiny.gguf");
 
 /** Answers that each engine is started for at once. */
 export const places = 4;
-/** Tokens of prompt and answer together, of each of them. */
+/** Tokens of prompt and answer together. */
 export const windowTokens = 8_192;
 /** Longest text to embed. */
 export const inputTokens = 2_048;
@@ -29,7 +29,7 @@ export interface EngineKind {
   readonly counters: Readonly<Record<"prompt" | "completion" | "running", readonly string[]>>;
 }
 
-/** What was found; `missing`: what to install, or which variable to set. */
+/** A found engine, or in `missing` what to install or which variable to set. */
 export type Found = EngineKind | { readonly name: KindName; readonly missing: string };
 
 export async function findEngines(): Promise<readonly Found[]> {

@@ -1,9 +1,8 @@
-/** Pictures of what was measured, as SVG that reads well on light and on dark paper. Pure. */
+/** Draws SVG pictures that are readable on light and on dark pages. Pure. */
 import { short, type Buckets, type Spread } from "./statistics.ts";
 
 export interface Bar {
   readonly label: string;
-  /** Ours. */
   readonly isOurs: boolean;
   readonly spread: Spread;
   /** Parts of the median, from the left; absent: one. */
@@ -54,7 +53,7 @@ function barRow({ label, isOurs, spread, parts }: Bar, y: number, scale: (value:
   return [name, ...rects, whisker, value].join("");
 }
 
-/** How many arrived within how long: a line for each program, time on a logarithmic axis. */
+/** The share of chunks that arrived within a time: a line for each program, time on a logarithmic axis. */
 export function delayChart(
   title: string,
   note: string,

@@ -17,7 +17,7 @@ const runs = 7;
 const keysCount = 10_000;
 const random = createRandom(1);
 
-/** Per step; `work` does so many. */
+/** Processor time per step in microseconds; `work` does the given number of steps. */
 function cost(steps: number, work: (steps: number) => void): number {
   work(steps); // compiled
   const times = Array.from({ length: runs }, () => {
@@ -36,30 +36,19 @@ function cachedKey(): CachedKey {
   const id = () => asId<never>(uuidv7(clock));
   const identity = { accountId: id(), userId: id(), keyId: id() };
   const caller = { ...identity, allowedModels: undefined, requestsPerMinute: 1e9, parallelRequests: 20 };
-  return {
-    ...{
-      ...identity,
-      revoked: false,
-      expiresMs: Infinity,
-      userBlocked: false,
-      limitReachedUntilMs: 0,
-      exhaustedUntilMs: 0,
-    },
-    terms: [{ startMs: 0, endMs: Infinity, caller }],
-  };
+  const states = { revoked: false, userBlocked: false, limitReachedUntilMs: 0, exhaustedUntilMs: 0 };
+  return { ...identity, ...states, expiresMs: Infinity, terms: [{ startMs: 0, endMs: Infinity, caller }] };
 }
 
-/** Hash, look-up, judgement, both limits in and out. */
+/** Hashes a key, looks it up, judges it, and enters and leaves the limits. */
 function authenticate(steps: number): void {
   const limiter = new MemoryLimiter(clock);
   for (let n = 0; n < steps; n++) {
     const caller = judge(known.get(hashApiKey(keys[n % keysCount]!))!, clock.now());
     if ("refused" in caller) throw new Error("refused");
     const request = asId<never>(String(n));
-    limiter.enter(caller.accountId, request, {
-      perMinute: caller.requestsPerMinute,
-      parallel: caller.parallelRequests,
-    });
+    const { requestsPerMinute: perMinute, parallelRequests: parallel } = caller;
+    limiter.enter(caller.accountId, request, { perMinute, parallel });
     limiter.leave(caller.accountId, request);
   }
 }
@@ -68,13 +57,13 @@ const chunk = Buffer.from(
   `data: {"id":"chatcmpl-0190","object":"chat.completion.chunk","created":1760000000,"model":"load","choices":[{"index":0,"delta":{"content":" token"},"logprobs":null,"finish_reason":null}]}\n\n`,
 );
 
-/** What the router does with each chunk: nothing unfinished is passed on. */
+/** The router's work on each chunk: it withholds unfinished events. */
 function withhold(steps: number): void {
   const unfinished = new UnfinishedEvent();
   for (let n = 0; n < steps; n++) unfinished.push(chunk);
 }
 
-/** What the agent does with each chunk first: finds its event and parses it. */
+/** The agent's first work on each chunk: it finds the event and parses it. */
 function parse(steps: number): void {
   const parser = new SseParser();
   for (let n = 0; n < steps; n++)
@@ -83,27 +72,13 @@ function parse(steps: number): void {
 
 const model = asId<ModelId>("load");
 
+const slot = {
+  ...{ name: asId<SlotName>("a"), models: [model], activeModel: model, maxConcurrent: 256 },
+  ...{ state: SlotState.ACTIVE, waiting: 0, waiters: [], stateAgeMs: 0 },
+};
 const view: NodeView[] = Array.from({ length: 16 }, (_, n) => ({
   ...{ node: asId<NodeId>(`node-${n}`), reachable: true, reportedAtMs: 0, admitting: true, maintenance: false },
-  slots: [
-    {
-      ...{
-        name: asId<SlotName>("a"),
-        models: [model],
-        state: SlotState.ACTIVE,
-        activeModel: model,
-        maxConcurrent: 256,
-      },
-      ...{
-        running: n % 7,
-        runningOfRouter: n % 5,
-        inFlight: n % 6,
-        waiting: 0,
-        waiters: [],
-        stateAgeMs: 0,
-      },
-    },
-  ],
+  slots: [{ ...slot, running: n % 7, runningOfRouter: n % 5, inFlight: n % 6 }],
 }));
 
 function placeAmong(steps: number): void {

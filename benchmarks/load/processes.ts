@@ -1,6 +1,5 @@
 /**
- * What processes cost, by the kernel's own accounting: processor time and memory of whole trees from /proc, and what else
- * the machine did meanwhile. `utime` and `stime` are fed by the scheduler's exact clock and rounded to 10 ms; children that
+ * Reads from /proc the processor time and memory of whole trees of processes, and what else the machine did meanwhile. `utime` and `stime` are fed by the scheduler's exact clock and rounded to 10 ms; children that
  * have ended are in `cutime` and `cstime` of their parents.
  */
 import { spawnSync } from "node:child_process";
@@ -76,7 +75,7 @@ export function machineTime(): MachineTime {
   };
 }
 
-/** Two cores that share no execution units, for the load and for the program under test; one core if there is one only. */
+/** Two cores that share no execution units, for the load and for the program under test. The same core twice if there is only one. */
 export function chooseCores(): { readonly load: number; readonly test: number } {
   const cores = allowedCores();
   const siblings = (core: number) => {
@@ -115,7 +114,7 @@ function readProcesses(): ReadonlyMap<number, ProcessLine> {
   return lines;
 }
 
-/** What a process needs that holds so many streams, beside its files. */
+/** File descriptors that a process needs for so many streams. */
 export function descriptorsFor(streams: number, connectionsPerStream = 2): number {
   return connectionsPerStream * streams + 500;
 }

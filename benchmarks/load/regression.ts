@@ -6,7 +6,7 @@ export const worseMax = 1.15;
 export interface Regression {
   readonly id: string;
   readonly what: string;
-  /** Of each run its median. */
+  /** The median of each run. */
   readonly worse: readonly number[];
 }
 

@@ -117,7 +117,7 @@ function scenarioTable(samples: readonly Sample[], order: readonly string[]): st
   return tableText(["", ...shown.map(([, head]) => head)], rows);
 }
 
-/** Of one program, or of all. */
+/** The spread of one program, or of all. */
 function spreadIn(samples: readonly Sample[], metric: string, program?: string): Spread | undefined {
   const own = samples.filter((sample) => program === undefined || sample.program === program);
   return spreadOf(own.flatMap(({ values }) => values[metric] ?? []));

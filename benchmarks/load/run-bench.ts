@@ -20,7 +20,7 @@ export interface BenchOptions extends CampaignOptions {
 /** A JSON request costs a Node.js program three times as much in its first seconds, and still a bit more after 20 s. */
 export const warmSeconds = { whole: 40, quick: 6 };
 
-/** What `--quick` has time for. */
+/** The programs of `--quick`. */
 const quickPrograms = ["weiche", "nginx", "portkey", "undici", "hops-h2", "hops-h1-tls"];
 
 /** Their memory and most streams are measured. */

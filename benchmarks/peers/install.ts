@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 const directory = import.meta.dirname;
 
-/** Undefined: they are there. Else why not; the bench goes on without them. */
+/** Returns why the peers could not be installed. The bench then goes on without them. */
 export function installPeers(): string | undefined {
   if (existsSync(join(directory, "node_modules/@portkey-ai/gateway"))) return undefined;
   console.log("installing the peers of the bench (npm ci --prefix benchmarks/peers) …");

@@ -7,7 +7,7 @@ export interface Program {
   readonly scenarios?: readonly string[];
   /** Connections that one of its processes holds open for each stream. Absent: two, to the client and to the engine. */
   readonly connectionsPerStream?: 1;
-  /** Undefined: it can be started. Else why not, and how to install it. */
+  /** Why it cannot be started, and how to install it; undefined: it can be started. */
   missing(): string | undefined;
   start(upstream: Upstream): Promise<RunningProgram>;
 }

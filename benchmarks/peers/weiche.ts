@@ -72,7 +72,7 @@ interface NodeLine {
   readonly slots: readonly { readonly active?: string }[];
 }
 
-/** As an operator makes them. Returns the paths of one certificate by its file's name. */
+/** Makes certificates with the operators' script. Returns a function that gives the paths of one by its name. */
 export function makeCertificates(directory: string, nodes: readonly string[]) {
   const make = (...args: string[]) =>
     execFileSync(join(root, "deploy/make-certificates.sh"), [directory, ...args], { stdio: "pipe" });

@@ -1,4 +1,4 @@
-/** Where the dialects differ beyond their streams: pages, counts, embeddings, refusals. After recordings where there are any. */
+/** Pages, counts, embeddings and refusals of the dialects, compared with recordings where there are any. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";

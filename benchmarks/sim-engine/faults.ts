@@ -1,5 +1,5 @@
 /**
- * What a simulated engine can do wrong, as text: `KIND[:AT][*TIMES]`. `AT` is `start`, `sleep`, `wake`, or how many tokens
+ * The faults of a simulated engine, as text: `KIND[:AT][*TIMES]`. `AT` is `start`, `sleep`, `wake`, or how many tokens
  * were made before it happens (default 1; 0: before the first byte). `TIMES` bounds how often; without it: always.
  */
 const kinds = [

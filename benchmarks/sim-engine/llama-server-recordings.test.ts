@@ -45,7 +45,7 @@ test("21-chat-n2-stream: each of several answers has a usage of its own, with th
   expect([usages(heard), usages(recorded)]).toEqual([2, 2]);
 });
 
-/** Of the first choice and of all together, alike neighbours once. */
+/** The shapes of the events of the first choice and of all together, without repetitions. */
 function eventShapes(stream: string): string[] {
   const events = stream.split("\n\n").flatMap((event) => (event.startsWith("data: {") ? [event.slice(6)] : []));
   const shapes = events

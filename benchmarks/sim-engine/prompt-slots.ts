@@ -1,6 +1,6 @@
 /**
- * What llama-server keeps of prompts from one request to the next: each of its slots the last one, and a cache in the
- * host's memory those that slots gave up (`server-context.cpp`, `get_available_slot`). Neither asks whose they were.
+ * The prompts that llama-server keeps: each slot keeps the last one, and a cache in the host's memory those that slots gave up
+ * (`server-context.cpp`, `get_available_slot`). Both reuse prompts for every client.
  */
 
 /** A slot that holds less than this share of a prompt is not preferred (`--slot-prompt-similarity`). */
@@ -24,7 +24,7 @@ export interface TakenSlot {
 
 export class PromptSlots {
   readonly #slots: readonly Slot[];
-  /** Undefined: as with `--cache-ram 0`. */
+  /** Undefined with `--cache-ram 0`. */
   readonly #saved: Set<string> | undefined;
   #uses = 0;
 

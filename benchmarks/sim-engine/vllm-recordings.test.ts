@@ -145,7 +145,7 @@ function dataOf(stream: string): string[] {
     .map((event) => event.slice("data: ".length));
 }
 
-/** Of all events, those of each choice together, alike neighbours once. */
+/** The shapes of all events, ordered by choice, without repetitions. */
 function eventShapes(stream: string): string[] {
   const events = dataOf(stream).map((data) => JSON.parse(data) as { choices: { index: number }[] });
   const indexOf = ({ choices }: (typeof events)[number]) => choices[0]?.index ?? Infinity;

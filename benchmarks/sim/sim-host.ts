@@ -52,7 +52,7 @@ export interface SimEngine extends Subject {
   readonly model: ModelId;
   readonly sleeps: boolean;
   state: SimEngineState;
-  /** Where a sleep or a wake in progress brings it; the host remembers that when the agent is killed. */
+  /** The end of a sleep or a wake in progress, which goes on if the agent is killed. */
   heading: "asleep" | "awake" | undefined;
   /** Counts how often it came up. */
   incarnation: number;

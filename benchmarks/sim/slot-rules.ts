@@ -14,7 +14,7 @@ import type { SimulatedHost } from "./sim-host.ts";
 interface RulesOptions {
   readonly host: SimulatedHost;
   readonly limits: SlotLimits;
-  /** By model: most answers at once, and whether its engine says so, which can then never give more to a request. */
+  /** `places`: the most answers at once. `saysPlaces`: the engine says so, and can never give more to one request. */
   readonly models: ReadonlyMap<ModelId, { readonly places: number; readonly saysPlaces?: boolean }>;
   readonly longestRunMs: number;
 }
@@ -90,7 +90,7 @@ export class SlotRules {
     if (!rested && !closed) this.#broken(`${model} is put away before its residency is over`);
   }
 
-  // What clients ask and are answered.
+  // Rules about requests and their answers.
 
   asked(request: SimRequest): void {
     const serving = this.engines.serving;
@@ -195,7 +195,7 @@ export class SlotRules {
     if (!this.#untold.delete(request)) this.#broken("a request loses an engine that is there");
   }
 
-  // What holds between any two events.
+  // Rules that hold between any two events.
 
   judge(view: SlotView): void {
     for (const judge of this.#toJudge.splice(0)) judge();

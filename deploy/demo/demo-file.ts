@@ -1,4 +1,4 @@
-/** What `npm start` notes for its user and for its next start. */
+/** The file in which `npm start` notes key and addresses, for its user and for its next start. */
 import { readFileSync, writeFileSync } from "node:fs";
 
 export interface Demo {

@@ -1,5 +1,5 @@
 /**
- * How long a GGUF file must be, by its own header and table of tensors: a download that was cut off looks whole until an
+ * Computes the length of a GGUF file from its header and table of tensors: a download that was cut off looks whole until an
  * engine loads it. Format: `docs/gguf.md` of ggml-org/ggml. Nothing but header and table is read.
  */
 import { readSync } from "node:fs";
@@ -32,14 +32,14 @@ function readAlignment(reader: Reader): number | undefined {
   return alignment;
 }
 
-/** Where the tensor's data ends, from the beginning of all data. */
+/** The end of the tensor's data, counted from the beginning of all data. */
 function tensorEnd(reader: Reader): number {
   reader.text();
   let elements = 1;
   for (let dimensions = reader.u32(); dimensions > 0; dimensions--) elements *= reader.count();
   const type = reader.u32();
   const offset = reader.count();
-  // Of a type that is newer than this table only the beginning is known.
+  // A type that is not in the table counts only with its beginning.
   const [blockElements, blockBytes] = tensorTypes[type] ?? [Infinity, 0];
   return offset + Math.ceil(elements / blockElements) * blockBytes;
 }

@@ -1,4 +1,4 @@
-/** One of the two programs that `npm start` runs: its log goes to a file, warnings to the screen, and it is started again if it dies. */
+/** One of the two programs of `npm start`. Its log goes to a file, warnings to the screen; it is started again if it dies. */
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { createWriteStream, type WriteStream } from "node:fs";
@@ -67,7 +67,7 @@ export class Program implements AsyncDisposable {
     });
     child.once("exit", (code, signal) => {
       const livedMs = performance.now() - startedMs;
-      // What it said last may still be on its way; the database could hold the pipe open for longer.
+      // Its last lines may still be in the pipe, which the database may hold open for longer.
       void Promise.race([once(errors, "close"), sleep(lastWordsMsMax)]).then(() => {
         this.#exited(signal ?? `exit code ${code}`, livedMs);
       });

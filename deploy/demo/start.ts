@@ -31,38 +31,26 @@ async function start(): Promise<void> {
   const gguf = ggufOption();
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const configs = gguf === undefined ? bundledConfigs() : writeGgufConfig(resolve(gguf), dataDir);
-  const env = {
-    ...process.env,
-    WEICHE_DATA_DIR: dataDir,
-    WEICHE_CONFIG: configs.router,
-    WEICHE_AGENT_CONFIG: configs.agent,
-  };
+  const files = { WEICHE_DATA_DIR: dataDir, WEICHE_CONFIG: configs.router, WEICHE_AGENT_CONFIG: configs.agent };
+  const env = { ...process.env, ...files };
   console.log("Weiche is starting (the first start makes a database, which takes some seconds) …");
 
   await using programs = new AsyncDisposableStack();
   const stop = stopSignal();
-  const router = programs.use(
-    new Program("router", [join(root, "router/src/main.ts")], join(dataDir, "router.log"), env),
-  );
+  const run = (name: string, args: string[], its: NodeJS.ProcessEnv) =>
+    programs.use(new Program(name, [join(root, name, "src/main.ts"), ...args], join(dataDir, `${name}.log`), its));
+  const router = run("router", [], env);
   const listening = await router.listening(stop);
-  const agentEnv = { ...env, WEICHE_NODES_LISTEN: listening["nodes"]! };
-  const agent = programs.use(
-    new Program(
-      "node-agent",
-      [join(root, "node-agent/src/main.ts"), "--stop-engines"],
-      join(dataDir, "node-agent.log"),
-      agentEnv,
-    ),
-  );
+  const agent = run("node-agent", ["--stop-engines"], { ...env, WEICHE_NODES_LISTEN: listening["nodes"]! });
   await agent.listening(stop);
   const { demo, invitationUrl } = await demoAccess(`http://${listening["api"]}/v1`, `http://${listening["portal"]}`);
   await nodeLinked(stop);
   writeDemo(demoFile, demo);
   printWelcome(demo, configs.model, invitationUrl);
   await stop.promise;
-  agent.quiet = true; // it would tell that its router is gone
+  agent.quiet = true; // else it would report that its router is gone
   console.log("\nStopping: running answers get 10 s, then engines and database end …");
-  await router[Symbol.asyncDispose](); // first, so that nothing new begins while the agent stops its engines
+  await router[Symbol.asyncDispose](); // first, so that no request begins while the agent stops its engines
 }
 
 function ggufOption(): string | undefined {
@@ -83,7 +71,7 @@ function bundledConfigs() {
 
 /**
  * Settles at the first Ctrl-C or SIGTERM; a second one ends this program at once. The scripts of package.json begin with
- * `exec`, since a shell between would keep what npm hands on to itself, and leave all of this behind.
+ * `exec`: a shell in between would not pass the signals of npm on, and leave the programs running.
  */
 function stopSignal(): { readonly promise: Promise<void>; readonly signal: AbortSignal } {
   const controller = new AbortController();
@@ -109,18 +97,9 @@ async function demoAccess(baseUrl: string, portalUrl: string): Promise<{ demo: D
     if (answer.status === 200) return { demo: { apiKey, baseUrl, portalUrl } };
   }
   const accounts = (await weiche("account", "list")) as DemoAccount[];
-  const account: DemoAccount =
-    accounts.find(({ name }) => name === "Demo") ??
-    ((await weiche(
-      "account",
-      "create",
-      "--name",
-      "Demo",
-      "--owner-email",
-      "demo@example.com",
-      "--package",
-      "Business Plus",
-    )) as DemoAccount);
+  const wish = ["--name", "Demo", "--owner-email", "demo@example.com", "--package", "Business Plus"];
+  const found = accounts.find(({ name }) => name === "Demo");
+  const account = found ?? ((await weiche("account", "create", ...wish)) as DemoAccount);
   const { key } = (await weiche("key", "create", "--user", account.ownerUserId, "--name", "demo")) as { key: string };
   return { demo: { apiKey: key, baseUrl, portalUrl }, invitationUrl: account.invitationUrl };
 }
@@ -128,7 +107,7 @@ async function demoAccess(baseUrl: string, portalUrl: string): Promise<{ demo: D
 interface DemoAccount {
   readonly name: string;
   readonly ownerUserId: string;
-  /** Of an account that was just made. */
+  /** Only in the reply that creates the account. */
   readonly invitationUrl?: string;
 }
 
@@ -144,11 +123,8 @@ async function nodeLinked(stop: { readonly signal: AbortSignal }): Promise<void>
 /** The operators' command, as a person would use it. */
 async function weiche(...args: string[]): Promise<unknown> {
   const env = { ...process.env, WEICHE_DATA_DIR: dataDir };
-  const { stdout } = await promisify(execFile)(
-    process.execPath,
-    [join(root, "router/bin/weiche.js"), ...args, "--json"],
-    { env },
-  );
+  const command = [join(root, "router/bin/weiche.js"), ...args, "--json"];
+  const { stdout } = await promisify(execFile)(process.execPath, command, { env });
   return JSON.parse(stdout);
 }
 

@@ -98,9 +98,9 @@ export const answers: readonly Check[] = [
     async run(service) {
       await service.idle();
       const before = await service.counters();
-      const body = whole(await service.chat(counting, { n: 2, temperature: 0.7, max_tokens: 20 }));
-      const stream = whole(await service.stream(counting, { n: 2, temperature: 0.7, max_tokens: 20 }));
-      for (const { choices, usage } of [body, stream]) {
+      for (const form of forms) {
+        const asked = { n: 2, temperature: 0.7, max_tokens: 20 };
+        const { choices, usage } = whole(await service.inForm(form, counting, asked));
         expectEqual(choices.length, 2, "the number of answers");
         const areWhole = choices.every(({ content, finish }) => content !== "" && finish !== null);
         expect(areWhole, "both with text and an end");

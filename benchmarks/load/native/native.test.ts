@@ -52,7 +52,7 @@ describe("the client notices", () => {
     ["a status that is not 200", { path: "/nothing" }, "refused"],
     ["silence", { stream: true, wait: 60_000_000, stall: 1 }, "stalled"],
   ])("%s", async (_what, load, ending) => {
-    // Of a stall it tries again: the time ends that run.
+    // The client tries again after a stall, so the time must end that run.
     const { endings } = await run({
       connections: 2,
       each: 1,

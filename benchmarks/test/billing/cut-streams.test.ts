@@ -17,7 +17,7 @@ const { catalogue } = parseCatalogue(
 let router: RouterEnd;
 let api: Harness;
 let agent: Rig;
-/** By the seed of the request that is answered so. */
+/** The answers by the seeds of their requests. */
 const answers: Buffer[] = [];
 
 beforeAll(async () => {

@@ -18,7 +18,7 @@ const text = (model: string, steering: string, more: object = {}) =>
 const streamed = { stream: true, stream_options: { include_usage: true } };
 const json = (steering = "itl=1,ttft=1") => text(chatModel!, steering);
 export const stream = (steering = "itl=2,ttft=1") => text(chatModel!, steering, streamed);
-/** What a reader who does not read cannot be kept in buffers of. */
+/** An answer that is larger than all buffers on the way to a client that does not read. */
 const flood = stream("tokens=30000,itl=0,ttft=1");
 
 function send({ system, apiKey }: Asked, body: string, ...headers: readonly string[]): RawClient {
@@ -120,7 +120,7 @@ const names = Object.keys(endings) as readonly (keyof typeof endings)[];
 /** The first account is the one whose limit is reached. */
 const clients = 32;
 
-/** So much of the requests begins when all that happens meanwhile is over: what it leaves behind shows in them. */
+/** The share of the requests that begins after all faults, so that they meet what the faults leave behind. */
 const calmShare = 0.4;
 
 /**

@@ -15,7 +15,7 @@ export interface Killing {
   readonly kind: Kind;
 }
 
-/** What there is to try: embeddings have no tokens one by one. */
+/** All combinations. Embeddings have no points at single tokens. */
 export function allKillings(): Killing[] {
   return killPointNames.flatMap((point) =>
     victims.flatMap((victim) =>

@@ -8,7 +8,7 @@ import type { Direction } from "../links/tcp-proxy.ts";
 
 export interface CampaignOptions {
   readonly nodes: number;
-  /** What fails, in this order, again and again. */
+  /** The faults of each round, in this order. */
   readonly faults: readonly FaultName[];
   readonly rounds: number;
   readonly seed: number;
@@ -68,7 +68,7 @@ export async function runCampaign({ nodes, faults, rounds, seed }: CampaignOptio
   return system.received;
 }
 
-/** So many more than now. */
+/** Whether `more` whole answers have come since the call. */
 function wholeAnswers({ received }: KillCluster, more: number): () => boolean {
   const count = () => received.filter(({ ending }) => ending === "whole").length;
   const before = count();

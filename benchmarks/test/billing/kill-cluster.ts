@@ -21,7 +21,7 @@ export interface KillClusterOptions {
   readonly nodes: number;
   /** Packages allow 150 requests a minute. */
   readonly accounts?: number;
-  /** Of the environment of all programs, engines included. */
+  /** Added to the environment of all programs, engines included. */
   readonly environment?: Readonly<Record<string, string>>;
   readonly itlMs?: number;
   /** Models that take turns in one more slot of each node. */
@@ -229,7 +229,7 @@ export class KillCluster implements AsyncDisposable {
     await this.#opened.disposeAsync();
   }
 
-  /** What still runs, waits or is to be delivered, of router, nodes and engines. */
+  /** Lists what still runs, waits or must be delivered in router, nodes and engines. */
   async busy(): Promise<readonly string[]> {
     return (await Promise.all([this.#busyRouter(), ...this.nodes.map((node) => this.#busyNode(node))])).flat();
   }
@@ -274,7 +274,7 @@ export class KillCluster implements AsyncDisposable {
     return faults;
   }
 
-  /** By the journal, which outlives a killed engine. */
+  /** Reads the journal, which outlives a killed engine. */
   #made(node: string): Made[] {
     const last = new Map<string, Made>();
     for (const text of readFileSync(this.#journal(node), "utf8").split("\n").filter(Boolean)) {

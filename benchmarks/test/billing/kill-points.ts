@@ -9,9 +9,9 @@ export interface Place {
   readonly before?: string;
   /** Reached right after it. */
   readonly after?: string;
-  /** Of what is in scope there: whether it is reached. */
+  /** An expression in the scope of the place: whether the point is reached. */
   readonly when?: string;
-  /** Of what is in scope there: the request's node. Absent: the node that was known before, or the program's own. */
+  /** An expression in the scope of the place: the request's node. Absent: the node known before, or the program's own. */
   readonly node?: string;
   /** How often it is passed before the point is reached. */
   readonly passes?: number;
@@ -55,7 +55,7 @@ export const killPoints = {
 export type KillPoint = keyof typeof killPoints;
 export const killPointNames = Object.keys(killPoints) as readonly KillPoint[];
 
-/** Who is killed: the router, the database, or of the request's node the agent or the engine. */
+/** The process to kill; agent and engine are those of the request's node. */
 export const victims = ["router", "agent", "engine", "database"] as const;
 export type Victim = (typeof victims)[number];
 
@@ -68,5 +68,5 @@ export interface KillPlan {
 
 /** In the environment of the programs: the plan's path. */
 export const planVariable = "WEICHE_TEST_KILL_PLAN";
-/** Whose last part names the node; an engine is given that of its agent. */
+/** The last part of this path names the node; an engine gets the path of its agent. */
 export const nodeVariable = "WEICHE_DATA_DIR";

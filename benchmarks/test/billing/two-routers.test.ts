@@ -93,7 +93,7 @@ test("what an operator tells one of them the other one knows", async () => {
   await until("the second to know", async () => (await firstNode(secondDataDir))?.state === "live", 5_000);
 });
 
-/** Of a router's metrics. */
+/** Reads a sample of a router's metrics. */
 async function committed({ listen }: RunningProgram): Promise<number> {
   const samples = samplesOf(parseMetrics(await (await fetch(`http://${listen["ops"]}/metrics`)).text()));
   return samples.get(seriesOf("weiche_router_usage_records_total", { result: "committed" })) ?? 0;

@@ -7,7 +7,7 @@ import { simEngine } from "../../cluster/sim-node.ts";
 
 const root = join(import.meta.dirname, "../../..");
 
-/** What one engine is asked, so that the same test is true of all. */
+/** The models and values of one engine, so that the same tests run with all of them. */
 export interface Subject {
   readonly name: string;
   /** Reasons unless it is told not to. */

@@ -3,7 +3,7 @@ import { openApiDocument } from "@weiche/router/src/api/openapi.ts";
 import { describe, expect, test } from "vitest";
 import { simulated, type Service, type Subject } from "./client-service.ts";
 
-/** As much of JSON Schema as the document's answers are made of. */
+/** The part of JSON Schema that the document uses for answers. */
 interface Schema {
   readonly $ref?: string;
   readonly anyOf?: readonly Schema[];

@@ -13,7 +13,7 @@ import { KillCluster } from "../billing/kill-cluster.ts";
 export const programs = ["router", "agent"] as const;
 export type Program = (typeof programs)[number];
 
-/** What the programs are given to let answers end; then they cut them. */
+/** Time in which a stopping program lets answers end before it cuts them. */
 const graceSeconds = 3;
 /** Grace, what each part is given to close, and a busy machine. */
 const exitMsMax = 40_000;
@@ -21,7 +21,7 @@ const exitMsMax = 40_000;
 export interface Drained {
   /** From SIGTERM until it said that it is not ready. */
   readonly unreadyMs: number;
-  /** How the answers ended that ran. */
+  /** How the running answers ended. */
   readonly running: readonly Ending[];
   /** Whether an answer ran on when the program was unready: nothing was cut for it. */
   readonly unreadyFirst: boolean;
@@ -104,7 +104,7 @@ async function stopUnderLoad(system: KillCluster, program: RunningProgram): Prom
   return { unreadyMs, running: endings, unreadyFirst, late: late.ending, exit };
 }
 
-/** Also if nothing listens there any more. */
+/** True also if nothing listens there any more. */
 async function isUnready({ listen }: RunningProgram): Promise<boolean> {
   return fetch(`http://${listen["ops"]}/readyz`).then(
     ({ status }) => status === 503,

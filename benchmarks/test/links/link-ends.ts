@@ -47,7 +47,7 @@ export interface RouterEnd extends AsyncDisposable {
   inFlight(): number;
 }
 
-/** As of the routers of one database. */
+/** Grants with one secret, as the routers of one database share it. */
 export const grants = createGrants(randomBytes(32));
 
 export async function openRouterEnd(given: { port?: number; tls?: TlsFiles } = {}): Promise<RouterEnd> {
