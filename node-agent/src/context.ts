@@ -26,15 +26,15 @@ export interface Agent {
 }
 
 /**
- * How long a start waits to know what every slot has active, so that no router looks elsewhere for an engine that is found
- * in a moment. A slot that takes longer keeps its own requests waiting, and no others.
+ * Time for the slots to find running engines before the first report, so that no router looks elsewhere for one. A slot
+ * that takes longer keeps only its own requests waiting.
  */
 const adoptMsMax = 500;
 
-/** What the routers are given to commit the last records; what they have not by then, the next agent sends. */
+/** Time for the routers to commit the last records. The next agent sends the rest. */
 const flushMsMax = 2_000;
 
-/** `environment` is the agent's own, of which engines see a part. */
+/** `environment`: that of the agent, of which engines see a part. */
 export async function createAgent(
   config: AgentConfig,
   environment: NodeJS.ProcessEnv,

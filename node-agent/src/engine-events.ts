@@ -4,7 +4,7 @@ import type { EngineRestarts, RestartReason } from "./engine-restarts.ts";
 import type { EngineWindowEvents } from "./engines/engine-windows.ts";
 import type { EngineLogEvents } from "./engines/log/engine-log.ts";
 import type { HandleStoreEvents } from "./engines/handle-store.ts";
-import type { SlotEngineEvents } from "./engines/slot-engine-events.ts";
+import type { SlotEngineEvents } from "./engines/slot-engines-options.ts";
 import type { SlotMemoryEvents } from "./engines/slot-memory.ts";
 import type { Metrics } from "./metrics.ts";
 import type { SlotFailures } from "./slot-failures.ts";
@@ -26,15 +26,9 @@ export function createSlotEvents(
         metrics.slotState.set({ slot, state: each }, each === state ? 1 : 0);
       log.debug({ slot, state, model: active }, "slot changed");
     },
-    requestAdmitted(slot, model, waitedMs) {
-      metrics.waited.observe({ slot, model }, waitedMs / 1000);
-    },
-    requestRefused(slot, model, code) {
-      metrics.refusals.inc({ slot, model, code });
-    },
-    waiterLeft(slot, model) {
-      metrics.refusals.inc({ slot, model, code: "client_left" });
-    },
+    requestAdmitted: (slot, model, waitedMs) => metrics.waited.observe({ slot, model }, waitedMs / 1000),
+    requestRefused: (slot, model, code) => metrics.refusals.inc({ slot, model, code }),
+    waiterLeft: (slot, model) => metrics.refusals.inc({ slot, model, code: "client_left" }),
     switched(slot, { from, model, tookMs, phasesMs }) {
       metrics.switches.observe({ slot }, tookMs / 1000);
       for (const [phase, ms] of Object.entries(phasesMs)) metrics.switchPhases.observe({ slot, phase }, ms / 1000);
@@ -100,12 +94,8 @@ export function createEngineEvents(
         "the slots of llama-server share one context: only as many are used as can be full; add -np N without -kvu",
       );
     },
-    engineAsleep(slot, model, tookMs) {
-      log.info({ slot, model, tookMs: Math.round(tookMs) }, "engine asleep");
-    },
-    engineStopped(slot, model) {
-      log.info({ slot, model }, "engine stopped");
-    },
+    engineAsleep: (slot, model, tookMs) => log.info({ slot, model, tookMs: Math.round(tookMs) }, "engine asleep"),
+    engineStopped: (slot, model) => log.info({ slot, model }, "engine stopped"),
     engineSurprised(slot, model, what, reason) {
       if (what !== "stop") restarts.lost(slot, model, what);
       metrics.engineFailures.inc({ slot, model, what });
@@ -132,24 +122,14 @@ export function createEngineEvents(
     engineNotAdopted(slot, model, reason) {
       log.warn({ slot, model, reason }, "engine of an earlier agent was not taken over");
     },
-    sleeperEvicted(slot, model) {
-      log.info({ slot, model }, "sleeping engine stopped to make room");
-    },
-    memoryAwaited(slot, model, missingBytes) {
-      log.info({ slot, model, missingBytes }, "waiting for GPU memory");
-    },
-    memoryLate(slot, model) {
-      log.warn({ slot, model }, "GPU memory of a stopped engine is not free yet");
-    },
+    sleeperEvicted: (slot, model) => log.info({ slot, model }, "sleeping engine stopped to make room"),
+    memoryAwaited: (slot, model, missingBytes) => log.info({ slot, model, missingBytes }, "waiting for GPU memory"),
+    memoryLate: (slot, model) => log.warn({ slot, model }, "GPU memory of a stopped engine is not free yet"),
     foreignGpuProcess(slot, pid, usedBytes) {
       metrics.foreignProcesses.inc({ slot });
       log.warn({ slot, pid, usedBytes }, "a GPU process that is no engine of this node");
     },
-    engineLogFailed(error) {
-      log.warn(describeError(error), "an engine's log could not be rotated");
-    },
-    handleUnreadable(file, reason) {
-      log.warn({ file, reason }, "unreadable engine handle left where it is");
-    },
+    engineLogFailed: (error) => log.warn(describeError(error), "an engine's log could not be rotated"),
+    handleUnreadable: (file, reason) => log.warn({ file, reason }, "unreadable engine handle left where it is"),
   };
 }

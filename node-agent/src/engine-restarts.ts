@@ -1,22 +1,13 @@
-/** Counts restarts of engines that were lost, by why they were lost. A start that was wanted is none. */
+/** Counts restarts of lost engines by the reason of the loss. A wanted start does not count. */
 import type { Counter } from "prom-client";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 
-export type RestartReason =
-  /** The engine exited by itself, awake or asleep. */
-  | "exit"
-  /** A request waited in vain for a sign of life. */
-  | "silent"
-  /** A request found nothing listening. */
-  | "refused"
-  /** A probe, a sleep or a wake failed, and the engine was stopped. */
-  | "probe"
-  | "sleep"
-  | "wake"
-  /** The previous start failed. */
-  | "start";
-
-const reasons: readonly RestartReason[] = ["exit", "silent", "refused", "probe", "sleep", "wake", "start"];
+/**
+ * `exit`: the engine exited by itself. `silent`, `refused`: a request got no sign of life, or found nothing listening.
+ * `probe`, `sleep`, `wake`: that failed, and the engine was stopped. `start`: the previous start failed.
+ */
+const reasons = ["exit", "silent", "refused", "probe", "sleep", "wake", "start"] as const;
+export type RestartReason = (typeof reasons)[number];
 
 export class EngineRestarts {
   readonly #counter: Counter<"model" | "reason">;

@@ -1,6 +1,6 @@
 /**
- * Prometheus histogram of the gaps between output chunks, by model. A request's buckets are added when it has ended:
- * the histogram of prom-client would look up labels and allocate objects for every chunk.
+ * Histogram of the gaps between output chunks, by model. Requests are added when they end: prom-client's histogram
+ * would look up labels and allocate objects for every chunk.
  */
 import type { Metric, Registry } from "prom-client";
 import type { ModelId } from "@weiche/shared/ids.ts";
@@ -28,12 +28,8 @@ export class GapHistogram {
 
   merge(model: ModelId, gaps: ChunkGaps): void {
     if (gaps.count === 0) return;
-    const sums = this.#models.get(model) ?? {
-      buckets: Array<number>(gapBoundsMs.length + 1).fill(0),
-      count: 0,
-      sumMs: 0,
-    };
-    this.#models.set(model, sums);
+    const none = () => ({ buckets: Array<number>(gapBoundsMs.length + 1).fill(0), count: 0, sumMs: 0 });
+    const sums = this.#models.getOrInsertComputed(model, none);
     for (const [bucket, count] of gaps.buckets.entries()) sums.buckets[bucket]! += count;
     sums.count += gaps.count;
     sums.sumMs += gaps.sumMs;
@@ -42,13 +38,8 @@ export class GapHistogram {
   /** Called by the registry at each scrape. */
   get() {
     const { name, help, type, aggregator } = this;
-    return Promise.resolve({
-      name,
-      help,
-      type,
-      aggregator,
-      values: [...this.#models].flatMap((of) => this.#values(...of)),
-    });
+    const values = [...this.#models].flatMap((of) => this.#values(...of));
+    return Promise.resolve({ name, help, type, aggregator, values });
   }
 
   #values(model: ModelId, { buckets, count, sumMs }: Sums) {

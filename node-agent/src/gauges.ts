@@ -17,7 +17,6 @@ export interface GaugedParts {
   readonly machine: Pick<MachineSource, "reading">;
 }
 
-/** Sets gauges of state to the present one, and gauges of measurements to the last ones. */
 export async function publishGauges(metrics: Metrics, parts: GaugedParts): Promise<void> {
   const { outbox, slots, links, telemetry, machine } = parts;
   const oldestMs = await outbox.oldestMs().catch(() => undefined);
@@ -42,19 +41,10 @@ export async function publishGauges(metrics: Metrics, parts: GaugedParts): Promi
   publishMachine(metrics.machine, machine.reading);
 }
 
-function measuredGauges(metrics: Metrics) {
-  const { kvCacheUse, prefixCacheHits } = metrics;
-  const { sleeperMemory, gpuMemoryUsed, gpuMemoryTotal, gpuUtilisation, gpuTemperature, gpuPower } = metrics;
-  return [
-    kvCacheUse,
-    prefixCacheHits,
-    sleeperMemory,
-    gpuMemoryUsed,
-    gpuMemoryTotal,
-    gpuUtilisation,
-    gpuTemperature,
-    gpuPower,
-  ];
+function measuredGauges({ kvCacheUse, prefixCacheHits, sleeperMemory, ...rest }: Metrics) {
+  const { gpuMemoryUsed, gpuMemoryTotal, gpuUtilisation, gpuTemperature, gpuPower } = rest;
+  const ofGpus = [gpuMemoryUsed, gpuMemoryTotal, gpuUtilisation, gpuTemperature, gpuPower];
+  return [kvCacheUse, prefixCacheHits, sleeperMemory, ...ofGpus];
 }
 
 function publishEngine(metrics: Metrics, { slot, model, metrics: measured }: MeasuredEngine): void {

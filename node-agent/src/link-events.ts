@@ -68,21 +68,11 @@ export function createLinkEvents(log: Log, metrics: Metrics): RouterLinkEvents &
     rulesUnreadable(model, reason) {
       log.error({ model, reason }, "a model's rules were not understood; is the router newer than the agent?");
     },
-    dataSessionUp(routerId, sessions) {
-      log.debug({ routerId, sessions }, "data session up");
-    },
-    dataSessionDown(routerId, sessions) {
-      log.debug({ routerId, sessions }, "data session down");
-    },
-    dataSessionFailed(routerId, reason) {
-      log.warn({ routerId, reason }, "a data connection could not be made");
-    },
-    tlsReloaded() {
-      log.info("certificate read again");
-    },
-    tlsReloadFailed(reason) {
-      log.error({ reason }, "the new certificate cannot be used; the one before stays");
-    },
+    dataSessionUp: (routerId, sessions) => log.debug({ routerId, sessions }, "data session up"),
+    dataSessionDown: (routerId, sessions) => log.debug({ routerId, sessions }, "data session down"),
+    dataSessionFailed: (routerId, reason) => log.warn({ routerId, reason }, "a data connection could not be made"),
+    tlsReloaded: () => log.info("certificate read again"),
+    tlsReloadFailed: (reason) => log.error({ reason }, "the new certificate cannot be used; the one before stays"),
   };
 }
 
@@ -106,21 +96,11 @@ export function createUsageEvents(log: Log, metrics: Metrics): OutboxEvents & De
     outboxCursorUnreadable(file, reason) {
       log.error({ file, reason }, "the outbox's cursor cannot be read: usage of the last hour is delivered again");
     },
-    outboxDamaged(bytes) {
-      log.error({ bytes }, "a part of the usage outbox is damaged and was passed over");
-    },
-    outboxTornTail(bytes) {
-      log.warn({ bytes }, "an unfinished record at the end of the usage outbox was cut off");
-    },
-    usageDelivered(records) {
-      metrics.usageDelivered.inc(records);
-    },
-    usageNotAcknowledged(routerId) {
-      log.warn({ routerId }, "usage was not acknowledged in time; it is sent again");
-    },
-    usageUnreadable(code) {
-      log.error({ code }, "the usage outbox could not be read; tried again");
-    },
+    outboxDamaged: (bytes) => log.error({ bytes }, "a part of the usage outbox is damaged and was passed over"),
+    outboxTornTail: (bytes) => log.warn({ bytes }, "an unfinished record at the end of the usage outbox was cut off"),
+    usageDelivered: (records) => metrics.usageDelivered.inc(records),
+    usageNotAcknowledged: (routerId) => log.warn({ routerId }, "usage was not acknowledged in time; it is sent again"),
+    usageUnreadable: (code) => log.error({ code }, "the usage outbox could not be read; tried again"),
   };
 }
 

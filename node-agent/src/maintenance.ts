@@ -1,7 +1,6 @@
 /**
- * Whether the node is in maintenance: if the routers or the operator of this host want it. The routers keep their wish in
- * their database and send it with every link. The operator's wish, given with `weiche-agent`, is a file in the state
- * directory, so that it outlives the agent.
+ * Whether the node is in maintenance: routers or the operator of this host may wish it. The routers store their wish
+ * and send it with every link. The operator's is a file in the state directory, so that it outlives the agent.
  */
 import { closeSync, existsSync, fsyncSync, openSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -9,11 +9,14 @@ export type Metrics = ReturnType<typeof createMetrics>;
 const switchBuckets = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900];
 const tokenBuckets = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
 
+const ofModel: ("slot" | "model")[] = ["slot", "model"];
+
 export function createMetrics() {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   registerBuildInfo(registry);
   const registers = [registry];
+  let publish = () => Promise.resolve();
   const counter = <L extends string>(name: string, help: string, labelNames: L[] = []) =>
     new Counter<L>({ name, help, labelNames, registers });
   const gauge = <L extends string>(name: string, help: string, labelNames: L[] = []) =>
@@ -22,17 +25,19 @@ export function createMetrics() {
     new Histogram<L>({ name, help, buckets, labelNames, registers });
   return {
     registry,
-    scrape: new Scrape(registry),
+    /** The answer to a scrape by Prometheus. */
+    scrape: {
+      contentType: registry.contentType,
+      /** Calls back before each answer, to bring the gauges up to date. */
+      onScrape: (callback: () => Promise<void>) => void (publish = callback),
+      metrics: () => publish().then(() => registry.metrics()),
+    },
     requests: counter("weiche_agent_requests_total", "Requests by how they ended", ["model", "outcome"]),
     refusals: counter("weiche_agent_refusals_total", "Requests that a slot refused, by error code", [
-      "slot",
-      "model",
+      ...ofModel,
       "code",
     ]),
-    waited: histogram("weiche_agent_wait_seconds", "How long an admitted request was held", switchBuckets, [
-      "slot",
-      "model",
-    ]),
+    waited: histogram("weiche_agent_wait_seconds", "How long an admitted request was held", switchBuckets, ofModel),
     running: gauge("weiche_agent_running_requests", "Requests that run, by answers", ["slot"]),
     waiting: gauge("weiche_agent_waiting_requests", "Requests that are held, by answers", ["slot"]),
     slotState: gauge("weiche_agent_slot_state", "1 for the state that the slot is in", ["slot", "state"]),
@@ -41,14 +46,13 @@ export function createMetrics() {
     ]),
     switchPhases: histogram("weiche_agent_switch_phase_seconds", "Parts of a switch", switchBuckets, ["slot", "phase"]),
     engineReady: counter("weiche_agent_engine_ready_total", "Engines proven ready, by how they came to be", [
-      "slot",
-      "model",
+      ...ofModel,
       "how",
     ]),
     engineFailures: counter(
       "weiche_agent_engine_failures_total",
       "Failed starts, stops, sleeps, wakes, probes, and exits",
-      ["slot", "model", "what"],
+      [...ofModel, "what"],
     ),
     engineRestarts: counter(
       "weiche_agent_engine_restarts_total",
@@ -58,16 +62,13 @@ export function createMetrics() {
     engineWindowMissing: gauge(
       "weiche_agent_engine_window_missing_tokens",
       "How many tokens of the catalogue's context window the engine does not take",
-      ["slot", "model"],
+      ofModel,
     ),
-    kvCacheUse: gauge("weiche_agent_engine_kv_cache_use_ratio", "KV cache in use by the awake engine, 0 to 1", [
-      "slot",
-      "model",
-    ]),
+    kvCacheUse: gauge("weiche_agent_engine_kv_cache_use_ratio", "KV cache in use by the awake engine, 0 to 1", ofModel),
     prefixCacheHits: gauge(
       "weiche_agent_engine_prefix_cache_hit_ratio",
       "Prompt tokens that the awake engine found in its prefix cache, 0 to 1",
-      ["slot", "model"],
+      ofModel,
     ),
     firstToken: histogram(
       "weiche_agent_time_to_first_token_seconds",
@@ -97,10 +98,7 @@ export function createMetrics() {
       ["slot"],
     ),
     jobRuns: gauge("weiche_agent_job_last_run_timestamp_seconds", "When the job last ended without an error", ["job"]),
-    sleeperMemory: gauge("weiche_agent_sleeper_gpu_memory_bytes", "GPU memory that a sleeping engine keeps", [
-      "slot",
-      "model",
-    ]),
+    sleeperMemory: gauge("weiche_agent_sleeper_gpu_memory_bytes", "GPU memory that a sleeping engine keeps", ofModel),
     hostCpuUse: gauge("weiche_agent_host_cpu_use_ratio", "CPU time in use over all cores of the host, 0 to 1"),
     hostMemoryTotal: gauge("weiche_agent_host_memory_total_bytes", "Memory of the host"),
     hostMemoryAvailable: gauge(
@@ -114,28 +112,4 @@ export function createMetrics() {
     gpuPower: gauge("weiche_agent_gpu_power_watts", "GPU power draw", ["gpu"]),
     machine: createMachineMetrics(registry),
   };
-}
-
-/** The answer to a scrape by Prometheus. */
-export class Scrape {
-  readonly #registry: Registry;
-  #publish = (): Promise<void> => Promise.resolve();
-
-  constructor(registry: Registry) {
-    this.#registry = registry;
-  }
-
-  get contentType(): Registry["contentType"] {
-    return this.#registry.contentType;
-  }
-
-  /** Calls back before each answer, to bring the gauges up to date. */
-  onScrape(publish: () => Promise<void>): void {
-    this.#publish = publish;
-  }
-
-  async metrics(): Promise<string> {
-    await this.#publish();
-    return this.#registry.metrics();
-  }
 }

@@ -5,7 +5,7 @@ import { refuseEngine, type RecoveryEvents } from "./engines/engine-recovery.ts"
 import type { EngineSpec } from "./engines/engine.ts";
 import { processesBehind } from "./engines/launchers/processes-behind.ts";
 import type { EngineHost } from "./engines/running-engine.ts";
-import type { SlotEngineEvents } from "./engines/slot-engine-events.ts";
+import type { SlotEngineEvents } from "./engines/slot-engines-options.ts";
 import { LocalSlotEngines } from "./engines/slot-engines.ts";
 import { SlotMemory, type SlotMemoryEvents } from "./engines/slot-memory.ts";
 
@@ -25,15 +25,13 @@ export function createSlotEngines(
 ): { readonly engines: LocalSlotEngines; readonly memory: SlotMemory } {
   const { host, events } = parts;
   const memory = new SlotMemory({
+    ...{ slot: slot.name, gpus: slot.gpus, limits: slot.memory, events },
     ...{
-      slot: slot.name,
-      gpus: slot.gpus,
       clock: host.clock,
       reader: parts.gpuReader,
-      limits: slot.memory,
-      events,
+      handles: host.handles,
+      engineProcesses: () => engineProcesses(parts),
     },
-    engineProcesses: () => engineProcesses(parts),
   });
   const options = { slot: slot.name, engines: slot.engines, host, memory, events, forgotten: parts.forgotten };
   return { engines: new LocalSlotEngines(options), memory };
@@ -50,8 +48,8 @@ async function engineProcesses({ host, specs }: NodeEngineParts): Promise<Readon
 }
 
 /**
- * Stops engines of slots that are no longer configured, as they hold GPU memory. Resolves when it is known which they
- * are; `gone`, when they have ended. One that does not stop keeps its handle: the next agent tries again.
+ * Stops engines of slots that are no longer configured, as they hold GPU memory. `gone` resolves when they have ended.
+ * An engine that does not stop keeps its handle: the next agent tries again.
  */
 export async function stopForgottenEngines(
   slots: readonly Pick<SlotConfig, "name">[],

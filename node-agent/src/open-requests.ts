@@ -11,18 +11,14 @@ import { createIngressEvents } from "./link-events.ts";
 import type { UsageParts } from "./open-usage.ts";
 import type { SlotParts } from "./open-slots.ts";
 
-export interface Requests {
-  readonly ingress: Ingress;
-  /** Replaces the rules of all models of the node. */
-  takeRules(known: readonly ModelRules[]): void;
-}
+export type Requests = ReturnType<typeof openRequests>;
 
 export function openRequests(
   { config, clock, log, metrics, models, opened }: Core,
   { outbox, unsettled }: UsageParts,
   { slots, events }: SlotParts,
   life: EngineLife,
-): Requests {
+) {
   let rules: ReadonlyMap<ModelId, ModelRules> = new Map();
   const windows = new EngineWindows(events);
   const compareWindows = () => windows.compare(slots.awake(), rules);
@@ -39,7 +35,8 @@ export function openRequests(
   opened.use(returnMemory(clock, () => ingress.running));
   return {
     ingress,
-    takeRules(known) {
+    /** Replaces the rules of all models of the node. */
+    takeRules(known: readonly ModelRules[]): void {
       rules = new Map(known.map((model) => [model.id, model]));
       compareWindows();
     },

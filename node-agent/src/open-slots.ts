@@ -3,23 +3,15 @@ import type { Core } from "./core.ts";
 import { createEngineEvents, createSlotEvents } from "./engine-events.ts";
 import { EngineRestarts } from "./engine-restarts.ts";
 import { createEngineHost } from "./engines/engine-host.ts";
-import type { EngineWindowEvents } from "./engines/engine-windows.ts";
-import type { EngineHost } from "./engines/running-engine.ts";
 import { createSlotEngines, stopForgottenEngines } from "./node-engines.ts";
 import { SlotFailures } from "./slot-failures.ts";
-import { createSlots, type Slots } from "./slots/slots.ts";
+import { createSlots } from "./slots/slots.ts";
 
-export interface SlotParts {
-  readonly slots: Slots;
-  readonly host: EngineHost;
-  readonly restarts: EngineRestarts;
-  readonly failures: SlotFailures;
-  readonly events: EngineWindowEvents;
-}
+export type SlotParts = Awaited<ReturnType<typeof openSlots>>;
 
 const foreignEveryMs = 30_000;
 
-export async function openSlots(core: Core, environment: NodeJS.ProcessEnv): Promise<SlotParts> {
+export async function openSlots(core: Core, environment: NodeJS.ProcessEnv) {
   const { config, clock, log, metrics, models, gpuReader, job, opened } = core;
   const restarts = new EngineRestarts(metrics.engineRestarts, models);
   const failures = new SlotFailures();

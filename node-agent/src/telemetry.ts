@@ -10,7 +10,6 @@ export interface TelemetryParts {
   readonly gpuReader: GpuReader;
   readonly dialects: DialectLifecycles;
   readonly life: EngineLife;
-  /** The awake engine of each slot. */
   readonly awake: () => readonly AwakeEngine[];
 }
 

@@ -1,6 +1,6 @@
 /**
- * The model catalogue: which models exist, what each costs and which rules hold for it. Rules are data: a new model
- * with new rules needs no code. The router owns the catalogue; an agent gets the rules of its own models over the link.
+ * The model catalogue: models, their costs and rules. Rules are data: a new model needs no code. The router owns the
+ * catalogue; an agent gets the rules of its own models over the link.
  */
 import { Type, type Static } from "typebox";
 import { isSeq, parseDocument } from "yaml";

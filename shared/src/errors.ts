@@ -55,17 +55,10 @@ export function invalid(param: string, what: string): ApiError {
     : new ApiError("invalid_request", `Invalid '${param}': ${what}.`, { param });
 }
 
-export interface ErrorBody {
-  readonly error: {
-    readonly message: string;
-    readonly type: string;
-    readonly param: string | null;
-    readonly code: string;
-  };
-}
+export type ErrorBody = ReturnType<typeof errorBody>;
 
-export function errorBody(error: ApiError): ErrorBody {
-  const { type, code } = apiErrors[error.kind];
+export function errorBody(error: ApiError) {
+  const { type, code }: { type: string; code: string } = apiErrors[error.kind];
   return { error: { message: error.message, type, param: error.param, code } };
 }
 

@@ -1,6 +1,6 @@
 /**
- * A prefix tree of texts. In a grammar, an engine then has to tell apart only what may follow at each place of the
- * answer: of a thousand words a few dozen first letters, instead of a thousand alternatives.
+ * A prefix tree of texts. In a grammar, an engine then tells apart a few dozen next letters instead of a thousand
+ * alternatives.
  */
 
 export interface LiteralTrie {
@@ -8,7 +8,7 @@ export interface LiteralTrie {
   readonly prefix: string;
   /** Whether a text ends after the prefix. */
   readonly ends: boolean;
-  /** What may follow; each begins with another character. */
+  /** Continuations; each begins with another character. */
   readonly next: readonly LiteralTrie[];
 }
 
@@ -30,7 +30,7 @@ function build(texts: readonly (readonly string[])[], from: number, depth: numbe
   const first = texts[0] ?? [];
   const last = texts.at(-1) ?? [];
   let to = from;
-  // The texts are sorted: what the first and the last have in common, all have.
+  // All texts have in common what the first and the last have, as they are sorted.
   while (to < first.length && first[to] === last[to]) to += 1;
   const prefix = first.slice(from, to).join("");
   const ends = first.length === to;

@@ -1,7 +1,4 @@
-/**
- * The data connections between router and agent: HTTP/2 over a connection that the agent dials; the agent is the HTTP/2
- * server, the router the client.
- */
+/** The data connections between router and agent: HTTP/2, dialled by the agent, which is the server on them. */
 
 /** Headers of a request from router to agent. */
 export const nodeHeaders = {
@@ -19,17 +16,16 @@ export const nodeHeaders = {
   tokensMax: "x-weiche-tokens-max",
   /** The routers' signature over what the attempt may be billed to: base64url, opaque to the agent. */
   grant: "x-weiche-grant",
-  /** What is left of the request's 600 s; a duration, since clocks differ. */
+  /** Time left of the request's 600 s; a duration, since clocks differ. */
   remainingMs: "x-weiche-remaining-ms",
   /** The router's id, as in its welcome. */
   router: "x-weiche-router",
 } as const;
 
 /**
- * Trailer that tells how an answer ended. `complete`: it is whole. `error`: it is not, and the agent's last event has
- * told the client, so that the router only cuts the connection. Without the trailer the answer is broken off, however
- * clean its end looks, and the router tells the client. An answer that is complete from the start says `complete` among
- * its headers, next to `content-length`, whose bytes prove it: no trailer has to be awaited.
+ * Trailer that tells how an answer ended. `complete`: it is whole. `error`: the last event told the client, so that the
+ * router only cuts the connection. No trailer: it was broken off, and the router tells the client. An answer of known
+ * length says `complete` among its headers instead: `content-length` proves it.
  */
 export const endTrailer = "x-weiche-end";
 export const endComplete = "complete";

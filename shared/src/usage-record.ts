@@ -1,4 +1,4 @@
-/** What one attempt of a request used. The agent writes it before the last byte of the answer is sent. */
+/** The usage of one attempt of a request. The agent writes it before the last byte of the answer is sent. */
 import type { Millicredits } from "./credits.ts";
 import type { AccountId, KeyId, ModelId, RequestId, UserId } from "./ids.ts";
 
@@ -19,7 +19,7 @@ export interface Attempt {
   readonly attempt: number;
 }
 
-/** Who pays. The router sends it with the request and the agent repeats it in the record: it has no account state. */
+/** The payer. The router sends it with the request and the agent repeats it in the record: it has no account state. */
 export interface BillingIdentity {
   readonly accountId: AccountId;
   readonly userId: UserId;

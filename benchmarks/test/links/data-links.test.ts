@@ -13,7 +13,7 @@ test("a request arrives with its headers and body, and the answer with its end",
   await using router = await openRouterEnd();
   const seen: { headers?: Record<string, unknown>; body?: string } = {};
   await using _agent = openAgentEnd(router.data.address.port, (stream, headers, session) => {
-    seen.headers = { ...headers, routerId: session.routerId };
+    seen.headers = headers;
     void text(stream).then((body) => {
       seen.body = body;
       answering("hello ", "world")(stream, headers, session);
@@ -41,7 +41,6 @@ test("a request arrives with its headers and body, and the answer with its end",
       "x-weiche-slot": slot,
       "x-weiche-remaining-ms": "1234",
       "x-weiche-router": "router-1",
-      routerId: "router-1",
     },
   });
 });

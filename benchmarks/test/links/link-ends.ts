@@ -6,7 +6,8 @@ import type { ServerHttp2Stream } from "node:http2";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DataLink } from "@weiche/node-agent/src/links/data-link.ts";
-import type { DataSession, StreamHandler } from "@weiche/node-agent/src/links/data-session.ts";
+import type { StreamSession } from "@weiche/node-agent/src/exchange/exchange.ts";
+import type { StreamHandler } from "@weiche/node-agent/src/links/data-session.ts";
 import { createGrants } from "@weiche/router/src/usage/grants.ts";
 import { openDataConnections, type DataConnections } from "@weiche/router/src/nodes/data-connections.ts";
 import { NodeRegistry } from "@weiche/router/src/nodes/registry.ts";
@@ -155,7 +156,7 @@ export function answering(...chunks: readonly (string | Buffer)[]): StreamHandle
 export function holding() {
   const streams: ServerHttp2Stream[] = [];
   const closed: { readonly rstCode: number; readonly routerLost: boolean }[] = [];
-  const handle = (stream: ServerHttp2Stream, _headers: unknown, session: DataSession) => {
+  const handle = (stream: ServerHttp2Stream, _headers: unknown, session: StreamSession) => {
     streams.push(stream);
     stream.once("close", () => closed.push({ rstCode: stream.rstCode, routerLost: session.routerLost() }));
     stream.respond({ ":status": 200 }, { waitForTrailers: true });

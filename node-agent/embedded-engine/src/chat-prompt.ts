@@ -4,7 +4,7 @@ import type { ChatRequest } from "./request/chat-request.ts";
 import type { ThinkingTags } from "./output/output-parser.ts";
 import { invalid } from "./request/request-error.ts";
 
-/** How models mark their thoughts. */
+/** Tags with which models mark their reasoning. */
 const knownThinkingTags: readonly ThinkingTags[] = [
   { open: "<think>", close: "</think>" },
   { open: "[THINK]", close: "[/THINK]" },
@@ -15,18 +15,12 @@ const plainTemplate =
   "{% for message in messages %}{{ message.role + ': ' + message.content + '\\n\\n' }}{% endfor %}{{ 'assistant:' }}";
 const plainStop = ["\nuser:", "\nsystem:"];
 
-export interface ChatPrompt {
-  readonly text: string;
-  /** The text ends inside a thought. */
-  readonly startsThinking: boolean;
-}
-
 export class ChatTemplate {
   readonly #template: Template;
   readonly #specialTokens: { readonly bos_token: string; readonly eos_token: string };
   /** Absent: the model is not known to think. */
   readonly thinking: ThinkingTags | undefined;
-  /** What ends an answer besides the model itself. */
+  /** Texts that end an answer, besides the end token of the model. */
   readonly stop: readonly string[];
 
   constructor(source: string | undefined, specialTokens: { readonly bos_token: string; readonly eos_token: string }) {
@@ -38,9 +32,9 @@ export class ChatTemplate {
 
   /**
    * `guard` is applied to all that came from the client. With `thinkFirst` the prompt opens the thought itself, for an
-   * answer whose grammar begins where the thought ends.
+   * answer whose grammar begins where the thought ends. `startsThinking`: the text ends inside a thought.
    */
-  render(request: ChatRequest, guard: (value: unknown) => unknown, thinkFirst: boolean): ChatPrompt {
+  render(request: ChatRequest, guard: (value: unknown) => unknown, thinkFirst: boolean) {
     let text: string;
     try {
       text = this.#template.render({

@@ -1,6 +1,6 @@
 /** `POST /v1/completions`: continues a text as it is, without the chat template. */
-import { answerAll, type AnswerPart, type AnswerPlan, type Counts } from "./output/answer.ts";
-import { EventStream, sendJson, type Call } from "./request/call.ts";
+import { answerAll, noCounts, type AnswerPart, type AnswerPlan } from "./output/answer.ts";
+import { envelopeOf, EventStream, sendJson, type Call } from "./request/call.ts";
 import { generatesNothing } from "./chat-completions.ts";
 import { engineFields, readGeneration, type GenerationRequest } from "./request/generation-request.ts";
 import { completionLogprobs, type TokenLogprob } from "./output/logprobs.ts";
@@ -20,20 +20,14 @@ interface CompletionRequest extends GenerationRequest {
   readonly logprobs?: number;
 }
 
-/** OpenAI's, for this path only. */
+/** OpenAI's default, which only this path has. */
 const maxTokensDefault = 16;
 const promptsMax = 128;
 
 export async function completions(call: Call): Promise<void> {
   const request = readCompletionRequest(call.body);
   const plans = await planCompletions(call, request);
-  const { clock, randomId } = call.surroundings;
-  const envelope = {
-    id: `cmpl-${randomId()}`,
-    object: "text_completion",
-    created: Math.floor(clock.now() / 1000),
-    model: call.engine.alias,
-  };
+  const envelope = envelopeOf(call, "cmpl", "text_completion");
   const answer = new CompletionAnswer(plans, request);
   if (request.stream) {
     const events = new EventStream(call);
@@ -101,20 +95,24 @@ async function encodePrompt({ engine, signal }: Call, prompt: Text): Promise<Tok
 class CompletionAnswer {
   readonly #plans: readonly AnswerPlan[];
   readonly #request: CompletionRequest;
-  readonly #parts: { text: string; logprobs: TokenLogprob[]; counts: Counts; finish: AnswerPart["finish"] }[];
+  readonly #parts: {
+    text: string;
+    logprobs: TokenLogprob[];
+    counts: AnswerPart["counts"];
+    finish: AnswerPart["finish"];
+  }[];
 
   constructor(plans: readonly AnswerPlan[], request: CompletionRequest) {
     this.#plans = plans;
     this.#request = request;
-    const counts = { cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 };
-    this.#parts = plans.map(() => ({ text: "", logprobs: [], counts, finish: undefined }));
+    this.#parts = plans.map(() => ({ text: "", logprobs: [], counts: noCounts, finish: undefined }));
   }
 
   /** Takes a part and returns it as the choice of a chunk. */
   add(index: number, part: AnswerPart) {
     const collected = this.#parts[index]!;
     const text = part.events.map((event) => (event.kind === "content" ? event.text : "")).join("");
-    const choice = this.#choice(index, text, part.logprobs, part.finish, collected.text.length);
+    const choice = this.#choice(index, { ...part, text }, collected.text.length);
     collected.text += text;
     collected.logprobs.push(...part.logprobs);
     collected.counts = part.counts;
@@ -123,7 +121,7 @@ class CompletionAnswer {
   }
 
   choices() {
-    return this.#parts.map(({ text, logprobs, finish }, index) => this.#choice(index, text, logprobs, finish, 0));
+    return this.#parts.map((part, index) => this.#choice(index, part, 0));
   }
 
   usage() {
@@ -136,9 +134,7 @@ class CompletionAnswer {
 
   #choice(
     index: number,
-    text: string,
-    logprobs: readonly TokenLogprob[],
-    finish: AnswerPart["finish"],
+    { text, logprobs, finish }: Pick<AnswerPart, "logprobs" | "finish"> & { text: string },
     offset: number,
   ) {
     const shown = this.#request.logprobs === undefined ? null : completionLogprobs(logprobs, offset);

@@ -39,7 +39,7 @@ export async function embeddings({ engine, body, response, signal }: Call): Prom
   sendJson(response, 200, { object: "list", model: engine.alias, data, usage });
 }
 
-/** All inputs are looked at before the first one is computed. */
+/** Checks all inputs before the first one is computed. */
 async function encodeInputs(
   { vocabulary, contextTokens }: Engine,
   countTokens: (input: Token[]) => number,

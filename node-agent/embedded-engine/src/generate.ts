@@ -8,26 +8,13 @@ export interface Generation {
   readonly cacheSalt: string | undefined;
   readonly maxTokens: number;
   readonly options: SequenceEvaluateOptions;
-  /** Whether to tell how probable each token was. */
   readonly probabilities: boolean;
-  /** How many tokens of the prompt an earlier request had left in the context. Called once, before the first token. */
+  /** Gets the number of prompt tokens that were in the context already. Called once, before the first token. */
   readonly onStart: (cachedTokens: number) => void;
 }
 
-export interface GeneratedToken {
-  readonly token: Token;
-  /** The model has ended its answer with this token. */
-  readonly end: boolean;
-  /** Of all tokens; only if asked for. */
-  readonly probabilities?: ReadonlyMap<Token, number>;
-}
-
-/** Ends after the token that ends the answer, or after `maxTokens`. Rejects with the signal's reason. */
-export async function* generate(
-  engine: Engine,
-  generation: Generation,
-  signal: AbortSignal,
-): AsyncGenerator<GeneratedToken, void> {
+/** Yields tokens up to the one that ends the answer (`end`), or `maxTokens`. Rejects with the signal's reason. */
+export async function* generate(engine: Engine, generation: Generation, signal: AbortSignal) {
   const pool = engine.sequences!;
   const sequence = await pool.acquire(signal, (free) => mostAlike(free, generation));
   try {
@@ -40,7 +27,7 @@ export async function* generate(
       generated += 1;
       signal.throwIfAborted();
       const end = engine.model.isEogToken(token);
-      yield { token, end, ...(probabilities && { probabilities }) };
+      yield { token, end, probabilities };
       if (end || generated === generation.maxTokens) return;
       signal.throwIfAborted();
     }
@@ -49,10 +36,10 @@ export async function* generate(
   }
 }
 
-/** Whose tokens a sequence holds. Absent: it is empty, or they are anybody's. */
+/** The salt of the tokens that a sequence holds. Absent: it is empty, or every request may use them. */
 const salts = new WeakMap<LlamaContextSequence, string | undefined>();
 
-/** How many tokens of the prompt the sequence holds already, as far as the request may know. */
+/** Number of tokens at the beginning of the prompt that the sequence holds and the request may use. */
 function alikeTokens(sequence: LlamaContextSequence, { promptTokens, cacheSalt }: Generation): number {
   if (salts.get(sequence) !== cacheSalt) return 0;
   return sequence.compareContextTokens([...promptTokens]).firstDifferentIndex;

@@ -1,7 +1,7 @@
-/** What the engine counts, as Prometheus text. Named as vLLM names it, so that one reader and one dashboard suit both. */
+/** Counters of the engine as Prometheus text, named as in vLLM, so that one reader and one dashboard suit both. */
 export class Metrics {
   promptTokens = 0;
-  /** Of the prompt tokens, those that an earlier request had left in the context. */
+  /** Prompt tokens that an earlier request left in the context. */
   cachedTokens = 0;
   generatedTokens = 0;
 }

@@ -26,7 +26,7 @@ export interface Engine {
   readonly alias: string;
   readonly llama: Llama;
   readonly model: LlamaModel;
-  /** Of a prompt and its answer together. */
+  /** Limit of a prompt and its answer together. */
   readonly contextTokens: number;
   readonly prefillTokens: number;
   readonly template: ChatTemplate;
@@ -36,7 +36,7 @@ export interface Engine {
   readonly sequences?: Pool<LlamaContextSequence>;
   readonly embeddings?: {
     readonly contexts: Pool<LlamaEmbeddingContext>;
-    /** Those included that the model wants around a text. */
+    /** Counts the tokens of a text and those that the model adds around it. */
     readonly countTokens: (tokens: Token[]) => number;
   };
   load(): Load;
@@ -53,7 +53,7 @@ export async function loadEngine(options: Options, log: (line: string) => void):
     warn = log;
     return engine;
   } catch (error) {
-    // What llama.cpp said of it arrives a moment later.
+    // Messages of llama.cpp arrive a moment later.
     await setImmediate();
     throw new StartError(`cannot load ${options.modelFile}: ${reason(error as NodeJS.ErrnoException, said)}`);
   }

@@ -1,4 +1,3 @@
-/** The command line of the embedded engine. */
 import { basename } from "node:path";
 import { parseArgs } from "node:util";
 import { StartError } from "@weiche/shared/files/start-error.ts";

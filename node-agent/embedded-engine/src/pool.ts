@@ -14,15 +14,11 @@ interface Waiter<T> {
 
 export class Pool<T> {
   readonly #free: T[];
-  readonly #lent = new Set<T>();
+  readonly lent = new Set<T>();
   readonly #waiters: Waiter<T>[] = [];
 
   constructor(items: readonly T[]) {
     this.#free = [...items];
-  }
-
-  get lent(): ReadonlySet<T> {
-    return this.#lent;
   }
 
   get waiting(): number {
@@ -53,7 +49,7 @@ export class Pool<T> {
   }
 
   release(item: T): void {
-    this.#lent.delete(item);
+    this.lent.delete(item);
     this.#free.push(item);
     this.#serve();
   }
@@ -63,7 +59,7 @@ export class Pool<T> {
       const waiter = this.#waiters.shift()!;
       const item = waiter.choose(this.#free);
       this.#free.splice(this.#free.indexOf(item), 1);
-      this.#lent.add(item);
+      this.lent.add(item);
       waiter.accept(item);
     }
   }

@@ -73,14 +73,8 @@ export class EngineServer {
 
   #models(engine: Engine) {
     const created = Math.floor(this.#surroundings.clock.now() / 1000);
-    const model = {
-      id: engine.alias,
-      object: "model",
-      created,
-      owned_by: "weiche",
-      max_model_len: engine.contextTokens,
-    };
-    return { object: "list", data: [model] };
+    const { alias: id, contextTokens: max_model_len } = engine;
+    return { object: "list", data: [{ id, object: "model", created, owned_by: "weiche", max_model_len }] };
   }
 }
 

@@ -1,4 +1,4 @@
-/** What is to be continued or embedded: a text or token ids, or an array of such. */
+/** Reads the inputs of a request: a text or token ids, or an array of such. */
 import { invalid } from "@weiche/shared/errors.ts";
 
 export type Text = string | readonly number[];

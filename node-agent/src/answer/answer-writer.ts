@@ -11,15 +11,12 @@ export interface AnswerWriter extends AnswerSink {
   closing(counts: TokenCounts): string;
 }
 
-/** Fields that are the same in every chunk of an answer. */
 export interface AnswerEnvelope {
   readonly id: string;
   readonly created: number;
-  /** The public name of the model. */
   readonly model: ModelId;
 }
 
-/** Fields of a request that shape its answer. */
 export type AnswerOptions = Pick<GenerationRequest, "choices" | "logprobs" | "includeUsage">;
 
 export const terminator = "data: [DONE]\n\n";

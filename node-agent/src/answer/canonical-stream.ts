@@ -1,6 +1,6 @@
 /**
- * Brings the chunks of any engine into one order and shape: per choice its role, then its pieces (within a chunk
- * reasoning, text, tool calls), then its finish reason alone. Throws an `EngineFault` on an impossible order.
+ * Brings the chunks of any engine into one order: per choice its role, its pieces, then its finish reason alone. Throws
+ * an `EngineFault` on an impossible order.
  */
 import type { ChoiceDelta, EngineChunk, ToolCallPiece } from "../engines/dialects/dialect.ts";
 import { EngineFault } from "../engines/dialects/engine-fault.ts";
@@ -19,7 +19,6 @@ export interface AnswerSink {
 
 export interface CanonicalToolCall {
   readonly index: number;
-  /** Only in the first piece of a call. */
   readonly opening?: { readonly id: string; readonly name: string };
   readonly arguments: string;
 }
@@ -36,7 +35,6 @@ interface ChoiceState {
   /** Reasoning has arrived, and no text of the answer yet. */
   isBetween: boolean;
   finish: FinishReason | undefined;
-  /** Indexes of its tool calls, as the engine numbers them. */
   readonly calls: Set<number>;
 }
 
@@ -48,7 +46,7 @@ export class CanonicalStream {
   readonly #options: CanonicalOptions;
   readonly #choices: readonly ChoiceState[];
   #unfinished: number;
-  #hasOutput = false;
+  hasOutput = false;
 
   constructor(sink: AnswerSink, options: CanonicalOptions) {
     this.#sink = sink;
@@ -60,12 +58,6 @@ export class CanonicalStream {
     this.#unfinished = options.choices;
   }
 
-  /** Whether anything but roles has arrived. */
-  get hasOutput(): boolean {
-    return this.#hasOutput;
-  }
-
-  /** Whether every choice has its finish reason. */
   get isWhole(): boolean {
     return this.#unfinished === 0;
   }
@@ -95,7 +87,7 @@ export class CanonicalStream {
       if (hasText) throw new EngineFault("malformed", "text after the finish");
       return;
     }
-    this.#hasOutput ||= hasText || finish !== undefined;
+    this.hasOutput ||= hasText || finish !== undefined;
     if (reasoning) {
       choice.isBetween = true;
       this.#sink.reasoning(index, reasoning, logprobs);

@@ -4,7 +4,6 @@
 export const gapBoundsMs = [1, 2.5, 5, 10, 25, 50, 75, 100, 150, 200, 300, 500, 1_000, 2_500, 5_000, 10_000] as const;
 
 export class ChunkGaps {
-  /** Number of gaps per bucket, not cumulative. */
   readonly buckets = new Uint32Array(gapBoundsMs.length + 1);
   #chunks = 0;
   #firstMs = 0;

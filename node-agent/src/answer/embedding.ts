@@ -1,8 +1,9 @@
 /** Runs a request for embeddings: splits its texts into batches, and cuts the vectors to the requested dimensions. */
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
+import type { ModelId } from "@weiche/shared/ids.ts";
 import { nodePaths } from "@weiche/shared/node-protocol.ts";
 import { EngineFault } from "../engines/dialects/engine-fault.ts";
-import { isObject } from "@weiche/shared/json.ts";
+import { isObject, parseJson } from "@weiche/shared/json.ts";
 import type { EmbeddingRequest } from "../intake/embedding-request.ts";
 import { refusalOf } from "./engine-refusal.ts";
 import type { EngineAccess, EngineWork, FinishedAnswer } from "./engine-work.ts";
@@ -18,7 +19,9 @@ const answerBytesMax = 64 << 20;
 export class Embedding implements EngineWork {
   readonly answers = 1;
   readonly #request: EmbeddingRequest;
-  readonly #rules: ModelRules;
+  readonly #model: ModelId;
+  /** Maximum per text. */
+  readonly #inputTokens: number;
   readonly #tokensMax: number;
   readonly #vectors: Float32Array[] = [];
   #promptTokens = 0;
@@ -27,7 +30,8 @@ export class Embedding implements EngineWork {
   /** `tokensMax`: the router's limit of what may be billed, all texts together. */
   constructor(request: EmbeddingRequest, rules: ModelRules, tokensMax: number) {
     this.#request = request;
-    this.#rules = rules;
+    this.#model = rules.id;
+    this.#inputTokens = rules.embeddings!.inputTokens;
     this.#tokensMax = tokensMax;
   }
 
@@ -42,7 +46,7 @@ export class Embedding implements EngineWork {
   }
 
   async #embed(engine: EngineAccess, texts: readonly string[]): Promise<void> {
-    const body = Buffer.from(JSON.stringify(engine.dialect.embeddingBody(this.#rules.id, texts)));
+    const body = Buffer.from(JSON.stringify(engine.dialect.embeddingBody(this.#model, texts)));
     const call = await engine.ask(nodePaths.embeddings, body);
     try {
       if (call.status !== 200) {
@@ -59,13 +63,9 @@ export class Embedding implements EngineWork {
     }
   }
 
-  /** Maximum tokens per input text. */
-  get #inputTokens(): number {
-    return this.#rules.embeddings!.inputTokens;
-  }
-
   #take(bytes: Buffer, texts: number): void {
-    const answer = parse(bytes);
+    const answer = parseJson(bytes.toString());
+    if (!isObject(answer)) throw new EngineFault("malformed", "embeddings that are no JSON object");
     const vectors = vectorsOf(answer["data"], texts);
     for (const vector of vectors) this.#vectors.push(cutTo(vector, this.#request.dimensions));
     const usage = isObject(answer["usage"]) ? answer["usage"] : {};
@@ -84,7 +84,7 @@ export class Embedding implements EngineWork {
       yield `${index === 0 ? "" : ","}{"object":"embedding","index":${index},"embedding":${text}}`;
     }
     const usage = { prompt_tokens: promptTokens, total_tokens: promptTokens };
-    yield `],"model":${JSON.stringify(this.#rules.id)},"usage":${JSON.stringify(usage)}}`;
+    yield `],"model":${JSON.stringify(this.#model)},"usage":${JSON.stringify(usage)}}`;
   }
 }
 
@@ -104,16 +104,6 @@ function* batches(texts: readonly string[]): Iterable<readonly string[]> {
   yield batch;
 }
 
-function parse(bytes: Buffer): Record<string, unknown> {
-  try {
-    const answer: unknown = JSON.parse(bytes.toString());
-    if (isObject(answer)) return answer;
-  } catch {
-    // Fails like any other malformed answer.
-  }
-  throw new EngineFault("malformed", "embeddings that are no JSON object");
-}
-
 /** Returns the vectors in the order of the texts, in whatever order they arrived. */
 function vectorsOf(data: unknown, texts: number): readonly Float32Array[] {
   const vectors = new Array<Float32Array | undefined>(texts).fill(undefined);
@@ -128,7 +118,6 @@ function vectorsOf(data: unknown, texts: number): readonly Float32Array[] {
   return vectors as Float32Array[];
 }
 
-/** Rejects JSON numbers that overflow 32 bits. */
 function isFloat(value: unknown): boolean {
   return typeof value === "number" && Number.isFinite(Math.fround(value));
 }
@@ -142,7 +131,6 @@ function cutTo(vector: Float32Array, dimensions: number): Float32Array {
   return cut.map((value) => value / length);
 }
 
-/** Encodes 32-bit floats, little-endian. */
 function toBase64(vector: Float32Array): string {
   const bytes = Buffer.allocUnsafe(vector.length * 4);
   for (const [index, value] of vector.entries()) bytes.writeFloatLE(value, index * 4);

@@ -19,13 +19,12 @@ export interface EngineCallParts {
 
 /** Time for the response to end after the terminator; after that the connection is not kept. */
 const lingerMsMax = 1_000;
-/** Bytes buffered for a client that is slower than its engine. */
 const readAheadBytesMax = 64 << 10;
 
 export class EngineCall implements Dispatcher.DispatchHandler {
   readonly #parts: EngineCallParts;
   readonly #head = Promise.withResolvers<void>();
-  #status = 0;
+  status = 0;
   #controller: Dispatcher.DispatchController | undefined;
   #chunks: Buffer[] = [];
   #chunksBytes = 0;
@@ -46,13 +45,8 @@ export class EngineCall implements Dispatcher.DispatchHandler {
     else parts.signal.addEventListener("abort", this.#onAbort, { once: true });
   }
 
-  /** Resolves when `status` is known. */
   get head(): Promise<void> {
     return this.#head.promise;
-  }
-
-  get status(): number {
-    return this.#status;
   }
 
   /** The next bytes, undefined at the end. Rejects when the answer is broken off. One reader at a time. */
@@ -70,12 +64,12 @@ export class EngineCall implements Dispatcher.DispatchHandler {
   }
 
   /**
-   * Call when what was read is a sign of life. Only the reader can tell: llama-server's HTTP threads send comments each
-   * second, even while the generating thread hangs.
+   * Call when what was read is a sign of life. Only the reader can tell: llama-server sends comments each second, even
+   * while its generating thread hangs.
    */
   showLife(): void {
     this.#lastSignMs = this.#parts.clock.monotonicMs();
-    if (this.#status === 200) this.#parts.onSign?.();
+    if (this.status === 200) this.#parts.onSign?.();
   }
 
   /** Reads the whole body, each part of which is a sign of life. Throws an `EngineFault` beyond `bytesMax`. */
@@ -113,7 +107,7 @@ export class EngineCall implements Dispatcher.DispatchHandler {
   onResponseStart(_controller: Dispatcher.DispatchController, status: number): void {
     if (status < 200) return;
     this.#lastSignMs = this.#parts.clock.monotonicMs();
-    this.#status = status;
+    this.status = status;
     this.#head.resolve();
   }
 

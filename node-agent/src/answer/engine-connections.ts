@@ -1,7 +1,4 @@
-/**
- * HTTP/1.1 connections to engines, one per running request. Idle ones are kept apart, so that finding one takes
- * constant time.
- */
+/** HTTP/1.1 connections to engines, one per running request. Finding an idle one takes constant time. */
 import { buildConnector, Client } from "undici";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { EngineFault } from "../engines/dialects/engine-fault.ts";
@@ -14,7 +11,6 @@ export interface EngineRequest {
   readonly path: string;
   readonly body: Buffer;
   readonly requestId: string;
-  /** Whether the connection may serve another request afterwards. */
   readonly keep: boolean;
   /** Aborting closes the connection at once, which tells the engine to stop; reads reject with its reason. */
   readonly signal: AbortSignal;
@@ -39,8 +35,8 @@ export class EngineConnections implements AsyncDisposable {
   }
 
   /**
-   * Sends the request and resolves with the head of the answer. If the connection is lost before, tries once more on a
-   * new one, as a kept one may just have been closed. Rejects with an `EngineFault` or the signal's reason.
+   * Sends the request and resolves with the head of the answer. A connection lost before is tried once more, as a kept
+   * one may just have been closed. Rejects with an `EngineFault` or the signal's reason.
    */
   async open(request: EngineRequest): Promise<EngineCall> {
     const kept = this.#idle.get(keyOf(request.endpoint))?.pop();
@@ -88,9 +84,7 @@ export class EngineConnections implements AsyncDisposable {
   }
 
   #keep(endpoint: EngineEndpoint, client: Client): void {
-    const idle = this.#idle.get(keyOf(endpoint));
-    if (idle) idle.push(client);
-    else this.#idle.set(keyOf(endpoint), [client]);
+    this.#idle.getOrInsertComputed(keyOf(endpoint), () => []).push(client);
   }
 
   #forget(endpoint: EngineEndpoint, client: Client): void {
@@ -115,8 +109,8 @@ function keyOf({ origin, socketPath }: EngineEndpoint): string {
 }
 
 /**
- * Connects without a deadline of its own, as an engine too busy to accept is found by its silence. A Unix socket with a
- * full backlog answers EAGAIN instead of waiting, so it is dialled again until `isOver`.
+ * Connects without a deadline of its own: silence shows an engine too busy to accept. A Unix socket with a full backlog
+ * answers EAGAIN and is dialled again until `isOver`.
  */
 function patientConnector(
   { socketPath }: EngineEndpoint,

@@ -3,11 +3,7 @@ import { within, type Clock } from "@weiche/shared/time/clock.ts";
 import { EngineFault, type EngineFaultReason } from "../engines/dialects/engine-fault.ts";
 
 /** Faults that may be the first sign of an engine's death. */
-const mayBeDeath: ReadonlySet<EngineFaultReason> = new Set<EngineFaultReason>([
-  "connection lost",
-  "unfinished",
-  "core died",
-]);
+const mayBeDeath: readonly EngineFaultReason[] = ["connection lost", "unfinished", "core died"];
 /** Maximum wait for news: the exit of an adopted engine is polled each 250 ms. */
 export const engineNewsMsMax = 400;
 
@@ -18,7 +14,7 @@ export async function afterNews(
   clock: Clock,
   msMax: number,
 ): Promise<EngineFault> {
-  if (!mayBeDeath.has(fault.reason)) return fault;
+  if (!mayBeDeath.includes(fault.reason)) return fault;
   const { promise: told, resolve } = Promise.withResolvers<void>();
   signal.addEventListener("abort", () => resolve(), { once: true });
   if (!signal.aborted) await within(clock, msMax, told);

@@ -3,18 +3,16 @@ import { ApiError, invalid } from "@weiche/shared/errors.ts";
 import { lightValuesMax, scanJson } from "@weiche/shared/http/json-guard.ts";
 import type { CountRequest, EngineRefusal } from "../engines/dialects/dialect.ts";
 import { EngineFault } from "../engines/dialects/engine-fault.ts";
-import { isObject } from "@weiche/shared/json.ts";
+import { isObject, parseJson } from "@weiche/shared/json.ts";
 import { contextExceeded } from "../intake/context-exceeded.ts";
 import type { EngineAccess } from "./engine-work.ts";
 import type { EngineCall } from "./engine-call.ts";
 
-/** Enough for any error page. */
 const refusalBytesMax = 256 << 10;
 const countBytesMax = 64 << 20;
 /** A longer body is far too long: an exact count is not worth parsing it again and keeping the tokeniser busy. */
 const countedBytesMax = 1 << 20;
 
-/** The request that was refused. */
 export interface Refused {
   /** Context window that both the model's rules and its engine allow. */
   readonly windowTokens: number;
@@ -30,7 +28,7 @@ export interface Refused {
 
 /** The error for an answer whose status is not 200. */
 export async function refusalOf(engine: EngineAccess, call: EngineCall, refused: Refused): Promise<Error> {
-  const refusal = engine.dialect.readRefusal(call.status, parsed(await call.readAll(refusalBytesMax)));
+  const refusal = engine.dialect.readRefusal(call.status, parseJson((await call.readAll(refusalBytesMax)).toString()));
   return refusalError(engine, await withCount(engine, refusal, refused), refused);
 }
 
@@ -102,7 +100,7 @@ async function countOf(engine: EngineAccess, question: CountRequest): Promise<nu
   try {
     const call = await engine.ask(question.path, Buffer.from(JSON.stringify(question.body)));
     try {
-      const answer = parsed(await call.readAll(countBytesMax));
+      const answer = parseJson((await call.readAll(countBytesMax)).toString());
       const count = isObject(answer) ? answer["count"] : undefined;
       return call.status === 200 && Number.isSafeInteger(count) ? (count as number) : undefined;
     } finally {
@@ -112,13 +110,5 @@ async function countOf(engine: EngineAccess, question: CountRequest): Promise<nu
     // A failed count does not change the refusal.
     if (error instanceof EngineFault) return undefined;
     throw error;
-  }
-}
-
-function parsed(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(bytes.toString());
-  } catch {
-    return undefined;
   }
 }

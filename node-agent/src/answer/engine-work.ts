@@ -9,7 +9,6 @@ export interface EngineWork {
   readonly answers: number;
   /** Rejects with an `ApiError`, an `EngineFault` or the reason for which the request ended. Runs once. */
   run(engine: EngineAccess): Promise<FinishedAnswer>;
-  /** Usage so far, for an answer that breaks off. */
   soFar(): TokenCounts;
 }
 

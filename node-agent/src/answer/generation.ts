@@ -4,7 +4,7 @@ import { nodePaths } from "@weiche/shared/node-protocol.ts";
 import { SseParser, type SseEvent } from "@weiche/shared/http/sse.ts";
 import type { Dialect, EngineChunk } from "../engines/dialects/dialect.ts";
 import { EngineFault } from "../engines/dialects/engine-fault.ts";
-import { isObject, type Json } from "@weiche/shared/json.ts";
+import { isObject, parseJson, type Json } from "@weiche/shared/json.ts";
 import { RequiredCalls } from "../engines/dialects/required-calls.ts";
 import type { AnswerWriter } from "./answer-writer.ts";
 import { CanonicalStream } from "./canonical-stream.ts";
@@ -28,7 +28,6 @@ export interface GenerationScope {
   readonly nowMs: number;
 }
 
-/** A request: the facts that are needed here, and the body for the engine. */
 export interface Prompt {
   readonly facts: PromptFacts;
   say(engine: EngineAccess): Buffer | Promise<Buffer>;
@@ -50,14 +49,11 @@ export class Generation implements EngineWork {
   /** The context window of the model's rules, from `run` on at most that of the engine. */
   #windowTokens: number;
   #usage: UsageCount | undefined;
-  /** Set if tool calls are required and the engine writes them as text. */
   #requiredCalls: RequiredCalls | undefined;
   readonly #requiresCalls: boolean;
   readonly #schemaIn: string | undefined;
   readonly #imagesMax: number;
-  /** Largest plausible length of the prompt, by the bytes sent. */
   #promptTokensMax = 0;
-  /** Length of the prompt, once the engine has reported it. */
   #promptTokens: number | undefined;
   /** The window is full and the engine would go on: the answer ends without it. */
   #isFull = false;
@@ -169,9 +165,8 @@ export class Generation implements EngineWork {
   }
 
   /**
-   * Throws if the prompt and `maxTokens` exceed the window: not every engine refuses them, and some have a larger
-   * window than the rules. Once output has begun, only the prompt counts. A length that the prompt's bytes do not allow
-   * is ignored as the engine's mistake.
+   * Throws if the prompt and `maxTokens` exceed the window, which not every engine checks. Once output has begun, only
+   * the prompt counts. An implausible length is ignored as the engine's mistake.
    */
   #checkFits({ promptTokens }: EngineChunk): void {
     if (!isCount(promptTokens, this.#promptTokensMax)) return;
@@ -219,12 +214,8 @@ function createWriter(request: PromptFacts, requestId: string, created: number):
 }
 
 function parseEvent(data: string): Json {
-  let event: unknown;
-  try {
-    event = JSON.parse(data);
-  } catch {
-    throw new EngineFault("malformed", "an event that is no JSON");
-  }
+  const event = parseJson(data);
+  if (event === undefined) throw new EngineFault("malformed", "an event that is no JSON");
   if (!isObject(event)) throw new EngineFault("malformed", "an event that is no object");
   return event;
 }

@@ -2,7 +2,6 @@
 
 /** A token has at least one byte, and a template may write one byte of JSON as six. */
 const tokensPerByteMax = 6;
-/** Instructions that a chat template may add. */
 const templateTokensMax = 4_096;
 /** Images are tokenised by pixels, not by bytes. */
 const imageTokensMax = 16_384;

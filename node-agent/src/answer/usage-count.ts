@@ -1,7 +1,4 @@
-/**
- * Counts the tokens of one answer: as the engine reports them, if plausible, else by the output chunks seen. Keeps
- * counts, never text.
- */
+/** Counts the tokens of one answer: as reported, if plausible, else by output chunks. Keeps no text. */
 import type { UsageSource } from "@weiche/shared/usage-record.ts";
 import type { ChoiceDelta, EngineChunk, RawUsage } from "../engines/dialects/dialect.ts";
 
@@ -42,12 +39,10 @@ interface Usage {
 }
 
 interface ChoiceCount {
-  /** Events with output, each of at least one token. */
   pieces: number;
   reasoningPieces: number;
   /** The engine's last usage while this answer grew. */
   running?: Usage;
-  /** Completion tokens of `running` at the last piece of reasoning. */
   reasoningTokens: number;
   hasFinished: boolean;
   /** `running` came with the finish reason or later. */
@@ -58,7 +53,7 @@ export class UsageCount {
   readonly #limits: UsageLimits;
   readonly #choices: readonly ChoiceCount[];
   readonly #finals: Usage[] = [];
-  #pieces = 0;
+  pieces = 0;
   #prompt = 0;
   #isBelieved = true;
 
@@ -70,18 +65,13 @@ export class UsageCount {
     }));
   }
 
-  /** Chunks of output so far, of all answers. */
-  get pieces(): number {
-    return this.#pieces;
-  }
-
   take(chunk: EngineChunk): void {
     for (const delta of chunk.choices) {
       const choice = this.#choices[delta.index];
       if (!choice) continue;
       if (hasText(delta)) {
         choice.pieces++;
-        this.#pieces++;
+        this.pieces++;
       }
       if (delta.reasoning) choice.reasoningPieces++;
       choice.hasFinished ||= delta.finish !== undefined;
@@ -108,7 +98,6 @@ export class UsageCount {
     if (first.reasoning) choice.reasoningTokens = usage.completion;
   }
 
-  /** Lower bound of a final usage. */
   #beforeFinal(): Pick<Usage, "prompt" | "completion"> | undefined {
     const { usagePerChoice, choices } = this.#limits;
     if (usagePerChoice && choices > 1) return undefined; // It cannot be assigned to one of the answers.
@@ -170,7 +159,7 @@ export class UsageCount {
     const { tokensMax } = this.#limits;
     // Some engines report the sum of all answers with each of them: then only the largest is certain.
     const most = Math.max(...this.#choices.map(of));
-    const seen = Math.max(most, Math.min(this.#sum(of), this.#pieces));
+    const seen = Math.max(most, Math.min(this.#sum(of), this.pieces));
     const promptTokens = Math.min(prompt, tokensMax);
     const completionTokens = Math.min(seen, tokensMax - promptTokens);
     const reasoning = Math.min(this.#reasoning(), completionTokens);

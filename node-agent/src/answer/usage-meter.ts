@@ -1,17 +1,12 @@
 /** Times of one request, and the one usage record that it leaves. */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { RequestOutcome, UsageRecord } from "@weiche/shared/usage-record.ts";
+import type { Outbox } from "../outbox/outbox.ts";
 import { ChunkGaps } from "./chunk-gaps.ts";
 import type { RequestHead } from "../intake/request-head.ts";
 import { noTokens, type TokenCounts } from "./usage-count.ts";
 
-/** Stores usage records on disk, for delivery to a router. */
-export interface UsageOutbox {
-  /** Resolves when the record will survive the process. */
-  append(record: UsageRecord): Promise<void>;
-  /** False while it cannot guarantee that. */
-  readonly admitting: boolean;
-}
+export type UsageOutbox = Pick<Outbox, "append" | "admitting">;
 
 export class UsageMeter {
   readonly gaps = new ChunkGaps();
@@ -20,7 +15,7 @@ export class UsageMeter {
   readonly #clock: Clock;
   #admittedMs: number | undefined;
   #firstTokenMs: number | undefined;
-  #record: UsageRecord | undefined;
+  record: UsageRecord | undefined;
 
   constructor(head: RequestHead, outbox: UsageOutbox, clock: Clock) {
     this.#head = head;
@@ -37,23 +32,18 @@ export class UsageMeter {
     this.gaps.take(chunks, this.#clock.monotonicMs());
   }
 
-  /** The usage record, once it was appended. */
-  get record(): UsageRecord | undefined {
-    return this.#record;
-  }
-
   /** Resolves when the record is on disk. Only the first call counts: a finished request cannot break any more. */
   async append(outcome: RequestOutcome, counts: TokenCounts): Promise<void> {
-    if (this.#record) return;
+    if (this.record) return;
     const { requestId, attempt, model, billing } = this.#head;
-    this.#record = {
+    this.record = {
       ...billing,
       ...{ requestId, attempt, model, outcome },
       ...(outcome === "broken" ? noTokens : counts),
       durationMs: this.#sinceAdmissionMs(),
       firstTokenMs: this.#firstTokenMs,
     };
-    await this.#outbox.append(this.#record);
+    await this.#outbox.append(this.record);
   }
 
   #sinceAdmissionMs(): number {

@@ -8,7 +8,6 @@ import { engineName } from "../engines/engine-name.ts";
 
 type Slot = RawAgent["slots"][number];
 
-/** The key that each launcher requires. */
 const neededKey = { process: "command", systemd: "unit", external: "url" } as const;
 
 export function* contradictions(config: RawAgent): Iterable<Finding> {

@@ -4,6 +4,7 @@ import { checkYaml, loadYaml, type Checked } from "@weiche/shared/files/config-f
 import { dataDirectory } from "@weiche/shared/files/data-directory.ts";
 import type { MemoryLimits } from "../engines/slot-memory.ts";
 import { asId, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
+import type { TlsPaths } from "@weiche/shared/http/tls-files.ts";
 import { parseListen, type ListenAddress } from "@weiche/shared/http/listen.ts";
 import { checkPrivate } from "@weiche/shared/files/private-file.ts";
 import { contradictions } from "./config-rules.ts";
@@ -11,12 +12,6 @@ import { modelPaths } from "./engine-command-rules.ts";
 import { secretOf } from "./config-secrets.ts";
 import { agentSchema, type RawAgent, type RawEngine } from "./config-schema.ts";
 import type { CachePrompts, DialectName, EngineSpec, LauncherSpec } from "../engines/engine.ts";
-
-export interface TlsFiles {
-  readonly cert: string;
-  readonly key: string;
-  readonly ca: string;
-}
 
 export interface SlotConfig {
   readonly name: SlotName;
@@ -27,22 +22,13 @@ export interface SlotConfig {
   readonly memory: MemoryLimits;
 }
 
-/** Limits that users can observe. deploy/README.md documents the defaults. */
-export interface SlotLimits {
-  readonly minResidencyMs: number;
-  readonly drainOpenMsMax: number;
-  readonly waitersMax: number;
-  readonly waiterMsMax: number;
-  readonly backoffMsMin: number;
-  readonly backoffMsMax: number;
-  readonly startMsMax: number;
-  readonly stopMsMax: number;
-}
+/** Limits that users can observe. */
+export type SlotLimits = Readonly<ReturnType<typeof limitsOf>>;
 
 export interface AgentConfig {
   readonly node: NodeId;
   readonly routers: readonly string[];
-  readonly tls?: TlsFiles;
+  readonly tls?: TlsPaths;
   readonly slots: readonly SlotConfig[];
   /** Files and directories of models, as far as the engines' commands name them. */
   readonly modelPaths: readonly string[];
@@ -63,7 +49,6 @@ export function loadAgentConfig(file: string, env: NodeJS.ProcessEnv): AgentConf
   return toConfig(raw, dirname(resolve(file)), env);
 }
 
-/** Checks the text of an agent.yaml without opening any file. */
 export function checkAgentText(text: string): Checked<RawAgent> {
   return checkYaml(text, agentSchema, contradictions);
 }
@@ -83,16 +68,7 @@ function toConfig(raw: RawAgent, baseDir: string, env: NodeJS.ProcessEnv): Agent
       name: asId<SlotName>(slot.name),
       gpus: slot.gpus ?? [],
       engines: slot.engines.map((engine) => toEngine(engine, slot.gpus ?? [], baseDir)),
-      limits: {
-        minResidencyMs: (slot.minResidencySeconds ?? 5) * 1000,
-        drainOpenMsMax: (slot.drainOpenSeconds ?? 10) * 1000,
-        waitersMax: slot.waitersMax ?? 512,
-        waiterMsMax: (slot.waiterSeconds ?? 300) * 1000,
-        backoffMsMin: (slot.backoffSeconds?.min ?? 2) * 1000,
-        backoffMsMax: (slot.backoffSeconds?.max ?? 30) * 1000,
-        startMsMax: (slot.startSeconds ?? 900) * 1000,
-        stopMsMax: (slot.stopSeconds ?? 120) * 1000,
-      },
+      limits: limitsOf(slot),
       memory: {
         roomMsMax: (slot.memorySeconds?.room ?? 30) * 1000,
         makeRoomAfterMs: (slot.memorySeconds?.spare ?? 3) * 1000,
@@ -112,6 +88,20 @@ function toConfig(raw: RawAgent, baseDir: string, env: NodeJS.ProcessEnv): Agent
 /** From where the engine is started. */
 export function modelPathsOf(engine: RawEngine, baseDir: string): readonly string[] {
   return modelPaths(engine).map((path) => resolve(baseDir, engine.directory ?? ".", path));
+}
+
+/** deploy/README.md documents the defaults. */
+function limitsOf(slot: RawAgent["slots"][number]) {
+  return {
+    minResidencyMs: (slot.minResidencySeconds ?? 5) * 1000,
+    drainOpenMsMax: (slot.drainOpenSeconds ?? 10) * 1000,
+    waitersMax: slot.waitersMax ?? 512,
+    waiterMsMax: (slot.waiterSeconds ?? 300) * 1000,
+    backoffMsMin: (slot.backoffSeconds?.min ?? 2) * 1000,
+    backoffMsMax: (slot.backoffSeconds?.max ?? 30) * 1000,
+    startMsMax: (slot.startSeconds ?? 900) * 1000,
+    stopMsMax: (slot.stopSeconds ?? 120) * 1000,
+  };
 }
 
 function toEngine(raw: RawEngine, gpus: readonly number[], baseDir: string): EngineSpec {

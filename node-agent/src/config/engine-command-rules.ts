@@ -1,6 +1,6 @@
 /**
- * Checks an engine's command before it runs: whether it stays on loopback, can sleep, and exposes what the agent needs.
- * Pure. A command that hides its engine (a script, a container, a unit, a file of options) only gets warnings.
+ * Checks whether an engine's command stays on loopback, can sleep, and exposes what the agent needs. Pure. A command
+ * that hides its engine (a script, a container, a unit, a file of options) only gets warnings.
  */
 import { basename } from "node:path";
 import type { Finding } from "@weiche/shared/files/config-file.ts";
@@ -69,8 +69,8 @@ const savesPromptsOfAll =
   "--cache-ram keeps the prompts of all accounts together, and the time of a search in it tells of them: remove it, or say cachePrompts: shared";
 
 /**
- * Model files and directories that the command needs. Only clear paths, and only where the engine is run directly: a
- * container has files of its own, and a model's name is downloaded.
+ * Model files and directories that the command needs: only clear paths of engines that are run directly, as a container
+ * has files of its own and a model's name is downloaded.
  */
 export function modelPaths(engine: RawEngine): readonly string[] {
   const command = new EngineCommand(engine);
@@ -123,7 +123,6 @@ class EngineCommand {
     return ["embeddings", "embedding", "rerank", "reranking"].some((flag) => this.has(flag));
   }
 
-  /** The word after this one. */
   after(word: string): string | undefined {
     const at = this.words.indexOf(word);
     return at < 0 ? undefined : this.words[at + 1];
@@ -154,8 +153,8 @@ class EngineCommand {
   }
 
   /**
-   * Whether llama-server embeds with several slots that do not share their cache: it then splits texts of different
-   * lengths that it reads at the same time, and pools only their last pieces.
+   * Whether llama-server embeds with several slots that share no cache: it would split texts read at the same time, and
+   * pool only their last pieces.
    */
   get embedsSeveralApart(): boolean {
     if (!this.has("embeddings") && !this.has("embedding")) return false;
@@ -173,7 +172,7 @@ class EngineCommand {
     return this.env["VLLM_SERVER_DEV_MODE"] === "1" || this.words.includes("VLLM_SERVER_DEV_MODE=1");
   }
 
-  /** As configured, else Infinity, since the agent then sets it. */
+  /** The configured maximum, else Infinity: the agent then sets it. */
   get stopStringsMax(): number {
     return Number(this.env["VLLM_MAX_STOP_STRINGS"] ?? Infinity);
   }

@@ -6,8 +6,8 @@ import type { EngineCommandLine } from "./shared-context.ts";
 /** No call retries. Each rejects with the signal's reason when its signal aborts. */
 export interface DialectLifecycle {
   /**
-   * Probes once. Resolves if the engine is healthy, lists the model and generates one token (or one embedding);
-   * otherwise rejects with the reason. Calls `onLoaded` when only the token is missing.
+   * Probes once. Resolves if the engine is healthy, lists the model and generates one token (or embedding); `onLoaded`:
+   * only the token is missing.
    */
   readiness(endpoint: EngineEndpoint, model: ModelId, signal: AbortSignal, onLoaded?: () => void): Promise<EngineFacts>;
   /** Corrects the facts by the command line of a process that runs `program`. Absent: it adds nothing. */
@@ -16,8 +16,7 @@ export interface DialectLifecycle {
     read(facts: EngineFacts, command: EngineCommandLine): EngineFacts;
   };
   /**
-   * Resolves when the engine reports that it sleeps and is healthy. Call with no request in flight. Absent: the dialect
-   * cannot sleep.
+   * Resolves when the engine reports that it sleeps and is healthy. Call with no request in flight. Absent: it cannot.
    */
   sleep?(endpoint: EngineEndpoint, level: 1 | 2, signal: AbortSignal): Promise<void>;
   /** Whether the engine reports that it sleeps, also while it falls asleep or wakes. Present with `sleep`. */

@@ -7,7 +7,7 @@ import { createHandleStore, type HandleStoreEvents } from "./handle-store.ts";
 import { createExternalLauncher } from "./launchers/external.ts";
 import { createLoopbackPorts } from "./launchers/loopback-ports.ts";
 import { createProcessTable } from "./launchers/process-table.ts";
-import { createProcessLauncher } from "./launchers/process.ts";
+import { ProcessLauncher } from "./launchers/process.ts";
 import { createSystemdLauncher, runCommand } from "./launchers/systemd.ts";
 import { defaultEngineLimits, type EngineHost } from "./running-engine.ts";
 
@@ -23,7 +23,7 @@ export function createEngineHost(
   const parts = { stateDir, clock, processes, ports: createLoopbackPorts() };
   return {
     launchers: {
-      process: createProcessLauncher({ ...parts, environment, nodePath: process.execPath, logs }),
+      process: new ProcessLauncher({ ...parts, environment, nodePath: process.execPath, logs }),
       systemd: createSystemdLauncher({ ...parts, runCommand }),
       external: createExternalLauncher(),
     },

@@ -1,6 +1,6 @@
 /**
- * Records signs of life of awake engines: an event of an answer, or a changed work counter. Neither `/health` nor a
- * comment in a stream counts: both come from the HTTP front, which can outlive the process that generates.
+ * Records signs of life of awake engines: events of answers and changed work counters. `/health` and comments in a
+ * stream are none: the HTTP front sends them even after the generating process died.
  */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { EngineEndpoint } from "./engine.ts";
@@ -16,7 +16,6 @@ export class EngineLife {
     this.clock = clock;
   }
 
-  /** The engine sent a part of an answer. */
   answered(endpoint: EngineEndpoint): void {
     this.#lastMs.set(endpoint, this.clock.monotonicMs());
   }

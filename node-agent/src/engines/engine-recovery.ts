@@ -2,7 +2,7 @@
 import type { SlotName } from "@weiche/shared/ids.ts";
 import type { EngineHandle, EngineSpec } from "./engine.ts";
 import type { EngineHost } from "./running-engine.ts";
-import type { SlotEngineEvents } from "./slot-engine-events.ts";
+import type { SlotEngineEvents } from "./slot-engines-options.ts";
 
 export interface Recovered {
   readonly spec: EngineSpec;
@@ -12,8 +12,8 @@ export interface Recovered {
 export type RecoveryEvents = Pick<SlotEngineEvents, "engineNotAdopted" | "engineSurprised">;
 
 /**
- * Returns the engines to adopt, longest asleep first. Rejects, with nothing stopped, if it cannot be determined now
- * which these are. Rejects if an engine that must go does not stop, as it may be awake.
+ * Returns the engines to adopt, longest asleep first. Rejects, with nothing stopped, if they cannot be determined now;
+ * also if an engine that must go does not stop, as it may be awake.
  */
 export async function recoverEngines(
   slot: SlotName,

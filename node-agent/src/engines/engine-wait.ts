@@ -1,4 +1,3 @@
-/** Waits until an engine is ready, up to a deadline. */
 import { sleep, type Clock } from "@weiche/shared/time/clock.ts";
 import { EngineStartError } from "./engine.ts";
 

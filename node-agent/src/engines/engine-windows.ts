@@ -25,7 +25,6 @@ export class EngineWindows {
     this.#events = events;
   }
 
-  /** Call when engines or rules change. Skips engines that report no window and models without rules. */
   compare(awake: readonly Awake[], rules: ReadonlyMap<ModelId, ModelRules>): void {
     for (const { slot, spec, endpoint } of awake) {
       this.#tellOfSharing(slot, spec.model, endpoint);

@@ -1,11 +1,12 @@
-/** Contracts of engines: what is configured, how one is reached, started, found again and spoken to. */
+/** Contracts of engines: configuration, address, launcher, and the operations of a slot on them. */
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
+import { Type, type Static } from "typebox";
 
 export type DialectName = "vllm" | "llama-server" | "openai";
 
 /**
- * Which requests share the engine's prefix cache: those of one account, all, or none. With `shared`, the time to the
- * first token reveals to one account what another has sent.
+ * Which requests share the engine's prefix cache. With `shared`, the time to the first token tells one account what
+ * another has sent.
  */
 export type CachePrompts = "per-account" | "shared" | "off";
 
@@ -38,7 +39,6 @@ export type LauncherSpec =
 
 /** Where an engine listens: loopback or a Unix socket, unless external. A new object at each proof of readiness. */
 export interface EngineEndpoint {
-  /** Such as `http://127.0.0.1:41234`. With a socket it only sets path and `Host` of requests. */
   readonly origin: string;
   readonly socketPath?: string;
   /** Context window per request, as reported at the proof of readiness. Absent: not proven yet, or not reported. */
@@ -49,32 +49,35 @@ export interface EngineEndpoint {
   readonly sharedSlots?: number;
 }
 
-/** Stored on disk to find an engine again after a restart of the agent. */
-export interface EngineHandle {
-  readonly slot: SlotName;
-  readonly model: ModelId;
-  readonly launcher: LauncherSpec["kind"];
-  readonly endpoint: EngineEndpoint;
-  readonly pid?: number;
+export const handleSchema = Type.Object({
+  slot: Type.Unsafe<SlotName>(Type.String()),
+  model: Type.Unsafe<ModelId>(Type.String()),
+  launcher: Type.Enum(["process", "systemd", "external"]),
+  endpoint: Type.Object({ origin: Type.String(), socketPath: Type.Optional(Type.String()) }),
+  /** It gets signals: 0, 1 and negative numbers would reach other processes than the engine. */
+  pid: Type.Optional(Type.Integer({ minimum: 2 })),
   /**
    * Start time of the process in the launcher's own unit (field 22 of `/proc/PID/stat`, systemd's monotonic timestamp).
    * With the pid it identifies one process until the host reboots.
    */
-  readonly startTicks?: number;
+  startTicks: Type.Optional(Type.Integer({ minimum: 0 })),
   /** SHA-256 of the command line and environment of the spec: an engine with another hash is not adopted. */
-  readonly commandHash?: string;
+  commandHash: Type.Optional(Type.String()),
   /** Unique per start; inherited by every child process. Absent: started by a version without nonces. */
-  readonly nonce?: string;
-  readonly unit?: string;
+  nonce: Type.Optional(Type.String()),
+  unit: Type.Optional(Type.String()),
   /** Asleep for certain: neither falling asleep nor waking. */
-  readonly asleep: boolean;
+  asleep: Type.Boolean(),
   /** The state that it was last told to enter, until it is seen to have done so. */
-  readonly heading?: "asleep" | "awake";
+  heading: Type.Optional(Type.Enum(["asleep", "awake"])),
   /** Wall time at which it fell asleep; orders sleepers after a restart of the agent. */
-  readonly asleepSinceMs?: number;
+  asleepSinceMs: Type.Optional(Type.Number()),
   /** Wall time at which its process was started; removed once it is proven ready. */
-  readonly loadingSinceMs?: number;
-}
+  loadingSinceMs: Type.Optional(Type.Number()),
+});
+
+/** Stored on disk to find an engine again after a restart of the agent. */
+export type EngineHandle = Readonly<Static<typeof handleSchema>>;
 
 /** Starts, finds and stops engines. No method waits for readiness. */
 export interface Launcher {
@@ -122,41 +125,36 @@ export class EngineStartError extends Error {
   }
 }
 
-/** An engine of an earlier agent that the slot adopts. */
+/**
+ * An engine that the slot adopts: awake and proven, or started `loadingForMs` ago and not ready, which `activate` waits
+ * for.
+ */
 export type FoundEngine =
-  /** Awake and proven ready. */
   | { readonly model: ModelId; readonly endpoint: EngineEndpoint }
-  /** Started `loadingForMs` ago and not ready yet. `activate` waits for it instead of starting another one. */
   | { readonly model: ModelId; readonly loadingForMs: number };
 
-/**
- * Operations of a slot on its engines, by model. One instance per slot; it owns launchers, dialects, handles on disk
- * and the wait for GPU memory.
- */
+/** Operations of a slot on its engines, by model. */
 export interface SlotEngines {
   /**
    * Makes the model's engine ready: wakes or starts it, then probes it with one token. An awake engine is only probed,
-   * and restarted if the probe fails; one that `readopt` found loading is waited for. Rejects with an
-   * `EngineStartError`, leaving nothing half-started, on failure or when the signal aborts. `onPhase` reports progress;
-   * a phase may repeat.
+   * and restarted if that fails; one that still loads is waited for. Rejects with an `EngineStartError` and leaves
+   * nothing half-started. A phase may repeat.
    */
   activate(model: ModelId, signal: AbortSignal, onPhase: (phase: SwitchPhase) => void): Promise<EngineEndpoint>;
   /**
-   * Puts the model's engine to sleep, or stops it if it cannot or does not sleep, then waits for its memory to be free.
-   * Call with no request in flight. `forGood`: stop it in any case (it hung, failed or exited). Rejects only if the
-   * stop fails; resolves if the engine is already gone. After a rejection, or while a call hangs beyond `stopMsMax`,
-   * call again: both calls then settle.
+   * Puts the engine to sleep, or stops it if it cannot or `forGood`, then waits for its memory to be free. Call with no
+   * request in flight. Rejects only if the stop fails. After a rejection, or a hang beyond `stopMsMax`, call again:
+   * both calls then settle.
    */
   retire(model: ModelId, onPhase: (phase: SwitchPhase) => void, forGood?: boolean): Promise<void>;
   /**
-   * Adopts the engines of an earlier agent. Returns the awake one, if there is exactly one, probed unless it still
-   * loads; several awake ones are stopped. Completes an interrupted wake or sleep. Call before anything else, and again
-   * after a rejection or a hang beyond `stopMsMax`.
+   * Adopts the engines of an earlier agent and returns the awake one, probed unless it still loads; several awake ones
+   * are stopped. Completes an interrupted wake or sleep. Call first, and again after a rejection or a hang beyond
+   * `stopMsMax`.
    */
   readopt(): Promise<FoundEngine | undefined>;
   /** Calls back once when an awake engine exits by itself, but not after `retire` was called for it. */
   onExit(callback: (model: ModelId, report: ExitReport) => void): void;
-  /** Stops every engine of the slot, asleep or awake. */
   stopAll(): Promise<void>;
   /** Sleeping engines, longest asleep first. */
   sleepers(): readonly Sleeper[];
@@ -169,3 +167,7 @@ export interface Sleeper {
 }
 
 export type SwitchPhase = "drain" | "stop" | "memory" | "start" | "probe";
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

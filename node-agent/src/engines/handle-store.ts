@@ -1,10 +1,9 @@
 /** Handles of running engines on disk, one JSON file each, so that the agent finds its engines again after a kill. */
 import { mkdir, readFile, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { Type } from "typebox";
 import { Value } from "typebox/value";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
-import type { EngineHandle } from "./engine.ts";
+import { handleSchema, type EngineHandle } from "./engine.ts";
 import { engineName } from "./engine-name.ts";
 
 export interface HandleStoreEvents {
@@ -12,38 +11,11 @@ export interface HandleStoreEvents {
   handleUnreadable(file: string, reason: string): void;
 }
 
-export interface HandleStore {
-  /** Handles of all slots. Rejects on transient errors, such as too many open files. */
-  read(): Promise<readonly EngineHandle[]>;
-  /** Resolves when the next agent would find the handle. Does not fsync: a power cut ends the engines too. */
-  write(handle: EngineHandle): Promise<void>;
-  /** Does nothing if there is none. */
-  remove(slot: SlotName, model: ModelId): Promise<void>;
-  /** Bytes of GPU memory that an engine with this command last held awake. Outlives the handle. */
-  readUse(slot: SlotName, model: ModelId, commandHash: string): Promise<number | undefined>;
-  writeUse(slot: SlotName, model: ModelId, commandHash: string, usedBytes: number): Promise<void>;
-}
-
-/** `pid` gets signals: 0, 1 and negative numbers would reach other processes than the engine. */
-const handleSchema = Type.Object({
-  slot: Type.String(),
-  model: Type.String(),
-  launcher: Type.Enum(["process", "systemd", "external"]),
-  endpoint: Type.Object({ origin: Type.String(), socketPath: Type.Optional(Type.String()) }),
-  pid: Type.Optional(Type.Integer({ minimum: 2 })),
-  startTicks: Type.Optional(Type.Integer({ minimum: 0 })),
-  commandHash: Type.Optional(Type.String()),
-  nonce: Type.Optional(Type.String()),
-  unit: Type.Optional(Type.String()),
-  asleep: Type.Boolean(),
-  heading: Type.Optional(Type.Enum(["asleep", "awake"])),
-  asleepSinceMs: Type.Optional(Type.Number()),
-  loadingSinceMs: Type.Optional(Type.Number()),
-});
+export type HandleStore = ReturnType<typeof createHandleStore>;
 
 const transientCodes: ReadonlySet<string> = new Set(["EMFILE", "ENFILE", "ENOMEM", "EIO"]);
 
-export function createHandleStore(directory: string, events: HandleStoreEvents): HandleStore {
+export function createHandleStore(directory: string, events: HandleStoreEvents) {
   const fileOf = (slot: SlotName, model: ModelId) => `${engineName(slot, model)}.json`;
   const useOf = (slot: SlotName, model: ModelId) => join(directory, `${engineName(slot, model)}.use`);
 
@@ -57,9 +29,8 @@ export function createHandleStore(directory: string, events: HandleStoreEvents):
     try {
       const handle: unknown = JSON.parse(await readFile(join(directory, file), "utf8"));
       if (!Value.Check(handleSchema, handle)) throw new Error("not a handle");
-      const known = handle as EngineHandle;
-      if (fileOf(known.slot, known.model) !== file) throw new Error("its name belongs to another engine");
-      return known;
+      if (fileOf(handle.slot, handle.model) !== file) throw new Error("its name belongs to another engine");
+      return handle;
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
       // Otherwise the engine of an unreadable handle would count as a stray and be stopped.
@@ -70,23 +41,26 @@ export function createHandleStore(directory: string, events: HandleStoreEvents):
   }
 
   return {
-    async read() {
+    /** Handles of all slots. Rejects on transient errors, such as too many open files. */
+    async read(): Promise<readonly EngineHandle[]> {
       await mkdir(directory, { recursive: true, mode: 0o700 });
       const files = (await readdir(directory)).filter((file) => !/\.(tmp|use)$/.test(file));
       const handles = await Promise.all(files.map(readOne));
       return handles.filter((handle) => handle !== undefined);
     },
-    async write(handle) {
+    /** Resolves when the next agent would find the handle. Does not fsync: a power cut ends the engines too. */
+    async write(handle: EngineHandle): Promise<void> {
       await replace(join(directory, fileOf(handle.slot, handle.model)), JSON.stringify(handle));
     },
-    async remove(slot, model) {
+    async remove(slot: SlotName, model: ModelId): Promise<void> {
       await rm(join(directory, fileOf(slot, model)), { force: true });
     },
-    async readUse(slot, model, commandHash) {
+    /** Bytes of GPU memory that an engine with this command last held awake. Outlives the handle. */
+    async readUse(slot: SlotName, model: ModelId, commandHash: string): Promise<number | undefined> {
       const [hash, bytes] = (await readFile(useOf(slot, model), "utf8").catch(() => "")).split(" ");
       return hash === commandHash && /^\d{1,15}$/.test(bytes ?? "") ? Number(bytes) : undefined;
     },
-    async writeUse(slot, model, commandHash, usedBytes) {
+    async writeUse(slot: SlotName, model: ModelId, commandHash: string, usedBytes: number): Promise<void> {
       await replace(useOf(slot, model), `${commandHash} ${Math.round(usedBytes)}`);
     },
   };

@@ -1,9 +1,7 @@
 /**
- * One engine of this host: watched for its exit, proven ready, put to sleep, woken and stopped.
- *
- * The handle on disk says `asleep` only while that is certain: set after the engine fell asleep, cleared before it is
- * woken. In between, `heading` names the state that it was told to enter. If the agent dies then, the next one completes
- * the transition, so that no second engine is ever awake.
+ * One engine of this host. The handle on disk says `asleep` only while that is certain; while it falls asleep or wakes,
+ * `heading` names the state that it was told to enter. If the agent dies then, the next one completes the transition,
+ * so that no second engine is ever awake.
  */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { DialectLifecycle, DialectLifecycles, EngineFacts } from "./dialect-lifecycle.ts";
@@ -20,20 +18,13 @@ export interface EngineHost {
   readonly dialects: DialectLifecycles;
   readonly handles: HandleStore;
   readonly clock: Clock;
-  readonly limits: EngineLimits;
+  readonly limits: Readonly<typeof defaultEngineLimits>;
 }
 
-export interface EngineLimits {
-  /** Time for one probe; the first token of a new engine can take long. */
-  readonly probeMsMax: number;
-  /** Time until an engine that should already run (woken, adopted, external) is ready. */
-  readonly warmMsMax: number;
-  readonly sleepMsMax: number;
-  readonly wakeMsMax: number;
-}
-
-export const defaultEngineLimits: EngineLimits = {
+export const defaultEngineLimits = {
+  /** For one probe; the first token of a new engine can take long. */
   probeMsMax: 60_000,
+  /** Until an engine that should already run (woken, adopted, external) is ready. */
   warmMsMax: 10_000,
   sleepMsMax: 60_000,
   wakeMsMax: 120_000,
@@ -46,14 +37,17 @@ export class RunningEngine {
   readonly spec: EngineSpec;
   /** Bytes of GPU memory that would be free without this engine, measured before it started or woke. */
   freeWithout: number | undefined;
+  /** Bytes of GPU memory that it holds asleep. Undefined: not measured. */
+  keptBytes: number | undefined;
   readonly #host: EngineHost;
   readonly #gone = new AbortController();
   readonly #unwatch: () => void;
-  #handle: EngineHandle;
-  #endpoint: EngineEndpoint;
-  #keptBytes: number | undefined;
-  #state: EngineState = "changing";
-  #sinceMs: number;
+  handle: EngineHandle;
+  /** Where it listens and, once proven ready, the limits that it reported. */
+  endpoint: EngineEndpoint;
+  state: EngineState = "changing";
+  /** Monotonic time at which it entered its state. */
+  sinceMs: number;
 
   /** Calls `onExit` when it exits while awake or asleep; its state is then `changing`. */
   constructor(
@@ -66,11 +60,11 @@ export class RunningEngine {
     this.#host = host;
     this.spec = spec;
     this.freeWithout = freeWithout;
-    this.#handle = handle;
-    this.#endpoint = handle.endpoint;
-    this.#sinceMs = host.clock.monotonicMs();
+    this.handle = handle;
+    this.endpoint = handle.endpoint;
+    this.sinceMs = host.clock.monotonicMs();
     this.#unwatch = this.#launcher.onExit(handle, (report) => {
-      const was = this.#state;
+      const was = this.state;
       this.enter("changing");
       this.#gone.abort(new EngineStartError(report.reason, report.lastLines));
       const { reason, output } = report;
@@ -78,49 +72,24 @@ export class RunningEngine {
     });
   }
 
-  get handle(): EngineHandle {
-    return this.#handle;
-  }
-
-  /** Where it listens and, once proven ready, the limits that it reported. */
-  get endpoint(): EngineEndpoint {
-    return this.#endpoint;
-  }
-
-  get state(): EngineState {
-    return this.#state;
-  }
-
-  /** Monotonic time at which it entered its state. */
-  get sinceMs(): number {
-    return this.#sinceMs;
-  }
-
   get inStateMs(): number {
-    return this.#host.clock.monotonicMs() - this.#sinceMs;
+    return this.#host.clock.monotonicMs() - this.sinceMs;
   }
 
   enter(state: EngineState): void {
-    this.#state = state;
-    this.#sinceMs = this.#host.clock.monotonicMs();
+    this.state = state;
+    this.sinceMs = this.#host.clock.monotonicMs();
   }
 
   /** Sets `keptBytes` when `measured` resolves, if the engine still sleeps then. */
   fellAsleep(measured: Promise<number | undefined>): void {
     this.enter("asleep");
-    this.#keptBytes = undefined;
-    const sinceMs = this.#sinceMs;
-    measured.then(
-      (bytes) => {
-        if (this.#state === "asleep" && this.#sinceMs === sinceMs) this.#keptBytes = bytes;
-      },
-      () => {},
-    );
-  }
-
-  /** Bytes of GPU memory that it holds asleep. Undefined: not measured. */
-  get keptBytes(): number | undefined {
-    return this.#keptBytes;
+    this.keptBytes = undefined;
+    const sinceMs = this.sinceMs;
+    const take = (bytes: number | undefined) => {
+      if (this.state === "asleep" && this.sinceMs === sinceMs) this.keptBytes = bytes;
+    };
+    measured.then(take, () => {});
   }
 
   throwIfGone(): void {
@@ -131,18 +100,17 @@ export class RunningEngine {
   async becomeReady(signal: AbortSignal, onLoaded?: () => void): Promise<void> {
     const either = AbortSignal.any([signal, this.#gone.signal]);
     const facts = await untilReady(this.#host.clock, this.#host.limits.probeMsMax, either, (limit) =>
-      this.#dialect.readiness(this.#handle.endpoint, this.spec.model, limit, onLoaded),
+      this.#dialect.readiness(this.handle.endpoint, this.spec.model, limit, onLoaded),
     );
-    if (this.#handle.heading) await this.remember(false);
-    await this.#launcher.serve?.(this.#handle);
+    if (this.handle.heading) await this.remember(false);
+    await this.#launcher.serve?.(this.handle);
     // A failed write must not stop a loaded engine: the next agent would only probe it again.
     if (this.isLoading) await this.remember(false).catch(() => {});
     const limited = await this.#limited(facts);
     either.throwIfAborted();
-    this.#endpoint = { ...this.#handle.endpoint, ...limited };
+    this.endpoint = { ...this.handle.endpoint, ...limited };
   }
 
-  /** Lowers the reported limits to what the command line allows. */
   async #limited(facts: EngineFacts): Promise<EngineFacts> {
     const { onCommandLine } = this.#dialect;
     // An unreadable command line must not stop the engine.
@@ -153,10 +121,9 @@ export class RunningEngine {
   async #commandLine(program: string): Promise<EngineCommandLine | undefined> {
     const { launcher } = this.spec;
     const pids = launcher.kind === "external" ? await processesBehind(launcher.url) : await this.processes();
-    return await runningCommand(pids ?? [], program, new URL(this.#handle.endpoint.origin).port);
+    return await runningCommand(pids ?? [], program, new URL(this.handle.endpoint.origin).port);
   }
 
-  /** Like `becomeReady`, with a short deadline, for an engine that should already run. */
   async answer(signal: AbortSignal, onLoaded?: () => void): Promise<void> {
     using limit = deadline(this.#host.clock, this.#host.limits.warmMsMax, "the engine's answer", signal);
     await this.becomeReady(limit.signal, onLoaded);
@@ -164,12 +131,12 @@ export class RunningEngine {
 
   /** Whether its process, maybe of an earlier agent, has not been proven ready yet. */
   get isLoading(): boolean {
-    return this.#handle.loadingSinceMs !== undefined;
+    return this.handle.loadingSinceMs !== undefined;
   }
 
   get loadingForMs(): number {
     const nowMs = this.#host.clock.now();
-    return Math.max(0, nowMs - (this.#handle.loadingSinceMs ?? nowMs));
+    return Math.max(0, nowMs - (this.handle.loadingSinceMs ?? nowMs));
   }
 
   get canSleep(): boolean {
@@ -180,7 +147,7 @@ export class RunningEngine {
   async sleep(): Promise<void> {
     await this.remember(false, "asleep");
     using limit = deadline(this.#host.clock, this.#host.limits.sleepMsMax, "falling asleep", this.#gone.signal);
-    await this.#dialect.sleep!(this.#handle.endpoint, this.spec.sleepLevel!, limit.signal);
+    await this.#dialect.sleep!(this.handle.endpoint, this.spec.sleepLevel!, limit.signal);
     limit.signal.throwIfAborted();
   }
 
@@ -189,13 +156,13 @@ export class RunningEngine {
     if (!this.#dialect.wake || this.spec.sleepLevel === undefined) throw new Error("it sleeps, but is not set up to");
     using limit = deadline(this.#host.clock, this.#host.limits.wakeMsMax, "waking", signal, this.#gone.signal);
     await this.remember(false, "awake");
-    await this.#dialect.wake(this.#handle.endpoint, this.spec.sleepLevel, limit.signal);
+    await this.#dialect.wake(this.handle.endpoint, this.spec.sleepLevel, limit.signal);
     limit.signal.throwIfAborted();
   }
 
   /** For an engine of an earlier agent: wakes it if it was being woken, or reports that it sleeps. */
   async wakeIfAsleep(signal: AbortSignal): Promise<void> {
-    if (this.#handle.heading === "awake" || (await this.#isSleeping(signal))) await this.wake(signal);
+    if (this.handle.heading === "awake" || (await this.#isSleeping(signal))) await this.wake(signal);
   }
 
   async #isSleeping(signal: AbortSignal): Promise<boolean> {
@@ -204,31 +171,30 @@ export class RunningEngine {
     using limit = deadline(clock, limits.warmMsMax, "the engine's answer", signal, this.#gone.signal);
     // Repeated, as an engine that was being started may not listen yet. Awaited, as `limit` is disposed at return.
     return await untilReady(clock, limits.warmMsMax, limit.signal, (each) =>
-      this.#dialect.isSleeping!(this.#handle.endpoint, each),
+      this.#dialect.isSleeping!(this.handle.endpoint, each),
     );
   }
 
   /** Writes the handle of a new process to disk. An external engine counts as loaded. */
   async rememberStart(): Promise<void> {
     const loads = this.spec.launcher.kind !== "external";
-    this.#handle = { ...this.#handle, loadingSinceMs: loads ? this.#host.clock.now() : undefined };
-    await this.#host.handles.write(this.#handle);
+    this.handle = { ...this.handle, loadingSinceMs: loads ? this.#host.clock.now() : undefined };
+    await this.#host.handles.write(this.handle);
   }
 
   /** Writes the handle to disk in its new state, no longer as loading. */
   async remember(asleep: boolean, heading?: "asleep" | "awake"): Promise<void> {
     const asleepSinceMs = asleep ? this.#host.clock.now() : undefined;
-    this.#handle = { ...this.#handle, asleep, heading, asleepSinceMs, loadingSinceMs: undefined };
-    await this.#host.handles.write(this.#handle);
+    this.handle = { ...this.handle, asleep, heading, asleepSinceMs, loadingSinceMs: undefined };
+    await this.#host.handles.write(this.handle);
   }
 
-  /** Resolves when the engine and its process group are gone and its handle is removed. */
   async stop(): Promise<void> {
     this.enter("changing");
-    this.#handle = { ...this.#handle, loadingSinceMs: undefined };
-    await this.#launcher.stop(this.#handle);
+    this.handle = { ...this.handle, loadingSinceMs: undefined };
+    await this.#launcher.stop(this.handle);
     this.unwatch();
-    await this.#host.handles.remove(this.#handle.slot, this.#handle.model);
+    await this.#host.handles.remove(this.handle.slot, this.handle.model);
   }
 
   unwatch(): void {
@@ -236,11 +202,11 @@ export class RunningEngine {
   }
 
   lastLines(): Promise<readonly string[]> {
-    return this.#launcher.lastLines(this.#handle);
+    return this.#launcher.lastLines(this.handle);
   }
 
   processes(): Promise<readonly number[]> {
-    return this.#launcher.processes(this.#handle);
+    return this.#launcher.processes(this.handle);
   }
 
   get #launcher(): Launcher {

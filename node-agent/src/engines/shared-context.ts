@@ -1,11 +1,9 @@
 /**
- * llama-server's slots can share one context (with `-kvu`, or without `-np`): each slot may fill all of it, and once
- * they need more together than there is, every answer breaks off. The engine reports its number of slots and the limit
- * of each, but not that they share: only its command line shows it.
+ * llama-server's slots can share one context (with `-kvu`, or without `-np`): each slot may fill all of it, and if they
+ * need more together every answer breaks off. Only the command line shows that they share.
  */
 import type { EngineEndpoint } from "./engine.ts";
 
-/** Arguments and environment that the engine was started with. */
 export interface EngineCommandLine {
   readonly words: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -32,10 +30,7 @@ export function sharedContext(command: EngineCommandLine): SharedContext | undef
   };
 }
 
-/**
- * Lowers `parallelMax` to the number of slots that can be full at once: the engine enforces the limit of each slot, but
- * nothing enforces the shared one.
- */
+/** Lowers `parallelMax` to the number of slots that can be full at once: nothing enforces the shared limit. */
 export function limitToContext<Facts extends Pick<EngineEndpoint, "windowTokens" | "parallelMax">>(
   facts: Facts,
   { tokens = 0 }: SharedContext,

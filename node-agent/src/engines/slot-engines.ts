@@ -1,18 +1,12 @@
 /**
- * The engines of one slot on this host. Each model's engine is absent, awake or asleep; at most one is awake.
- *
- *   absent ──start, probe──▶ awake ──retire──▶ asleep ──wake, probe──▶ awake
- *      ▲                       │                  │
- *      └── stop, exit, or a failed sleep, wake or probe: stopped, and started cold when it is wanted
- *
- * Calls run one after the other, in order; so does the clean-up after an exit.
+ * The engines of one slot on this host, of which at most one is awake. One that exits, or fails to sleep, wake or
+ * answer, is stopped. Calls run one after the other; so does the clean-up after an exit.
  */
 import { assert } from "@weiche/shared/assert.ts";
 import type { ModelId } from "@weiche/shared/ids.ts";
-import { EngineStartError, type Sleeper, type SlotEngines, type SwitchPhase } from "./engine.ts";
+import { EngineStartError, messageOf, type Sleeper, type SlotEngines, type SwitchPhase } from "./engine.ts";
 import type { EngineEndpoint, EngineHandle, EngineSpec, ExitReport, FoundEngine } from "./engine.ts";
 import { recoverEngines } from "./engine-recovery.ts";
-import { learnUse, recallUse } from "./learned-use.ts";
 import { RunningEngine, type EngineState } from "./running-engine.ts";
 import type { SlotEnginesOptions } from "./slot-engines-options.ts";
 import { missesMemory, type MemoryBefore } from "./slot-memory.ts";
@@ -75,7 +69,6 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     return asleep.map(({ spec, keptBytes }) => ({ model: spec.model, keptBytes }));
   }
 
-  /** Stops watching the engines, which outlive the agent. */
   [Symbol.dispose](): void {
     for (const engine of this.#engines.values()) engine.unwatch();
   }
@@ -93,7 +86,6 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     return this.#startCold(spec, signal, onPhase);
   }
 
-  /** Wakes or probes the engine. Returns false if that failed; the engine is then stopped. */
   async #bringBack(engine: RunningEngine, signal: AbortSignal, onPhase: OnPhase): Promise<boolean> {
     const wasAsleep = engine.state === "asleep";
     if (wasAsleep) await this.#waitForRoom(engine.spec, signal, onPhase, engine);
@@ -135,7 +127,7 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     }
   }
 
-  /** Waits until a process, started by this agent or an earlier one, is ready. Clears it away if it fails. */
+  /** Waits until a new or adopted process is ready. Clears it away if it fails. */
   async #comeUp(
     engine: RunningEngine,
     how: "started" | "adopted",
@@ -165,12 +157,11 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     engine.enter("changing");
     onPhase("stop");
     const before = await memory.beforeLeaving(() => engine.processes(), awakeForMs, engine.freeWithout);
-    if (wasAwake && before) await learnUse(this.#options, engine.spec, before.heldBytes);
+    if (wasAwake && before) await memory.learn(engine.spec, before.heldBytes);
     if (wasAwake && engine.canSleep && !forGood && (await this.#fallAsleep(engine, before, onPhase))) return;
     await this.#clearAway(engine, onPhase, before);
   }
 
-  /** Resolves with whether the engine sleeps and its memory was seen to be free. */
   async #fallAsleep(engine: RunningEngine, before: MemoryBefore | undefined, onPhase: OnPhase): Promise<boolean> {
     const { memory, events, slot } = this.#options;
     const { model } = engine.spec;
@@ -181,7 +172,8 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
       await engine.remember(true);
       engine.throwIfGone();
       events.engineAsleep(slot, model, engine.inStateMs);
-      this.#asleep(engine, before);
+      // Measured in the background, so that no switch waits for it.
+      engine.fellAsleep(memory.keptBytes(() => engine.processes(), before));
       return true;
     } catch (error) {
       this.#surprised(engine, "sleep", error);
@@ -189,21 +181,16 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     }
   }
 
-  /** Measures the kept memory in the background, so that no switch waits for it. */
-  #asleep(engine: RunningEngine, before: MemoryBefore | undefined): void {
-    engine.fellAsleep(this.#options.memory.keptBytes(() => engine.processes(), before));
-  }
-
   async #readopt(): Promise<FoundEngine | undefined> {
-    const { host, slot, engines, events } = this.#options;
+    const { host, slot, engines, events, memory } = this.#options;
     this[Symbol.dispose]();
     this.#engines.clear();
-    await recallUse(this.#options);
+    await memory.recall(engines);
     const awake: RunningEngine[] = [];
     for (const { spec, handle } of await recoverEngines(slot, engines, host, events)) {
       const engine = this.#watch(spec, handle);
-      if (handle.asleep) this.#asleep(engine, undefined);
-      else if (handle.heading === "asleep") void this.#inTurn(() => this.#putToSleep(engine)).catch(() => {});
+      if (handle.asleep) engine.fellAsleep(memory.keptBytes(() => engine.processes(), undefined));
+      else if (handle.heading === "asleep") void this.#inTurn(() => this.#completeSleep(engine)).catch(() => {});
       else awake.push(engine);
     }
     const [engine] = awake;
@@ -216,15 +203,15 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     return undefined;
   }
 
-  /** Completes a sleep that an earlier agent began. `readopt` does not await it; later calls queue behind it. */
-  async #putToSleep(engine: RunningEngine): Promise<void> {
+  async #completeSleep(engine: RunningEngine): Promise<void> {
     if (!(await this.#fallAsleep(engine, undefined, () => {}))) await this.#stop(engine);
   }
 
   async #proveAdopted(engine: RunningEngine): Promise<boolean> {
+    const { signal } = new AbortController();
     try {
-      await engine.wakeIfAsleep(neverAborts);
-      await engine.answer(neverAborts);
+      await engine.wakeIfAsleep(signal);
+      await engine.answer(signal);
       engine.freeWithout = await this.#options.memory.freeWithoutRunning(() => engine.processes());
       this.#ready(engine, "adopted");
       return true;
@@ -237,16 +224,14 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
   async #waitForRoom(spec: EngineSpec, signal: AbortSignal, onPhase: OnPhase, sleeper?: RunningEngine): Promise<void> {
     const { memory, forgotten } = this.#options;
     await forgotten;
-    const need = memory.needOf(spec);
-    if (!need) return;
-    onPhase("memory");
-    const ownBytes = async () => sleeper && ((await memory.heldBy(await sleeper.processes())) ?? sleeper.keptBytes);
     // A need that is only estimated evicts a sleeper only if the sleepers together hold enough.
-    const makeRoom = (missing: number) => this.#evictSleeper(spec.model, need.isConfigured ? 0 : missing);
-    await memory.waitForRoom({ ...need, ownBytes }, makeRoom, signal);
+    const makeRoom = (missingBytes: number) =>
+      this.#evictSleeper(spec.model, spec.memoryBytes === undefined ? missingBytes : 0);
+    const ownBytes = async () => sleeper && ((await memory.heldBy(await sleeper.processes())) ?? sleeper.keptBytes);
+    await memory.waitForRoom(spec, { ownBytes, makeRoom, onWait: () => onPhase("memory") }, signal);
   }
 
-  /** Stops the engine that has slept longest. False if none holds memory, or all together less than `keptBytesMin`. */
+  /** Stops the engine that slept longest. False if none holds memory, or all together less than `keptBytesMin`. */
   async #evictSleeper(wanted: ModelId, keptBytesMin = 0): Promise<boolean> {
     const sleepers = this.sleepers().filter(({ model, keptBytes }) => model !== wanted && keptBytes !== 0);
     const kept = sleepers.reduce((sum, { keptBytes = 0 }) => sum + keptBytes, 0);
@@ -264,7 +249,7 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     return engine;
   }
 
-  /** Stops the rest of the process group and waits for its memory before the slot starts anything else. */
+  /** Clears away what is left of the engine before the slot starts anything else. */
   #exited(engine: RunningEngine, was: EngineState, report: ExitReport): void {
     if (was === "asleep") this.#options.events.sleeperExited(this.#options.slot, engine.spec.model, report);
     void this.#inTurn(async () => {
@@ -282,7 +267,7 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     this.#unwanted.delete(engine);
   }
 
-  /** Stops an engine, maybe already gone, and waits for its memory. Call while no other engine of the slot is awake. */
+  /** Stops an engine and waits for its memory. Call while no other engine of the slot is awake. */
   async #clearAway(engine: RunningEngine, onPhase: OnPhase = () => {}, known?: MemoryBefore): Promise<void> {
     const { memory } = this.#options;
     const before = known ?? (await memory.beforeLeaving(() => engine.processes(), 0, engine.freeWithout));
@@ -311,10 +296,4 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     this.#turns = turn.catch(() => {});
     return turn;
   }
-}
-
-const neverAborts = new AbortController().signal;
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,10 +1,12 @@
 /**
- * GPU memory of one slot: waits for room for an engine, waits for the memory of a stopped one (which is freed later
- * than its process exits), and reports foreign processes. Waits for nothing where nothing is measured.
+ * GPU memory of one slot: waits for room for an engine, waits for the memory of a stopped one, which is freed later
+ * than its process exits, and reports foreign processes. Does not wait where nothing is measured.
  */
 import { sleep, type Clock } from "@weiche/shared/time/clock.ts";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import type { EngineSpec } from "./engine.ts";
+import type { HandleStore } from "./handle-store.ts";
+import { commandHash } from "./launchers/engine-command.ts";
 import type { GpuProcess, GpuReader, GpuReading } from "../host/gpu.ts";
 
 export interface SlotMemoryEvents {
@@ -21,6 +23,7 @@ export interface SlotMemoryOptions {
   readonly gpus: readonly number[];
   readonly clock: Clock;
   readonly reader: GpuReader;
+  readonly handles: Pick<HandleStore, "readUse" | "writeUse">;
   readonly events: SlotMemoryEvents;
   /** Process ids of all engines of this node. Undefined: unknown; then no process counts as foreign. */
   readonly engineProcesses: () => Promise<ReadonlySet<number> | undefined>;
@@ -28,23 +31,21 @@ export interface SlotMemoryOptions {
 }
 
 export interface MemoryLimits {
-  /** How long an engine waits for room before its start fails. */
   readonly roomMsMax: number;
   /** How long it waits before sleeping engines are stopped to make room. */
   readonly makeRoomAfterMs: number;
-  /** How long to wait for the memory of an engine that stopped or fell asleep. */
   readonly returnMsMax: number;
   /** Share of its memory that must become free, 0 to 1: a sleeper keeps some, and readings fluctuate. */
   readonly returnShareMin: number;
 }
 
-export interface WantedRoom {
-  readonly model: ModelId;
-  readonly neededBytes: number;
-  /** False: `neededBytes` is what the engine held last time, which may be more than it needs. */
-  readonly isConfigured: boolean;
+export interface Wait {
   /** Bytes that the engine itself holds asleep; they count as free for it. */
   readonly ownBytes: () => Promise<number | undefined>;
+  /** Stops a sleeper; resolves with whether there was one to stop. */
+  readonly makeRoom: (missingBytes: number) => Promise<boolean>;
+  /** Called before the wait if the need is known. */
+  readonly onWait: () => void;
 }
 
 /** Free bytes, and bytes held by one engine, before it stopped or fell asleep. */
@@ -54,14 +55,12 @@ export interface MemoryBefore {
 }
 
 const pollMs = 100;
-/** Maximum age of a reading where memory hardly changes, such as that of an awake engine. */
 const steadyMs = 10_000;
 /** Share of the memory held last time that must be free now, as readings fluctuate. */
 const knownShare = 0.95;
 
 export class SlotMemory {
   readonly #options: SlotMemoryOptions;
-  /** Bytes that each engine last held awake. */
   readonly #usedBytes = new Map<ModelId, number>();
   #reported = new Set<number>();
 
@@ -80,45 +79,53 @@ export class SlotMemory {
     return free === undefined ? undefined : free + keptBytes;
   }
 
-  /** Stores how much the model's engine was seen to hold awake. */
-  learn(model: ModelId, heldBytes: number): void {
+  /** Stores, for the next agent too, how much an engine was seen to hold awake. No switch depends on the write. */
+  async learn({ model, launcher }: EngineSpec, heldBytes: number): Promise<void> {
+    const { handles, slot } = this.#options;
     this.#usedBytes.set(model, heldBytes);
+    await handles.writeUse(slot, model, commandHash(launcher), heldBytes).catch(() => {});
   }
 
-  /** Memory need as configured, else as learned. Undefined: unknown. */
-  needOf({ model, memoryBytes }: EngineSpec): Omit<WantedRoom, "ownBytes"> | undefined {
-    const neededBytes = memoryBytes ?? this.#usedBytes.get(model);
-    return neededBytes === undefined ? undefined : { model, neededBytes, isConfigured: memoryBytes !== undefined };
+  /** Loads what is stored for these engines, running or not. */
+  async recall(engines: readonly EngineSpec[]): Promise<void> {
+    const { handles, slot } = this.#options;
+    for (const { model, launcher } of engines) {
+      const usedBytes = await handles.readUse(slot, model, commandHash(launcher));
+      if (usedBytes !== undefined) this.#usedBytes.set(model, usedBytes);
+    }
+  }
+
+  /** Bytes that the engine needs: as configured, else as it held last time. Undefined: unknown. */
+  needOf({ model, memoryBytes }: EngineSpec): number | undefined {
+    return memoryBytes ?? this.#usedBytes.get(model);
   }
 
   /**
-   * Resolves when the wanted memory is free, or nothing is measured. `makeRoom` stops a sleeper, and resolves with
-   * whether there was one to stop. Rejects if there is no room, or with the signal's reason. A need that is only
-   * learned does not reject: the engine is tried, unless foreign processes are known to hold the memory.
+   * Resolves when there is room for the engine, or nothing is measured or known of its need. Rejects if there is none, or
+   * with the signal's reason. A need that was only learned rejects only if foreign processes hold the memory.
    */
-  async waitForRoom(
-    wanted: WantedRoom,
-    makeRoom: (missingBytes: number) => Promise<boolean>,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async waitForRoom(spec: EngineSpec, wait: Wait, signal: AbortSignal): Promise<void> {
     const { clock, events, limits, slot } = this.#options;
-    const { isConfigured } = wanted;
-    const neededBytes = isConfigured ? wanted.neededBytes : wanted.neededBytes * knownShare;
+    const isConfigured = spec.memoryBytes !== undefined;
+    const needBytes = this.needOf(spec);
+    if (needBytes === undefined) return;
+    const neededBytes = isConfigured ? needBytes : needBytes * knownShare;
+    wait.onWait();
     if (isConfigured) await this.#requireFit(neededBytes);
     let sinceMs = clock.monotonicMs();
     for (let first = true; ; first = false) {
       signal.throwIfAborted();
       const free = await this.freeBytes(first ? pollMs : 0);
       if (free === undefined || free >= neededBytes) return;
-      const missing = neededBytes - free - ((await wanted.ownBytes()) ?? 0);
+      const missing = neededBytes - free - ((await wait.ownBytes()) ?? 0);
       if (missing <= 0) return;
-      if (first) events.memoryAwaited(slot, wanted.model, missing);
+      if (first) events.memoryAwaited(slot, spec.model, missing);
       const waitedMs = clock.monotonicMs() - sinceMs;
       if (waitedMs >= limits.makeRoomAfterMs) {
         const shortage = `${gibibytes(missing)} of GPU memory are missing`;
         const holders = await this.foreignHolders(neededBytes);
         if (holders !== undefined) throw new Error(`${shortage}: ${holders}`);
-        if (await makeRoom(missing)) sinceMs = clock.monotonicMs();
+        if (await wait.makeRoom(missing)) sinceMs = clock.monotonicMs();
         else if (!isConfigured) return;
         else if (waitedMs >= limits.roomMsMax) throw new Error(`${shortage}, also after ${waitedMs / 1000} s`);
       }
@@ -126,7 +133,6 @@ export class SlotMemory {
     }
   }
 
-  /** Throws if the slot's GPUs could never hold that much. */
   async #requireFit(neededBytes: number): Promise<void> {
     const total = sumOf(await this.#gpus(steadyMs), (gpu) => gpu.memoryTotalBytes);
     if (total === undefined || neededBytes <= total) return;
@@ -134,8 +140,8 @@ export class SlotMemory {
   }
 
   /**
-   * Call before an engine with these processes stops or falls asleep; its memory has been steady for `steadyForMs`.
-   * `freeWithout` is used where nvidia-smi knows no pids.
+   * Call before an engine stops or falls asleep, whose memory has been steady for `steadyForMs`. `freeWithout` is used
+   * where nvidia-smi knows no pids.
    */
   async beforeLeaving(
     processes: () => Promise<readonly number[]>,

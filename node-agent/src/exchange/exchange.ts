@@ -1,4 +1,5 @@
 /** One request of a router: its stream, its deadline, and every way in which it can end. */
+import { once } from "node:events";
 import { constants, type ServerHttp2Stream } from "node:http2";
 import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
 import { errorBody, errorHeaders, type ApiError } from "@weiche/shared/errors.ts";
@@ -9,11 +10,9 @@ import { readBody } from "../intake/request-body.ts";
 export type EndedBy =
   /** The client disconnected, or does not read. */
   | "client"
-  /** The whole HTTP/2 session was lost. */
   | "router"
   /** The time limit of requests, which is published, was reached. */
   | "limit"
-  /** This agent stops. */
   | "stop";
 
 export class Ended extends Error {
@@ -25,9 +24,9 @@ export class Ended extends Error {
   }
 }
 
-/** State of its session that a stream's handler can ask for. */
+/** What a stream's handler may ask of the session that the stream came on. */
 export interface StreamSession {
-  /** Whether the whole session is lost, not only the stream. Asked at the stream's `close`. */
+  /** Whether the whole session is lost: then the router went away, not its client. Ask at the stream's `close`. */
   routerLost(): boolean;
 }
 
@@ -174,17 +173,14 @@ export class Exchange {
   }
 
   async #drained(): Promise<void> {
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const onAbort = () => reject(this.signal.reason as Error);
     const stall = this.#clock.after(stallMsMax, () => this.end("client"));
-    this.#stream.once("drain", resolve);
-    this.signal.addEventListener("abort", onAbort, { once: true });
     try {
-      await promise;
+      await once(this.#stream, "drain", { signal: this.signal });
+    } catch (error) {
+      this.signal.throwIfAborted();
+      throw error;
     } finally {
       stall.cancel();
-      this.#stream.off("drain", resolve);
-      this.signal.removeEventListener("abort", onAbort);
     }
   }
 }

@@ -28,7 +28,7 @@ import { RequestRun } from "./request-run.ts";
 
 export interface IngressParts {
   readonly admissions: Admissions;
-  /** As the router sent them; undefined for a model of which no rules have come yet. */
+  /** Rules that the router sent; undefined for a model of which none have come yet. */
   readonly rules: (model: ModelId) => ModelRules | undefined;
   readonly outbox: UsageOutbox;
   readonly unsettled: Pick<UnsettledAnswers, "finished">;
@@ -59,9 +59,8 @@ export interface RequestSummary {
   /** Absent: it was never admitted. */
   readonly slot: SlotName | undefined;
   readonly waitedMs: number;
-  /** The usage record. Absent: the request was refused, or its router was lost before the first byte. */
+  /** Absent: the request was refused, or its router was lost before the first byte. */
   readonly record: UsageRecord | undefined;
-  /** Times between the chunks of its output. */
   readonly gaps: ChunkGaps;
   /** The error that the client got instead of an answer, or at its end. */
   readonly error: ApiErrorKind | undefined;
@@ -150,16 +149,8 @@ export class Ingress implements AsyncDisposable {
     run.giveRoom();
     const { requestId, model, path } = head;
     const { slot, waitedMs = 0 } = run.admission ?? {};
-    this.#parts.events.requestEnded({
-      requestId,
-      model,
-      path,
-      slot,
-      waitedMs,
-      record: run.meter.record,
-      gaps: run.meter.gaps,
-      error: error?.kind,
-    });
+    const { record, gaps } = run.meter;
+    this.#parts.events.requestEnded({ requestId, model, path, slot, waitedMs, record, gaps, error: error?.kind });
   }
 
   /** Resolves with true when the record is on disk; with false when this agent stops and gives up waiting for that. */
@@ -200,7 +191,7 @@ export class Ingress implements AsyncDisposable {
       const cause = await exchange.causeOf(error);
       if (!(cause instanceof EngineFault)) throw cause;
       if (cause.reason === "core died") admission.lose(cause.reason);
-      else if (suspicious.has(cause.reason)) admission.suspect(cause.reason);
+      else if (suspicious.includes(cause.reason)) admission.suspect(cause.reason);
       throw await afterNews(cause, exchange.signal, clock, this.#parts.newsMsMax ?? engineNewsMsMax);
     } finally {
       admission.release();
@@ -281,4 +272,4 @@ function cacheSaltOf(mode: CachePrompts = "per-account", { billing, requestId }:
 }
 
 /** Faults of an engine that may be gone or hang. A malformed answer says nothing about the next one. */
-const suspicious: ReadonlySet<EngineFaultReason> = new Set<EngineFaultReason>(["silent", "refused"]);
+const suspicious: readonly EngineFaultReason[] = ["silent", "refused"];

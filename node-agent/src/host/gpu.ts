@@ -32,17 +32,7 @@ export interface GpuModel {
   readonly memoryTotalBytes?: number;
 }
 
-export interface GpuReader {
-  /** Readings not older than `ageMsMax`. Undefined: this host measures no GPUs. */
-  readGpus(ageMsMax?: number): Promise<readonly GpuReading[] | undefined>;
-  readGpuProcesses(ageMsMax?: number): Promise<readonly GpuProcess[] | undefined>;
-}
-
-export interface GpuReaderOptions {
-  readonly clock: Clock;
-  /** Name or path of the program. Default: `nvidia-smi`. */
-  readonly program?: string;
-}
+export type GpuReader = ReturnType<typeof createGpuReader>;
 
 /** Timeout: nvidia-smi can hang for good when a GPU has fallen off its bus. */
 const runMsMax = 5_000;
@@ -53,7 +43,13 @@ const brokenMs = 5_000;
 const gpuFields = "index,uuid,memory.total,memory.used,memory.free,utilization.gpu,temperature.gpu,power.draw" as const;
 const processFields = "gpu_uuid,pid,used_memory" as const;
 
-export function createGpuReader({ clock, program = "nvidia-smi" }: GpuReaderOptions): GpuReader {
+export function createGpuReader({
+  clock,
+  program = "nvidia-smi",
+}: {
+  readonly clock: Clock;
+  readonly program?: string;
+}) {
   let silentUntilMs = -Infinity;
 
   async function query(what: string): Promise<readonly (readonly string[])[] | undefined> {
@@ -68,6 +64,7 @@ export function createGpuReader({ clock, program = "nvidia-smi" }: GpuReaderOpti
   }
 
   return {
+    /** Readings not older than `ageMsMax`. Undefined: this host measures no GPUs. */
     readGpus: remembered(clock, async () => (await query(`--query-gpu=${gpuFields}`))?.map(toReading)),
     readGpuProcesses: remembered(clock, async () =>
       (await query(`--query-compute-apps=${processFields}`))?.map(toProcess),
@@ -96,10 +93,10 @@ async function run(program: string, what: string): Promise<readonly (readonly st
 }
 
 /** Runs `read` once at a time, for all concurrent callers. Its result serves later callers who accept its age. */
-function remembered<T>(clock: Clock, read: () => Promise<T>): (ageMsMax?: number) => Promise<T> {
-  let running: Promise<T> | undefined;
-  let last: { readonly value: T; readonly atMs: number } | undefined;
-  return (ageMsMax = 0) => {
+function remembered<T>(clock: Clock, read: () => Promise<readonly T[] | undefined>) {
+  let running: ReturnType<typeof read> | undefined;
+  let last: { readonly value: Awaited<ReturnType<typeof read>>; readonly atMs: number } | undefined;
+  return (ageMsMax = 0): ReturnType<typeof read> => {
     if (last && clock.monotonicMs() - last.atMs < ageMsMax) return Promise.resolve(last.value);
     running ??= read()
       .then((value) => {

@@ -9,14 +9,8 @@ export interface HostReading {
   readonly memoryAvailableBytes?: number;
 }
 
-/** Milliseconds since the host started, over all cores. */
-interface CpuTimes {
-  readonly busy: number;
-  readonly all: number;
-}
-
 export class HostReader {
-  #before: CpuTimes = { busy: 0, all: 0 };
+  #before = { busy: 0, all: 0 };
 
   read(): HostReading {
     const now = cpuTimes();
@@ -30,7 +24,8 @@ export class HostReader {
   }
 }
 
-function cpuTimes(): CpuTimes {
+/** Milliseconds since the host started, over all cores. */
+function cpuTimes() {
   const times = { busy: 0, all: 0 };
   for (const { times: of } of cpus()) {
     const busy = of.user + of.nice + of.sys + of.irq;

@@ -1,4 +1,4 @@
-/** `POST /v1/chat/completions`: its checked fields in our words, with the model's rules applied. */
+/** `POST /v1/chat/completions`: checks the body and applies the model's rules. */
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import type { Declared } from "@weiche/shared/convention/body-reader.ts";
 import { chatBody, chatFacts, imagesOf, type ChatBody } from "@weiche/shared/convention/chat.ts";
@@ -51,7 +51,7 @@ function readTools(
     const schema = parameters && plainSchema(parameters, `tools[${index}].function.parameters`);
     return { type, function: { ...called, parameters: schema } };
   });
-  // Left in the prompt, the model would call them all the same, as text.
+  // If the prompt named them, the model would call them all the same, as text.
   if (choice === "none" || tools.length === 0) return { tools: [], toolChoice: "auto", stopsAsToolCalls: false };
   const wanted = typeof choice === "object" ? { name: choice.function.name } : choice;
   return {
@@ -73,10 +73,10 @@ function readResponseFormat({ response_format: format }: Chat): ResponseFormat |
 
 const effortsOfAllEngines: readonly string[] = ["low", "medium", "high"];
 
-/** Both spellings at once: the template's switch says whether, the effort says how much. */
+/** A client may set the switch of the template, the effort, or both: the switch says whether, the effort how much. */
 function readThinking({ chat_template_kwargs: kwargs, reasoning_effort: effort }: Chat, rules: ModelRules): Thinking {
   const { mode, efforts, default: usual, templateKwargsAccepted: templateSwitch } = rules.reasoning;
-  // Said all the same: many templates think unless they are told not to. The effort is no word for a model without any.
+  // Sent even so: many templates think unless told not to. A model without reasoning gets no effort.
   if (mode === "unavailable") return { on: false, templateSwitch };
   const on = kwargs?.enable_thinking ?? (effort === undefined ? mode === "default-on" : effort !== "none");
   const off = efforts.length === 0 || efforts.includes("none") ? "none" : undefined;

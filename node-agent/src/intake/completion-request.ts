@@ -1,4 +1,3 @@
-/** `POST /v1/completions`: its checked fields in our words. */
 import { completionBody, completionFacts } from "@weiche/shared/convention/completions.ts";
 import { checkModelRules } from "@weiche/shared/convention/model-rules.ts";
 import type { Json } from "@weiche/shared/json.ts";

@@ -1,7 +1,6 @@
-/** The error of a request that does not fit into the context window. */
 import { ApiError } from "@weiche/shared/errors.ts";
 
-/** In one wording, whoever noticed. */
+/** The error of a request that does not fit into the context window. `prompt`: its input tokens, or words for them. */
 export function contextExceeded(
   window: number,
   prompt: number | string | undefined,

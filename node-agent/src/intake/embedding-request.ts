@@ -1,4 +1,4 @@
-/** `POST /v1/embeddings`: its checked fields in our words, and the texts as the model is to see them. */
+/** `POST /v1/embeddings`: checks the body and applies the instruction that the model's rules prescribe. */
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { embeddingBody, embeddingFacts } from "@weiche/shared/convention/embeddings.ts";
 import { checkModelRules } from "@weiche/shared/convention/model-rules.ts";
@@ -13,7 +13,7 @@ export interface EmbeddingRequest {
   readonly format: "float" | "base64";
 }
 
-/** A longer text fits into the window of no embedding model, and no engine is asked: writing 20 MB for it took 50 ms. */
+/** A longer text fits no embedding model, and no engine is asked: writing 20 MB for it took 50 ms. */
 const textCharactersMax = 1 << 20;
 
 export function readEmbeddingRequest(given: Json, { rules }: RequestScope): EmbeddingRequest {
@@ -34,7 +34,7 @@ export function readEmbeddingRequest(given: Json, { rules }: RequestScope): Embe
 
 type InstructionRule = NonNullable<NonNullable<ModelRules["embeddings"]>["instruction"]>;
 
-/** In one pass, so that a text that looks like the template stays as it is. */
+/** Replaces in one pass, so that a text that looks like the template stays as it is. */
 function instruct({ template }: InstructionRule, instruction: string, text: string): string {
   return template.replace(/\{(instruction|input)\}/g, (_, name) => (name === "input" ? text : instruction));
 }

@@ -1,13 +1,13 @@
 /**
- * What a regular expression costs as a grammar. One pass over its text; groups and repetitions are multiplied, never
- * unfolded. Syntax that an engine may not know counts as the characters that it is written with.
+ * Estimates what a regular expression costs as a grammar, in one pass over its text. Groups and repetitions are
+ * multiplied, never unfolded. Syntax that an engine may not know counts as plain characters.
  */
 import { every, named, one, others, range, type CharSet } from "./char-set.ts";
 
 export interface PatternCost {
-  /** Characters that it consists of when each repetition is written out. An open one counts its minimum, at least once. */
+  /** Characters of the expression with each repetition written out; an open one counts its minimum, at least once. */
   readonly size: number;
-  /** Upper bound of the places within it that a text read so far can have led to. */
+  /** Upper bound of the places in the expression that a text read so far can have led to. */
   readonly choices: number;
   /**
    * Upper bound of the ways to match a text of 64 characters; Infinity: they grow exponentially. An engine that tries a
@@ -18,7 +18,7 @@ export interface PatternCost {
 
 /** Groups within groups; deeper ones make a pattern infinitely expensive. */
 const depthMax = 50;
-/** Of the long tokens of usual vocabularies: indentation, lines of dashes. */
+/** Length of the long tokens of usual vocabularies: indentation, lines of dashes. */
 const tokenLength = 64;
 
 export function patternCost(pattern: string): PatternCost {
@@ -27,23 +27,21 @@ export function patternCost(pattern: string): PatternCost {
 }
 
 interface Part {
-  /** Every match has this length, and each place in it is reached by one way only. */
+  /** Length of every match, if each place in it is reached in one way only. */
   readonly fixed: number | undefined;
   readonly empty: boolean;
   readonly first: CharSet;
   readonly all: CharSet;
-  /** What can go on with it where it could end, too. */
+  /** Characters that can continue it where it could also end. */
   readonly tail: CharSet;
-  /** Its characters one by one, of each of its alternatives; undefined: not of a fixed length, or long. */
+  /** The characters of each alternative one by one; undefined: not of a fixed length, or long. */
   readonly words: readonly (readonly CharSet[])[] | undefined;
   readonly ways: number;
-  /** Of its longest match. */
   readonly length: number;
   /** Places where it can begin. */
   readonly entries: number;
-  /** Places that can be reached at once, if it is entered once. */
   readonly live: number;
-  /** Places in all, which is also what can be reached if it is entered again and again. */
+  /** Number of places: all of them can be reached at once if it is entered again and again. */
   readonly total: number;
 }
 
@@ -70,7 +68,6 @@ class PatternReader {
     this.#text = text;
   }
 
-  /** Up to the end of the group. */
   alternatives(depth: number): Part {
     if (depth > depthMax) {
       this.#at = this.#text.length;
@@ -94,12 +91,9 @@ class PatternReader {
       const [atom, isEscaped] = this.#atom(start, depth);
       literal = atom.fixed === 1 && atom.total === 1 && !"[.(".includes(start) ? literal + 1 : 0;
       const repeated = this.#repetition();
-      if (repeated === undefined) sequence.add(atom);
-      else
-        sequence.add(
-          repeat(isEscaped ? { ...atom, fixed: literal, length: literal, total: literal } : atom, ...repeated),
-        );
-      if (repeated !== undefined) literal = 0;
+      const whole = isEscaped ? { ...atom, fixed: literal, length: literal, total: literal } : atom;
+      sequence.add(repeated ? repeat(whole, ...repeated) : atom);
+      if (repeated) literal = 0;
     }
   }
 
@@ -131,7 +125,7 @@ class PatternReader {
     return inside;
   }
 
-  /** What a character class allows; its opening bracket is read. */
+  /** Reads a character class, whose opening bracket is read already. */
   #charClass(): CharSet {
     const isNegated = this.#text[this.#at] === "^";
     if (isNegated) this.#at += 1;
@@ -150,7 +144,7 @@ class PatternReader {
     return isNegated ? (every ^ set) | one(others) : set;
   }
 
-  /** What an escape stands for; its backslash is read. */
+  /** Reads an escape, whose backslash is read already. */
   #escape(): CharSet {
     const name = this.#text[this.#at] ?? "\\";
     this.#at += 1;
@@ -169,7 +163,7 @@ class PatternReader {
     let least = 1;
     let most = 1;
     let found = false;
-    // One may follow another.
+    // Quantifiers may follow each other.
     for (;;) {
       quantifier.lastIndex = this.#at;
       const [text, from = "", comma, to = ""] = quantifier.exec(this.#text) ?? [];
@@ -189,54 +183,47 @@ class PatternReader {
 
 /** Parts one after the other. */
 class Sequence {
-  #fixed: number | undefined = 0;
-  #empty = true;
-  #first: CharSet = 0n;
-  #all: CharSet = 0n;
-  #tail: CharSet = 0n;
-  #words: readonly (readonly CharSet[])[] | undefined = [[]];
-  #ways = 1;
-  #length = 0;
-  #entries = 0;
-  #total = 0;
-  #live = 0;
-  /** Of the parts that can be read at once, since one of them can end at several places. */
+  #sum = nothing;
+  /** Places of the parts that can be read at once, since one of them can end at several places. */
   #open = 0;
   #openSet: CharSet = 0n;
 
   add(part: Part): void {
     if (part.total === 0) return;
+    const before = this.#sum;
+    // Its first character can also go on with what is before it.
+    const isAmbiguous = ((before.tail | (before.empty ? before.first : 0n)) & part.first) !== 0n;
+    this.#sum = {
+      fixed: before.fixed === undefined || part.fixed === undefined ? undefined : before.fixed + part.fixed,
+      empty: before.empty && part.empty,
+      first: before.first | (before.empty ? part.first : 0n),
+      all: before.all | part.all,
+      tail: part.tail | (part.empty ? before.tail | part.first : 0n),
+      words: joined(before.words, part.words),
+      ways: before.ways * part.ways * (isAmbiguous ? 1 + Math.min(before.length, tokenLength) : 1),
+      length: before.length + part.length,
+      entries: before.entries + (before.empty ? part.entries : 0),
+      live: this.#liveWith(part),
+      total: before.total + part.total,
+    };
+  }
+
+  #liveWith(part: Part): number {
+    let { live } = this.#sum;
     if (this.#open > 0 && !part.empty && (part.first & this.#openSet) === 0n) {
       // Its first character ends all that is open before it.
-      this.#live = Math.max(this.#live, this.#open + 1);
+      live = Math.max(live, this.#open + 1);
       this.#open = 0;
       this.#openSet = 0n;
     }
-    if (this.#open === 0 && part.fixed !== undefined) this.#live = Math.max(this.#live, part.live);
-    else {
-      this.#open += this.#open === 0 ? part.live : part.total;
-      this.#openSet |= part.all;
-    }
-    // Its first character can also go on with what is before it.
-    const isAmbiguous = ((this.#tail | (this.#empty ? this.#first : 0n)) & part.first) !== 0n;
-    this.#ways *= part.ways * (isAmbiguous ? 1 + Math.min(this.#length, tokenLength) : 1);
-    this.#length += part.length;
-    this.#tail = part.tail | (part.empty ? this.#tail | part.first : 0n);
-    this.#words = joined(this.#words, part.words);
-    if (this.#empty) this.#entries += part.entries;
-    if (this.#empty) this.#first |= part.first;
-    this.#empty &&= part.empty;
-    this.#all |= part.all;
-    this.#total += part.total;
-    this.#fixed = this.#fixed === undefined || part.fixed === undefined ? undefined : this.#fixed + part.fixed;
+    if (this.#open === 0 && part.fixed !== undefined) return Math.max(live, part.live);
+    this.#open += this.#open === 0 ? part.live : part.total;
+    this.#openSet |= part.all;
+    return live;
   }
 
   part(): Part {
-    return {
-      ...{ fixed: this.#fixed, empty: this.#empty, first: this.#first, all: this.#all, total: this.#total },
-      ...{ tail: this.#tail, words: this.#words, ways: this.#ways, length: this.#length, entries: this.#entries },
-      live: Math.max(this.#live, this.#open),
-    };
+    return { ...this.#sum, live: Math.max(this.#sum.live, this.#open) };
   }
 }
 
@@ -258,7 +245,7 @@ function either(a: Part, b: Part): Part {
     empty: a.empty || b.empty,
     first: a.first | b.first,
     all: a.all | b.all,
-    // What one alternative ends with can be the beginning of another one.
+    // The end of one alternative can be the beginning of another one.
     tail: a.tail | b.tail | (isTold ? 0n : a.all | b.all),
     words,
     ways: isTold ? Math.max(a.ways, b.ways) : a.ways + b.ways,
@@ -270,7 +257,6 @@ function either(a: Part, b: Part): Part {
   };
 }
 
-/** Whether no text begins with a word of both. */
 function areTold(some: Part["words"], more: Part["words"]): boolean {
   return !!some?.every((a) => more?.every((b) => a.some((set, at) => at < b.length && (set & b[at]!) === 0n)));
 }

@@ -1,10 +1,9 @@
-/** A client's JSON Schema as an engine gets it. Nothing in it may make an engine fetch anything. */
 import { invalid } from "@weiche/shared/errors.ts";
 import { referenceWords, shownName } from "./schema-alternatives.ts";
 
 /**
- * A copy, whose members are anybody's: all but the one that means something to JavaScript. A reference that leaves the schema
- * is refused, with its path.
+ * Returns a client's JSON Schema as an engine gets it: without `__proto__`, and without anything to fetch. Throws a 400
+ * with the path of a reference that leaves the schema.
  */
 export function plainSchema(value: unknown, at: string): unknown {
   if (Array.isArray(value)) return value.map((item, index) => plainSchema(item, `${at}[${index}]`));

@@ -1,4 +1,4 @@
-/** From the bytes of a body to a checked request, and from there to the bytes that an engine is told. In any thread. */
+/** Turns the bytes of a body into a checked request, and that into the body for an engine. Runs in any thread. */
 import { invalid } from "@weiche/shared/errors.ts";
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import type { JsonScan } from "@weiche/shared/http/json-guard.ts";
@@ -12,7 +12,6 @@ import { readEmbeddingRequest, type EmbeddingRequest } from "./embedding-request
 import { parseBody } from "./request-body.ts";
 import { boundSchemas, type RequestSchema } from "./schema-cost.ts";
 
-/** What a body is read by. */
 export interface BodyScope {
   readonly path: NodePath;
   readonly rules: ModelRules;
@@ -20,7 +19,7 @@ export interface BodyScope {
   readonly dialects: readonly DialectName[];
 }
 
-/** What must be known of a request while its engine works: all but what can be long. */
+/** The parts of a request that are needed while its engine works: all but those that can be long. */
 export type PromptFacts =
   | (Omit<ChatRequest, "messages" | "tools" | "responseFormat"> & { readonly schemaIn?: "response_format" | "tools" })
   | Omit<CompletionRequest, "prompt">;
@@ -73,7 +72,7 @@ function boundGrammar(request: ChatRequest, bounds: SchemaBounds): void {
   boundSchemas(schemasOf(request), bounds);
 }
 
-/** All that an engine makes grammars of. */
+/** The schemas from which an engine makes grammars. */
 function schemasOf({ tools, responseFormat }: ChatRequest): RequestSchema[] {
   const schemas: RequestSchema[] = tools.map(({ function: { parameters } }, index) => ({
     ...{ of: "tool", schema: parameters },

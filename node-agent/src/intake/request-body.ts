@@ -1,8 +1,8 @@
-/** The body of a request: bounded in size, depth and number of values before anything is made of it. */
+/** Reads the body of a request, bounded in size, depth and number of values before it is parsed. */
 import type { ServerHttp2Stream } from "node:http2";
 import { ApiError } from "@weiche/shared/errors.ts";
 import { notJson, scanJson, type JsonScan } from "@weiche/shared/http/json-guard.ts";
-import { isObject, type Json } from "@weiche/shared/json.ts";
+import { isObject, parseJson, type Json } from "@weiche/shared/json.ts";
 
 export const bodyBytesMax = 20 << 20;
 
@@ -22,7 +22,7 @@ export async function readBody(stream: ServerHttp2Stream, signal: AbortSignal): 
     reject(new ApiError("invalid_request", "The body is too large."));
   });
   stream.once("end", () => {
-    // An end without all of it: the signal follows.
+    // The stream was cut off: the signal aborts next.
     if (stream.aborted) return;
     signal.removeEventListener("abort", onAbort);
     resolve(Buffer.concat(chunks));
@@ -30,15 +30,11 @@ export async function readBody(stream: ServerHttp2Stream, signal: AbortSignal): 
   return promise;
 }
 
-/** `scan`: what `scanJson` found in these bytes, if they were scanned already. */
+/** `scan`: the result of `scanJson` for these bytes, if there is one already. */
 export function parseBody(bytes: Buffer, scan: JsonScan = scanJson(bytes)): Json {
   if ("problem" in scan) throw new ApiError("invalid_request", scan.problem);
-  let value: unknown;
-  try {
-    value = JSON.parse(bytes.toString());
-  } catch {
-    throw new ApiError("invalid_request", notJson); // its own message would quote the body
-  }
+  const value = parseJson(bytes.toString());
+  if (value === undefined) throw new ApiError("invalid_request", notJson);
   if (!isObject(value)) throw new ApiError("invalid_request", "The body must be a JSON object.");
   return value;
 }

@@ -1,4 +1,4 @@
-/** What the router says of a request in its headers. */
+/** Reads the headers with which the router describes a request. */
 import type { IncomingHttpHeaders } from "node:http2";
 import { assert } from "@weiche/shared/assert.ts";
 import { millicredits } from "@weiche/shared/credits.ts";
@@ -14,7 +14,7 @@ export interface RequestHead {
   readonly slot: SlotName | undefined;
   readonly routerId: string;
   readonly remainingMs: number;
-  /** As announced; 0 if it was not, which no router does. */
+  /** Announced length of the body; 0 if there is none, which no router sends. */
   readonly bodyBytes: number;
   readonly billing: BillingGrant;
 }

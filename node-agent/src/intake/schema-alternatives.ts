@@ -1,6 +1,6 @@
 /**
- * What a value may begin as under a JSON Schema: its unions, references and lists of types resolved until each alternative
- * is an object, an array, a string, a literal or another plain value. What lies inside of these is left as it is.
+ * Resolves the unions, references and type lists of a JSON Schema into the alternatives that a value may begin as: an
+ * object, an array, a string, a literal or another plain value. What lies inside of these is left as it is.
  */
 import { isObject, type Json } from "@weiche/shared/json.ts";
 
@@ -16,23 +16,22 @@ export interface Alternative {
   readonly at: string;
   /** Found through a `$ref` that an engine compiles once, however often it is used. */
   readonly isShared: boolean;
-  /** Of an object: what each property may be, in the order of the document; several where `allOf` says it again. */
+  /** Properties of an object in the order of the document; several schemas where `allOf` repeats a name. */
   readonly properties: ReadonlyMap<string, readonly SchemaAt[]>;
   readonly required: ReadonlySet<unknown>;
-  /** Of an object: what others may be; of an array: its items. */
+  /** Schemas of the other members of an object, or of the items of an array. */
   readonly others: readonly SchemaAt[];
-  /** Of an `allOf`: what it was put together from. */
   readonly parts: readonly Alternative[];
 }
 
 export interface Expansion {
-  /** So many alternatives have been found by now; throws when there are too many. */
+  /** Called with the number of alternatives so far; throws when there are too many. */
   found(count: number, at: string): void;
-  /** One more place is looked at; throws when there were too many. */
+  /** Called for each place that is visited; throws when there were too many. */
   step(at: string, count?: number): void;
-  /** What a reference within the document leads to; undefined: an engine refuses it. */
+  /** Target of a reference within the document; undefined: an engine refuses it. */
   resolve(reference: string): SchemaAt | undefined;
-  /** A schema that is itself, or that unfolds without end. Throws. */
+  /** Throws for a schema that unfolds without end. */
   endless(at: string): never;
 }
 
@@ -40,11 +39,11 @@ export interface Expansion {
 const objectWords = ["properties", "additionalProperties", "required", "patternProperties"];
 const arrayWords = ["items", "prefixItems", "minItems", "maxItems"];
 const stringWords = ["pattern", "minLength", "maxLength", "format"];
-/** Where there are schemas for the members that `properties` does not name, and for items. */
+/** Keywords with schemas for members that `properties` does not name, and for items. */
 const memberWords = ["additionalProperties", "patternProperties", "unevaluatedProperties", "dependentSchemas"];
 const itemWords = ["items", "prefixItems", "additionalItems", "unevaluatedItems", "contains"];
 const mapWords: ReadonlySet<string> = new Set(["patternProperties", "dependentSchemas"]);
-/** What a schema may refer to others by. */
+/** Keywords with which a schema refers to another one. */
 export const referenceWords: readonly string[] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
 export function alternativesOf(from: SchemaAt, expansion: Expansion): Alternative[] {
@@ -56,7 +55,7 @@ export function alternativesOf(from: SchemaAt, expansion: Expansion): Alternativ
 interface Walk {
   readonly expansion: Expansion;
   readonly found: Alternative[];
-  /** Schemas on the way here. One that comes again unfolds without end. */
+  /** Schemas that are being expanded. One that comes again unfolds without end. */
   readonly entered: Set<unknown>;
   readonly isShared: boolean;
 }
@@ -78,10 +77,9 @@ function expand({ schema, at }: SchemaAt, walk: Walk): void {
   entered.delete(schema);
 }
 
-/** What the schema says without the help of others. */
 function expandOwn({ schema, at }: { schema: Json; at: string }, isReference: boolean, walk: Walk): void {
   if (schema["const"] !== undefined || Array.isArray(schema["enum"])) {
-    // The same literals once more for each type that is named.
+    // Engines repeat the literals for each type that is named.
     const copies = Math.max(1, listed(schema["type"]).length);
     for (let copy = 0; copy < copies; copy++) add("literal", { schema, at }, walk);
     return;
@@ -119,10 +117,10 @@ function add(kind: Alternative["kind"], { schema, at }: { schema: Json; at: stri
   walk.expansion.found(Math.max(walk.found.length, keyChoicesOf(walk.found.at(-1)!)), at);
 }
 
-/** Of an optional property: its name, and the white space before it, which is tried with it. */
+/** Choices of an optional property: its name, and the white space before it. */
 const keyChoices = 2;
 
-/** Ways to go on where the name of an object's member begins. */
+/** Number of choices where the name of an object's member begins. */
 export function keyChoicesOf({ properties, required, others }: Alternative): number {
   let optional = Math.min(1, others.length) + properties.size;
   for (const name of required) if (properties.has(name as string)) optional -= 1;
@@ -135,7 +133,7 @@ function propertiesOf({ schema, at }: { schema: Json; at: string }, expansion: E
   return new Map(named.map(([name, of]) => [name, [{ schema: of, at: `${at}.properties.${shownName(name)}` }]]));
 }
 
-/** One schema, or those of a list or of a map. */
+/** Returns one schema, or those of a list or of a map. */
 function schemasIn(value: unknown, at: string, isMap: boolean): SchemaAt[] {
   if (Array.isArray(value)) return value.map((schema: unknown, index) => ({ schema, at: `${at}[${index}]` }));
   if (isMap && isObject(value))
@@ -143,10 +141,9 @@ function schemasIn(value: unknown, at: string, isMap: boolean): SchemaAt[] {
   return isObject(value) || value === true ? [{ schema: value, at }] : [];
 }
 
-/** A part of an `allOf` is looked at in the time of so many steps. */
 const partSteps = 4;
 
-/** All parts of an `allOf` in one object, as engines put them together: references are copied in, not shared. */
+/** Merges the parts of an `allOf` into one object, as engines do: references are copied in, not shared. */
 function merged({ schema, at }: { schema: Json; at: string }, walk: Walk): Alternative {
   const parts: Alternative[] = [];
   const inside = { ...walk, found: parts, isShared: false };
@@ -158,27 +155,17 @@ function merged({ schema, at }: { schema: Json; at: string }, walk: Walk): Alter
   const properties = new Map<string, SchemaAt[]>();
   for (const part of parts) {
     walk.expansion.step(part.at, part.properties.size);
-    for (const [name, schemas] of part.properties) {
-      const known = properties.get(name);
-      if (known) known.push(...schemas);
-      else properties.set(name, [...schemas]);
-    }
+    for (const [name, schemas] of part.properties) properties.getOrInsertComputed(name, () => []).push(...schemas);
   }
+  const kind = parts.find((part) => part.kind !== "any")?.kind ?? "any";
   return {
-    ...{
-      kind: parts.find(({ kind }) => kind !== "any")?.kind ?? "any",
-      schema,
-      at,
-      isShared: walk.isShared,
-      properties,
-    },
+    ...{ kind, schema, at, isShared: walk.isShared, properties },
     required: new Set(parts.flatMap(({ required }) => [...required])),
     others: parts.flatMap(({ others }) => others),
     parts,
   };
 }
 
-/** The values that a schema names one by one. */
 export function literalsOf(schema: Json): readonly unknown[] {
   return schema["const"] === undefined ? listed(schema["enum"]) : [schema["const"]];
 }
@@ -187,7 +174,7 @@ function listed(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** The name of a member as an error may say it: a plain word that is not long. */
+/** The name of a member for an error message; `*` if it is long or no plain word. */
 export function shownName(name: string): string {
   return /^[\w$-]{1,40}$/.test(name) ? name : "*";
 }

@@ -1,6 +1,6 @@
 /**
- * In how many ways an answer can go on under a schema, at the place where there are most of them. An engine tries all of
- * its tokens against each: this is what the answer's every token costs.
+ * Counts the ways in which an answer can continue under a schema, at the place with the most of them. An engine tries
+ * all of its tokens against each, for every token of the answer.
  */
 import { invalid } from "@weiche/shared/errors.ts";
 import { branchesOf, literalTrie } from "@weiche/shared/literal-trie.ts";
@@ -13,7 +13,7 @@ import { keyChoicesOf, literalsOf, type Alternative, type SchemaAt } from "./sch
 export interface Cost {
   readonly size: number;
   readonly choices: number;
-  /** The outermost schema being walked that it contains again, as a number; Infinity: none. */
+  /** Number of the outermost schema that it contains again; Infinity: none. */
   readonly loopsTo: number;
 }
 
@@ -24,12 +24,11 @@ export interface Inside {
   readonly step: (at: string, count: number) => void;
 }
 
-/** White space may come in three ways wherever it may come. */
 const spaces = 3;
 const digitChoices = 4;
 const choicesOf = { scalar: 5, any: 10, string: 3 };
 
-/** Of a value that may be any of these. */
+/** Choices of a value that may be any of these alternatives. */
 export function openChoices(alternatives: readonly Alternative[], scope: Inside): Omit<Cost, "size"> {
   const objects = alternatives.filter(({ kind, parts }) => kind === "object" || parts.length > 0);
   const anything = alternatives.filter(({ kind, parts }) => kind === "any" && parts.length === 0).length;
@@ -45,7 +44,7 @@ export function openChoices(alternatives: readonly Alternative[], scope: Inside)
   return { choices: Math.max(...found.map(({ choices }) => choices)), loopsTo: least(found) };
 }
 
-/** Of the value's beginning, and of all of it where it is a string or a number. */
+/** Choices at the beginning of a value, and in all of it if it is a string or a number. */
 function plainChoices(alternative: Alternative, scope: Inside): number {
   const { kind, schema, parts } = alternative;
   if (parts.length > 0) return sum(parts.map((part) => plainChoices(part, scope)));
@@ -54,7 +53,7 @@ function plainChoices(alternative: Alternative, scope: Inside): number {
   return kind === "object" || kind === "array" ? 1 : choicesOf[kind];
 }
 
-/** More are not looked at, and counted one by one. */
+/** Longer lists are not compared: each value counts as one choice. */
 const literalsMax = 2_000;
 
 function literalChoices(values: readonly unknown[], merged: MergedLiterals): number {
@@ -63,7 +62,7 @@ function literalChoices(values: readonly unknown[], merged: MergedLiterals): num
   return branchesOf(literalTrie(words)) + values.length - words.length;
 }
 
-/** Objects that the text read so far does not tell apart. */
+/** Choices among objects that the text read so far does not tell apart. */
 function objectChoices(
   objects: readonly Alternative[],
   open: { readonly choices: number; readonly from: number },
@@ -77,9 +76,7 @@ function objectChoices(
     keys += keyChoicesOf(object);
     for (const [name, schemas] of properties) {
       const costs = schemas.map((one) => scope.inside(object, one, name));
-      const known = names.get(name);
-      if (known) known.push(...costs);
-      else names.set(name, costs);
+      names.getOrInsertComputed(name, () => []).push(...costs);
     }
     others.push(...more.map((one) => scope.inside(object, one)));
   }
@@ -95,7 +92,7 @@ function objectChoices(
   return { choices: Math.max(keys + digitChoices, widest) + open.choices, loopsTo: least(all) };
 }
 
-/** Each further level would double what is open. */
+/** Throws if an alternative contains itself: each further level would double the choices. */
 function forbidLoops(costs: readonly Cost[], at: string | undefined): void {
   if (at !== undefined && least(costs) !== Infinity)
     throw invalid(
@@ -104,16 +101,14 @@ function forbidLoops(costs: readonly Cost[], at: string | undefined): void {
     );
 }
 
-/** Objects that begin with a property of another name, or with another constant in the same property, go alone. */
+/** Groups objects that begin alike. One that begins with another property, or another constant in it, is alone. */
 function groupsOf(objects: readonly Alternative[], { step }: Inside): (readonly Alternative[])[] {
   if (objects.length < 2) return objects.length === 0 ? [] : [objects];
   const byFirst = new Map<string, Alternative[]>();
   for (const object of objects) {
     const first = object.properties.keys().find((name) => object.required.has(name));
     if (first === undefined) return [objects];
-    const alike = byFirst.get(first);
-    if (alike) alike.push(object);
-    else byFirst.set(first, [object]);
+    byFirst.getOrInsertComputed(first, () => []).push(object);
   }
   return [...byFirst].flatMap(([first, group]) => {
     const values = group.map(({ properties }) => {

@@ -1,6 +1,6 @@
 /**
- * Bounds what the JSON Schemas of a request cost an engine that makes grammars of them, before it gets to see them. Each
- * schema is walked once; the walk itself ends at the bounds.
+ * Bounds what the JSON Schemas of a request cost an engine that makes grammars of them. Each schema is walked once; the
+ * walk itself ends at the bounds.
  */
 import { invalid } from "@weiche/shared/errors.ts";
 import { isObject, type Json } from "@weiche/shared/json.ts";
@@ -16,25 +16,21 @@ import {
 } from "./schema-alternatives.ts";
 import { openChoices, type Cost, type Inside } from "./schema-choices.ts";
 
-/** What was found, for those who tell or test it. */
-export interface SchemasCost {
-  readonly size: number;
-  readonly choices: number;
-  readonly steps: number;
-}
-
 export interface RequestSchema extends SchemaAt {
   readonly of: "tool" | "answer";
 }
 
 /** Throws an `ApiError` that names the place in the schema, never what stands there. */
-export function boundSchemas(schemas: readonly RequestSchema[], bounds: SchemaBounds): SchemasCost {
+export function boundSchemas(
+  schemas: readonly RequestSchema[],
+  bounds: SchemaBounds,
+): Pick<Budget, "size" | "choices" | "steps"> {
   const budget = new Budget(bounds);
   for (const schema of schemas) new Walk(schema, budget).measure();
   return budget;
 }
 
-/** What the schemas of a request have used up together. */
+/** Cost of all schemas of a request so far. */
 class Budget {
   readonly bounds: SchemaBounds;
   size = 0;
@@ -73,12 +69,11 @@ class Budget {
   }
 }
 
-/** How the walk came to a schema. */
 interface Way {
   readonly depth: number;
-  /** The names on it, from which llama.cpp builds the names of its rules. */
+  /** Property names on the path, from which llama.cpp builds the names of its rules. */
   readonly name: string;
-  /** Those on it that an engine makes one rule of. */
+  /** References on the path that an engine makes a rule of. */
   readonly references: number;
 }
 
@@ -89,7 +84,7 @@ class Walk {
   readonly #merged: MergedLiterals;
   readonly #budget: Budget;
   readonly #known = new Map<unknown, Cost>();
-  /** Schemas on the way to the one that is being walked, with how many shared references led to each. */
+  /** Schemas being walked, each with the number of shared references that led to it. */
   readonly #open = new Map<unknown, { readonly index: number; readonly references: number }>();
   readonly #names = new Map<string, number>();
   readonly #patterns = new Map<string, PatternCost>();
@@ -111,7 +106,7 @@ class Walk {
 
   #measure(): void {
     this.#budget.spend(this.#cost(this.#root, start).size, this.#root.at);
-    // A Map tells what is added while it is being read.
+    // Iterating a Map includes entries that are added meanwhile.
     for (const target of this.#targets.values())
       if (target && target.schema !== this.#root.schema) this.#budget.spend(this.#cost(target, start).size, target.at);
   }
@@ -226,7 +221,7 @@ class Walk {
     return cost;
   }
 
-  /** A JSON pointer within the document. What leads nowhere, or is a name, is for the engine to refuse. */
+  /** Resolves a JSON pointer within the document. Undefined: it leads nowhere, or is a name; the engine refuses it. */
   #resolve(reference: string): SchemaAt | undefined {
     if (this.#targets.has(reference)) return this.#targets.get(reference);
     const found =
@@ -248,7 +243,7 @@ class Walk {
   }
 }
 
-/** Of a rule around what it says: its name, and what an engine keeps of it. */
+/** Characters of a rule besides its content: its name, and what an engine stores with it. */
 const ruleSize = 40;
 /** Repetitions beyond these are not enforced by llama.cpp. */
 const repetitionsMax = 2_000;
@@ -273,7 +268,6 @@ function ownSize(kind: Alternative["kind"], schema: Json): number {
   }
 }
 
-/** As llama.cpp names the rule of a property. */
 function ruleName(name: string, property: string): string {
   return property === "" ? name : `${name}-${property.replace(/[^a-zA-Z0-9-]+/g, "-")}`;
 }
@@ -282,7 +276,7 @@ function ruleName(name: string, property: string): string {
 const alikeStep = 8;
 /** Characters of a pattern that are read in the time of one step. */
 const patternStep = 8;
-/** What a repetition is written as when it is written out. */
+/** Characters of one repetition that is written out. */
 const elementSize = 10;
 
 function repetitions(least: unknown, most: unknown): number {

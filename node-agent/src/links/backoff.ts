@@ -1,10 +1,10 @@
-/** How long to wait before a router is dialled again: full jitter, so that a thousand nodes do not return at once. */
+/** Time to wait before a router is dialled again: full jitter, so that a thousand nodes do not return at once. */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 
 const firstMsMax = 500;
-/** With the dialling itself this stays below the 5 s within which an agent is back. */
+/** Together with the dialling, an agent is back within 5 s. */
 const msMax = 4_000;
-/** What lasted for so long was no failure. */
+/** A connection that lasted so long did not fail. */
 const goodMs = 5_000;
 
 export class Backoff {
@@ -18,12 +18,10 @@ export class Backoff {
     this.#random = random;
   }
 
-  /** The connection is up. */
   up(): void {
     this.#upSinceMs ??= this.#clock.monotonicMs();
   }
 
-  /** The connection ended, or did not come up. */
   nextMs(): number {
     const upMs = this.#clock.monotonicMs() - (this.#upSinceMs ?? Infinity);
     this.#failures = upMs >= goodMs ? 0 : this.#failures + 1;

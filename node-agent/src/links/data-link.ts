@@ -1,30 +1,24 @@
 /**
- * The agent's ends of the data connections to one router: it dials, and is the HTTP/2 server on what it dialled, so that
- * a GPU host opens no port. One session at first, another per 250 open streams, at most 8; what breaks is dialled again.
+ * The agent's ends of the data connections to one router. The agent dials and is the HTTP/2 server, so that a GPU host
+ * opens no port. One session at first, another per 250 open streams, at most 8; a broken one is dialled again.
  */
-import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
+import type { Timer } from "@weiche/shared/time/clock.ts";
 import { parseListen, type ListenAddress } from "@weiche/shared/http/listen.ts";
-import { sessionsMax, streamsPerSession, type NodeIdentity } from "@weiche/shared/node-protocol.ts";
-import type { TlsFiles } from "@weiche/shared/http/tls-files.ts";
+import { sessionsMax, streamsPerSession } from "@weiche/shared/node-protocol.ts";
 import { Backoff } from "./backoff.ts";
-import { dialDataSession, type DialledSession, type StreamHandler } from "./data-session.ts";
+import { dialDataSession, type DialledSession, type DialOptions } from "./data-session.ts";
 
 export interface DataLinkEvents {
   dataSessionUp(routerId: string, sessions: number): void;
   dataSessionDown(routerId: string, sessions: number): void;
-  /** Dialled, but the router did not take it. Told when the reason is another than the time before. */
+  /** The router did not accept the session. Emitted when the reason changes. */
   dataSessionFailed(routerId: string, reason: string): void;
 }
 
-export interface DataLinkOptions {
+export interface DataLinkOptions extends Omit<DialOptions, "onStreams"> {
   readonly routerId: string;
-  /** Absent: plain TCP, to loopback. */
-  readonly tls?: TlsFiles;
-  readonly clock: Clock;
   readonly random: () => number;
-  readonly identity: NodeIdentity;
-  readonly handle: StreamHandler;
-  /** Hears how many sessions are up whenever that changes. */
+  /** Called with the number of open sessions when it changes. */
   readonly onSessions: (sessions: number) => void;
   readonly events: DataLinkEvents;
 }
@@ -34,7 +28,7 @@ export class DataLink {
   readonly #backoff: Backoff;
   /** Sessions that hold the present certificate. */
   #current = new Set<DialledSession>();
-  /** Sessions of an earlier certificate: what runs on them ends there. */
+  /** Sessions of an earlier certificate, whose streams are left to end. */
   readonly #earlier = new Set<DialledSession>();
   readonly #ignoreTls: (() => void) | undefined;
   #address: ListenAddress | undefined;
@@ -58,7 +52,7 @@ export class DataLink {
     this.#fill();
   }
 
-  /** Dials no more; the sessions that are open stay as long as they last. */
+  /** Stops dialling; open sessions stay. */
   rest(): void {
     this.#address = undefined;
     this.#redial?.cancel();
@@ -73,7 +67,7 @@ export class DataLink {
     return [...this.#current, ...this.#earlier].reduce((sum, session) => sum + session.streams, 0);
   }
 
-  /** Takes no more streams, lets those that run end, and cuts what is left after `deadlineMs`. */
+  /** Lets running streams end, and cuts what is left after `deadlineMs`. */
   async close(deadlineMs: number): Promise<void> {
     this.rest();
     this.#ignoreTls?.();
@@ -102,7 +96,6 @@ export class DataLink {
     });
   }
 
-  /** Whether it came up. */
   async #dialOne(address: ListenAddress): Promise<boolean> {
     const { routerId, events } = this.#options;
     const group = this.#current;
@@ -140,7 +133,7 @@ export class DataLink {
     this.#fillLater();
   }
 
-  /** The certificate has changed: sessions with the old one end as soon as one with the new one is up. */
+  /** Replaces sessions of the old certificate as soon as one with the new certificate is up. */
   #replaceAll(): void {
     for (const session of this.#current) this.#earlier.add(session);
     this.#current = new Set();

@@ -1,4 +1,4 @@
-/** One data session: dialled by the agent, which then is the HTTP/2 server on it. */
+/** One data session: the agent dials, and is then the HTTP/2 server. */
 import { once } from "node:events";
 import {
   performServerHandshake,
@@ -19,33 +19,23 @@ import {
 } from "@weiche/shared/node-protocol.ts";
 import { keepAliveDelayMs, watchPulse } from "@weiche/shared/time/session-pulse.ts";
 import type { TlsFiles } from "@weiche/shared/http/tls-files.ts";
-
-/** What a stream's handler may ask of the session that the stream came on. */
-export interface DataSession {
-  readonly routerId: string;
-  /**
-   * Whether the session, and not the stream alone, was lost: then the router went away, not its client. Ask at the
-   * stream's `close`, not at `aborted`.
-   */
-  routerLost(): boolean;
-}
+import type { StreamSession } from "../exchange/exchange.ts";
 
 /** Takes a request from the router; it owns the stream from then on. */
-export type StreamHandler = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, session: DataSession) => void;
+export type StreamHandler = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, session: StreamSession) => void;
 
 export interface DialOptions {
-  readonly routerId: string;
+  /** Absent: plain TCP, to loopback. */
   readonly tls?: TlsFiles;
   readonly clock: Clock;
   readonly identity: NodeIdentity;
   readonly handle: StreamHandler;
-  /** A stream has come or gone. */
   readonly onStreams: () => void;
 }
 
 /** From dialling to the router's first request. */
 const dialMsMax = 4_000;
-/** Streams are admitted by the slots: HTTP/2 must not hold any back, since it would do so silently. */
+/** Slots admit requests: HTTP/2 must not hold back streams, since it would do so silently. */
 const streamsMax = 10_000;
 /** Node's default ends a session at a thousand quick cancels. */
 const resets = { streamResetBurst: 100_000, streamResetRate: 10_000 };
@@ -67,9 +57,8 @@ export async function dialDataSession(address: ListenAddress, options: DialOptio
   }
 }
 
-export class DialledSession implements DataSession {
-  readonly routerId: string;
-  /** Resolves with the router's question for the identity. */
+export class DialledSession implements StreamSession {
+  /** Resolves when the router asks for the identity. */
   readonly taken: Promise<void>;
   readonly closed: Promise<void>;
   streams = 0;
@@ -77,7 +66,6 @@ export class DialledSession implements DataSession {
   readonly #socket: Socket;
 
   constructor(socket: Socket, options: DialOptions) {
-    this.routerId = options.routerId;
     this.#socket = socket;
     const settings = { initialWindowSize: agentWindowBytes, enablePush: false, maxConcurrentStreams: streamsMax };
     this.#http2 = performServerHandshake(socket, { ...resets, settings, maxSessionMemory: sessionMemoryMiB });
@@ -105,7 +93,6 @@ export class DialledSession implements DataSession {
     void this.closed.then(() => taken.reject(new Error(reason)));
   }
 
-  /** Whether new streams may still come. */
   get open(): boolean {
     return !this.#http2.closed && !this.#http2.destroyed;
   }

@@ -1,4 +1,4 @@
-/** What a load report says: the slots as they look from outside, what engines and host measure of themselves. Pure. */
+/** Makes load reports of slots, engines and host. Pure. */
 import type { HostLoad, LoadReport, SlotLoad } from "@weiche/proto/weiche/node/v1/node_control.ts";
 import type { SlotName } from "@weiche/shared/ids.ts";
 import type { EngineMetrics } from "../engines/dialect-lifecycle.ts";
@@ -9,10 +9,10 @@ import type { Machine, MachineReading } from "@weiche/shared/machine.ts";
 import { machineLoad, readingLoad } from "./machine-load.ts";
 import { optionalUint32, optionalUint64, uint32 } from "./whole-numbers.ts";
 
-/** The node as it is now, for any router. What is not measured is absent. */
+/** Load of the node, the same for every router. Values that are not measured are absent. */
 export interface NodeLoad {
   readonly slots: readonly SlotView[];
-  /** What the awake engines measure. */
+  /** Metrics of awake engines. */
   readonly engines: ReadonlyMap<SlotName, EngineMetrics>;
   readonly host?: HostReading;
   readonly gpus?: readonly GpuReading[];
@@ -23,10 +23,10 @@ export interface NodeLoad {
   readonly admitting: boolean;
 }
 
-/** What one link has told of the machine last. */
+/** The facts of the machine that one link reported last. */
 export type Told = Pick<NodeLoad, "machine" | "reading">;
 
-/** The same for one router. The machine is in it only where it is another than `told`. */
+/** The report for one router. It has the machine only where that differs from `told`. */
 export function loadReport(load: NodeLoad, routerId: string, sequence: bigint, told: Told = {}): LoadReport {
   const { slots, engines, host, gpus, maintenance, admitting } = load;
   return {

@@ -1,15 +1,14 @@
-/** The addresses that the routers' names lead to. A name without an answer keeps the addresses that it had last. */
+/** Resolves the names of routers. A name that does not resolve keeps its last addresses. */
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import { formatListen, parseListen, type ListenAddress } from "@weiche/shared/http/listen.ts";
 import type { RouterAddress } from "./router-link.ts";
 
 export interface RouterAddressesEvents {
-  /** The addresses that it had last stay in use. */
+  /** The name did not resolve; its last addresses stay in use. */
   routerNameUnresolved(name: string, code: string): void;
 }
 
-/** All addresses of a name. */
 export type Resolve = (name: string) => Promise<readonly string[]>;
 
 export const lookupAll: Resolve = async (name) => (await lookup(name, { all: true })).map(({ address }) => address);
@@ -28,12 +27,11 @@ export class RouterAddresses {
     this.#events = events;
   }
 
-  /** Whether a name had no answer the last time. */
   get someUnresolved(): boolean {
     return this.#unresolved.size > 0;
   }
 
-  /** By their description. */
+  /** Returns all addresses by their description. */
   async find(): Promise<ReadonlyMap<string, RouterAddress>> {
     const found = await Promise.all(this.#routers.map((router) => this.#addressesOf(router)));
     return new Map(found.flat().map((address) => [describeAddress(address), address]));

@@ -1,6 +1,6 @@
 /**
- * The border of the agent's end of the gRPC link. A router's rules are checked here, so that inside every enum is known;
- * usage records, which the outbox keeps in words of its own, are translated here.
+ * Translates between the gRPC link and the agent's own words: rules of models, whose enums are checked here, and usage
+ * records.
  */
 import type { ClientDuplexStream } from "@grpc/grpc-js";
 import {
@@ -23,7 +23,7 @@ import { optionalUint32, uint32 } from "./whole-numbers.ts";
 export const LinkClient = NodeControlServiceClient;
 export type LinkCall = ClientDuplexStream<LinkRequest, LinkResponse>;
 
-/** What an agent says first. */
+/** The first message of an agent. */
 export interface NodeHello extends Hello {
   readonly node: NodeId;
   readonly slots: readonly { readonly name: SlotName; readonly models: readonly ModelId[] }[];
@@ -31,12 +31,6 @@ export interface NodeHello extends Hello {
 
 export type Uplink = NonNullable<LinkRequest["message"]>;
 export type Downlink = NonNullable<LinkResponse["message"]>;
-
-/** Rules of a model that this agent does not understand; the model stays without. */
-export interface UnreadableRules {
-  readonly model: string;
-  readonly reason: string;
-}
 
 const sources = { engine: UsageSource.ENGINE, counted: UsageSource.COUNTED } as const;
 const outcomes = {
@@ -69,9 +63,10 @@ export function encodeRecord({
   };
 }
 
+/** A model whose rules are unreadable has none. */
 export function readRules(wires: readonly WireRules[]) {
   const rules: ModelRules[] = [];
-  const unreadable: UnreadableRules[] = [];
+  const unreadable: { readonly model: string; readonly reason: string }[] = [];
   for (const wire of wires) {
     const read = readRulesOf(wire);
     if (typeof read === "string") unreadable.push({ model: wire.id, reason: read });
@@ -91,7 +86,7 @@ const reasoningModes: Readonly<Record<number, ModelRules["reasoning"]["mode"]>> 
   [ReasoningMode.DEFAULT_ON]: "default-on",
 };
 
-/** The rules, or why they cannot be applied. */
+/** Returns the rules, or why they cannot be applied. */
 function readRulesOf({
   id,
   category: wireCategory,

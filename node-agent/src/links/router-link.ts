@@ -1,6 +1,6 @@
 /**
- * One link to one router, from dialling to its end: hello, then reports each second and when told to, usage batches, and
- * what the router says. It is never dialled again; the next one is another object.
+ * One link to one router, from dialling to its end: says hello, reports each second and when told to, and sends usage.
+ * A lost link is replaced by a new object.
  */
 import { isIP } from "node:net";
 import { checkServerIdentity, createSecureContext } from "node:tls";
@@ -17,7 +17,7 @@ import type { Downlink, LinkCall, NodeHello, Uplink } from "./router-link-codec.
 
 /** One address of a router. */
 export interface RouterAddress {
-  /** As configured, name or address: what the router's certificate must say. */
+  /** Name or address as configured; the router's certificate must say it. */
   readonly host: string;
   readonly ip: string;
   readonly port: number;
@@ -31,20 +31,17 @@ export interface RouterLinkParts {
   readonly load: () => NodeLoad;
 }
 
-/** What `ended` resolves with when nothing went wrong. */
+/** Value of `ended` if nothing went wrong. */
 export const endedInOrder = "ended in order";
 
 const reportEveryMs = 1_000;
 const versionCharactersMax = 64;
 /** From dialling to welcome. */
 const welcomeMsMax = 4_000;
-/**
- * Reports are worth nothing late: none is queued behind others that the router has not taken. Nor is usage, which is sent
- * again if it is not acknowledged.
- */
+/** Most messages that wait to be sent: late reports are useless, and unacknowledged usage is sent again. */
 const unsentMax = 8;
 
-/** A silent router is noticed by its heartbeats. */
+/** Heartbeats show that the router is alive. */
 const channelOptions: ChannelOptions = {
   ...linkKeepAlive,
   "grpc.max_receive_message_length": 4 << 20,
@@ -63,8 +60,9 @@ export class RouterLink implements UsageChannel {
   readonly #welcomeTimer: Timer;
   readonly #silence: Silence;
   #reportTimer: Timer | undefined;
-  #welcome: Welcome | undefined;
-  #isLeaving = false;
+  welcome: Welcome | undefined;
+  /** The router has said goodbye and lets running requests end. */
+  isLeaving = false;
   #sequence = 0n;
   #told: Told = {};
 
@@ -99,27 +97,17 @@ export class RouterLink implements UsageChannel {
     this.#say({ $case: "hello", value: parts.hello });
   }
 
-  /** Set once the router has said welcome. */
-  get welcome(): Welcome | undefined {
-    return this.#welcome;
-  }
-
   get routerId(): string {
-    return this.#welcome?.routerId ?? "";
+    return this.welcome?.routerId ?? "";
   }
 
-  /** What the router says of itself, cut to a plausible length. */
+  /** The version that the router reports, cut to a plausible length. */
   get routerVersion(): string | undefined {
-    return this.#welcome?.routerVersion?.slice(0, versionCharactersMax);
-  }
-
-  /** The router has said goodbye: it lets what runs end. */
-  get isLeaving(): boolean {
-    return this.#isLeaving;
+    return this.welcome?.routerVersion?.slice(0, versionCharactersMax);
   }
 
   report(): void {
-    if (!this.#welcome || this.#call.writableLength > unsentMax) return;
+    if (!this.welcome || this.#call.writableLength > unsentMax) return;
     const load = this.#parts.load();
     this.#say({ $case: "loadReport", value: loadReport(load, this.routerId, ++this.#sequence, this.#told) });
     this.#told = load;
@@ -132,25 +120,25 @@ export class RouterLink implements UsageChannel {
 
   /** Ends the link in order, or at once if the router has not said welcome or does not answer in time. */
   async close(deadlineMs: number): Promise<void> {
-    const deadline = this.#parts.clock.after(this.#welcome ? deadlineMs : 0, () => this.#call.cancel());
+    const deadline = this.#parts.clock.after(this.welcome ? deadlineMs : 0, () => this.#call.cancel());
     this.#call.end();
     await this.ended;
     deadline.cancel();
   }
 
-  /** Undefined: something that a later version may say. */
+  /** `message` is undefined if it is of a later version. */
   #receive(message: Downlink | undefined, take: (message: Downlink, link: RouterLink) => void): void {
     if (message?.$case === "welcome") {
-      if (this.#welcome) return;
+      if (this.welcome) return;
       this.#welcomeTimer.cancel();
       this.#silence.heard();
-      this.#welcome = message.value;
+      this.welcome = message.value;
       take(message, this);
       this.report();
       this.#reportTimer = every(this.#parts.clock, reportEveryMs, () => this.report());
-    } else if (message && this.#welcome) {
+    } else if (message && this.welcome) {
       if (message.$case === "heartbeat") this.#silence.heard();
-      this.#isLeaving ||= message.$case === "goodbye";
+      this.isLeaving ||= message.$case === "goodbye";
       take(message, this);
     }
   }

@@ -1,6 +1,6 @@
 /**
- * The links to all routers. Names are resolved again and again, and each address gets a link of its own, so that every
- * router behind a name is found; what breaks is dialled again. A router that two addresses lead to is linked once.
+ * Keeps links to all routers. Names are resolved repeatedly and each address gets a link, so that every router behind a
+ * name is found. A router that two addresses lead to is linked once.
  */
 import { isIP } from "node:net";
 import type { DesiredState, Welcome } from "@weiche/proto/weiche/node/v1/node_control.ts";
@@ -8,7 +8,7 @@ import { sleep, type Timer } from "@weiche/shared/time/clock.ts";
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import type { RouterLives } from "../outbox/unsettled-answers.ts";
 import { SingleFlight } from "@weiche/shared/time/single-flight.ts";
-import type { UsageLinks } from "../outbox/usage-channel.ts";
+import type { UsageDelivery } from "../outbox/delivery.ts";
 import { Backoff } from "./backoff.ts";
 import { DataLink, type DataLinkEvents } from "./data-link.ts";
 import type { StreamHandler } from "./data-session.ts";
@@ -20,7 +20,7 @@ export interface RouterLinkEvents extends DataLinkEvents, RouterAddressesEvents 
   /** `version`: of the router; absent if it does not say it. */
   routerLinkUp(address: string, routerId: string, version?: string): void;
   routerLinkDown(address: string, routerId: string, reason: string): void;
-  /** Not welcomed. Told when the reason is another than the time before. */
+  /** No welcome came. Emitted when the reason changes. */
   routerLinkFailed(address: string, reason: string): void;
   rulesUnreadable(model: string, reason: string): void;
 }
@@ -30,44 +30,44 @@ export interface RouterLinksOptions extends RouterLinkParts {
   readonly routers: readonly string[];
   readonly random: () => number;
   readonly resolve: Resolve;
-  readonly usage: UsageLinks;
+  readonly usage: Pick<UsageDelivery, "linkUp" | "acknowledged" | "linkDown">;
   readonly answers: RouterLives;
   /** Takes the requests that come on the data connections. */
   readonly handle: StreamHandler;
-  /** The rules of the node's models, all of them; of several routers the last word counts. */
+  /** Gets the rules of all models of the node; the last router to send some counts. */
   readonly onRules: (rules: readonly ModelRules[]) => void;
-  /** Only ever with a higher generation than the time before. */
+  /** Called only with a higher generation than before. */
   readonly onDesiredState: (state: DesiredState) => void;
   readonly events: RouterLinkEvents;
 }
 
 export interface RouterState {
   readonly address: string;
-  /** `leaving`: the router stops, and lets what runs end. */
+  /** `leaving`: the router stops and lets running requests end. */
   readonly state: "linked" | "leaving" | "connecting";
   readonly dataSessions: number;
-  /** Of the router that is linked; absent if it does not say it. */
+  /** Version of the linked router; absent if it reports none. */
   readonly version?: string;
 }
 
 const resolveEveryMs = 30_000;
-/** As long as a name has no answer. */
+/** While a name does not resolve. */
 const resolveAgainMs = 2_000;
-/** A busy node changes with every request: no router needs to hear of each. */
+/** Minimum pause between reports: a busy node changes with every request. */
 const reportSpacingMs = 20;
 const closeMsMax = 2_000;
 
-/** One address that is, or was, dialled. */
+/** An address of a router. */
 interface Dialled {
   readonly address: RouterAddress;
   readonly backoff: Backoff;
-  /** Those that are not over: two while a new certificate takes the place of an old one. */
+  /** Open links: two while a new certificate replaces an old one. */
   readonly links: Set<RouterLink>;
   newest?: RouterLink;
-  /** The router that was found there last. */
+  /** The last router found there. */
   routerId?: string;
   failure?: string;
-  /** No longer among the addresses of its name: dialled no more. */
+  /** Its name no longer leads there: not dialled again. */
   isGone: boolean;
 }
 
@@ -75,7 +75,7 @@ export class RouterLinks {
   readonly #options: RouterLinksOptions;
   readonly #addresses: RouterAddresses;
   readonly #dialled = new Map<string, Dialled>();
-  /** The link over which each router is spoken to. */
+  /** The link in use to each router. */
   readonly #live = new Map<string, RouterLink>();
   readonly #dataLinks = new Map<string, DataLink>();
   readonly #stop = new AbortController();
@@ -99,7 +99,7 @@ export class RouterLinks {
     this.#resolving.wish();
   }
 
-  /** Something is different: every router hears of it now, or a moment after the last time. */
+  /** Reports to every router now, or after the minimum pause. */
   reportSoon(): void {
     const { clock } = this.#options;
     const waitMs = this.#reportedAtMs + reportSpacingMs - clock.monotonicMs();
@@ -119,13 +119,12 @@ export class RouterLinks {
     }));
   }
 
-  /** Takes no more requests and lets those that run end, for at most `deadlineMs`. Links stay, for the usage. */
+  /** Lets running requests end, for at most `deadlineMs`. Links stay, for the usage. */
   async drain(deadlineMs: number): Promise<void> {
     this.#isDraining = true;
     await Promise.all([...this.#dataLinks.values()].map((dataLink) => dataLink.close(deadlineMs)));
   }
 
-  /** Ends everything. */
   async close(): Promise<void> {
     this.#stop.abort(new Error("the agent stops"));
     this.#ignoreTls?.();
@@ -137,7 +136,7 @@ export class RouterLinks {
     await Promise.all(this.#loops);
   }
 
-  /** Looks up every name and begins or ends dialling accordingly; later does so again. */
+  /** Resolves all names, begins to dial new addresses, and plans the next time. */
   async #resolve(): Promise<void> {
     const addresses = await this.#addresses.find();
     for (const [key, dialled] of this.#dialled) dialled.isGone = !addresses.has(key);
@@ -180,12 +179,12 @@ export class RouterLinks {
     void link.ended.then((reason) => this.#ended(link, dialled, reason));
   }
 
-  /** The certificate has changed: a link that shows the new one is welcomed before the old one ends. */
+  /** Opens links with the new certificate; an old link ends when the new one is welcomed. */
   #renewAll(): void {
     for (const dialled of this.#dialled.values()) if (dialled.links.size > 0) this.#dial(dialled);
   }
 
-  /** The new certificate was not taken: the link with the old one goes on, and the new one is tried again. */
+  /** Tries a new certificate again that was not accepted; the link with the old one stays meanwhile. */
   async #renewLater(dialled: Dialled): Promise<void> {
     const { newest } = dialled;
     await sleep(this.#options.clock, dialled.backoff.nextMs(), this.#stop.signal);
@@ -271,13 +270,13 @@ export class RouterLinks {
       dataLink = new DataLink({ ...this.#options, routerId, identity, onSessions });
       this.#dataLinks.set(routerId, dataLink);
     }
-    // A router that listens on every address, and was told no other, means the one that it was just reached at.
+    // A router that listens on all addresses, and advertises no other, means the one where it was reached.
     dataLink.dial(
       dataAddress.replace(/^(0\.0\.0\.0|\[::\])(?=:)/, isIP(address.host) === 6 ? `[${address.host}]` : address.host),
     );
   }
 
-  /** The link is of no use for usage and reports any more; streams that run stay, where their session does. */
+  /** Stops using the link for usage and reports; running streams stay with their session. */
   #down(link: RouterLink): void {
     const { routerId } = link;
     if (this.#live.get(routerId) !== link) return;

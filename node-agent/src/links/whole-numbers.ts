@@ -1,4 +1,4 @@
-/** The wire knows whole numbers only; times have fractions, and those of a clock that was set may be negative. */
+/** Converts times to the whole numbers of the wire: they may have fractions, and be negative after the clock was set. */
 
 export function uint32(value: number): number {
   return Math.min(0xffff_ffff, Math.max(0, Math.round(value)));

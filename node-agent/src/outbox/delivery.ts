@@ -1,16 +1,14 @@
 /**
- * Delivers usage records from the outbox to the routers: in order, one batch at a time, over one live link. A batch
- * that is not acknowledged in time, or whose link is lost, goes over the next link. Routers share a database that
- * ignores duplicates, so sending twice is harmless and any router may acknowledge.
+ * Delivers usage records in order, one batch at a time, over one live link. A batch that is not acknowledged in time
+ * goes over the next link: routers share a database that ignores duplicates.
  */
 import { within, type Clock, type Timer } from "@weiche/shared/time/clock.ts";
 import { SingleFlight } from "@weiche/shared/time/single-flight.ts";
 import type { Batch, Outbox } from "./outbox.ts";
 import type { Position } from "./outbox-recovery.ts";
-import type { UsageChannel, UsageLinks } from "./usage-channel.ts";
+import type { UsageChannel } from "./usage-channel.ts";
 
 export interface DeliveryEvents {
-  /** A router acknowledged these records. */
   usageDelivered(records: number): void;
   /** A router did not acknowledge in time; the batch goes to the next one. */
   usageNotAcknowledged(routerId: string): void;
@@ -32,7 +30,7 @@ interface Sent {
   readonly records: number;
 }
 
-export class UsageDelivery implements UsageLinks, Disposable {
+export class UsageDelivery implements Disposable {
   readonly #outbox: Outbox;
   readonly #clock: Clock;
   readonly #events: DeliveryEvents;
@@ -41,9 +39,7 @@ export class UsageDelivery implements UsageLinks, Disposable {
   readonly #sent = new Map<bigint, Sent>();
   readonly #sending: SingleFlight;
   #lastBatchId = 0n;
-  /** The batch that waits for its acknowledgement. */
   #awaited: { readonly batchId: bigint; readonly routerId: string; readonly timer: Timer } | undefined;
-  /** Set while `flush` waits. */
   #onFlushed: (() => void) | undefined;
 
   constructor(outbox: Outbox, clock: Clock, events: DeliveryEvents) {
@@ -58,11 +54,13 @@ export class UsageDelivery implements UsageLinks, Disposable {
     outbox.onAppend(() => this.#soon(gatherMs));
   }
 
+  /** The router has welcomed this agent: batches may be sent to it from now on. */
   linkUp(channel: UsageChannel): void {
     this.#links = [...this.#links.filter(({ routerId }) => routerId !== channel.routerId), channel];
     this.#soon(0);
   }
 
+  /** The router has committed the batch. */
   acknowledged(routerId: string, batchId: bigint): void {
     const sent = this.#sent.get(batchId);
     if (!sent || sent.routerId !== routerId) return; // this batch was not sent to this router
@@ -75,6 +73,7 @@ export class UsageDelivery implements UsageLinks, Disposable {
     this.#soon(this.#outbox.depth >= batchRecordsMax ? 0 : gatherMs);
   }
 
+  /** Sends the batch that was not acknowledged on this link over another one. Call once per `linkUp`. */
   linkDown(routerId: string): void {
     this.#links = this.#links.filter((link) => link.routerId !== routerId);
     this.#checkFlushed();

@@ -1,11 +1,11 @@
 /**
- * How far the outbox is acknowledged, on disk: a file with a checksum, replaced atomically, and the one before it. An
+ * The acknowledged position of the outbox on disk: a file with a checksum, replaced atomically, and the one before it. An
  * unreadable file is ignored: records are then delivered again, which is harmless.
  *
  *   cursor, cursor.old    "WUC1", space, CRC-32 of what follows as 8 hexadecimal digits, space, JSON
  */
 import { crc32 } from "node:zlib";
-import type { OutboxDisk } from "./outbox-disk.ts";
+import { writeFile, type OutboxDisk } from "./outbox-disk.ts";
 
 /** A position between two records of the outbox; all records before it are acknowledged. */
 export interface StoredCursor {
@@ -46,17 +46,10 @@ export class OutboxCursor {
   }
 
   /**
-   * Replaces the newest file atomically. Keeps the file before it unless that is ahead: after the cursor was moved
-   * back, the older file would skip records that must be delivered again.
+   * Replaces the newest file atomically. Keeps the one before unless it is ahead: after a rewind it would skip records.
    */
   async save(cursor: StoredCursor): Promise<void> {
-    const file = await this.#disk.open(unfinished, "new");
-    try {
-      await file.write(encodeCursor(cursor), 0);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
+    await writeFile(this.#disk, unfinished, "new", encodeCursor(cursor));
     const before = this.#stored;
     this.#stored = undefined;
     if (before && !isAhead(before, cursor)) await this.#disk.rename(newest, older);
@@ -67,12 +60,8 @@ export class OutboxCursor {
 
   async #read(name: string, events: CursorEvents): Promise<StoredCursor | undefined> {
     try {
-      const file = await this.#disk.open(name, "existing");
-      try {
-        return decodeCursor(await file.read(0, await file.size()));
-      } finally {
-        await file.close();
-      }
+      await using file = await this.#disk.open(name, "existing");
+      return decodeCursor(await file.read(0, await file.size()));
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
       events.outboxCursorUnreadable(name, code ?? message);

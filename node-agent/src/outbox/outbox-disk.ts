@@ -17,7 +17,7 @@ export interface OutboxDisk {
   freeBytes(): Promise<number>;
 }
 
-export interface OutboxFile {
+export interface OutboxFile extends AsyncDisposable {
   size(): Promise<number>;
   read(offset: number, length: number): Promise<Buffer>;
   /** Writes all bytes or throws; then any part of them may have been written. */
@@ -25,7 +25,14 @@ export interface OutboxFile {
   truncate(size: number): Promise<void>;
   /** Makes written bytes survive a power cut. */
   sync(): Promise<void>;
-  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** Writes the beginning of a file so that the bytes survive a power cut. */
+export async function writeFile(disk: OutboxDisk, name: string, how: "new" | "existing", bytes: Buffer): Promise<void> {
+  await using file = await disk.open(name, how);
+  await file.write(bytes, 0);
+  await file.sync();
 }
 
 export async function openOutboxDirectory(directory: string): Promise<OutboxDisk> {
@@ -68,6 +75,6 @@ async function openFile(path: string, how: "new" | "existing"): Promise<OutboxFi
     },
     truncate: (size) => handle.truncate(size),
     sync: () => handle.datasync(),
-    close: () => handle.close(),
+    [Symbol.asyncDispose]: () => handle.close(),
   };
 }

@@ -1,6 +1,6 @@
 /** Recovers an outbox when it is opened: repairs its segments, and finds how far they were acknowledged. */
 import type { StoredCursor } from "./outbox-cursor.ts";
-import type { OutboxDisk } from "./outbox-disk.ts";
+import { writeFile, type OutboxDisk } from "./outbox-disk.ts";
 import {
   decodeHeader,
   encodeHeader,
@@ -11,7 +11,6 @@ import {
   type Frame,
 } from "./segment.ts";
 
-/** A segment, up to its last whole record. */
 export interface Segment {
   readonly number: number;
   /** Length of the segment; bytes that follow in the file are not part of it. */
@@ -27,6 +26,12 @@ export interface Position {
   readonly offset: number;
   /** Number of records of the segment before it. */
   readonly index: number;
+}
+
+type Place = Pick<Position, "segment" | "offset">;
+
+export function isBefore(a: Place, b: Place): boolean {
+  return a.segment < b.segment || (a.segment === b.segment && a.offset < b.offset);
 }
 
 export interface RecoveryEvents {
@@ -73,34 +78,24 @@ async function scan(
   number: number,
   events: RecoveryEvents,
 ): Promise<{ frames: readonly Frame[]; bytes: number; saysNumber: number | undefined }> {
-  const file = await disk.open(segmentName(number), "existing");
-  try {
-    const size = await file.size();
-    const content = await file.read(0, size);
-    const { frames, damaged, end } = parseFrames(content, headerBytes);
-    for (const { start, end: until } of damaged) events.outboxDamaged(until - start);
-    if (end < size) {
-      events.outboxTornTail(size - end);
-      await file.truncate(end);
-    }
-    return { frames, bytes: end, saysNumber: decodeHeader(content) };
-  } finally {
-    await file.close();
+  await using file = await disk.open(segmentName(number), "existing");
+  const size = await file.size();
+  const content = await file.read(0, size);
+  const { frames, damaged, end } = parseFrames(content, headerBytes);
+  for (const { start, end: until } of damaged) events.outboxDamaged(until - start);
+  if (end < size) {
+    events.outboxTornTail(size - end);
+    await file.truncate(end);
   }
+  return { frames, bytes: end, saysNumber: decodeHeader(content) };
 }
 
 /**
- * Takes in a segment whose header is damaged or disagrees with its name (a file was copied or renamed) as a new one:
- * none of it counts as acknowledged, and records that are delivered twice count once.
+ * Takes in a segment whose header disagrees with its name as a new one: none of it counts as acknowledged, and records
+ * that are delivered twice count once.
  */
 async function rename(disk: OutboxDisk, from: number, to: number): Promise<number> {
-  const file = await disk.open(segmentName(from), "existing");
-  try {
-    await file.write(encodeHeader(to), 0);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
+  await writeFile(disk, segmentName(from), "existing", encodeHeader(to));
   await disk.rename(segmentName(from), segmentName(to));
   return to;
 }

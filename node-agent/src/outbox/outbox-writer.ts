@@ -50,19 +50,14 @@ export class OutboxWriter {
   #active: Active | undefined;
   #syncTimer: Timer | undefined;
   #syncing: Promise<void> = Promise.resolve();
-  #failing = false;
+  /** Whether a write failed and none has succeeded since. */
+  failing = false;
 
   constructor(options: WriterOptions) {
     this.#options = options;
     this.#nextNumber = options.nextNumber;
   }
 
-  /** Whether a write failed and none has succeeded since. */
-  get failing(): boolean {
-    return this.#failing;
-  }
-
-  /** The segment that still grows. */
   get active(): Segment | undefined {
     return this.#active?.segment;
   }
@@ -114,7 +109,7 @@ export class OutboxWriter {
         active.segment.records += group.length;
         active.unsynced.push(...group);
         this.#syncTimer ??= clock.after(syncMs, () => this.#startSync(active));
-        this.#failing = false;
+        this.failing = false;
         return;
       } catch (error) {
         await this.#writeFailed(error);
@@ -125,7 +120,7 @@ export class OutboxWriter {
   /** After any error, ends the segment before the failed frames and goes on with the reserve. */
   async #writeFailed(error: unknown): Promise<void> {
     const { clock, onFailed, reserve } = this.#options;
-    this.#failing = true;
+    this.failing = true;
     await this.#retire();
     const held = reserve.held;
     if (held) this.#active = await this.#begin((name) => reserve.take(name)).catch(() => undefined);
@@ -140,7 +135,7 @@ export class OutboxWriter {
     try {
       await file.write(encodeHeader(segment.number), 0);
     } catch (error) {
-      await file.close().catch(() => {});
+      await file[Symbol.asyncDispose]().catch(() => {});
       await disk.remove(segmentName(segment.number)).catch(() => {});
       throw error;
     }
@@ -158,7 +153,7 @@ export class OutboxWriter {
     await this.#syncing;
     await active.file.truncate(active.segment.bytes).catch(() => {}); // if this fails, the next recovery does it
     await this.#sync(active);
-    await active.file.close().catch(() => {});
+    await active.file[Symbol.asyncDispose]().catch(() => {});
     if (active.segment.records > 0) return;
     const { disk, segments } = this.#options;
     segments.splice(segments.indexOf(active.segment), 1);

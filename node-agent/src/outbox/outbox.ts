@@ -7,7 +7,8 @@ import { every, within, type Clock, type Timer } from "@weiche/shared/time/clock
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { OutboxCursor, type CursorEvents } from "./outbox-cursor.ts";
 import type { OutboxDisk } from "./outbox-disk.ts";
-import { recoverOutbox, type Position, type Recovered, type RecoveryEvents, type Segment } from "./outbox-recovery.ts";
+import { isBefore, recoverOutbox } from "./outbox-recovery.ts";
+import type { Position, Recovered, RecoveryEvents, Segment } from "./outbox-recovery.ts";
 import { OutboxReserve } from "./outbox-reserve.ts";
 import { OutboxWriter } from "./outbox-writer.ts";
 import { decodeRecord, encodeRecord, type StoredRecord } from "./record-codec.ts";
@@ -22,22 +23,16 @@ export interface OutboxEvents extends CursorEvents, RecoveryEvents {
   outboxUnknownVersion(records: number): void;
 }
 
-export interface OutboxLimits {
-  readonly segmentBytesMax: number;
-  /** Space reserved for the records of running requests. */
-  readonly reserveBytes: number;
-  /** With less free space no new requests are admitted. */
-  readonly freeBytesMin: number;
-  /** How long acknowledged segments are kept, for a router whose database lost its last commits. */
-  readonly keepMs: number;
-}
-
-export const outboxLimits: OutboxLimits = {
+export const outboxLimits = {
   segmentBytesMax: 4 << 20,
+  /** Space reserved for the records of running requests. */
   reserveBytes: 1 << 20,
+  /** With less free space no new requests are admitted. */
   freeBytesMin: 1 << 20,
+  /** How long acknowledged segments are kept, for a router whose database lost its last commits. */
   keepMs: 3_600_000,
 };
+export type OutboxLimits = Readonly<typeof outboxLimits>;
 
 const tickMs = 500;
 /** A hanging disk must not keep the agent from ending. */
@@ -77,7 +72,8 @@ export class Outbox implements AsyncDisposable {
   readonly #segments: Segment[];
   readonly #ticks: Timer;
   #ticking: Promise<void> = Promise.resolve();
-  #cursor: Position;
+  /** All records before it are acknowledged. */
+  cursor: Position;
   #cursorSaved = true;
   #enoughFree = false;
   #admitted = true;
@@ -98,7 +94,7 @@ export class Outbox implements AsyncDisposable {
     this.#limits = limits;
     this.#storedCursor = storedCursor;
     this.#segments = found.segments;
-    this.#cursor = found.cursor;
+    this.cursor = found.cursor;
     this.#reserve = new OutboxReserve(disk, limits.reserveBytes);
     this.#writer = new OutboxWriter({
       disk,
@@ -118,15 +114,10 @@ export class Outbox implements AsyncDisposable {
     return this.#reserve.held && this.#enoughFree && !this.#closed;
   }
 
-  /** All records before it are acknowledged. */
-  get cursor(): Position {
-    return this.#cursor;
-  }
-
   /** Number of unacknowledged records. */
   get depth(): number {
-    const ahead = this.#segments.filter(({ number }) => number >= this.#cursor.segment);
-    const passed = ahead[0]?.number === this.#cursor.segment ? this.#cursor.index : 0;
+    const ahead = this.#segments.filter(({ number }) => number >= this.cursor.segment);
+    const passed = ahead[0]?.number === this.cursor.segment ? this.cursor.index : 0;
     return ahead.reduce((sum, { records }) => sum + records, -passed);
   }
 
@@ -150,7 +141,7 @@ export class Outbox implements AsyncDisposable {
   /** Returns the next records after the cursor, in the order of their appends; fewer if some are unreadable. */
   async read(max: number): Promise<Batch> {
     const records: StoredRecord[] = [];
-    const start = this.#cursor;
+    const start = this.cursor;
     let end = start;
     let left = max;
     for (const segment of this.#segments.filter(({ number }) => number >= end.segment)) {
@@ -174,7 +165,7 @@ export class Outbox implements AsyncDisposable {
 
   /** Marks all records before `position` as committed. Returns false if they were already. */
   acknowledge(position: Position): boolean {
-    if (!isBefore(this.#cursor, position)) return false;
+    if (!isBefore(this.cursor, position)) return false;
     this.#moveCursor(position);
     return true;
   }
@@ -185,7 +176,7 @@ export class Outbox implements AsyncDisposable {
     if (first < 0) return;
     for (const segment of this.#segments.slice(first)) delete segment.acknowledgedAtMs;
     const start = { segment: this.#segments[first]!.number, offset: headerBytes, index: 0 };
-    if (isBefore(start, this.#cursor)) this.#moveCursor(start);
+    if (isBefore(start, this.cursor)) this.#moveCursor(start);
   }
 
   /** Checks free space, stores the cursor and deletes old segments. What fails is tried again at the next tick. */
@@ -218,7 +209,7 @@ export class Outbox implements AsyncDisposable {
 
   async #lookAfterSegments(): Promise<void> {
     const nowMs = this.#clock.now();
-    const { segment: number, offset } = this.#cursor;
+    const { segment: number, offset } = this.cursor;
     for (const segment of this.#segments) {
       const passed = segment.number < number || (segment.number === number && offset >= segment.bytes);
       // a time in the future was stored before the clock was set back, and could keep the segment for years
@@ -247,12 +238,12 @@ export class Outbox implements AsyncDisposable {
   }
 
   #moveCursor(position: Position): void {
-    this.#cursor = position;
+    this.cursor = position;
     this.#cursorSaved = false;
   }
 
   async #saveCursor(): Promise<void> {
-    const { segment, offset } = this.#cursor;
+    const { segment, offset } = this.cursor;
     const passed = this.#segments.flatMap(({ number, acknowledgedAtMs: atMs }) =>
       atMs === undefined ? [] : [[number, atMs]],
     );
@@ -261,15 +252,7 @@ export class Outbox implements AsyncDisposable {
   }
 
   async #readFile({ number }: Segment, offset: number, length: number): Promise<Buffer> {
-    const file = await this.#disk.open(segmentName(number), "existing");
-    try {
-      return await file.read(offset, length);
-    } finally {
-      await file.close();
-    }
+    await using file = await this.#disk.open(segmentName(number), "existing");
+    return await file.read(offset, length);
   }
-}
-
-function isBefore(a: Position, b: Position): boolean {
-  return a.segment < b.segment || (a.segment === b.segment && a.offset < b.offset);
 }

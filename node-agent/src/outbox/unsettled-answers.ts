@@ -28,16 +28,7 @@ interface NamedAttempt {
 }
 
 /** Events of the links that show whether a router is alive. */
-export interface RouterLives {
-  linkUp(routerId: string): void;
-  /** `inOrder`: the router ended the link itself, and has declared void what its clients did not get. */
-  linkDown(routerId: string, inOrder: boolean): void;
-  /** Another router answers at this router's address now. */
-  replaced(routerId: string): void;
-  settled(routerId: string, attempts: readonly NamedAttempt[]): void;
-  /** Number of open data sessions to the router. While there is one, the router lives, even without a link. */
-  dataSessions(routerId: string, sessions: number): void;
-}
+export type RouterLives = Pick<UnsettledAnswers, "linkUp" | "linkDown" | "replaced" | "settled" | "dataSessions">;
 
 const goneMs = 30_000;
 /** Per router. A router settles within milliseconds; beyond this the oldest are forgotten, and their records stand. */
@@ -49,7 +40,7 @@ interface Router {
   readonly answers: Map<string, UsageRecord>;
 }
 
-export class UnsettledAnswers implements RouterLives, AsyncDisposable {
+export class UnsettledAnswers implements AsyncDisposable {
   readonly #parts: UnsettledAnswersParts;
   readonly #routers = new Map<string, Router>();
   readonly #withDataSession = new Set<string>();
@@ -83,6 +74,7 @@ export class UnsettledAnswers implements RouterLives, AsyncDisposable {
     router.answers.clear();
   }
 
+  /** `inOrder`: the router ended the link itself, and has declared void what its clients did not get. */
   linkDown(routerId: string, inOrder: boolean): void {
     const router = this.#router(routerId);
     router.isLinked = false;
@@ -90,11 +82,13 @@ export class UnsettledAnswers implements RouterLives, AsyncDisposable {
     this.#waitForLink(routerId, router);
   }
 
+  /** Number of open data sessions to the router. While there is one, the router lives, even without a link. */
   dataSessions(routerId: string, sessions: number): void {
     if (sessions > 0) this.#withDataSession.add(routerId);
     else this.#withDataSession.delete(routerId);
   }
 
+  /** Another router answers at this router's address now. */
   replaced(routerId: string): void {
     if (!this.#withDataSession.has(routerId)) void this.#declareVoid(routerId);
   }
@@ -105,11 +99,8 @@ export class UnsettledAnswers implements RouterLives, AsyncDisposable {
   }
 
   #router(routerId: string): Router {
-    const known = this.#routers.get(routerId);
-    if (known) return known;
-    const router: Router = { isLinked: false, goneTimer: undefined, answers: new Map() };
-    this.#routers.set(routerId, router);
-    return router;
+    const unlinked = (): Router => ({ isLinked: false, goneTimer: undefined, answers: new Map() });
+    return this.#routers.getOrInsertComputed(routerId, unlinked);
   }
 
   #waitForLink(routerId: string, router: Router): void {
@@ -128,7 +119,6 @@ export class UnsettledAnswers implements RouterLives, AsyncDisposable {
     this.#routers.delete(routerId);
     if (router.answers.size === 0) return;
     this.#parts.events.answersVoided(routerId, router.answers.size);
-    // A closing outbox rejects them: then the first records stand.
     await Promise.allSettled([...router.answers.values()].map((record) => this.#parts.append(voidOf(record))));
   }
 }

@@ -1,4 +1,4 @@
-/** What the ingress asks of the slots. */
+/** Interface between the ingress and the slots. */
 import type { ModelId, RequestId, SlotName } from "@weiche/shared/ids.ts";
 import type { DialectName, EngineEndpoint, EngineSpec } from "../engines/engine.ts";
 import type { LossListener } from "./engine-loss.ts";
@@ -6,13 +6,13 @@ import type { LossListener } from "./engine-loss.ts";
 export interface AdmissionRequest {
   readonly requestId: RequestId;
   readonly model: ModelId;
-  /** The slot that the router had in mind; another one of the node with the same model will do. */
+  /** The slot that the router chose; another slot of the node with the same model will do. */
   readonly slot?: SlotName;
-  /** How many answers it asks for: each takes a place of its engine. */
+  /** Number of answers: each takes a place of the engine. */
   readonly answers: number;
-  /** Identity of the router that asked, for the report's `running_of_router`. */
+  /** The router that asked, for the report's `running_of_router`. */
   readonly routerId: string;
-  /** Aborts when the client has gone: a waiter is removed at once. */
+  /** Aborts when the client leaves: a waiter is then removed at once. */
   readonly signal: AbortSignal;
 }
 
@@ -21,13 +21,12 @@ export interface Admission {
   readonly slot: SlotName;
   readonly engine: EngineSpec;
   readonly endpoint: EngineEndpoint;
-  /** How long the request was held before. */
   readonly waitedMs: number;
   /** Calls back, once, if the engine is gone before the release: at once if it is gone already. */
   onEngineLost(listener: LossListener): void;
-  /** Gives its places back. Harmless the second time. */
+  /** Gives its places back. Idempotent. */
   release(): void;
-  /** Tells the slot that the engine misbehaved in a way that needs a probe (see C6). */
+  /** Tells the slot that the engine must be probed. */
   suspect(reason: string): void;
   /** Tells the slot that the engine is dead, though its process may still be there. */
   lose(reason: string): void;

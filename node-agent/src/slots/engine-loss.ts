@@ -1,10 +1,10 @@
 import type { EngineDeath } from "@weiche/shared/node-protocol.ts";
 import type { Ticket } from "./slot-state.ts";
 
-/** Undefined: the engine did not die over this request. */
+/** `death` is undefined if the engine did not die during this request. */
 export type LossListener = (death: EngineDeath | undefined) => void;
 
-/** Tells the requests on an engine that it is gone. Not an `AbortSignal`: those search all their listeners for each one. */
+/** Tells the requests on an engine that it is gone. Not an `AbortSignal`, which searches all listeners to remove one. */
 export class EngineLoss {
   readonly #listeners = new Map<Ticket, LossListener>();
   #isLost = false;
@@ -19,7 +19,7 @@ export class EngineLoss {
     this.#listeners.delete(ticket);
   }
 
-  /** `byUs`: it did not die, it was stopped. */
+  /** `byUs`: this agent stopped it. */
   tell({ byUs = false } = {}): void {
     this.#isLost = true;
     const listeners = [...this.#listeners.values()];

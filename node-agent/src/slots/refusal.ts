@@ -1,4 +1,4 @@
-/** What a client is told when a slot does not admit its request. */
+/** Errors for requests that a slot does not admit. */
 import { ApiError } from "@weiche/shared/errors.ts";
 import type { RefusalKind } from "./slot-state.ts";
 
@@ -9,7 +9,7 @@ const messages: Readonly<Record<RefusalKind, string>> = {
   maintenance: "The node is in maintenance.",
 };
 
-/** For a request that no waiting would help. In the words of a refusal by the engine itself. */
+/** For a request that would never be admitted. Worded like a refusal by the engine itself. */
 export function answersError(answersMax: number): ApiError {
   const must = `must be at most ${answersMax}: this model's engine gives no more answers at once`;
   return new ApiError("invalid_request", `Invalid 'n': ${must}.`, { param: "n" });

@@ -1,6 +1,6 @@
 /** The rules of a slot, one by one, as stories. */
 import { describe, expect, test } from "vitest";
-import { a, active, b, c, Play } from "./testing/slot-play.ts";
+import { a, active, b, c, Play } from "../../test/slots/slot-play.ts";
 
 describe("a switch", () => {
   test("waits for running requests, however long, and takes all waiters of the new model at once", () => {
@@ -11,7 +11,7 @@ describe("a switch", () => {
     expect(play.state).toBe("draining-closed a->b, bb wait, 1 run");
     expect(play.release(1)).toEqual(["stop a"]);
     expect(play.news("stopped")).toEqual(["start b"]);
-    expect(play.news("started")).toEqual(["grant 2", "grant 3"]);
+    expect(play.news("started")).toEqual(["admit 2", "admit 3"]);
   });
 
   test("comes as soon as nothing runs, once the minimum residency is over", () => {
@@ -39,7 +39,7 @@ describe("a switch", () => {
     expect(play.state).toBe("active a, 1 run");
     play.request(b);
     play.pass(9_000);
-    expect(play.request(a)).toEqual(["grant 4"]);
+    expect(play.request(a)).toEqual(["admit 4"]);
     play.pass(1_000);
     expect(play.request(a)).toEqual(["refuse 5 model_switching 10000"]);
   });
@@ -130,7 +130,7 @@ describe("waiters", () => {
     play.pass(10_000);
     play.release(1);
     play.news("stopped");
-    expect(play.news("started")).toEqual(["grant 2", "grant 4"]);
+    expect(play.news("started")).toEqual(["admit 2", "admit 4"]);
     expect(play.state).toBe("draining-closed b->c, c wait, 2 run");
     play.release(2);
     expect(play.release(4)).toEqual(["stop b"]);
@@ -140,7 +140,7 @@ describe("waiters", () => {
   test("beyond what the engine may run follow as places get free", () => {
     const play = active(a, 4);
     expect(play.state).toBe("active a, aa wait, 2 run");
-    expect(play.release(1)).toEqual(["grant 3"]);
+    expect(play.release(1)).toEqual(["admit 3"]);
     expect(play.request(a)).toEqual([]);
     expect(play.state).toBe("active a, aa wait, 2 run");
   });
@@ -154,13 +154,13 @@ describe("waiters", () => {
     play.request(b);
     play.request(a);
     play.pass(9_000);
-    expect(play.news("started")).toEqual(["grant 1", "grant 2"]);
+    expect(play.news("started")).toEqual(["admit 1", "admit 2"]);
     play.pass(1_000);
-    expect(play.release(1)).toEqual(["grant 3"]);
+    expect(play.release(1)).toEqual(["admit 3"]);
     expect(play.release(2)).toEqual([]);
     expect(play.release(3)).toEqual(["stop a"]);
     play.news("stopped");
-    expect(play.news("started")).toEqual(["grant 4"]);
+    expect(play.news("started")).toEqual(["admit 4"]);
     expect(play.state).toBe("draining-closed b->a, a wait, 1 run");
   });
 
@@ -195,7 +195,7 @@ describe("an engine that an earlier agent was starting", () => {
     const play = found(50_000);
     expect(play.state).toBe("starting a, ab wait");
     play.pass(5_000);
-    expect(play.news("started")).toEqual(["grant 1"]);
+    expect(play.news("started")).toEqual(["admit 1"]);
     expect(play.state).toBe("draining-open a->b, b wait, 1 run");
   });
 
@@ -208,7 +208,7 @@ describe("an engine that an earlier agent was starting", () => {
   test("is asked for ten seconds when that time is over: it may have come up while no agent was there", () => {
     const play = found(3_600_000);
     expect(play.pass(9_999)).toEqual([]);
-    expect(play.news("started")).toEqual(["grant 1"]);
+    expect(play.news("started")).toEqual(["admit 1"]);
     play.pass(10_000);
     play.request(a);
     expect(play.request(a).at(-1), "nothing is known of how long it took").toBe("refuse 4 model_switching 10000");
@@ -323,7 +323,7 @@ describe("an engine that exits", () => {
     play.pass(20_000);
     expect(play.release(2)).toEqual(["stop a for good"]);
     expect(play.news("stopped")).toEqual(["start a"]);
-    expect(play.news("started")).toEqual(["grant 3"]);
+    expect(play.news("started")).toEqual(["admit 3"]);
   });
 
   test("rests if it is suspected again soon: then its requests are refused", () => {
@@ -348,7 +348,7 @@ describe("an engine that exits", () => {
     expect(play.request(a)).toEqual([]);
     expect(play.release(1)).toEqual(["stop a for good"]);
     expect(play.news("stopped")).toEqual(["start b"]);
-    expect(play.news("started")).toEqual(["grant 2"]);
+    expect(play.news("started")).toEqual(["admit 2"]);
   });
 });
 
@@ -361,7 +361,7 @@ describe("maintenance", () => {
     play.release(1);
     expect(play.pass(100_000)).toEqual([]);
     play.event({ kind: "maintenance", on: false });
-    expect(play.request(a)).toEqual(["grant 4"]);
+    expect(play.request(a)).toEqual(["admit 4"]);
   });
 
   test("restarts a lost engine only afterwards", () => {

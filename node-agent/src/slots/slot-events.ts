@@ -1,4 +1,4 @@
-/** What happens at a slot that an operator wants to know. Every name comes from the configuration: labels from closed sets. */
+/** Events of a slot for the operator. Every name comes from the configuration, so that labels are from closed sets. */
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import type { ExitReport, FoundEngine } from "../engines/engine.ts";
 import type { RefusalKind } from "./slot-state.ts";
@@ -10,16 +10,15 @@ export interface SlotEvents {
   requestAdmitted(slot: SlotName, model: ModelId, waitedMs: number): void;
   /** `too_many_answers`: the engine can never give as many at once; the others may be tried again. */
   requestRefused(slot: SlotName, model: ModelId, code: RefusalKind | "too_many_answers", waitedMs: number): void;
-  /** The client went away while it was held. */
+  /** The client left while its request waited. */
   waiterLeft(slot: SlotName, model: ModelId, waitedMs: number): void;
-  /** The new engine is awake and proven. */
   switched(slot: SlotName, report: SwitchReport): void;
   startFailed(slot: SlotName, model: ModelId, reason: string): void;
   stopFailed(slot: SlotName, model: ModelId, reason: string): void;
   readopted(slot: SlotName, found: FoundEngine | undefined): void;
   readoptFailed(slot: SlotName, reason: string): void;
   engineExited(slot: SlotName, model: ModelId, report: ExitReport): void;
-  /** It said itself that it is dead; its process is ended. */
+  /** The engine reported that it is dead; its process is ended. */
   engineDied(slot: SlotName, model: ModelId, reason: string): void;
   engineSuspected(slot: SlotName, model: ModelId, reason: string): void;
 }

@@ -1,17 +1,16 @@
-/** The moves that a slot's transition is made of: each takes a slot, says what it asks for, and returns the next slot. */
+/** The steps that a slot's transition is made of: each takes a slot, adds effects, and returns the next slot. */
 import type { ModelId } from "@weiche/shared/ids.ts";
 import { awakeEngine, placesOf } from "./slot-state.ts";
 import type { Awake, RefusalKind, Slot, SlotEffect, SlotState, Ticket, Waiter } from "./slot-state.ts";
 
-/** What a client is told to wait while no switch to the model has been measured. */
+/** Time that a client is told to wait while no switch to the model has been measured. */
 const switchMsDefault = 10_000;
 /** Weight of the newest switch in the moving average. */
 const newestWeight = 0.3;
-/** How long a request holds its places while none of the model has ended. */
+/** Assumed time for which a request holds its places, until one of the model has ended. */
 const heldMsDefault = 10_000;
-/** Weight of the request that ended last. */
 const newestHeldWeight = 0.1;
-/** What a client that finds the queue full is told to wait, at least and at most. */
+/** Bounds of the time that a client is told to wait if it finds the queue full. */
 const retryMsMin = 1_000;
 const retryMsMax = 300_000;
 
@@ -26,7 +25,7 @@ export function adopt(slot: Slot, attempt: number, nowMs: number, effects: SlotE
   return { ...enter(slot, { kind: "adopting", epoch, deadlineMs, attempt }, nowMs), epoch };
 }
 
-/** An adopted engine that has been loading for too long may be ready by now: it is asked for so long. */
+/** Minimum time for an adopted engine: one that has been loading for too long may be ready by now. */
 const adoptedMsMin = 10_000;
 
 export interface Start {
@@ -34,7 +33,6 @@ export interface Start {
   readonly restart: boolean;
   /** When the switch began: before the stop of the previous engine, if there was one. */
   readonly beganMs: number;
-  /** An earlier agent began it. */
   readonly adopted?: boolean;
 }
 
@@ -77,7 +75,7 @@ export function giveUp(slot: Slot, nowMs: number, effects: SlotEffect[]): Slot {
   return { ...fail(slot, state.model, 0, nowMs, effects), state: givenUp, stateSinceMs: nowMs };
 }
 
-/** An engine may be awake that should not be: everybody is refused until it is known to be gone. */
+/** An engine may be awake that should not be: every request is refused until it is known to be gone. */
 export function stuck(slot: Slot, model: ModelId | undefined, nowMs: number, effects: SlotEffect[]): Slot {
   const { state } = slot;
   const attempt = "attempt" in state ? state.attempt : 0;
@@ -124,8 +122,8 @@ export function forgive(slot: Slot, engine: Awake, nowMs: number): Slot {
 }
 
 /**
- * Admits these waiters, in their order, as far as there are places. One that needs more places than are free keeps those
- * behind it waiting: it would starve if they went first. Waiters that the engine can never serve are rejected.
+ * Admits these waiters in their order, as far as there are places. One that needs more than are free keeps those behind
+ * it waiting, or it would starve. Rejects waiters that the engine can never serve.
  */
 export function admit(slot: Slot, engine: Awake, waiters: readonly Waiter[], effects: SlotEffect[]): Slot {
   if (waiters.length === 0) return slot;
@@ -145,13 +143,13 @@ export function admit(slot: Slot, engine: Awake, waiters: readonly Waiter[], eff
     if (taken + needed > places) break;
     done.add(ticket);
     taken += needed;
-    effects.push({ kind: "grant", ticket, engine, places: needed });
+    effects.push({ kind: "admit", ticket, engine, places: needed });
   }
   if (done.size === 0) return slot;
   return { ...slot, taken, waiters: slot.waiters.filter((waiter) => !done.has(waiter.ticket)) };
 }
 
-/** An engine that queues what it cannot run at once gives more answers than there are places, if it has nothing else to do. */
+/** An idle engine takes more answers than it has places, and queues the rest itself. */
 function placesFor(answers: number, places: number): number {
   return Math.min(answers, places);
 }
@@ -204,7 +202,7 @@ export function switchEstimateMs(slot: Slot, model: ModelId): number {
   return slot.switchMs.get(model) ?? switchMsDefault;
 }
 
-/** How long one more request for the model would wait: for places of an engine that takes requests, else for a switch. */
+/** Estimated wait of one more request for the model: for places of an engine that takes requests, else for a switch. */
 export function waitEstimateMs(slot: Slot, model: ModelId, nowMs: number): number {
   const { state } = slot;
   const engine = awakeEngine(state);

@@ -1,4 +1,4 @@
-/** What the runner of one slot is made of, and how it is closed. */
+/** Dependencies of the runner of one slot, and how it is closed. */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { SlotConfig } from "../config/config.ts";
 import type { SlotEngines } from "../engines/engine.ts";
@@ -10,7 +10,7 @@ export interface SlotParts {
   readonly engines: SlotEngines;
   readonly clock: Clock;
   readonly events: SlotEvents;
-  /** The slot's behaviour; another one only where a test shows what would go wrong without a part of it. */
+  /** Replaced only by tests that show what goes wrong without a part of it. */
   readonly transition?: typeof transition;
 }
 

@@ -1,19 +1,19 @@
 /** How requests wait for places of an engine that has no more of them. */
 import { describe, expect, test } from "vitest";
 import { currentEpoch } from "./slot-state.ts";
-import { a, active, b, endpoint, Play } from "./testing/slot-play.ts";
+import { a, active, b, endpoint, Play } from "../../test/slots/slot-play.ts";
 
 describe("a request that finds its engine full", () => {
   test("waits in order of arrival, and who comes when a place is free has one at once", () => {
     const play = active(a, 2);
     play.request(a);
     play.request(a);
-    expect(play.release(2)).toEqual(["grant 3"]);
+    expect(play.release(2)).toEqual(["admit 3"]);
     expect(play.request(a)).toEqual([]);
-    expect(play.release(1)).toEqual(["grant 4"]);
-    expect(play.release(3)).toEqual(["grant 5"]);
+    expect(play.release(1)).toEqual(["admit 4"]);
+    expect(play.release(3)).toEqual(["admit 5"]);
     play.release(4);
-    expect(play.request(a)).toEqual(["grant 6"]);
+    expect(play.request(a)).toEqual(["admit 6"]);
   });
 
   test("is refused beyond the bounds, and told how long those before it take", () => {
@@ -42,17 +42,17 @@ describe("a request that finds its engine full", () => {
     play.request(a);
     play.request(b);
     play.request(a);
-    expect(play.release(1), "of those who came before").toEqual(["grant 3"]);
+    expect(play.release(1), "of those who came before").toEqual(["admit 3"]);
     play.pass(9_999);
     expect(play.state).toBe("draining-open a->b, ba wait, 2 run");
     play.pass(1);
     expect(play.release(2)).toEqual([]);
     expect(play.release(3)).toEqual(["stop a"]);
     play.news("stopped");
-    expect(play.news("started")).toEqual(["grant 4"]);
+    expect(play.news("started")).toEqual(["admit 4"]);
     expect(play.release(4), "and it has its turn afterwards").toEqual(["stop b"]);
     play.news("stopped");
-    expect(play.news("started")).toEqual(["grant 5"]);
+    expect(play.news("started")).toEqual(["admit 5"]);
   });
 
   test("goes before those for another model who came later, even when the drain is closed", () => {
@@ -62,8 +62,8 @@ describe("a request that finds its engine full", () => {
     play.request(b);
     play.pass(10_000);
     expect(play.request(a)).toEqual(["refuse 6 model_switching 10000"]);
-    expect(play.release(1)).toEqual(["grant 3"]);
-    expect(play.release(2)).toEqual(["grant 4"]);
+    expect(play.release(1)).toEqual(["admit 3"]);
+    expect(play.release(2)).toEqual(["admit 4"]);
     play.release(3);
     expect(play.release(4)).toEqual(["stop a"]);
   });
@@ -80,7 +80,7 @@ describe("a request that finds its engine full", () => {
     expect(suspected.release(1)).toEqual([]);
     expect(suspected.release(2)).toEqual(["stop a for good"]);
     expect(suspected.news("stopped")).toEqual(["start a"]);
-    expect(suspected.news("started")).toEqual(["grant 3"]);
+    expect(suspected.news("started")).toEqual(["admit 3"]);
   });
 });
 
@@ -91,22 +91,22 @@ describe("a request for several answers", () => {
     play.request(a);
     expect(play.release(1)).toEqual([]);
     expect(play.state).toBe("active a, aa wait, 1 run");
-    expect(play.release(2)).toEqual(["grant 3"]);
+    expect(play.release(2)).toEqual(["admit 3"]);
     expect(play.state).toBe("active a, a wait, 2 run");
-    expect(play.release(3)).toEqual(["grant 4"]);
+    expect(play.release(3)).toEqual(["admit 4"]);
   });
 
   test("no longer holds up the others when its client leaves", () => {
     const play = active(a, 1);
     play.request(a, 2);
     play.request(a);
-    expect(play.leave(2)).toEqual(["grant 3"]);
+    expect(play.leave(2)).toEqual(["admit 3"]);
   });
 
   test("has the engine for itself where it asks for more than there are places, and the engine does not say how many", () => {
     const play = active(a, 1);
     expect(play.request(a, 5)).toEqual([]);
-    expect(play.release(1)).toEqual(["grant 2"]);
+    expect(play.release(1)).toEqual(["admit 2"]);
     expect(play.request(a)).toEqual([]);
     expect(play.state).toBe("active a, a wait, 2 run");
   });
@@ -118,7 +118,7 @@ describe("a request for several answers", () => {
     play.request(a);
     const epoch = currentEpoch(play.slot.state)!;
     const told = play.event({ kind: "started", epoch, endpoint: { ...endpoint, parallelMax: 2 } });
-    expect(told).toEqual(["reject 1: at most 2", "grant 2"]);
+    expect(told).toEqual(["reject 1: at most 2", "admit 2"]);
     expect(play.request(a, 4)).toEqual(["reject 3: at most 2"]);
     expect(play.request(a, 2)).toEqual([]);
   });

@@ -2,8 +2,8 @@
 import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
 import { settle } from "@weiche/shared/testing/virtual-clock.ts";
-import { Node, refusal } from "./testing/slot-node.ts";
-import { a, b, c, endpoint } from "./testing/slot-play.ts";
+import { Node, refusal } from "../../test/slots/slot-node.ts";
+import { a, b, c, endpoint } from "../../test/slots/slot-play.ts";
 import { stateWords, WireState } from "./slot-view.ts";
 
 describe("a slot", () => {

@@ -1,16 +1,16 @@
 /**
- * Runs one slot: the only owner of its state and the only one that performs its effects. Whatever happens becomes an
- * event in one queue; effects that answer at once queue their answer and are never re-entrant. One timer at most.
+ * Runs one slot: owns its state and performs its effects. Every change is an event in one queue; effects that answer at
+ * once queue their answer and are never re-entrant. One timer at most.
  */
 import { assert, unreachable } from "@weiche/shared/assert.ts";
 import { within, type Timer } from "@weiche/shared/time/clock.ts";
 import type { ApiError } from "@weiche/shared/errors.ts";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
-import { describeError } from "@weiche/shared/program/log.ts";
 import type { EngineSpec, SwitchPhase } from "../engines/engine.ts";
 import type { Admission, AdmissionRequest } from "./admission.ts";
 import { EngineLoss } from "./engine-loss.ts";
 import { answersError, refusalError } from "./refusal.ts";
+import { SlotOperations } from "./slot-operations.ts";
 import type { CloseOptions, SlotParts } from "./slot-parts.ts";
 import { awakeEngine, createSlot, currentEpoch, wakeAtMs } from "./slot-state.ts";
 import type { Awake, RefusalKind, Slot, SlotEffect, SlotEvent, Ticket } from "./slot-state.ts";
@@ -31,10 +31,9 @@ export class SlotRunner {
   readonly name: SlotName;
   readonly models: ReadonlyMap<ModelId, EngineSpec>;
   readonly #parts: SlotParts;
-  readonly #transition: typeof transition;
   readonly #inbox: SlotEvent[] = [];
   readonly #pending = new Map<Ticket, Pending>();
-  /** In the order of their admission. The slot's state counts their places: copies of this map would cost too much. */
+  /** In the order of admission. The slot's state counts their places: copies of this map would cost too much. */
   readonly #running = new Map<Ticket, Running>();
   readonly #meter = new SwitchMeter();
   readonly #listeners = new Set<(change: SlotChange) => void>();
@@ -45,26 +44,27 @@ export class SlotRunner {
   #timer: Timer | undefined;
   #timerAtMs: number | undefined;
   #loss = new EngineLoss();
-  /** Aborts the activation in progress. */
-  #activation = new AbortController();
+  readonly #operations: SlotOperations;
   readonly #adopted = Promise.withResolvers<void>();
   #closed: Promise<void> | undefined;
   #ended = false;
 
   constructor(parts: SlotParts) {
     this.#parts = parts;
-    this.#transition = parts.transition ?? transition;
     this.name = parts.config.name;
     this.models = new Map(parts.config.engines.map((engine) => [engine.model, engine]));
     this.#slot = createSlot(parts.config, this.#nowMs());
     this.#shown = shownState(this.#slot.state, this.#nowMs());
+    const onPhase = (epoch: number, phase: SwitchPhase) => {
+      if (currentEpoch(this.#slot.state) === epoch) this.#meter.enter(phase, this.#nowMs());
+    };
+    this.#operations = new SlotOperations(parts, (event) => this.#dispatch(event), onPhase);
     parts.engines.onExit((model, report) => {
       parts.events.engineExited(this.name, model, report);
       this.#dispatch({ kind: "exited", model });
     });
   }
 
-  /** Resolves when the request may run; rejects with an `ApiError` (503, 400) or the signal's reason. */
   admit(request: AdmissionRequest): Promise<Admission> {
     assert(this.models.has(request.model), "the slot has the model");
     return new Promise((resolve, reject) => {
@@ -84,7 +84,6 @@ export class SlotRunner {
     return viewOf(this.#slot, { name: this.name, running, sleepers, phase: this.#meter.phase }, this.#nowMs());
   }
 
-  /** The engine that is awake and proven, for whoever measures it. */
   awake(): AwakeEngine | undefined {
     const engine = awakeEngine(this.#slot.state);
     const spec = this.#parts.config.engines.find(({ model }) => model === engine?.model);
@@ -97,7 +96,9 @@ export class SlotRunner {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Asks the engines what an earlier agent left. Requests wait until that is known or has failed; so does the promise. */
+  /**
+   * Looks for engines of an earlier agent. Requests wait until they are found or that has failed; so does the promise.
+   */
   readopt(): Promise<void> {
     this.#dispatch({ kind: "readopt" });
     return this.#adopted.promise;
@@ -112,8 +113,8 @@ export class SlotRunner {
   }
 
   /**
-   * Refuses whoever waits or comes, and lets what runs end, for at most `deadlineMs`. Engines stay as they are unless
-   * `stopEngines`: then the requests that are still running lose theirs.
+   * Refuses waiting and new requests, and lets running ones end, for at most `deadlineMs`. Engines stay unless
+   * `stopEngines`: then requests that still run lose theirs.
    */
   close(options: CloseOptions): Promise<void> {
     this.#closed ??= this.#close(options);
@@ -126,7 +127,7 @@ export class SlotRunner {
     this.#ended = true;
     this.#arm(this.#nowMs());
     if (!stopEngines) return;
-    this.#activation.abort(new Error("the agent stops"));
+    this.#operations.giveUp("the agent stops");
     this.#loss.tell({ byUs: true });
     await this.#parts.engines.stopAll();
   }
@@ -154,7 +155,7 @@ export class SlotRunner {
   #take(event: SlotEvent): void {
     const nowMs = this.#nowMs();
     const before = this.#slot;
-    const [after, effects] = this.#transition(before, event, nowMs);
+    const [after, effects] = (this.#parts.transition ?? transition)(before, event, nowMs);
     this.#slot = after;
     const engine = awakeEngine(after.state);
     if (engine && engine.epoch !== awakeEngine(before.state)?.epoch) this.#loss = new EngineLoss();
@@ -168,20 +169,20 @@ export class SlotRunner {
 
   #perform(effect: SlotEffect): void {
     switch (effect.kind) {
-      case "grant":
-        return this.#grant(effect.ticket, effect.engine, effect.places);
+      case "admit":
+        return this.#admit(effect.ticket, effect.engine, effect.places);
       case "refuse":
         return this.#refuse(effect.ticket, effect.refusal, refusalError(effect.refusal, effect.retryAfterMs));
       case "reject":
         return this.#refuse(effect.ticket, "too_many_answers", answersError(effect.answersMax));
       case "adopt":
-        return this.#adopt(effect.epoch);
+        return this.#operations.adopt(effect.epoch);
       case "start":
-        return this.#start(effect.model, effect.epoch);
+        return this.#operations.start(effect.model, effect.epoch);
       case "giveUp":
-        return this.#activation.abort(new Error("the engine did not come up in time"));
+        return this.#operations.giveUp("the engine did not come up in time");
       case "stop":
-        return this.#stop(effect.model, effect.epoch, effect.forGood);
+        return this.#operations.stop(effect.model, effect.epoch, effect.forGood);
       case "engineLost":
         this.#running.clear();
         return this.#loss.tell();
@@ -190,7 +191,7 @@ export class SlotRunner {
     }
   }
 
-  #grant(ticket: Ticket, { model, epoch, endpoint }: Awake, places: number): void {
+  #admit(ticket: Ticket, { model, epoch, endpoint }: Awake, places: number): void {
     const loss = this.#loss;
     const sinceMs = this.#nowMs();
     const release = () => {
@@ -215,7 +216,7 @@ export class SlotRunner {
         this.#dispatch({ kind: "suspected", epoch });
       },
       lose: (reason) => {
-        // The first of its requests to say so ends it; those of an earlier engine say nothing new.
+        // The first request to say so ends the engine; requests of an earlier engine say nothing new.
         if (awakeEngine(this.#slot.state)?.epoch !== epoch) return;
         this.#parts.events.engineDied(this.name, model, reason);
         this.#dispatch({ kind: "exited", model });
@@ -238,7 +239,7 @@ export class SlotRunner {
     pending.reject(pending.request.signal.reason as Error);
   }
 
-  /** Who has been answered is no longer pending; who left while the answer was on its way gets none. */
+  /** Takes a request out of the pending ones. Undefined: its client left while the answer was on its way. */
   #taken(ticket: Ticket): Pending | undefined {
     const pending = this.#pending.get(ticket);
     this.#pending.delete(ticket);
@@ -246,47 +247,7 @@ export class SlotRunner {
     return pending;
   }
 
-  #adopt(epoch: number): void {
-    this.#parts.engines.readopt().then(
-      (found) => {
-        this.#parts.events.readopted(this.name, found);
-        this.#dispatch({ kind: "adopted", epoch, found });
-      },
-      (error: unknown) => {
-        this.#parts.events.readoptFailed(this.name, describeError(error).error);
-        this.#dispatch({ kind: "adoptFailed", epoch });
-      },
-    );
-  }
-
-  #start(model: ModelId, epoch: number): void {
-    this.#activation = new AbortController();
-    this.#parts.engines.activate(model, this.#activation.signal, this.#phases(epoch)).then(
-      (endpoint) => this.#dispatch({ kind: "started", epoch, endpoint }),
-      (error: unknown) => {
-        this.#parts.events.startFailed(this.name, model, describeError(error).error);
-        this.#dispatch({ kind: "startFailed", epoch });
-      },
-    );
-  }
-
-  #stop(model: ModelId, epoch: number, forGood: boolean): void {
-    this.#parts.engines.retire(model, this.#phases(epoch), forGood).then(
-      () => this.#dispatch({ kind: "stopped", epoch }),
-      (error: unknown) => {
-        this.#parts.events.stopFailed(this.name, model, describeError(error).error);
-        this.#dispatch({ kind: "stopFailed", epoch });
-      },
-    );
-  }
-
-  #phases(epoch: number): (phase: SwitchPhase) => void {
-    return (phase) => {
-      if (currentEpoch(this.#slot.state) === epoch) this.#meter.enter(phase, this.#nowMs());
-    };
-  }
-
-  /** Keeps the one timer at the time when something is due. */
+  /** Sets the one timer to the time of the next tick. */
   #arm(nowMs: number): void {
     const atMs = this.#ended ? undefined : wakeAtMs(this.#slot, nowMs);
     if (atMs === this.#timerAtMs) return;

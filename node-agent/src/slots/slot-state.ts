@@ -1,12 +1,12 @@
 /**
- * What a slot is made of: its state, what happens to it, what it asks for. Plain data. Every time in here is monotonic
- * milliseconds, so that a jump of the wall clock changes nothing.
+ * State, events and effects of a slot, as plain data. All times are monotonic milliseconds: a jump of the wall clock
+ * changes nothing.
  */
 import type { ModelId } from "@weiche/shared/ids.ts";
 import type { SlotConfig, SlotLimits } from "../config/config.ts";
 import type { EngineEndpoint, FoundEngine } from "../engines/engine.ts";
 
-/** Names one call of `admit`. Not the request's id: a request that is tried again must not be counted as one. */
+/** Identifies one call of `admit`. Not the request id: a request that is tried again must count twice. */
 export type Ticket = number;
 
 export interface Waiter {
@@ -21,7 +21,7 @@ export interface Waiter {
 /** An engine that is awake and proven. */
 export interface Awake {
   readonly model: ModelId;
-  /** Of the operation that brought it here. */
+  /** Number of the operation that brought it here. */
   readonly epoch: number;
   readonly endpoint: EngineEndpoint;
   readonly sinceMs: number;
@@ -42,7 +42,7 @@ export type SlotState =
       /** An earlier agent started it: when it was ready may not have been seen. */
       readonly adopted: boolean;
       readonly deadlineMs: number;
-      /** It was told to stop trying and cleans up. */
+      /** It was told to stop trying, and cleans up. */
       readonly givenUp: boolean;
       readonly restart: boolean;
     }
@@ -76,20 +76,20 @@ export interface Backoff {
 
 export interface Slot {
   readonly limits: SlotLimits;
-  /** By model: most answers that its engine is asked for at once. */
+  /** Most answers that each model's engine is asked for at once. */
   readonly maxConcurrent: ReadonlyMap<ModelId, number>;
   readonly state: SlotState;
   readonly stateSinceMs: number;
-  /** Counts what engines were asked to do. News with another number than the current one changes nothing. */
+  /** Number of operations so far. News with another number than the current one changes nothing. */
   readonly epoch: number;
   /** Places of the awake engine that requests hold. */
   readonly taken: number;
   /** In order of arrival. */
   readonly waiters: readonly Waiter[];
   readonly backoff: ReadonlyMap<ModelId, Backoff>;
-  /** By model: moving average of how long a switch to it took. */
+  /** Moving average of how long a switch to each model took. */
   readonly switchMs: ReadonlyMap<ModelId, number>;
-  /** By model: moving average of how long a request held its places. */
+  /** Moving average of how long a request of each model held its places. */
   readonly heldMs: ReadonlyMap<ModelId, number>;
   readonly maintenance: boolean;
   /** A model to activate once, when nobody is in its way. */
@@ -104,9 +104,9 @@ export type SlotEvent =
       readonly routerId: string;
       readonly answers: number;
     }
-  /** A waiter's client has gone. */
+  /** The client of a waiter has left. */
   | { readonly kind: "left"; readonly ticket: Ticket }
-  /** A request gives back the places that it has held for so long on the engine of this epoch. Once for each grant. */
+  /** A request gives back the places that it has held for so long on the engine of this epoch. Once for each admission. */
   | { readonly kind: "released"; readonly epoch: number; readonly places: number; readonly heldMs: number }
   | { readonly kind: "suspected"; readonly epoch: number }
   | { readonly kind: "readopt" }
@@ -125,24 +125,23 @@ export type SlotEvent =
 export type RefusalKind = "model_switching" | "model_unavailable" | "overloaded" | "maintenance";
 
 export type SlotEffect =
-  | { readonly kind: "grant"; readonly ticket: Ticket; readonly engine: Awake; readonly places: number }
+  | { readonly kind: "admit"; readonly ticket: Ticket; readonly engine: Awake; readonly places: number }
   | {
       readonly kind: "refuse";
       readonly ticket: Ticket;
       readonly refusal: RefusalKind;
       readonly retryAfterMs: number;
     }
-  /** The request asks for more answers than its engine can ever give at once. */
   | { readonly kind: "reject"; readonly ticket: Ticket; readonly answersMax: number }
   | { readonly kind: "adopt"; readonly epoch: number }
   | { readonly kind: "start"; readonly model: ModelId; readonly epoch: number }
   | { readonly kind: "giveUp"; readonly epoch: number }
-  /** `forGood`: it must not merely sleep. */
+  /** `forGood`: sleep is not enough. */
   | { readonly kind: "stop"; readonly model: ModelId; readonly epoch: number; readonly forGood: boolean }
-  /** The requests on this engine have to be told. */
+  /** The requests on this engine must be told. */
   | { readonly kind: "engineLost"; readonly epoch: number };
 
-/** A slot about which nothing is known yet: requests wait until `readopt` has been answered. */
+/** Creates a slot of unknown state: requests wait until `readopt` is answered. */
 export function createSlot(config: SlotConfig, nowMs: number): Slot {
   return {
     limits: config.limits,
@@ -159,7 +158,6 @@ export function createSlot(config: SlotConfig, nowMs: number): Slot {
   };
 }
 
-/** The engine that serves, while one does. */
 export function awakeEngine(state: SlotState): Awake | undefined {
   return state.kind === "active" || state.kind === "draining" ? state.engine : undefined;
 }
@@ -169,12 +167,11 @@ export function placesOf({ maxConcurrent }: Slot, { model, endpoint }: Awake): n
   return Math.min(maxConcurrent.get(model)!, endpoint.parallelMax ?? Infinity);
 }
 
-/** Number of the engine operation that the state is about. */
 export function currentEpoch(state: SlotState): number | undefined {
   return "epoch" in state ? state.epoch : awakeEngine(state)?.epoch;
 }
 
-/** When a `tick` is due: the earliest time at which something changes by itself. */
+/** Time of the next `tick`: the earliest time at which something changes by itself. */
 export function wakeAtMs(slot: Slot, nowMs: number): number | undefined {
   const { state, limits } = slot;
   const engine = awakeEngine(state);
@@ -184,7 +181,7 @@ export function wakeAtMs(slot: Slot, nowMs: number): number | undefined {
     "deadlineMs" in state ? state.deadlineMs : undefined,
     state.kind === "stuck" ? state.retryAtMs : undefined,
   ];
-  // Once they lie behind, they have been acted upon or wait for an event.
+  // A time that has passed was acted upon, or waits for an event.
   const turns = [
     state.kind === "draining" ? state.closesAtMs : undefined,
     state.kind === "failed" ? state.retryAtMs : undefined,

@@ -1,6 +1,6 @@
 /**
- * How a slot looks from outside, in the words of the protocol: what load reports, metrics, `weiche-agent status` and the
- * choice among slots are made of.
+ * A slot as load reports, metrics, `weiche-agent status` and the choice among slots see it, in the words of the
+ * protocol.
  */
 import { SlotState as WireState, type SlotLoad } from "@weiche/proto/weiche/node/v1/node_control.ts";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
@@ -24,7 +24,7 @@ export const stateWords = {
   [WireState.FAILED]: "failed",
 } as const;
 
-/** A report's words for every router, and beside them what is shown on this host alone. Times may have fractions. */
+/** The part of a report that is the same for every router, and what only this host sees. Times may have fractions. */
 export interface SlotView extends Omit<SlotLoad, "runningOfRouter" | "engine"> {
   readonly name: SlotName;
   readonly models: readonly ModelId[];
@@ -33,9 +33,8 @@ export interface SlotView extends Omit<SlotLoad, "runningOfRouter" | "engine"> {
   readonly activeModel?: ModelId;
   readonly nextModel?: ModelId;
   readonly runningByRouter: ReadonlyMap<string, number>;
-  /** For any model. */
   readonly waiting: number;
-  /** A start or stop in progress: for how long, what it is at, how long activating the model that comes usually takes. */
+  /** A start or stop in progress: its age, its phase, and how long a switch to the coming model usually takes. */
   readonly switching?: { readonly ageMs: number; readonly phase?: SwitchPhase; readonly usualMs?: number };
   readonly sleepers: readonly Sleeper[];
 }
@@ -47,23 +46,22 @@ export interface Running {
   readonly sinceMs: number;
 }
 
-/** `state`: the slot is in another state, or the model that comes next. `load`: only its counts are. */
+/** `state`: the state or the next model has changed. `load`: only counts have. */
 export type SlotChange = "state" | "load";
 
-/** An engine that answers, for whoever measures it. */
+/** An awake engine, for measurements. */
 export interface AwakeEngine {
   readonly slot: SlotName;
   readonly spec: EngineSpec;
   readonly endpoint: EngineEndpoint;
 }
 
-/** What a view shows of which the slot's state does not know. */
+/** The parts of a view that the slot's state does not have. */
 export interface Surroundings {
   readonly name: SlotName;
   /** Oldest first. */
   readonly running: readonly Running[];
   readonly sleepers: readonly Sleeper[];
-  /** Of the switch in progress. */
   readonly phase?: SwitchPhase;
 }
 
@@ -118,7 +116,7 @@ export function shownState(state: SlotState, nowMs: number): ShownState {
   }
 }
 
-/** The model that comes after the one that is there. */
+/** The model that comes next. */
 export function nextOf({ state, waiters, wish }: Slot): ModelId | undefined {
   if (state.kind === "draining") return state.next;
   if (state.kind === "stopping") return waiters[0]?.model ?? (state.restart ? state.model : wish);

@@ -1,7 +1,7 @@
 /** Every event in every state: what is listed happens, and nothing else does. */
 import { describe, expect, test } from "vitest";
 import { currentEpoch, wakeAtMs, type SlotEvent } from "./slot-state.ts";
-import { a, b, c, endpoint, Play } from "./testing/slot-play.ts";
+import { a, b, c, endpoint, Play } from "../../test/slots/slot-play.ts";
 
 /** Each fixture is a history; its first requests have the tickets 1, 2 … */
 const histories = {
@@ -120,7 +120,7 @@ const table: Record<keyof typeof histories, Record<string, string>> = {
     "request c": "starting a, ac wait",
     "the waiter leaves": "starting a",
     "a exits": "stopping a; giveUp; refuse 1 model_unavailable 2000",
-    "it started": "active a, 1 run; grant 1",
+    "it started": "active a, 1 run; admit 1",
     "it did not start": "failed a; refuse 1 model_unavailable 2000",
     maintenance: "starting a; refuse 1 maintenance 30000",
     "time is up": "stopping a; giveUp; refuse 1 model_unavailable 2000",
@@ -137,7 +137,7 @@ const table: Record<keyof typeof histories, Record<string, string>> = {
   },
   active: {
     before: "active a, 1 run",
-    "request a": "active a, 2 run; grant 2",
+    "request a": "active a, 2 run; admit 2",
     "request two answers of a": "active a, a wait, 1 run",
     "request b": "draining-open a->b, b wait, 1 run",
     "request c": "draining-open a->c, c wait, 1 run",
@@ -147,7 +147,7 @@ const table: Record<keyof typeof histories, Record<string, string>> = {
   },
   "draining, open": {
     before: "draining-open a->b, b wait, 1 run",
-    "request a": "draining-open a->b, b wait, 2 run; grant 3",
+    "request a": "draining-open a->b, b wait, 2 run; admit 3",
     "request two answers of a": "draining-open a->b, ba wait, 1 run",
     "request b": "draining-open a->b, bb wait, 1 run",
     "request c": "draining-open a->b, bc wait, 1 run",

@@ -1,5 +1,5 @@
 /**
- * What a slot does: one pure function. Timers, processes and promises are effects, performed by the slot runner.
+ * The behaviour of a slot as one pure function. Timers, processes and promises are effects, which the runner performs.
  *
  *   adopting ── found B awake ──▶ active(B); found B loading ─▶ starting(B), since it was started
  *      │ found none                                            all its waiters left
@@ -12,16 +12,16 @@
  *                                                                                 ▼ │ again after a pause
  *                                                                                stuck
  *
- * - Who waits for another model starts a drain. It is open while the active model still takes requests: until nothing
+ * - A waiter for another model starts a drain. It is open while the active model still takes requests: until nothing
  *   runs and the minimum residency is over, but at most `drainOpenMsMax` after the first waiter came, even if that one
  *   has left. Then it is closed. Running requests end by themselves, always. With its last waiter the drain is over.
  * - A request for the active model waits in order of arrival until its engine has a place for each of its answers;
- *   nobody overtakes it. The same bounds hold as for those who wait for a switch: `waitersMax` for each model, so that
- *   none of them can fill the queue of another, and `waiterMsMax`.
+ *   nobody overtakes it. Waiters for a switch have the same bounds: `waitersMax` for each model, so that none of them
+ *   can fill the queue of another, and `waiterMsMax`.
  * - A model that has become active takes all its waiters at once, as many as its engine may run. The others follow as
  *   places get free; once the drain is closed only those that came before the first waiter for another model. Those
- *   that came after it keep waiting: the model has its turn again. Who comes once the drain is closed is refused.
- * - The next model is that of the oldest waiter. Nobody waits when the old engine is gone: the slot stays empty.
+ *   that came after it keep waiting: the model has its turn again. A request that comes to a closed drain is refused.
+ * - The next model is that of the oldest waiter. If nobody waits when the old engine is gone, the slot stays empty.
  * - A start that fails, an exit and a suspicion each count as a failure: the model's waiters are refused, and so is
  *   every request for it until its backoff is over. Waiters for other models have their turn at once. After a failed
  *   start the model is tried again when asked for; after an exit or a suspicion the slot restarts it by itself when the
@@ -34,28 +34,7 @@
 import { unreachable } from "@weiche/shared/assert.ts";
 import type { ModelId } from "@weiche/shared/ids.ts";
 import type { EngineEndpoint, FoundEngine } from "../engines/engine.ts";
-import {
-  admit,
-  adopt,
-  backoffLeftMs,
-  doubt,
-  emptied,
-  enter,
-  fail,
-  forgive,
-  giveUp,
-  measured,
-  refuse,
-  release,
-  start,
-  stop,
-  stuck,
-  switchEstimateMs,
-  waitersFor,
-  waitEstimateMs,
-  withoutExpired,
-  withoutWish,
-} from "./slot-moves.ts";
+import * as move from "./slot-moves.ts";
 import { awakeEngine, currentEpoch } from "./slot-state.ts";
 import type { Awake, RefusalKind, Slot, SlotEffect, SlotEvent, Waiter } from "./slot-state.ts";
 
@@ -70,7 +49,7 @@ export function transition(slot: Slot, event: SlotEvent, nowMs: number): readonl
   return [after, effects];
 }
 
-/** What the event itself changes. */
+/** Changes only what the event says. */
 function apply(slot: Slot, event: SlotEvent, nowMs: number, effects: SlotEffect[]): Slot {
   const { state } = slot;
   switch (event.kind) {
@@ -79,15 +58,15 @@ function apply(slot: Slot, event: SlotEvent, nowMs: number, effects: SlotEffect[
     case "left":
       return { ...slot, waiters: slot.waiters.filter((waiter) => waiter.ticket !== event.ticket) };
     case "released":
-      return release(slot, event.places, event.heldMs);
+      return move.release(slot, event.places, event.heldMs);
     case "suspected":
       return suspected(slot, nowMs, effects);
     case "readopt":
-      return state.kind === "adopting" ? adopt(slot, 0, nowMs, effects) : slot;
+      return state.kind === "adopting" ? move.adopt(slot, 0, nowMs, effects) : slot;
     case "adopted":
       return adopted(slot, event.found, nowMs, effects);
     case "adoptFailed":
-      return state.kind === "adopting" ? stuck(slot, undefined, nowMs, effects) : slot;
+      return state.kind === "adopting" ? move.stuck(slot, undefined, nowMs, effects) : slot;
     case "started":
       return started(slot, event.endpoint, nowMs, effects);
     case "startFailed":
@@ -95,11 +74,11 @@ function apply(slot: Slot, event: SlotEvent, nowMs: number, effects: SlotEffect[
     case "stopped":
       return stopped(slot, nowMs);
     case "stopFailed":
-      return state.kind === "stopping" ? stuck(slot, state.model, nowMs, effects) : slot;
+      return state.kind === "stopping" ? move.stuck(slot, state.model, nowMs, effects) : slot;
     case "exited":
       return exited(slot, event.model, nowMs, effects);
     case "maintenance":
-      if (event.on) refuse(slot.waiters, "maintenance", maintenanceRetryMs, effects);
+      if (event.on) move.refuse(slot.waiters, "maintenance", maintenanceRetryMs, effects);
       return { ...slot, maintenance: event.on, waiters: event.on ? [] : slot.waiters };
     case "prewarm":
       return awakeEngine(state)?.model === event.model ? slot : { ...slot, wish: event.model };
@@ -110,35 +89,40 @@ function apply(slot: Slot, event: SlotEvent, nowMs: number, effects: SlotEffect[
   }
 }
 
-/** What follows from where the slot is now: deadlines that have passed, waiters that may go, the next switch. */
+/** Acts on deadlines that have passed and on waiters that may go, and begins the next switch. */
 function settle(before: Slot, beganMs: number, nowMs: number, effects: SlotEffect[]): Slot {
-  const slot = withoutExpired(before, nowMs, effects);
+  const slot = move.withoutExpired(before, nowMs, effects);
   const { state } = slot;
   switch (state.kind) {
     case "adopting":
-      return nowMs < state.deadlineMs ? slot : stuck(slot, undefined, nowMs, effects);
+      return nowMs < state.deadlineMs ? slot : move.stuck(slot, undefined, nowMs, effects);
     case "empty":
     case "failed":
       return rest(slot, beganMs, nowMs, effects);
     case "starting":
       if (nowMs < state.deadlineMs) return slot;
-      if (!state.givenUp) return giveUp(slot, nowMs, effects);
-      return stop(slot, { ...state, forGood: true, attempt: 0 }, nowMs, effects);
+      if (!state.givenUp) return move.giveUp(slot, nowMs, effects);
+      return move.stop(slot, { ...state, forGood: true, attempt: 0 }, nowMs, effects);
     case "active":
     case "draining":
       return serve(slot, state.engine, nowMs, effects);
     case "stopping":
-      return nowMs < state.deadlineMs ? slot : stuck(slot, state.model, nowMs, effects);
+      return nowMs < state.deadlineMs ? slot : move.stuck(slot, state.model, nowMs, effects);
     case "stuck":
       if (nowMs < state.retryAtMs) return slot;
-      if (state.model === undefined) return adopt(slot, state.attempt + 1, nowMs, effects);
-      return stop(slot, { ...state, model: state.model, forGood: true, attempt: state.attempt + 1 }, nowMs, effects);
+      if (state.model === undefined) return move.adopt(slot, state.attempt + 1, nowMs, effects);
+      return move.stop(
+        slot,
+        { ...state, model: state.model, forGood: true, attempt: state.attempt + 1 },
+        nowMs,
+        effects,
+      );
     default:
       return unreachable(state);
   }
 }
 
-/** Who is not refused waits; whether there is a place at once is seen when the slot settles. */
+/** A request that is not refused waits; whether there is a place at once is seen when the slot settles. */
 function request(
   slot: Slot,
   { ticket, model, routerId, answers }: Extract<SlotEvent, { kind: "request" }>,
@@ -148,79 +132,85 @@ function request(
   const waiter: Waiter = { ticket, model, routerId, answers, sinceMs: nowMs };
   const { state } = slot;
   const refused = (refusal: RefusalKind, retryAfterMs: number) => {
-    refuse([waiter], refusal, retryAfterMs, effects);
+    move.refuse([waiter], refusal, retryAfterMs, effects);
     return slot;
   };
   if (slot.maintenance) return refused("maintenance", maintenanceRetryMs);
   const engine = awakeEngine(state);
-  const restsMs = backoffLeftMs(slot, model, nowMs);
+  const restsMs = move.backoffLeftMs(slot, model, nowMs);
   if (engine?.model === model && engine.suspectedAtMs === undefined) {
     if (state.kind === "draining" && nowMs >= state.closesAtMs)
-      return refused("model_switching", switchEstimateMs(slot, state.next));
+      return refused("model_switching", move.switchEstimateMs(slot, state.next));
   } else if (restsMs > 0) {
-    const restartMs = engine?.model === model ? switchEstimateMs(slot, model) : 0;
+    const restartMs = engine?.model === model ? move.switchEstimateMs(slot, model) : 0;
     return refused("model_unavailable", Math.max(restsMs, restartMs));
   } else if (state.kind === "stuck" && nowMs < state.retryAtMs) {
     return refused("model_unavailable", state.retryAtMs - nowMs);
   }
-  if (waitersFor(slot, model).length >= slot.limits.waitersMax)
-    return refused("overloaded", waitEstimateMs(slot, model, nowMs));
+  if (move.waitersFor(slot, model).length >= slot.limits.waitersMax)
+    return refused("overloaded", move.waitEstimateMs(slot, model, nowMs));
   return { ...slot, waiters: [...slot.waiters, waiter] };
 }
 
 function adopted(slot: Slot, found: FoundEngine | undefined, nowMs: number, effects: SlotEffect[]): Slot {
   const { state } = slot;
   if (state.kind !== "adopting") return slot;
-  if (!found) return enter(slot, { kind: "empty" }, nowMs);
+  if (!found) return move.enter(slot, { kind: "empty" }, nowMs);
   const { model } = found;
   if ("endpoint" in found)
     return activated(slot, { model, endpoint: found.endpoint, epoch: state.epoch, sinceMs: nowMs }, nowMs, effects);
-  return start(slot, { model, restart: false, beganMs: nowMs - found.loadingForMs, adopted: true }, nowMs, effects);
+  return move.start(
+    slot,
+    { model, restart: false, beganMs: nowMs - found.loadingForMs, adopted: true },
+    nowMs,
+    effects,
+  );
 }
 
 function activated(slot: Slot, engine: Awake, nowMs: number, effects: SlotEffect[]): Slot {
-  const active = enter(withoutWish(slot, engine.model), { kind: "active", engine }, nowMs);
-  return admit(active, engine, active.waiters, effects);
+  const active = move.enter(move.withoutWish(slot, engine.model), { kind: "active", engine }, nowMs);
+  return move.admit(active, engine, active.waiters, effects);
 }
 
 function started(slot: Slot, endpoint: EngineEndpoint, nowMs: number, effects: SlotEffect[]): Slot {
   const { state } = slot;
   if (state.kind !== "starting") return slot;
   const { model, epoch, restart } = state;
-  // It came up although it had been told not to; whether it is sound is anybody's guess.
-  if (state.givenUp) return stop(slot, { model, forGood: true, restart, attempt: 0 }, nowMs, effects);
-  const known = state.adopted ? slot : measured(slot, model, nowMs - state.beganMs);
+  // It came up after it was told to stop: whether it is sound is unknown.
+  if (state.givenUp) return move.stop(slot, { model, forGood: true, restart, attempt: 0 }, nowMs, effects);
+  const known = state.adopted ? slot : move.measured(slot, model, nowMs - state.beganMs);
   return activated(known, { model, epoch, endpoint, sinceMs: nowMs }, nowMs, effects);
 }
 
 function startFailed(slot: Slot, nowMs: number, effects: SlotEffect[]): Slot {
   const { state } = slot;
   if (state.kind !== "starting") return slot;
-  const counted = state.givenUp ? slot : fail(slot, state.model, 0, nowMs, effects);
-  return emptied(counted, state.model, state.restart, nowMs);
+  const counted = state.givenUp ? slot : move.fail(slot, state.model, 0, nowMs, effects);
+  return move.emptied(counted, state.model, state.restart, nowMs);
 }
 
 function suspected(slot: Slot, nowMs: number, effects: SlotEffect[]): Slot {
   const engine = awakeEngine(slot.state);
   if (!engine || engine.suspectedAtMs !== undefined) return slot;
-  const counted = doubt(slot, engine, nowMs, effects);
+  const counted = move.doubt(slot, engine, nowMs, effects);
   return { ...counted, state: { kind: "active", engine: { ...engine, suspectedAtMs: nowMs } } };
 }
 
 function exited(slot: Slot, model: ModelId, nowMs: number, effects: SlotEffect[]): Slot {
   const { state } = slot;
-  if (state.kind === "adopting") return stuck(slot, undefined, nowMs, effects);
-  if (state.kind === "starting" && state.model === model) return giveUp(slot, nowMs, effects);
+  if (state.kind === "adopting") return move.stuck(slot, undefined, nowMs, effects);
+  if (state.kind === "starting" && state.model === model) return move.giveUp(slot, nowMs, effects);
   const engine = awakeEngine(state);
   if (engine?.model !== model) return slot;
   effects.push({ kind: "engineLost", epoch: engine.epoch });
-  const counted = engine.suspectedAtMs === undefined ? fail(slot, model, nowMs - engine.sinceMs, nowMs, effects) : slot;
-  // Nothing runs on an engine that is gone, however long its requests take to notice.
+  const counted =
+    engine.suspectedAtMs === undefined ? move.fail(slot, model, nowMs - engine.sinceMs, nowMs, effects) : slot;
+  // No request runs on an engine that is gone, however late it notices.
   const gone = { ...counted, taken: 0 };
-  return stop(gone, { model, forGood: true, restart: true, attempt: 0 }, nowMs, effects);
+  return move.stop(gone, { model, forGood: true, restart: true, attempt: 0 }, nowMs, effects);
 }
 
-/** Waiters go on, and the engine is put away when it is time: the only place where a switch begins. */
+/** Admits waiters, and stops the engine when it is time: the only place where a switch begins. */
 function serve(before: Slot, engine: Awake, nowMs: number, effects: SlotEffect[]): Slot {
   const { model } = engine;
   const suspect = engine.suspectedAtMs !== undefined;
@@ -228,19 +218,19 @@ function serve(before: Slot, engine: Awake, nowMs: number, effects: SlotEffect[]
   const closesAtMs = closingTimeMs(before, engine, other);
   const closed = nowMs >= closesAtMs;
   const older = closed ? before.waiters.slice(0, other ? before.waiters.indexOf(other) : 0) : before.waiters;
-  const slot = suspect ? before : admit(before, engine, older, effects);
+  const slot = suspect ? before : move.admit(before, engine, older, effects);
 
   const next = other?.model ?? (suspect ? model : dueWish(slot, nowMs));
   const rested = nowMs >= engine.sinceMs + slot.limits.minResidencyMs;
   if (next !== undefined && slot.taken === 0 && (closed || rested) && !slot.maintenance) {
-    const left = suspect ? slot : forgive(slot, engine, nowMs);
-    return stop(left, { model, forGood: suspect, restart: suspect, attempt: 0 }, nowMs, effects);
+    const left = suspect ? slot : move.forgive(slot, engine, nowMs);
+    return move.stop(left, { model, forGood: suspect, restart: suspect, attempt: 0 }, nowMs, effects);
   }
-  if (next === undefined || closesAtMs === Infinity) return enter(slot, { kind: "active", engine }, nowMs);
-  return enter(slot, { kind: "draining", engine, next, closesAtMs }, nowMs);
+  if (next === undefined || closesAtMs === Infinity) return move.enter(slot, { kind: "active", engine }, nowMs);
+  return move.enter(slot, { kind: "draining", engine, next, closesAtMs }, nowMs);
 }
 
-/** Once a drain has begun it closes on time, even if who began it has left; only with the last such waiter it is over. */
+/** A drain closes on time, even if the waiter that began it has left; it ends early only with its last waiter. */
 function closingTimeMs({ state, limits }: Slot, engine: Awake, other: Waiter | undefined): number {
   const suspectedAtMs = engine.suspectedAtMs ?? Infinity;
   if (!other) return suspectedAtMs;
@@ -249,12 +239,12 @@ function closingTimeMs({ state, limits }: Slot, engine: Awake, other: Waiter | u
 }
 
 function dueWish(slot: Slot, nowMs: number): ModelId | undefined {
-  return slot.wish !== undefined && backoffLeftMs(slot, slot.wish, nowMs) === 0 ? slot.wish : undefined;
+  return slot.wish !== undefined && move.backoffLeftMs(slot, slot.wish, nowMs) === 0 ? slot.wish : undefined;
 }
 
 function stopped(slot: Slot, nowMs: number): Slot {
   const { state } = slot;
-  return state.kind === "stopping" ? emptied(slot, state.model, state.restart, nowMs) : slot;
+  return state.kind === "stopping" ? move.emptied(slot, state.model, state.restart, nowMs) : slot;
 }
 
 /** Nothing is awake: the oldest waiter's model comes first, then a restart that is due, then a wish. */
@@ -264,6 +254,6 @@ function rest(slot: Slot, beganMs: number, nowMs: number, effects: SlotEffect[])
   const due = state.kind === "failed" && nowMs >= state.retryAtMs;
   const lost = state.kind === "failed" && state.restart ? state.model : undefined;
   const model = slot.waiters[0]?.model ?? (due ? lost : undefined) ?? dueWish(slot, nowMs);
-  if (model !== undefined) return start(slot, { model, restart: model === lost, beganMs }, nowMs, effects);
-  return due ? enter(slot, { kind: "empty" }, nowMs) : slot;
+  if (model !== undefined) return move.start(slot, { model, restart: model === lost, beganMs }, nowMs, effects);
+  return due ? move.enter(slot, { kind: "empty" }, nowMs) : slot;
 }

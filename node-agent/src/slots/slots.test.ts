@@ -1,7 +1,7 @@
 /** Which of a node's slots a request goes to. */
 import { describe, expect, test } from "vitest";
-import { Node, refusal } from "./testing/slot-node.ts";
-import { a, b, c } from "./testing/slot-play.ts";
+import { Node, refusal } from "../../test/slots/slot-node.ts";
+import { a, b, c } from "../../test/slots/slot-play.ts";
 
 describe("among several slots, a request goes to", () => {
   const two = { s: [a, b, c], t: [a, b] };

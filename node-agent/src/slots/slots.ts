@@ -1,10 +1,10 @@
-/** All slots of a node: admits a request to the slot that suits it best, and passes on what concerns all of them. */
+/** All slots of a node: chooses the slot for a request, and passes on what concerns all of them. */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import type { SlotConfig } from "../config/config.ts";
 import type { SlotEngines } from "../engines/engine.ts";
-import type { Admission, AdmissionRequest, Admissions } from "./admission.ts";
+import type { Admission, AdmissionRequest } from "./admission.ts";
 import type { SlotEvents } from "./slot-events.ts";
 import type { CloseOptions } from "./slot-parts.ts";
 import { SlotRunner } from "./slot-runner.ts";
@@ -19,21 +19,9 @@ export interface SlotsParts {
   readonly transition?: typeof transition;
 }
 
-export interface Slots extends Admissions {
-  views(): readonly SlotView[];
-  /** The engines that are awake and proven. */
-  awake(): readonly AwakeEngine[];
-  /** Calls back when a slot has come into another state, or another model comes next; not when only its load changed. */
-  onMove(listener: (slot: SlotName) => void): () => void;
-  /** Finds the engines of an earlier agent. Called first. A slot where that failed stays closed and tries again by itself. */
-  readopt(): Promise<void>;
-  /** Activates the model once, when nobody is in its way. Without effect if a slot has it already, or no slot may. */
-  prewarm(model: ModelId): void;
-  setMaintenance(on: boolean): void;
-  close(options: CloseOptions): Promise<void>;
-}
+export type Slots = ReturnType<typeof createSlots>;
 
-export function createSlots({ slots, engines, ...shared }: SlotsParts): Slots {
+export function createSlots({ slots, engines, ...shared }: SlotsParts) {
   const runners = slots.map((config) => new SlotRunner({ config, engines: engines(config), ...shared }));
   const specs = Map.groupBy(
     slots.flatMap((slot) => slot.engines),
@@ -41,22 +29,26 @@ export function createSlots({ slots, engines, ...shared }: SlotsParts): Slots {
   );
   const dialects = new Map(Array.from(specs, ([model, of]) => [model, [...new Set(of.map(({ dialect }) => dialect))]]));
   return {
-    dialectsOf: (model) => dialects.get(model) ?? [],
-    admit: (request) => admit(runners, request),
-    views: () => runners.map((runner) => runner.view()),
-    awake: () => runners.flatMap((runner) => runner.awake() ?? []),
-    onMove(listener) {
+    dialectsOf: (model: ModelId) => dialects.get(model) ?? [],
+    admit: (request: AdmissionRequest) => admit(runners, request),
+    views: (): readonly SlotView[] => runners.map((runner) => runner.view()),
+    /** The engines that are awake and proven. */
+    awake: (): readonly AwakeEngine[] => runners.flatMap((runner) => runner.awake() ?? []),
+    /** Calls back when a slot changes its state, or another model comes next; not when only its load changes. */
+    onMove(listener: (slot: SlotName) => void): () => void {
       const forget = runners.map((runner) => runner.onChange((change) => change === "state" && listener(runner.name)));
       return () => forget.forEach((one) => one());
     },
-    async readopt() {
+    /** Finds the engines of an earlier agent. Call first. A slot where that failed stays closed and tries again by itself. */
+    async readopt(): Promise<void> {
       await Promise.all(runners.map((runner) => runner.readopt()));
     },
-    prewarm(model) {
+    /** Activates the model once, when nobody is in its way. Without effect if a slot has it already, or no slot may. */
+    prewarm(model: ModelId): void {
       if (!runners.some((runner) => has(runner.view(), model))) choose(runners, model)?.prewarm(model);
     },
-    setMaintenance: (on) => runners.forEach((runner) => runner.setMaintenance(on)),
-    async close(options) {
+    setMaintenance: (on: boolean): void => runners.forEach((runner) => runner.setMaintenance(on)),
+    async close(options: CloseOptions): Promise<void> {
       await Promise.all(runners.map((runner) => runner.close(options)));
     },
   };
@@ -77,7 +69,10 @@ function choose(runners: readonly SlotRunner[], model: ModelId): SlotRunner | un
   return ranked[0]!.runner;
 }
 
-/** The order of placement: active with a free place, on its way, empty, idle, then what would hold or refuse it. */
+/**
+ * Lower is better, as in the router's placement: active with a free place, on its way, empty, idle, then what would
+ * hold or refuse it.
+ */
 function rank(view: SlotView, model: ModelId): number {
   const same = view.activeModel === model;
   switch (view.state) {

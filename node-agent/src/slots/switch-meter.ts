@@ -4,15 +4,14 @@ import type { SwitchPhase } from "../engines/engine.ts";
 import { awakeEngine, currentEpoch, type SlotState } from "./slot-state.ts";
 
 export interface SwitchReport {
-  /** What had to go for it. */
+  /** The model that was active before. */
   readonly from?: ModelId;
   readonly model: ModelId;
   readonly tookMs: number;
   readonly phasesMs: Readonly<Partial<Record<SwitchPhase, number>>>;
 }
 
-interface Measuring {
-  readonly from?: ModelId;
+interface Measuring extends Pick<SwitchReport, "from"> {
   readonly beganMs: number;
   readonly phasesMs: Partial<Record<SwitchPhase, number>>;
   phase: SwitchPhase;
@@ -22,7 +21,7 @@ interface Measuring {
 export class SwitchMeter {
   #measuring: Measuring | undefined;
 
-  /** Follows the slot from state to state; the report comes with the one in which the new engine is awake. */
+  /** Call at each change of state. Returns the report when the new engine is awake. */
   moved(before: SlotState, after: SlotState, nowMs: number): SwitchReport | undefined {
     if (after.kind === before.kind && currentEpoch(after) === currentEpoch(before)) return undefined;
     const engine = awakeEngine(after);
@@ -37,7 +36,6 @@ export class SwitchMeter {
     return report;
   }
 
-  /** Of the switch in progress. */
   get phase(): SwitchPhase | undefined {
     return this.#measuring?.phase;
   }

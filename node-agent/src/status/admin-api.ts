@@ -1,7 +1,8 @@
 /** The agent's own admin API for `weiche-agent`: HTTP and JSON over the Unix socket in the state directory. */
 import { createServer, type IncomingMessage } from "node:http";
 import { json } from "node:stream/consumers";
-import { listenOnSocket } from "@weiche/shared/program/admin-socket.ts";
+import { listenOnSocket, type AdminAnswer } from "@weiche/shared/program/admin-socket.ts";
+import { isObject, type Json } from "@weiche/shared/json.ts";
 import { asId, type ModelId } from "@weiche/shared/ids.ts";
 import { closeServer } from "@weiche/shared/program/ops-server.ts";
 import type { AgentStatus } from "./status.ts";
@@ -13,15 +14,10 @@ export interface AgentControl {
   setMaintenance(on: boolean): void;
 }
 
-interface Answer {
-  readonly status: number;
-  readonly body: unknown;
-}
-
 export async function openAdminApi(socketPath: string, control: AgentControl): Promise<AsyncDisposable> {
   const server = createServer((request, response) => {
     void answer(request, control)
-      .catch((): Answer => ({ status: 500, body: { error: "the agent failed at this" } }))
+      .catch((): AdminAnswer => ({ status: 500, body: { error: "the agent failed at this" } }))
       .then(({ status, body }) =>
         response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body)),
       );
@@ -32,7 +28,7 @@ export async function openAdminApi(socketPath: string, control: AgentControl): P
   };
 }
 
-async function answer(request: IncomingMessage, control: AgentControl): Promise<Answer> {
+async function answer(request: IncomingMessage, control: AgentControl): Promise<AdminAnswer> {
   switch (`${request.method} ${request.url}`) {
     case "GET /status":
       return { status: 200, body: await control.status() };
@@ -53,10 +49,10 @@ async function answer(request: IncomingMessage, control: AgentControl): Promise<
   }
 }
 
-const notUnderstood: Answer = { status: 400, body: { error: "the request was not understood" } };
+const notUnderstood: AdminAnswer = { status: 400, body: { error: "the request was not understood" } };
 
 /** Empty if it is no JSON object. */
-async function bodyOf(request: IncomingMessage): Promise<Readonly<Record<string, unknown>>> {
+async function bodyOf(request: IncomingMessage): Promise<Json> {
   const body: unknown = await json(request).catch(() => undefined);
-  return typeof body === "object" && body !== null ? (body as Record<string, unknown>) : {};
+  return isObject(body) ? body : {};
 }

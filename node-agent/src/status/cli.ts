@@ -1,4 +1,4 @@
-/** `weiche-agent`: what an engineer asks and tells the agent of this host. Exit codes: 0, 1 refused, 2 usage, 3 no agent. */
+/** `weiche-agent`: shows and controls the agent of this host. Exit codes: 0, 1 refused, 2 usage, 3 no agent. */
 import { existsSync, readFileSync, readdirSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -77,14 +77,9 @@ program
     const warnings = value
       ? locate(text, [...hostWarnings(value, baseDir, host), ...machineWarnings(value, baseDir, host)])
       : [];
-    const lines = [
-      ...formatMistakes(file, mistakes),
-      ...formatMistakes(
-        file,
-        warnings.map(({ line, message }) => ({ line, message: `warning: ${message}` })),
-      ),
-      ...(mistakes.length === 0 ? [`${file} is fine`] : []),
-    ];
+    const warned = warnings.map(({ line, message }) => ({ line, message: `warning: ${message}` }));
+    const verdict = mistakes.length === 0 ? [`${file} is fine`] : [];
+    const lines = [...formatMistakes(file, [...mistakes, ...warned]), ...verdict];
     print({ file, mistakes, warnings }, lines.map(plainText).join("\n"));
     if (mistakes.length > 0) process.exitCode = 1;
   });
@@ -122,7 +117,7 @@ function print(value: unknown, text: string): void {
   console.log(program.opts<{ json?: boolean }>().json ? plainJson(JSON.stringify(value, null, 2)) : text);
 }
 
-/** Colours and the terminal's width only where there is one: what a pipe gets is whole and plain. */
+/** Uses colours and the terminal's width only on a terminal: a pipe gets whole, plain lines. */
 function textOptions(): TextOptions {
   const { stdout } = process;
   if (!stdout.isTTY) return {};
@@ -151,7 +146,7 @@ async function takeStock(): Promise<MachineFacts["machine"]> {
   return telemetry.machine;
 }
 
-/** Files with secrets that others may read. Root looks for the agent, which is another user and may read by its group. */
+/** Finds files with secrets that others may read. Root checks for the agent, another user that may read by its group. */
 function exposures(file: string, config: RawAgent): Mistake[] {
   const uid = process.geteuid?.() || "other";
   const { key } = config.tls ?? {};

@@ -1,4 +1,4 @@
-/** The node's engines for whoever looks: which there are, what they are at, what they hold, how often they were lost. */
+/** The status of the node's engines: state, memory, and how often they were lost. */
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import type { EngineMetrics } from "../engines/dialect-lifecycle.ts";
 import type { EngineHandle, Launchers } from "../engines/engine.ts";
@@ -12,15 +12,15 @@ export interface EngineStatus {
   readonly model: string;
   readonly state: "starting" | "awake" | "stopping" | "falling asleep" | "asleep" | "waking" | "gone" | "unknown";
   readonly launcher: EngineHandle["launcher"];
-  /** Absent, like what follows from it: somebody else runs it. */
+  /** Absent for an external engine, like the values that depend on it. */
   readonly pid?: number;
   readonly ageSeconds?: number;
-  /** Since this agent started: how often it was lost and runs again. */
+  /** Number of restarts after a loss, since this agent started. */
   readonly restarts: number;
-  /** Of its whole process group. */
+  /** Memory of its whole process group. */
   readonly hostMemoryBytes?: number;
   readonly gpuMemoryBytes?: number;
-  /** Of the awake engine, 0 to 1, as far as it says. */
+  /** 0 to 1; only of an awake engine that reports it. */
   readonly kvCacheUse?: number;
   readonly prefixCacheHitRate?: number;
 }
@@ -31,11 +31,11 @@ export interface EngineStatusParts {
   readonly gpuReader: Pick<GpuReader, "readGpuProcesses">;
   readonly restarts: { count(slot: SlotName, model: ModelId): number };
   readonly slots: () => readonly SlotView[];
-  /** What the awake engine of a slot says of itself. */
+  /** Metrics of the awake engine of a slot. */
   readonly measured: (slot: SlotName) => EngineMetrics | undefined;
 }
 
-/** An answer of nvidia-smi that is a little old will do: `--watch` asks every second. */
+/** Maximum age of GPU measurements: `--watch` asks every second. */
 const gpuAgeMsMax = 5_000;
 
 export async function engineStatuses(parts: EngineStatusParts): Promise<readonly EngineStatus[]> {
@@ -83,7 +83,6 @@ function stateOf({ model, asleep, heading }: EngineHandle, slot: SlotView): Engi
   return word === "failed" || word === "empty" ? "unknown" : "awake";
 }
 
-/** Undefined if nothing was measured. */
 function sum(values: readonly number[]): number | undefined {
   return values.length === 0 ? undefined : values.reduce((all, value) => all + value, 0);
 }

@@ -1,4 +1,4 @@
-/** What an agent.yaml expects of the host: what is not there, or not yet, is a reason to look; what never can be, a mistake. */
+/** Compares an agent.yaml with the host: what is missing is a warning, what can never work a mistake. */
 import { resolve } from "node:path";
 import type { Finding } from "@weiche/shared/files/config-file.ts";
 import { isLoopback, parseListen } from "@weiche/shared/http/listen.ts";
@@ -12,14 +12,14 @@ export interface HostFacts {
   readonly gpus: readonly Pick<GpuReading, "index" | "memoryTotalBytes">[] | undefined;
 }
 
-/** Keys of an engine that mean something to one launcher only. */
+/** Keys that only some launchers use. */
 const ownKeys = {
   process: ["command", "directory", "env"],
   systemd: ["unit", "env"],
   external: ["url"],
 } as const;
 
-/** A model that all memory of its slot's GPUs is too small for is refused whenever it is asked for. */
+/** Finds models that are too large for the memory of their slot's GPUs. */
 export function* hostMistakes(config: RawAgent, { gpus = [] }: HostFacts): Iterable<Finding> {
   for (const [index, slot] of config.slots.entries()) {
     const totals = (slot.gpus ?? []).map((gpu) => gpus.find((one) => one.index === gpu)?.memoryTotalBytes ?? Infinity);
@@ -41,15 +41,8 @@ export function* hostWarnings(config: RawAgent, baseDir: string, host: HostFacts
   }
   for (const [index, slot] of config.slots.entries()) {
     for (const [at, gpu] of (slot.gpus ?? []).entries()) {
-      const isThere = host.gpus?.some((one) => one.index === gpu);
-      if (!isThere)
-        yield [
-          ["slots", index, "gpus", at],
-          missingGpu(
-            gpu,
-            host.gpus?.map((one) => one.index),
-          ),
-        ];
+      const known = host.gpus?.map((one) => one.index);
+      if (!known?.includes(gpu)) yield [["slots", index, "gpus", at], missingGpu(gpu, known)];
     }
     for (const [at, engine] of slot.engines.entries()) {
       for (const [path, message] of ofEngine(engine, baseDir, host)) {
@@ -60,7 +53,7 @@ export function* hostWarnings(config: RawAgent, baseDir: string, host: HostFacts
   yield* crowdedGpus(config.slots, host.gpus ?? []);
 }
 
-/** Of each slot one engine is awake; slots that share a GPU share its memory. */
+/** Finds GPUs that are too small for their slots, each of which has one awake engine. */
 function* crowdedGpus(slots: RawAgent["slots"], gpus: NonNullable<HostFacts["gpus"]>): Iterable<Finding> {
   for (const { index: gpu, memoryTotalBytes } of gpus) {
     let sum = 0;

@@ -1,4 +1,4 @@
-/** `weiche-agent status` for people, at night, in a narrow terminal: what is wrong is told and stands out. */
+/** Text of `weiche-agent status`. Problems stand out, and narrow terminals suffice. */
 import { fileSystemTable, gpuTable, isNearlyFull, machineLines } from "@weiche/shared/program/machine-text.ts";
 import { plainText } from "@weiche/shared/program/plain-text.ts";
 import { formatTable, type Cell } from "@weiche/shared/program/table.ts";
@@ -8,7 +8,7 @@ import type { EngineStatus } from "./engine-status.ts";
 export type Tone = "bold" | "red" | "yellow";
 
 export interface TextOptions {
-  /** Of the terminal; lines that are longer are cut. Absent: as long as they are. */
+  /** Width of the terminal, to which lines are cut. Absent: they are not cut. */
   readonly width?: number;
   /** Absent: no colours. */
   readonly paint?: (tone: Tone, text: string) => string;
@@ -17,7 +17,6 @@ export interface TextOptions {
 interface Row {
   readonly cells: readonly Cell[];
   readonly tone?: Tone | undefined;
-  /** Lines below it. */
   readonly notes?: readonly string[];
 }
 
@@ -85,7 +84,7 @@ function sleeper(model: string, { sleeperMemoryBytes }: SlotStatus): string {
 
 const barWidth = 20;
 
-/** How far a switch is, if it takes as long as usual. */
+/** Progress of a switch, compared with its usual time. */
 function progress({ seconds: spent, phase, usualSeconds: usual }: NonNullable<SlotStatus["switching"]>): string {
   const at = phase === undefined ? "" : `${phase}: `;
   if (usual === undefined) return `${at}for ${spent.toFixed(1)} s so far`;
@@ -151,7 +150,7 @@ function machineTables({ machine, reading }: AgentStatus, table: Table, options:
   ];
 }
 
-/** Records leave within moments: that many seconds mean that nobody takes them. */
+/** An age of the oldest record at which routers no longer take them. */
 const lateSeconds = 60;
 
 function outboxLine({ outbox: { records, oldestAgeSeconds } }: AgentStatus, options: TextOptions): string {
@@ -160,7 +159,7 @@ function outboxLine({ outbox: { records, oldestAgeSeconds } }: AgentStatus, opti
   return painted(line, (oldestAgeSeconds ?? 0) > lateSeconds ? "red" : undefined, options);
 }
 
-/** The widest cells give way first. */
+/** Lays out a table; if it is too wide, the widest columns are narrowed first. */
 function tableLines(headers: readonly string[], rows: readonly Row[], options: TextOptions): readonly string[] {
   const { width = Infinity } = options;
   const cells = rows.map((row) => row.cells);
@@ -202,7 +201,7 @@ function painted(text: string, tone: Tone | undefined, { paint }: TextOptions): 
   return paint && tone ? paint(tone, text) : text;
 }
 
-/** To the second at first, later as much as one wants to know. */
+/** A duration, with less precision the longer it is. */
 function duration(seconds: number): string {
   if (seconds < 60) return `${seconds.toFixed(1)} s`;
   const minutes = Math.floor(seconds / 60);

@@ -1,4 +1,4 @@
-/** What `weiche-agent status --json` says. What is not measured is absent. */
+/** The output of `weiche-agent status --json`. Values that are not measured are absent. */
 import type { GpuReading } from "../host/gpu.ts";
 import type { HostReading } from "../host/host.ts";
 import type { Machine, MachineReading } from "@weiche/shared/machine.ts";
@@ -37,12 +37,11 @@ export interface SlotStatus {
   readonly closesInSeconds?: number;
   readonly stateAgeSeconds: number;
   readonly retryInSeconds?: number;
-  /** Why it failed last, with what the engine said when its start failed; until an engine is ready again. */
+  /** The last failure and what the engine said, until an engine is ready again. */
   readonly failure?: string;
   /** A start or stop in progress; `usualSeconds` is the moving average, absent before the first. */
   readonly switching?: { readonly seconds: number; readonly phase?: string; readonly usualSeconds?: number };
   readonly sleepers: readonly string[];
-  /** GPU memory that they keep, as far as it was measured. */
   readonly sleeperMemoryBytes: Readonly<Record<string, number>>;
 }
 

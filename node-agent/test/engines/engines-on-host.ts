@@ -11,7 +11,7 @@ import type { EngineEndpoint, EngineSpec } from "../../src/engines/engine.ts";
 import { createHandleStore } from "../../src/engines/handle-store.ts";
 import { createExternalLauncher } from "../../src/engines/launchers/external.ts";
 import { createLoopbackPorts } from "../../src/engines/launchers/loopback-ports.ts";
-import { createProcessLauncher } from "../../src/engines/launchers/process.ts";
+import { ProcessLauncher } from "../../src/engines/launchers/process.ts";
 import { procTable, type ProcessTable } from "../../src/engines/launchers/process-table.ts";
 import { createSystemdLauncher, runCommand, type RunCommand } from "../../src/engines/launchers/systemd.ts";
 import { createSlotEngines } from "../../src/node-engines.ts";
@@ -103,7 +103,7 @@ export function openHost(stateDir: string, options: HostOptions) {
   const clock = systemClock;
   const logs = createEngineLogs({ directory: join(stateDir, "logs"), clock, events });
   const shared = { stateDir, clock, ports: createLoopbackPorts(), processes: options.processes ?? procTable };
-  const process_ = createProcessLauncher({
+  const process_ = new ProcessLauncher({
     ...{ ...shared, logs, nodePath: process.execPath },
     environment: options.environment ?? process.env,
     stopTimes: { secondSignalAfterMs: 300, killAfterMs: 300, goneAfterMs: 5_000 },

@@ -176,7 +176,7 @@ test("the next agent knows the need of an engine that no longer runs, unless it 
   const needOf = async (spec: EngineSpec) => {
     const next = open(spec);
     expect(await next.engines.readopt()).toBeUndefined();
-    return next.memory.needOf(spec)?.neededBytes;
+    return next.memory.needOf(spec);
   };
   expect(await needOf(faultEngine(modelA))).toBe(mebibytes(70_000));
   expect(await needOf(faultEngine(modelA, ["--child"]))).toBeUndefined();

@@ -132,7 +132,7 @@ export class SimulatedDisk implements OutboxDisk {
         await this.#call("sync", name);
         inode.synced = Buffer.from(inode.content);
       },
-      close: () => this.#call("close", name),
+      [Symbol.asyncDispose]: () => this.#call("close", name),
     };
   }
 

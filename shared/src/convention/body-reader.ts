@@ -1,6 +1,6 @@
 /**
- * Reads request bodies by their TypeBox schemas. TypeBox's compiled check decides whether a body is right. What is wrong is
- * found here, at the first mistake: TypeBox would collect all of them, which takes seconds for a large body.
+ * Reads request bodies by their TypeBox schemas. A compiled check decides whether a body is right; the first mistake is
+ * found here, since TypeBox would collect all of them, which takes seconds for a large body.
  */
 import { Type, type Static, type TArray, type TObject, type TProperties, type TSchema } from "typebox";
 import { Compile } from "typebox/compile";
@@ -62,14 +62,14 @@ interface Mistake {
   readonly what: string;
 }
 
-/** Knows one schema: what is wrong with a value, and what of it is declared. */
+/** Finds what is wrong with a value by one schema, and what of it is declared. */
 interface Reader {
-  /** What the value must be, in words that follow "must be". */
+  /** Describes a right value, in words that follow "must be". */
   readonly expected: string;
-  /** Whether the value is of this schema's kind, however wrong its content is: so a member of a union is chosen. */
+  /** Whether the value is of this kind, however wrong its content: chooses the member of a union. */
   fits(value: unknown): boolean;
   mistakeIn(value: unknown): Mistake | undefined;
-  /** Of a value without mistakes. */
+  /** Returns the declared part of a value without mistakes. */
   declared(this: void, value: unknown): unknown;
 }
 

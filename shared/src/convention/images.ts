@@ -24,7 +24,7 @@ export const imageUrl = worded(
 /** Enough Base64 for the longest signature, in whole groups. */
 const signatureCharacters = 24;
 
-/** By the first bytes of an accepted URL, which is all that a router keeps of a long one. */
+/** Reads the format from the first bytes of an accepted URL, which is all that a router keeps of a long one. */
 export function imageFormat(url: string): ImageFormat | undefined {
   const start = dataStart(url);
   const bytes = Buffer.from(url.slice(start, start + signatureCharacters), "base64").toString("latin1");

@@ -3,11 +3,11 @@ import type { ModelRules } from "../catalogue.ts";
 import { ApiError, invalid } from "../errors.ts";
 import type { ImageFacts } from "./images.ts";
 
-/** What a model's rules are about, of any endpoint's body. */
+/** The facts of a body, of any endpoint, to which the rules of a model apply. */
 export interface RequestFacts {
   readonly model: string;
   readonly embeds: boolean;
-  /** How many answers are asked for: choices, or texts to embed. */
+  /** Number of answers: choices, or texts to embed. */
   readonly answers: number;
   readonly maxTokens?: number;
   /** The name under which the client set it. */

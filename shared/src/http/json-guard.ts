@@ -1,7 +1,7 @@
 /**
- * Reads JSON more strictly than `JSON.parse`: valid UTF-8, bounded depth, a bounded number of values, no duplicate
- * member in an object, no `__proto__`, no lone surrogate, no NUL. One pass over the bytes finds what `JSON.parse` would
- * accept; what it cannot see (duplicate members) shows in the parsed value. A problem's text never quotes the input.
+ * Reads JSON more strictly than `JSON.parse`: valid UTF-8, bounded depth and number of values, no duplicate member, no
+ * `__proto__`, no lone surrogate, no NUL. Duplicate members show in the parsed value, all else in one pass over the
+ * bytes. A problem's text never quotes the input.
  */
 import { isUtf8 } from "node:buffer";
 

@@ -1,11 +1,8 @@
 /**
- * Reads one request at a time from each connection of an HTTP/1.1 server. By itself, Node parses all received bytes, up
- * to 64 KB, and emits every request in them within one turn of the event loop: thousands, if they are short. Here its
- * parser gets the bytes up to the end of one head and then the body; what follows waits until the request is answered.
- * It waits in the socket, except for a few KB, so that a client's disconnect is noticed.
- *
- * A connection also has to make progress: neither empty lines, nor the rest of an unwanted body, nor an answer that the
- * client does not read keep it open.
+ * Reads one request at a time from each connection of an HTTP/1.1 server. By itself, Node parses all received bytes and
+ * emits every request in them in one turn of the event loop: thousands, if they are short. Here the parser gets one
+ * head, then its body; what follows waits in the socket, except for a few KB that show a disconnect. A connection must
+ * also make progress: empty lines, an unwanted body or an unread answer do not keep it open.
  */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
@@ -54,7 +51,6 @@ class RequestTurns {
   /** Passes bytes to Node's parser. */
   readonly #parse: (bytes: Buffer) => void;
   readonly #parser: unknown;
-  /** Bytes that are read and not parsed. */
   #held: Buffer | undefined;
   #isPumping = false;
   /** Number of requests whose response is not closed. */
@@ -65,7 +61,6 @@ class RequestTurns {
   #bodyLeft: number | undefined = 0;
   /** The last two bytes of an unfinished head. */
   #headTail = "";
-  /** The connection is destroyed at that time. */
   #deadline: Timer | undefined;
 
   constructor(socket: Socket, server: Server, clock: Clock, times: TurnTimes) {
@@ -82,7 +77,6 @@ class RequestTurns {
     socket.once("close", () => this.#deadline?.cancel());
   }
 
-  /** Called when the parser has read a head. */
   begin(request: IncomingMessage, response: ServerResponse): void {
     this.#open++;
     this.#request = request;

@@ -2,8 +2,7 @@
 import { writeFileSync } from "node:fs";
 
 /**
- * Keeps the memory of this process, and of all that it starts from now on, out of core dumps, wherever the system
- * writes them. Linux only; elsewhere use the shell's `ulimit -c 0`.
+ * Keeps the memory of this process and its later children out of core dumps. Linux only; elsewhere use `ulimit -c 0`.
  */
 export function keepMemoryOutOfCoreFiles(): void {
   if (process.platform !== "linux") return;

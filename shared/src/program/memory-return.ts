@@ -36,8 +36,8 @@ export function returnMemory(clock: Clock, open: () => number, collect: () => vo
 const aboveSoftLimit = 65 << 20;
 
 /**
- * Makes V8 start a concurrent full collection (300 MB were returned within 30 s, the longest pause was 22 ms;
- * `--expose-gc` would stop the program for it). The buffer is never written to, so it takes no memory.
+ * Makes V8 start a concurrent full collection: 300 MB were returned within 30 s, with a pause of at most 22 ms. The
+ * buffer is never written to, so it takes no memory.
  */
 export function collectSoon(): void {
   new ArrayBuffer(aboveSoftLimit);

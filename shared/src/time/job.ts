@@ -2,7 +2,6 @@
 import type { Clock, Timer } from "./clock.ts";
 
 export interface JobEvents {
-  /** A run has succeeded. */
   jobRan(name: string): void;
   /** A run has failed; the next one comes after the usual pause. */
   jobFailed(name: string, error: unknown): void;
@@ -16,8 +15,8 @@ export interface JobOptions {
 }
 
 /**
- * Runs `work` repeatedly, `everyMs` after the previous run has ended, give or take a tenth, so that processes that were
- * started together drift apart. Disposing stops it and waits for a current run.
+ * Runs `work` repeatedly, `everyMs` after the previous run ended, give or take a tenth, so that processes drift apart.
+ * Disposing stops it and waits for a current run.
  */
 export type StartJob = (
   name: string,

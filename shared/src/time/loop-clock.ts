@@ -1,7 +1,6 @@
 /**
- * A clock for the timeouts of peers. While our own event loop stalls, what peers send waits to be read: they were not
- * silent. So this clock measures how late its own ticks are, and stops for as long as the loop did. Its timers fire
- * that much later.
+ * A clock for the timeouts of peers. While our own event loop stalls, what peers send waits to be read, so this clock
+ * stops for as long as its ticks were late, and its timers fire that much later.
  */
 import type { Clock, Timer } from "./clock.ts";
 

@@ -9,8 +9,8 @@ const answerMsMax = 2_800;
 const graceMs = 200;
 
 /**
- * For the socket's TCP keep-alive. Node.js sends no pings on a session that is closing, whose streams may take ten
- * minutes to end: after this delay the kernel probes each second, and gives up after ten.
+ * For the socket's TCP keep-alive: Node.js sends no pings on a closing session, whose streams may take ten minutes.
+ * After this delay the kernel probes each second and gives up after ten.
  */
 export const keepAliveDelayMs = 1_000;
 

@@ -5,14 +5,14 @@ import { forgivenMsMax } from "./loop-clock.ts";
 /** Both ends of a link send something each second; a silent peer must be noticed within 5 s. */
 export const linkSilenceMsMax = 3_800;
 /**
- * Options for gRPC, whose keep-alive mistakes a stall of our own event loop for a silent peer: it waits longer than a
- * stall may last, and only closes what is left of a connection whose link has ended.
+ * Options for gRPC, whose keep-alive mistakes a stall of our own event loop for a silent peer: it only closes
+ * connections whose link has ended.
  */
 export const linkKeepAlive = {
   "grpc.keepalive_time_ms": forgivenMsMax,
   "grpc.keepalive_timeout_ms": 2 * forgivenMsMax,
 };
-/** What the peer sent may be waiting to be read: it gets a turn of the event loop. */
+/** Data of the peer may be waiting to be read: it gets a turn of the event loop. */
 const graceMs = 200;
 
 export class Silence {

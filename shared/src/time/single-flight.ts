@@ -19,7 +19,8 @@ export class SingleFlight implements AsyncDisposable {
   #pausedUntilMs = -Infinity;
   #timer: Timer | undefined;
   #isRunning = false;
-  #isClosed = false;
+  /** Whether it takes no more wishes, for a current run to ask. */
+  isClosed = false;
   /** Settles with the last run; never rejects. */
   #ended: Promise<void> = Promise.resolve();
   #isCancelled = false;
@@ -33,16 +34,11 @@ export class SingleFlight implements AsyncDisposable {
 
   /** A run begins within `delayMs`, unless the pause after a failure or the current run lasts longer. */
   wish(delayMs = 0): void {
-    if (this.#isClosed) return;
+    if (this.isClosed) return;
     const atMs = this.#clock.monotonicMs() + Math.max(0, delayMs);
     if (atMs >= this.#wishedAtMs) return;
     this.#wishedAtMs = atMs;
     if (!this.#isRunning) this.#arm();
-  }
-
-  /** Whether it takes no more wishes, for a current run to ask. */
-  get isClosed(): boolean {
-    return this.#isClosed;
   }
 
   /** Drops pending wishes, and the repetition of the current run if it fails. */
@@ -56,7 +52,7 @@ export class SingleFlight implements AsyncDisposable {
 
   /** Takes no more wishes; resolves when nothing runs. */
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#isClosed = true;
+    this.isClosed = true;
     this.cancel();
     await this.#ended;
   }

@@ -9,7 +9,7 @@ import { toolCallTags } from "../output/output-parser.ts";
 import { invalid } from "../request/request-error.ts";
 
 export interface AnswerShape {
-  /** The content follows it. Absent: there is no content. */
+  /** JSON Schema of the content. Absent: there is no content. */
   readonly schema?: unknown;
   /** The calls that may be made instead of content. */
   readonly tools: readonly Tool[];
@@ -22,10 +22,10 @@ export interface AnswerShape {
 const rulesMax = 4_000;
 const depthMax = 64;
 const textLengthMax = 1_000_000;
-/** Ways to go on at one place: each of them is tried for each token of the answer. */
+/** Alternatives at one place of the answer: each is tried for each token. */
 const choicesMax = 256;
 const valuesMax = 2_000;
-/** Schemas that are looked at, and members that are copied where schemas are merged. */
+/** Schemas that are visited, plus members that are copied where schemas are merged. */
 const stepsMax = 200_000;
 /** Longer bounds cost more grammar than they are worth, and are not enforced. */
 const repetitionsMax = 256;
@@ -62,7 +62,6 @@ function toolCall(tool: Tool, parameters: Schema): string {
   return `${literal(opening)} ${parameters.root("object")} ${literal(`}\n${toolCallTags.close}`)}`;
 }
 
-/** Text as a terminal. */
 function literal(text: string): string {
   return `"${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n")}"`;
 }
@@ -72,7 +71,6 @@ class Builder {
   #textLength = 0;
   #steps = 0;
 
-  /** Adds a rule and returns its name. */
   rule(what: string, body: string): string {
     const name = this.reserve(what);
     this.define(name, body);
@@ -105,7 +103,7 @@ function tooLarge(): Error {
   return invalid("the JSON schema is too large");
 }
 
-/** One of these texts. */
+/** Writes an expression that matches any of the texts. */
 function oneOf(trie: LiteralTrie): string {
   const { prefix, ends, next } = trie;
   if (next.length === 0) return literal(prefix);
@@ -116,7 +114,7 @@ class Schema {
   readonly #document: unknown;
   readonly #builder: Builder;
   readonly #references = new Map<string, string>();
-  /** References on the way to the value that is being described: one that comes again would never end. */
+  /** References that are being resolved for the current value: one that comes again would never end. */
   #entered = new Set<string>();
 
   constructor(document: unknown, builder: Builder) {
@@ -276,7 +274,7 @@ class Schema {
   }
 }
 
-/** All that is copied when it is merged with another one. */
+/** Number of members that are copied when it is merged with another one. */
 function membersOf({ properties, required, ...others }: Json): number {
   const named = isObject(properties) ? Object.keys(properties).length : 0;
   return Object.keys(others).length + named + (Array.isArray(required) ? required.length : 0);

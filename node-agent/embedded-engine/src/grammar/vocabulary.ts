@@ -8,7 +8,7 @@ import { contextExceeded, invalid } from "../request/request-error.ts";
 const divider = "\u{FDD0}";
 /** A longer text is counted in slices first, so that tokenising it never holds up the other answers for long. */
 const sliceLength = 1 << 16;
-/** Of what goes into a template, which is rendered recursively. */
+/** Nesting of a value for the template, which is rendered recursively. */
 const depthMax = 200;
 /** A code point has at most four bytes, so text that is still incomplete after as many tokens never becomes complete. */
 const tokensPerCodePointMax = 4;
@@ -33,13 +33,13 @@ export class Vocabulary {
       this.#controlText = new RegExp(`(?=${controlTexts.map((text) => RegExp.escape(text)).join("|")}).`, "gsu");
   }
 
-  /** The text, so that the model reads as letters what is spelt like a control token. */
+  /** Changes the text so that the model reads as letters what is spelt like a control token. */
   guard(text: string): string {
     const clean = text.includes(divider) ? text.replaceAll(divider, "") : text;
     return this.#controlText ? clean.replace(this.#controlText, `$&${divider}`) : clean;
   }
 
-  /** The same for every string inside a JSON value. */
+  /** Applies `guard` to every string inside a JSON value. */
   guardAll(value: unknown, depth = 0): unknown {
     if (depth > depthMax) throw invalid("the request is nested too deeply");
     if (typeof value === "string") return this.guard(value);
@@ -49,7 +49,7 @@ export class Vocabulary {
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [this.guard(key), guarded(item)]));
   }
 
-  /** Numbers of a client, as tokens of this model. */
+  /** Checks numbers of a client and returns them as tokens of this model. */
   tokens(ids: readonly number[], param: string): Token[] {
     const size = this.#model.fileInfo.metadata.tokenizer.ggml.tokens.length;
     if (ids.some((id) => id >= size)) throw invalid(`'${param}' has a token that does not exist`, param);

@@ -16,26 +16,28 @@ export interface AnswerPlan {
   readonly sampling: Sampling;
   readonly seed: number;
   readonly format: OutputFormat;
-  /** Begins where the thinking has ended. */
+  /** Applies from the end of the thinking on. */
   readonly grammar: LlamaGrammar | undefined;
   /** Alternatives to show of each token; absent: no logprobs. */
   readonly logprobs: number | undefined;
 }
 
 export interface Counts {
-  /** Of the prompt, left in the context by an earlier request. */
-  readonly cachedTokens: number;
-  /** All that were sampled, the one that ends the answer included. */
-  readonly completionTokens: number;
-  /** Of those, the ones spent on thinking, its tags included. */
-  readonly reasoningTokens: number;
+  /** Prompt tokens that an earlier request left in the context. */
+  cachedTokens: number;
+  /** All sampled tokens, including the one that ends the answer. */
+  completionTokens: number;
+  /** Completion tokens spent on thinking, including its tags. */
+  reasoningTokens: number;
 }
+
+export const noCounts: Readonly<Counts> = { cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 };
 
 export interface AnswerPart {
   readonly events: readonly OutputEvent[];
-  /** Of the tokens whose content is in the events. */
+  /** Log probabilities of the tokens whose content is in the events. */
   readonly logprobs: readonly TokenLogprob[];
-  readonly counts: Counts;
+  readonly counts: Readonly<Counts>;
   /** Only in the last part. */
   readonly finish?: "stop" | "length" | "tool_calls";
 }
@@ -48,16 +50,11 @@ async function* answer(engine: Engine, plan: AnswerPlan, signal: AbortSignal): A
   const parser = new OutputParser(plan.format);
   const decoder = engine.vocabulary.decoder(promptTokens);
   const generated: Token[] = [];
-  const counts = { cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 };
+  const counts = { ...noCounts };
   const options = { ...samplingOptions(plan.sampling, plan.seed, generated), ...grammarOptions(engine, plan, parser) };
-  const onStart = (cached: number) => void (counts.cachedTokens = cached);
   const generation = {
-    promptTokens,
-    cacheSalt,
-    maxTokens,
-    options,
-    probabilities: alternatives !== undefined,
-    onStart,
+    ...{ promptTokens, cacheSalt, maxTokens, options, probabilities: alternatives !== undefined },
+    onStart: (cached: number) => void (counts.cachedTokens = cached),
   };
   let logprobs: TokenLogprob[] = [];
   for await (const { token, end, probabilities } of generate(engine, generation, signal)) {
@@ -103,7 +100,7 @@ export async function answerAll(
 /** Takes any text and never ends: llama.cpp cannot be told otherwise that an answer must not end here. */
 const endless = String.raw`root ::= [^\x00]* "\x00"`;
 
-/** The grammar does not bind the thoughts; but the answer that must follow them must come. */
+/** The grammar binds the answer, not the thoughts before it; but an answer must follow them. */
 function grammarOptions(engine: Engine, { grammar }: AnswerPlan, parser: OutputParser) {
   if (grammar === undefined) return {};
   const begin = (of: LlamaGrammar) => new LlamaGrammarEvaluationState({ model: engine.model, grammar: of });

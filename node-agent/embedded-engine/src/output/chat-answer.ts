@@ -1,31 +1,24 @@
 /** The answer to a chat: as chunks, or collected into one body. */
-import type { AnswerPart, AnswerPlan, Counts } from "./answer.ts";
-import { EventStream, sendJson, type Call } from "../request/call.ts";
+import { noCounts, type AnswerPart, type AnswerPlan } from "./answer.ts";
+import { envelopeOf, EventStream, sendJson, type Call } from "../request/call.ts";
 import type { ChatRequest } from "../request/chat-request.ts";
 import type { TokenLogprob } from "./logprobs.ts";
 import type { OutputEvent } from "./output-event.ts";
 import { usageOf } from "./usage.ts";
 
-function envelope(call: Call, object: "chat.completion" | "chat.completion.chunk") {
-  const { clock, randomId } = call.surroundings;
-  return { id: `chatcmpl-${randomId()}`, object, created: Math.floor(clock.now() / 1000), model: call.engine.alias };
-}
-
-const noCounts: Counts = { cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 };
-
 export class ChatStream {
   readonly #call: Call;
   readonly #events: EventStream;
-  readonly #envelope: ReturnType<typeof envelope>;
+  readonly #envelope: ReturnType<typeof envelopeOf>;
   readonly #request: ChatRequest;
   readonly #promptTokens: number;
-  readonly #counts: Counts[];
+  readonly #counts: AnswerPart["counts"][];
   readonly #begun = new Set<number>();
 
   constructor(call: Call, request: ChatRequest, plans: readonly AnswerPlan[]) {
     this.#call = call;
     this.#events = new EventStream(call);
-    this.#envelope = envelope(call, "chat.completion.chunk");
+    this.#envelope = envelopeOf(call, "chatcmpl", "chat.completion.chunk");
     this.#request = request;
     this.#promptTokens = plans[0]!.promptTokens.length;
     this.#counts = plans.map(() => noCounts);
@@ -43,7 +36,7 @@ export class ChatStream {
       await this.#send(index, this.#delta(event), shown);
       if (event.kind === "content") logprobs = [];
     }
-    // Text that is held back has been generated all the same: who counts along must learn of it.
+    // Held-back text is generated too: a reader that counts tokens must see its usage.
     if (part.events.length === 0 && this.#request.continuousUsage && !part.finish) await this.#send(index, {});
     if (part.finish) await this.#send(index, {}, [], part.finish);
   }
@@ -92,7 +85,7 @@ interface Collected {
   reasoning: string;
   readonly calls: { readonly name: string; arguments: string }[];
   readonly logprobs: TokenLogprob[];
-  counts: Counts;
+  counts: AnswerPart["counts"];
   finish: AnswerPart["finish"];
 }
 
@@ -129,7 +122,7 @@ export class ChatBody {
       this.#promptTokens,
       this.#choices.map(({ counts }) => counts),
     );
-    sendJson(this.#call.response, 200, { ...envelope(this.#call, "chat.completion"), choices, usage });
+    sendJson(this.#call.response, 200, { ...envelopeOf(this.#call, "chatcmpl", "chat.completion"), choices, usage });
   }
 
   #message({ content, reasoning, calls }: Collected) {

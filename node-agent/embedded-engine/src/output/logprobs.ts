@@ -1,11 +1,11 @@
-/** How probable the tokens of an answer were, in OpenAI's two shapes. */
+/** Log probabilities of the tokens of an answer, in OpenAI's two shapes. */
 import type { Token } from "node-llama-cpp";
 import type { Vocabulary } from "../grammar/vocabulary.ts";
 
 interface Logprob {
   readonly token: string;
   readonly logprob: number;
-  /** Of the token's text; null if it is a part of a character only. */
+  /** UTF-8 bytes of the token's text; null if it is only a part of a character. */
   readonly bytes: readonly number[] | null;
 }
 
@@ -13,7 +13,7 @@ export interface TokenLogprob extends Logprob {
   readonly top_logprobs: readonly Logprob[];
 }
 
-/** What JSON can carry instead of minus infinity. */
+/** Stands for minus infinity, which JSON has not. */
 const logprobMin = -9999;
 
 export function tokenLogprob(
@@ -31,7 +31,7 @@ export function tokenLogprob(
   return { ...describe(token, probabilities.get(token) ?? 0), top_logprobs: top };
 }
 
-/** Not sorted by the engine when nothing was sampled. */
+/** Sorts, since the engine does not if nothing was sampled. */
 function mostProbable(probabilities: ReadonlyMap<Token, number>, count: number): [Token, number][] {
   if (count === 0) return [];
   return [...probabilities].sort(([, a], [, b]) => b - a).slice(0, count);

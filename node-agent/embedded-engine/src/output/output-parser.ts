@@ -18,11 +18,11 @@ export interface OutputFormat {
   readonly startsThinking: boolean;
   /** `one`: the answer ends with its first call. */
   readonly tools: "none" | "one" | "many";
-  /** They end the content; in reasoning and tool calls they mean nothing. */
+  /** Texts that end the content. They mean nothing in reasoning and tool calls. */
   readonly stop: readonly string[];
 }
 
-/** How a tool call is marked: the form of Hermes, which most open models share. */
+/** Tags around a tool call: those of Hermes, which most open models share. */
 export const toolCallTags = { open: "<tool_call>", close: "</tool_call>" };
 
 /** `start`: a thought may still come. `after`: behind a thought or a call, where white space means nothing. */
@@ -35,7 +35,7 @@ export class OutputParser {
   #rest = "";
   #thought = false;
   #call: ToolCallParser | undefined;
-  #calls = 0;
+  toolCalls = 0;
 
   constructor(format: OutputFormat) {
     this.#format = format;
@@ -56,16 +56,12 @@ export class OutputParser {
     return this.#mode === "call";
   }
 
-  get toolCalls(): number {
-    return this.#calls;
-  }
-
   push(text: string): OutputEvent[] {
     this.#rest += text;
     return this.#run(false);
   }
 
-  /** The model has ended: what was held back is what it is. */
+  /** Call when the model has ended. Returns what was held back. */
   end(): OutputEvent[] {
     const events = this.#run(true);
     if (this.#mode === "call") {
@@ -142,7 +138,7 @@ export class OutputParser {
     this.#rest = this.#rest.slice(hit.index + hit.marker.length);
     if (hit.marker === toolCallTags.open && this.#format.tools !== "none") {
       this.#emit("content", before.trimEnd(), events);
-      this.#call = new ToolCallParser(this.#calls, toolCallTags);
+      this.#call = new ToolCallParser(this.toolCalls, toolCallTags);
       this.#mode = "call";
     } else {
       this.#emit("content", before, events);
@@ -155,11 +151,11 @@ export class OutputParser {
     this.#rest = this.#call!.behind ?? "";
     if (this.#call!.behind === undefined) return;
     this.#callEnded();
-    this.#mode = this.#format.tools === "one" && this.#calls > 0 ? "stopped" : "after";
+    this.#mode = this.#format.tools === "one" && this.toolCalls > 0 ? "stopped" : "after";
   }
 
   #callEnded(): void {
-    if (this.#call!.named) this.#calls += 1;
+    if (this.#call!.named) this.toolCalls += 1;
   }
 
   #take(kind: "reasoning" | "content", length: number, events: OutputEvent[]): boolean {

@@ -2,7 +2,7 @@
  * Reads one tool call, `{"name": …, "arguments": {…}}`, up to its closing tag. The arguments are passed on as they come,
  * in the model's own spelling. Pure.
  */
-import { isObject } from "@weiche/shared/json.ts";
+import { isObject, parseJson } from "@weiche/shared/json.ts";
 import type { OutputEvent } from "./output-event.ts";
 
 const head = /^\s*\{\s*"name"\s*:\s*("(?:[^"\\<]|\\.)*")\s*,\s*"(?:arguments|parameters)"\s*:\s*(?=\{)/;
@@ -15,16 +15,12 @@ export class ToolCallParser {
   #depth = 0;
   #inString = false;
   #escaped = false;
-  #named = false;
+  /** Whether it turned out to be a call. */
+  named = false;
 
   constructor(index: number, tags: { readonly open: string; readonly close: string }) {
     this.#index = index;
     this.#tags = tags;
-  }
-
-  /** Whether it turned out to be a call. */
-  get named(): boolean {
-    return this.#named;
   }
 
   /** The text behind the closing tag; absent until it was seen. */
@@ -51,7 +47,7 @@ export class ToolCallParser {
   #head(events: OutputEvent[]): void {
     const match = head.exec(this.#text);
     if (match) {
-      this.#named = true;
+      this.named = true;
       events.push({ kind: "tool-call", index: this.#index, name: unquote(match[1]!) });
       this.#text = this.#text.slice(match[0].length);
       this.#phase = "arguments";
@@ -93,7 +89,7 @@ export class ToolCallParser {
   }
 
   #whole(call: { readonly name: string; readonly arguments: string }): OutputEvent[] {
-    this.#named = true;
+    this.named = true;
     return [
       { kind: "tool-call", index: this.#index, name: call.name },
       { kind: "tool-arguments", index: this.#index, text: call.arguments },
@@ -102,21 +98,12 @@ export class ToolCallParser {
 }
 
 function readCall(text: string): { readonly name: string; readonly arguments: string } | undefined {
-  let call: unknown;
-  try {
-    call = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  const call = parseJson(text);
   if (!isObject(call) || typeof call["name"] !== "string") return undefined;
   const given = call["arguments"] ?? call["parameters"] ?? {};
   return { name: call["name"], arguments: typeof given === "string" ? given : JSON.stringify(given) };
 }
 
 function unquote(text: string): string {
-  try {
-    return JSON.parse(text) as string;
-  } catch {
-    return text.slice(1, -1);
-  }
+  return (parseJson(text) as string | undefined) ?? text.slice(1, -1);
 }

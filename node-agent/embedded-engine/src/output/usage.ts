@@ -2,8 +2,8 @@
 import type { Counts } from "./answer.ts";
 
 /** The choices of a request share its prompts, which count once. */
-export function usageOf(promptTokens: number, choices: readonly Counts[]) {
-  const sum = (of: (counts: Counts) => number) => choices.reduce((total, counts) => total + of(counts), 0);
+export function usageOf(promptTokens: number, choices: readonly Readonly<Counts>[]) {
+  const sum = (of: (counts: Readonly<Counts>) => number) => choices.reduce((total, counts) => total + of(counts), 0);
   const completionTokens = sum((counts) => counts.completionTokens);
   return {
     prompt_tokens: promptTokens,

@@ -20,6 +20,12 @@ export interface Call {
   readonly signal: AbortSignal;
 }
 
+/** The fields that all parts of an answer share. */
+export function envelopeOf({ surroundings, engine }: Call, idPrefix: string, object: string) {
+  const created = Math.floor(surroundings.clock.now() / 1000);
+  return { id: `${idPrefix}-${surroundings.randomId()}`, object, created, model: engine.alias };
+}
+
 export function sendJson(response: ServerResponse, status: number, value: unknown): void {
   response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(value));
 }

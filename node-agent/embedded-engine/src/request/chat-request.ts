@@ -2,7 +2,7 @@
 import { bodyReader, optional } from "@weiche/shared/convention/body-reader.ts";
 import { chatSchema, checkTogether, imageFacts, messageSchemas, textContent } from "@weiche/shared/convention/chat.ts";
 import { checkImages } from "@weiche/shared/convention/model-rules.ts";
-import { isObject, type Json } from "@weiche/shared/json.ts";
+import { isObject, parseJson, type Json } from "@weiche/shared/json.ts";
 import { Type, type Static } from "typebox";
 import { engineFields, readGeneration, type GenerationRequest } from "./generation-request.ts";
 
@@ -19,7 +19,7 @@ export interface Tool {
 
 export interface ChatRequest extends GenerationRequest {
   readonly messages: readonly ChatMessage[];
-  /** As the template gets them. Empty with `tool_choice: none`: the model does not learn of them. */
+  /** Definitions for the template. Empty with `tool_choice: none`: the model does not learn of them. */
   readonly toolDefinitions: readonly Json[];
   /** Those that the model may call. */
   readonly tools: readonly Tool[];
@@ -88,16 +88,9 @@ function textOf(part: { readonly text: string } | { readonly image_url: unknown 
 
 /** Templates expect the arguments as an object; what is not one stays the string it is. */
 function readToolCall(call: { readonly function: { readonly arguments: string } }): object {
-  return { ...call, function: { ...call.function, arguments: parsed(call.function.arguments) } };
-}
-
-function parsed(text: string): unknown {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : text;
-  } catch {
-    return text;
-  }
+  const { arguments: text } = call.function;
+  const parsed = parseJson(text);
+  return { ...call, function: { ...call.function, arguments: isObject(parsed) ? parsed : text } };
 }
 
 function readTools(body: Body): Pick<ChatRequest, "toolDefinitions" | "tools" | "toolRequired" | "calls"> {

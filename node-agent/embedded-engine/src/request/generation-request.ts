@@ -23,9 +23,9 @@ export interface GenerationRequest {
   readonly stop: readonly string[];
   readonly stream: boolean;
   readonly includeUsage: boolean;
-  /** Usage in every chunk, so that who cuts the stream knows what was generated. */
+  /** Usage in every chunk, so that a reader that breaks off knows what was generated. */
   readonly continuousUsage: boolean;
-  /** What another one has left in a context is not used. */
+  /** Requests use what an earlier one with the same salt left in a context. Absent: all requests share it. */
   readonly cacheSalt?: string;
 }
 

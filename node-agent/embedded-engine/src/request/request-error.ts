@@ -23,7 +23,7 @@ export class RequestError extends Error {
   }
 }
 
-/** Undefined for what is a bug. */
+/** Undefined for an unexpected error, which is a bug. */
 export function asRequestError(error: unknown): RequestError | undefined {
   if (error instanceof ApiError) return invalid(error.message, error.param ?? undefined);
   return error instanceof RequestError ? error : undefined;

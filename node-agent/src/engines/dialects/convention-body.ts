@@ -38,13 +38,7 @@ function generation(request: GenerationRequest) {
   return {
     model: request.model,
     max_tokens: request.maxTokens,
-    // Always sent: an engine would otherwise take defaults from the model or its command line.
-    temperature: request.temperature,
-    top_p: request.topP,
-    presence_penalty: request.presencePenalty,
-    frequency_penalty: request.frequencyPenalty,
-    seed: request.seed,
-    ...(request.stop.length > 0 && { stop: request.stop }),
+    ...request.sampling,
     n: request.choices,
     stream: true,
     stream_options: { include_usage: true, continuous_usage_stats: true },

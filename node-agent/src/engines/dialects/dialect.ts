@@ -1,13 +1,12 @@
 /**
- * A dialect: how engines of one kind are spoken to. This half translates requests and answers; the other half is the
- * engine's lifecycle. Names and shapes of an engine's API do not pass this interface.
+ * A dialect: how engines of one kind are spoken to. Here requests and answers, in `DialectLifecycle` the rest. Names of
+ * an engine's API stay behind this interface.
  */
 import type { ModelId } from "@weiche/shared/ids.ts";
 import type { DialectLifecycle } from "../dialect-lifecycle.ts";
 import type { Json } from "@weiche/shared/json.ts";
 
 export interface Dialect extends DialectLifecycle {
-  /** Whether a connection may be reused for further requests. */
   readonly keepsConnections: boolean;
   /** The engine sends a usage chunk per choice, to be added up, instead of one for all choices. */
   readonly usagePerChoice: boolean;
@@ -15,7 +14,6 @@ export interface Dialect extends DialectLifecycle {
   readonly requiredCallsAreText?: true;
   /** The engine is known to separate its prefix cache by `cacheSalt`, so that clients may see their cached tokens. */
   readonly keepsSaltsApart: boolean;
-  /** Bodies always ask for a stream, with as much usage data as the engine can give. */
   chatBody(request: ChatRequest): object;
   completionBody(request: CompletionRequest): object;
   embeddingBody(model: ModelId, texts: readonly string[]): object;
@@ -24,8 +22,8 @@ export interface Dialect extends DialectLifecycle {
   /** Classifies an answer with this error status, or an error event with this body. */
   readRefusal(status: number, body: unknown): EngineRefusal;
   /**
-   * Requests that count the tokens of a body which the engine refused without a count: one per text, longest first.
-   * Each is answered with the number in `count`.
+   * Requests that count the tokens of a refused body, one per text, longest first. Each answer has the number in
+   * `count`.
    */
   countRequests?(body: object): readonly CountRequest[];
 }
@@ -41,12 +39,8 @@ export interface GenerationRequest {
   /** Requests with the same salt share the engine's prefix cache. Absent: all requests share it. */
   readonly cacheSalt?: string;
   readonly maxTokens?: number;
-  readonly temperature: number;
-  readonly topP: number;
-  readonly presencePenalty: number;
-  readonly frequencyPenalty: number;
-  readonly seed?: number;
-  readonly stop: readonly string[];
+  /** Fields of the convention that engines take as they are: temperature, penalties, stop strings. */
+  readonly sampling: { readonly seed?: number; readonly [field: string]: unknown };
   readonly choices: number;
   /** Number of alternatives per token. Absent: no log probabilities. */
   readonly logprobs?: number;
@@ -90,14 +84,12 @@ export interface CompletionRequest extends GenerationRequest {
   readonly prompt: string;
 }
 
-/** One event of a stream, translated. Absent fields were not sent. */
+/** One event of a stream. Absent fields were not sent. */
 export interface EngineChunk {
   readonly choices: readonly ChoiceDelta[];
   /** Usage as reported, unchecked. With choices: of the first one so far; without: final. */
   readonly usage?: RawUsage;
-  /** Length of the prompt as reported, unchecked. */
   readonly promptTokens?: unknown;
-  /** The body of an error event. */
   readonly error?: unknown;
 }
 
@@ -143,7 +135,6 @@ export type EngineRefusal =
       /** Set if the service promises what the engine refused: advice for the operator. Does not quote the request. */
       readonly shortfall?: string;
     }
-  /** The engine is at capacity, or still loads. */
   | { readonly kind: "overloaded" }
   /** The engine or the agent is at fault, not the request. */
   | { readonly kind: "failed"; readonly reason: "unknown model" | "key refused" | "engine error" | "core died" };

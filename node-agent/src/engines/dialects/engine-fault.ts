@@ -6,16 +6,13 @@ export type EngineFaultReason =
   | "refused"
   /** The connection broke before the end of the answer. */
   | "connection lost"
-  /** No sign of life for too long. */
   | "silent"
-  /** Its process exited. */
   | "gone"
   /** A violation of the protocol: invalid JSON, a wrong shape, an impossible order. */
   | "malformed"
   | "too large"
   /** The stream ended cleanly, but without the terminator or a finish reason for every choice. */
   | "unfinished"
-  /** The engine reported that it failed. */
   | "engine error"
   /** The engine reported that its generating process is dead: it will not answer again. */
   | "core died"

@@ -2,7 +2,6 @@
 import { literalTrie, type LiteralTrie } from "@weiche/shared/literal-trie.ts";
 import { isObject, type Json } from "@weiche/shared/json.ts";
 
-/** Shorter lists are cheap and stay as they are. */
 const valuesMin = 16;
 /** Strings that JSON writes without escapes. */
 const plain = /^[ !#-[\]-~\u00a1-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]+$/u;
@@ -21,7 +20,6 @@ export function withEnumPatterns(schema: unknown): unknown {
   );
 }
 
-/** Returns the values that a pattern can replace. */
 export function plainWords(values: readonly unknown[]): string[] {
   return values.filter((value): value is string => typeof value === "string" && plain.test(value));
 }

@@ -22,8 +22,10 @@ const pools = new Map<string, Pool>();
 
 function poolOf({ origin, socketPath }: EngineEndpoint): Pool {
   const key = socketPath ?? origin;
-  const known = pools.get(key);
-  if (known) return known;
+  return pools.getOrInsertComputed(key, () => createPool(key, origin, socketPath));
+}
+
+function createPool(key: string, origin: string, socketPath: string | undefined): Pool {
   const pool = new Pool(origin, {
     socketPath,
     headersTimeout: 0,
@@ -39,11 +41,9 @@ function poolOf({ origin, socketPath }: EngineEndpoint): Pool {
       void pool.close();
     });
   pool.on("disconnect", forget).on("connectionError", forget);
-  pools.set(key, pool);
   return pool;
 }
 
-/** Enough for any status page of an engine and for the answer to a probe. */
 const answerBytesMax = 1 << 20;
 /** Larger: an engine with many processes exposes all series once per process. */
 const metricsBytesMax = 4 << 20;
@@ -202,14 +202,11 @@ export async function readMetrics(endpoint: EngineEndpoint, signal: AbortSignal)
   return parseMetrics(text);
 }
 
-/** Parses Prometheus text format. */
 export function parseMetrics(text: string): EngineMetrics {
   const series = new Map<string, number[]>();
   for (const [, name, value] of text.matchAll(/^([a-z_]+(?::[a-z_]+)?)(?:\{[^\n]*\})? (\S+)/gm)) {
     if (!Number.isFinite(Number(value))) continue;
-    const known = series.get(name!);
-    if (known) known.push(Number(value));
-    else series.set(name!, [Number(value)]);
+    series.getOrInsertComputed(name!, () => []).push(Number(value));
   }
   const work = workCounters.flatMap((name) => series.get(name) ?? []);
   const first = (of: readonly string[]) => of.map((name) => series.get(name)).find((values) => values !== undefined);

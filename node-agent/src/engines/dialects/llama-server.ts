@@ -51,7 +51,7 @@ const properties = {
 /** Seeds have 32 bits; the highest value means "random". */
 const seedsMax = 2 ** 32 - 1;
 
-function ownFields({ seed, cacheSalt }: GenerationRequest) {
+function ownFields({ sampling: { seed }, cacheSalt }: GenerationRequest) {
   return {
     // llama-server has no cache salt: it reuses the slot with most of the prompt, whichever account sent that.
     cache_prompt: cacheSalt === undefined,
@@ -71,8 +71,8 @@ function alternatives({ logprobs }: GenerationRequest): number | undefined {
 }
 
 /**
- * llama-server's `required` allows text before the call, up to the last token, and it treats a named function as
- * `auto`. A schema holds from the first character after the reasoning; with `none` the template still shows the tools.
+ * llama-server's `required` allows text before the call, and a named function counts as `auto`. A schema holds from the
+ * first character after the reasoning; with `none` the template still shows the tools.
  */
 function toolFields({ toolChoice, tools }: ChatRequest) {
   if (toolChoice === "auto") return {};

@@ -1,6 +1,6 @@
 /**
- * Reads which value an engine refused and what it would accept. The text is ours: the engine's may quote the request,
- * so only numbers are taken from it.
+ * Reads which value an engine refused and what it would accept. Only numbers are taken from its text, which may quote
+ * the request.
  */
 import type { EngineRefusal } from "./dialect.ts";
 import type { Json } from "@weiche/shared/json.ts";

@@ -1,6 +1,6 @@
 /**
- * Required tool calls, for an engine that allows text before a call but enforces a JSON Schema: it is asked for a call
- * as JSON text, `{"name": …, "arguments": {…}}`, or a list of them. The text is parsed back into calls as it arrives.
+ * Required tool calls, for an engine that enforces a JSON Schema but allows text before a call: it writes calls as JSON
+ * text, `{"name": …, "arguments": {…}}` or a list of them, which is parsed as it arrives.
  */
 import type { ChatRequest, ChoiceDelta, Tool, ToolCallPiece } from "./dialect.ts";
 import { EngineFault } from "./engine-fault.ts";
@@ -56,8 +56,7 @@ export class RequiredCalls {
   read(delta: ChoiceDelta): ChoiceDelta {
     const { content, ...rest } = delta;
     if (!content) return rest;
-    let list = this.#lists.get(delta.index);
-    if (!list) this.#lists.set(delta.index, (list = new CallList()));
+    const list = this.#lists.getOrInsertComputed(delta.index, () => new CallList());
     return { ...rest, toolCalls: list.push(content) };
   }
 }
@@ -118,7 +117,6 @@ class CallList {
   }
 }
 
-/** Finds the end of a JSON object that arrives in pieces. */
 class JsonEnd {
   #depth = 0;
   #inString = false;

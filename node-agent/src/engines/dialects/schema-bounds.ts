@@ -17,11 +17,9 @@ export interface SchemaBounds {
   readonly waysMax: number;
   /** Which `enum` values count as one alternative while they share a prefix; others count one each. */
   readonly merges: { readonly tool: MergedLiterals; readonly answer: MergedLiterals };
-  /** Nested schemas, references followed. */
   readonly depthMax: number;
   /** Size of a schema in bytes times the number of different references in it, as each is given a copy. */
   readonly copiedBytesMax: number;
-  /** Characters of a property name. */
   readonly nameLengthMax: number;
   /** Positions that the check visits; bounds the check itself. */
   readonly stepsMax: number;

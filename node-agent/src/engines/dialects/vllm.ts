@@ -25,10 +25,7 @@ export const vllm: Dialect = {
   metrics: measure,
 };
 
-/**
- * Adds KV cache use to the work counters: token counters stand still until a whole prompt is processed, which can take
- * minutes, while cache use grows with each part and is reported by the generating process.
- */
+/** Adds KV cache use to the work counters: token counters stand still for minutes while a long prompt is processed. */
 async function measure(endpoint: EngineEndpoint, signal: AbortSignal): Promise<EngineMetrics> {
   const { work, ...metrics } = await readMetrics(endpoint, signal);
   return { ...metrics, work: work === undefined ? undefined : work + (metrics.kvCacheUse ?? 0) };
@@ -50,8 +47,7 @@ function countRequests(body: object): readonly CountRequest[] {
 }
 
 /**
- * `mode=wait` lets running requests end; the default aborts them. Checks both pages afterwards: the health of a
- * sleeping engine stays good, and an engine that answered the call may be dead.
+ * `mode=wait` lets running requests end; the default aborts them. A sleeping engine stays healthy, a dead one does not.
  */
 async function sleep(endpoint: EngineEndpoint, level: 1 | 2, signal: AbortSignal): Promise<void> {
   await askEngine(endpoint, { method: "POST", path: `/sleep?level=${level}&mode=wait` }, signal);

@@ -1,11 +1,9 @@
 /** Address, command line and environment that an engine is started with, and the hash of its configuration. */
 import { stopsMax } from "@weiche/shared/convention/generation.ts";
+import { socketPathBytesMax } from "@weiche/shared/program/admin-socket.ts";
 import { createHash } from "node:crypto";
 import { delimiter, dirname } from "node:path";
 import type { EngineEndpoint, LauncherSpec } from "../engine.ts";
-
-/** The kernel's limit for the path of a Unix socket. */
-const socketPathBytesMax = 107;
 
 /** Variables that engines inherit from the agent. Never credentials: those are set in the engine's `env`. */
 const inherited =
@@ -58,7 +56,6 @@ export function checkSocketPath(path: string): string {
   return path;
 }
 
-/** Two specs with the same hash start the same engine. */
 export function commandHash(launcher: LauncherSpec): string {
   const env = launcher.kind === "external" ? {} : launcher.env;
   const sorted = Object.entries(env).sort(([a], [b]) => (a < b ? -1 : 1));

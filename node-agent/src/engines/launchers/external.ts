@@ -1,6 +1,6 @@
 /**
- * Engines that somebody else runs: the agent reaches them at a URL and neither starts nor stops them. Those that cannot
- * sleep keep their GPU memory while another model is active, which their operator must plan for.
+ * Engines that somebody else runs: the agent neither starts nor stops them. Their operator must plan for the GPU memory
+ * of those that cannot sleep.
  */
 import { assert } from "@weiche/shared/assert.ts";
 import type { SlotName } from "@weiche/shared/ids.ts";

@@ -1,17 +1,13 @@
-/** Hands out free loopback ports for engines. A port stays taken until released, even before its engine listens. */
 import { once } from "node:events";
 import { createServer, type AddressInfo } from "node:net";
 
-export interface LoopbackPorts {
-  take(): Promise<number>;
-  /** Call when the engine that had the port is gone. */
-  release(port: number): void;
-}
+export type LoopbackPorts = ReturnType<typeof createLoopbackPorts>;
 
-export function createLoopbackPorts(): LoopbackPorts {
+/** Hands out free loopback ports for engines. A port stays taken until released, even before its engine listens. */
+export function createLoopbackPorts() {
   const taken = new Set<number>();
   return {
-    async take() {
+    async take(): Promise<number> {
       for (;;) {
         const port = await freePort();
         if (taken.has(port)) continue;
@@ -19,7 +15,8 @@ export function createLoopbackPorts(): LoopbackPorts {
         return port;
       }
     },
-    release: (port) => void taken.delete(port),
+    /** Call when the engine that had the port is gone. */
+    release: (port: number) => void taken.delete(port),
   };
 }
 

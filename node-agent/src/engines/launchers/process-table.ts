@@ -1,7 +1,8 @@
 /** The host's processes: which one is alive, since when, in which process group. */
 import { execFile } from "node:child_process";
-import { readFile, readdir } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
+import { parseStat, readPids, type ProcStat } from "../../host/proc.ts";
 
 /** Calls reject on transient errors, such as too many open files; these do not mean that a process is gone. */
 export interface ProcessTable {
@@ -17,35 +18,31 @@ export function createProcessTable(platform: NodeJS.Platform): ProcessTable {
   return platform === "linux" ? procTable : psTable;
 }
 
-interface Stat {
-  readonly state: string;
-  readonly pgid: number;
-  readonly startTicks: number;
-}
-
 /** Linux: `/proc`. Start times are clock ticks since boot. */
 export const procTable: ProcessTable = createProcTable("/proc");
 
 /** `proc`: the mount point of procfs. */
 export function createProcTable(proc: string): ProcessTable {
-  const pids = async () => (await readdir(proc)).filter((name) => /^\d+$/.test(name)).map(Number);
-  const statOf = async (pid: number) => parseStat(await readOf(`${proc}/${pid}/stat`));
+  const statOf = async (pid: number): Promise<ProcStat | undefined> => {
+    const text = await readOf(`${proc}/${pid}/stat`);
+    return text === undefined ? undefined : parseStat(text);
+  };
   return {
     async startOf(pid) {
       const stat = await statOf(pid);
       return stat && isAlive(stat.state) ? stat.startTicks : undefined;
     },
     async group(pgid) {
-      const stats = await Promise.all((await pids()).map(async (pid) => [pid, await statOf(pid)] as const));
-      return stats.filter(([, stat]) => stat?.pgid === pgid && isAlive(stat.state)).map(([pid]) => pid);
+      const stats = await Promise.all((await readPids(proc)).map(async (pid) => [pid, await statOf(pid)] as const));
+      return stats.filter(([, stat]) => stat?.group === pgid && isAlive(stat.state)).map(([pid]) => pid);
     },
     async groupsWith(prefix) {
       const groups = new Map<number, string>();
-      for (const pid of await pids()) {
+      for (const pid of await readPids(proc)) {
         const environment = (await readOf(`${proc}/${pid}/environ`)) ?? "";
         const line = environment.split("\0").find((entry) => entry.startsWith(prefix));
         const stat = line === undefined ? undefined : await statOf(pid);
-        if (line !== undefined && stat && isAlive(stat.state)) groups.set(stat.pgid, line.slice(prefix.length));
+        if (line !== undefined && stat && isAlive(stat.state)) groups.set(stat.group, line.slice(prefix.length));
       }
       return groups;
     },
@@ -81,13 +78,6 @@ async function readOf(file: string): Promise<string | undefined> {
     if (absent.has((error as NodeJS.ErrnoException).code)) return undefined;
     throw error;
   }
-}
-
-/** Field 2, the command name, may contain spaces and brackets: fields are counted from the last bracket. */
-function parseStat(text: string | undefined): Stat | undefined {
-  if (text === undefined) return undefined;
-  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
-  return { state: fields[0]!, pgid: Number(fields[2]), startTicks: Number(fields[19]) };
 }
 
 function isAlive(state: string): boolean {

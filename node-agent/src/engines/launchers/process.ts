@@ -27,36 +27,24 @@ import type { ProcessTable } from "./process-table.ts";
 
 export interface ProcessLauncherOptions {
   readonly stateDir: string;
-  /** The agent's own environment, of which engines inherit an allow-listed part. */
   readonly environment: NodeJS.ProcessEnv;
-  /** Path of the Node.js program that runs the agent. */
   readonly nodePath: string;
   readonly clock: Clock;
   readonly logs: EngineLogs;
   readonly ports: LoopbackPorts;
   readonly processes: ProcessTable;
-  readonly stopTimes?: StopTimes;
+  readonly stopTimes?: Readonly<typeof defaultStopTimes>;
 }
 
-export interface StopTimes {
-  readonly secondSignalAfterMs: number;
-  readonly killAfterMs: number;
-  /** Wait after SIGKILL; a process in uninterruptible sleep can outlast it. */
-  readonly goneAfterMs: number;
-}
-
-const defaultStopTimes: StopTimes = { secondSignalAfterMs: 2_000, killAfterMs: 10_000, goneAfterMs: 20_000 };
+/** `goneAfterMs`: wait after SIGKILL, which a process in uninterruptible sleep can outlast. */
+const defaultStopTimes = { secondSignalAfterMs: 2_000, killAfterMs: 10_000, goneAfterMs: 20_000 };
 const adoptedPollMs = 250;
 const stopPollMsMin = 10;
 const stopPollMsMax = 200;
 /** The nonce, which an engine's mark has after its model. */
 const nonceAtEnd = /#([0-9a-f-]{36})$/;
 
-export function createProcessLauncher(options: ProcessLauncherOptions): Launcher {
-  return new ProcessLauncher(options);
-}
-
-class ProcessLauncher implements Launcher {
+export class ProcessLauncher implements Launcher {
   readonly #options: ProcessLauncherOptions;
   /** Group leaders known to be engines of this agent, by pid; for child processes with their exit. */
   readonly #known = new Map<number, Promise<string> | "adopted">();
@@ -74,16 +62,10 @@ class ProcessLauncher implements Launcher {
     const port = wants("{port}") ? await this.#options.ports.take() : undefined;
     const nonce = randomUUID();
     try {
-      const child = await this.#spawn(
-        engineName(slot, spec.model),
-        fillCommand(command, { port, socketPath }),
-        directory,
-        {
-          ...engineEnvironment(this.#options.environment, this.#options.nodePath, env),
-          WEICHE_ENGINE: `${this.#mark(slot)}${spec.model}#${nonce}`,
-        },
-      );
-      const pid = child.pid!;
+      const inherited = engineEnvironment(this.#options.environment, this.#options.nodePath, env);
+      const marked = { ...inherited, WEICHE_ENGINE: `${this.#mark(slot)}${spec.model}#${nonce}` };
+      const filled = fillCommand(command, { port, socketPath });
+      const pid = await this.#spawn(engineName(slot, spec.model), filled, directory, marked);
       const startTicks = await this.#startOfNew(pid);
       const endpoint = endpointOf({ port, socketPath });
       return {
@@ -170,9 +152,7 @@ class ProcessLauncher implements Launcher {
         const endpoint = { origin: "http://127.0.0.1" };
         const nonce = nonceAtEnd.exec(started)?.[1];
         const model = asId<ModelId>(started.replace(nonceAtEnd, ""));
-        return {
-          ...{ slot, model, launcher: "process", endpoint, pid, startTicks, nonce, asleep: false },
-        };
+        return { slot, model, launcher: "process", endpoint, pid, startTicks, nonce, asleep: false };
       }),
     );
   }
@@ -192,7 +172,7 @@ class ProcessLauncher implements Launcher {
     await once(child, "spawn");
     child.unref();
     this.#known.set(child.pid!, exited);
-    return child;
+    return child.pid!;
   }
 
   async #freeSocket(slot: SlotName, model: ModelId): Promise<string> {
@@ -224,8 +204,8 @@ class ProcessLauncher implements Launcher {
   }
 
   /**
-   * A leader with another start time is another process that got the same pid. If the leader is gone, the group is ours
-   * if this agent knew its leader, or if a process in it carries the mark.
+   * A leader with another start time is another process with the same pid. If the leader is gone, the group is ours if
+   * this agent knew the leader, or a process in it carries the mark.
    */
   async #isOurs(pid: number, handle: EngineHandle): Promise<boolean> {
     const started = await this.#options.processes.startOf(pid);

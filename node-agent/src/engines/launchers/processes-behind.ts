@@ -1,21 +1,13 @@
 /**
- * Finds the processes of an external engine: the one that listens at its URL, its group and all descendants. If the
- * listener may not be inspected, all processes of its user. Linux only.
+ * Finds the processes of an external engine: its listener, the listener's group and all descendants, or all processes
+ * of the listener's user if it may not be inspected. Linux only.
  */
 import { readdir, readFile, readlink, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { isLoopback } from "@weiche/shared/http/listen.ts";
+import { parseStat, readPids, type ProcStat } from "../../host/proc.ts";
 
-interface Listener {
-  readonly uid: number;
-  readonly inode: string;
-}
-
-interface Known {
-  readonly pid: number;
-  readonly parent: number;
-  readonly group: number;
-}
+type Known = Pick<ProcStat, "parent" | "group"> & { readonly pid: number };
 
 /** Undefined: no listener is visible, as on another host or in a container's own network. */
 export async function processesBehind(url: string, proc = "/proc"): Promise<ReadonlySet<number> | undefined> {
@@ -23,17 +15,17 @@ export async function processesBehind(url: string, proc = "/proc"): Promise<Read
   if (!isLoopback(hostname.replace(/^\[|\]$/g, ""))) return undefined;
   const listener = await listenerAt(Number(port || (protocol === "https:" ? 443 : 80)), proc);
   if (!listener) return undefined;
-  const pids = (await readdir(proc)).filter((name) => /^\d+$/.test(name));
-  const holders = await filterAsync(pids, (pid) => holds(join(proc, pid, "fd"), `socket:[${listener.inode}]`));
-  if (holders.length > 0) return family(holders.map(Number), await Promise.all(pids.map((pid) => known(pid, proc))));
-  const ofUser = await filterAsync(pids, async (pid) => (await stat(join(proc, pid))).uid === listener.uid);
-  return ofUser.length > 0 ? new Set(ofUser.map(Number)) : undefined;
+  const pids = await readPids(proc);
+  const holders = await filterAsync(pids, (pid) => holds(`${proc}/${pid}/fd`, `socket:[${listener.inode}]`));
+  if (holders.length > 0) return family(holders, await Promise.all(pids.map((pid) => known(pid, proc))));
+  const ofUser = await filterAsync(pids, async (pid) => (await stat(`${proc}/${pid}`)).uid === listener.uid);
+  return ofUser.length > 0 ? new Set(ofUser) : undefined;
 }
 
 const listening = "0A";
 
 /** Columns: number, local address, remote address, state, queues, timer, retransmissions, user, timeout, inode. */
-async function listenerAt(port: number, proc: string): Promise<Listener | undefined> {
+async function listenerAt(port: number, proc: string) {
   const suffix = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
   const tables = await Promise.all(
     ["tcp", "tcp6"].map((name) => readFile(join(proc, "net", name), "utf8").catch(() => "")),
@@ -50,11 +42,9 @@ async function holds(directory: string, socket: string): Promise<boolean> {
   return false;
 }
 
-/** Field 2, the command name, may contain spaces and brackets: fields are counted from the last bracket. */
-async function known(pid: string, proc: string): Promise<Known | undefined> {
-  const text = await readFile(join(proc, pid, "stat"), "utf8").catch(() => undefined);
-  const [, parent, group] = text?.slice(text.lastIndexOf(")") + 2).split(" ") ?? [];
-  return text === undefined ? undefined : { pid: Number(pid), parent: Number(parent), group: Number(group) };
+async function known(pid: number, proc: string): Promise<Known | undefined> {
+  const text = await readFile(`${proc}/${pid}/stat`, "utf8").catch(() => undefined);
+  return text === undefined ? undefined : { pid, ...parseStat(text) };
 }
 
 /** The holders, their groups, and all descendants of these. */

@@ -1,8 +1,7 @@
 /**
- * Engines as instances of a systemd template unit, such as `weiche-engine@.service`, which the operator writes. The
- * instance `<slot>-<model>` reads `WEICHE_PORT`, `WEICHE_MODEL` and the configured `env` from the file
- * `units/<slot>-<model>.env` in the agent's state directory. The unit needs `Restart=no`: the slot decides when an
- * engine runs.
+ * Engines as instances `<slot>-<model>` of a systemd template unit, which the operator writes. An instance reads
+ * `WEICHE_PORT`, `WEICHE_MODEL` and the configured `env` from `units/<slot>-<model>.env` in the agent's state
+ * directory. It needs `Restart=no`: the slot decides when an engine runs.
  */
 import { execFile } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
@@ -43,7 +42,6 @@ const killAfterMs = 12_000;
 export function createSystemdLauncher(options: SystemdLauncherOptions): Launcher {
   const { clock, ports, processes, stateDir } = options;
   const systemctl = (...args: string[]) => options.runCommand("systemctl", ["--no-ask-password", ...args]);
-  /** Wall time at which this agent last started each unit. */
   const startedMs = new Map<string, number>();
   const show = async (unit: string) => parseShow(await systemctl("show", "-p", shown.join(","), unit));
 

@@ -6,40 +6,14 @@
  *      │
  *      └─ serves: the file is unlinked and replaced by a copy, which gets only known words of further output
  */
-import {
-  appendFile,
-  copyFile,
-  mkdir,
-  open,
-  readdir,
-  readlink,
-  realpath,
-  rename,
-  rm,
-  stat,
-  truncate,
-} from "node:fs/promises";
-import type { FileHandle } from "node:fs/promises";
+import { appendFile, copyFile, mkdir, open, readdir, readlink, realpath } from "node:fs/promises";
+import { rename, rm, stat, truncate, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
 import { every, type Clock } from "@weiche/shared/time/clock.ts";
 import { knownWords } from "./engine-log-words.ts";
 import { EngineOutput } from "./engine-output.ts";
 
-export interface EngineLogs extends Disposable {
-  /** Opens the file for a new engine, which inherits the descriptor; the caller closes it. */
-  open(name: string): Promise<FileHandle>;
-  /** Path of the file with the kept output of an engine of this name. */
-  fileOf(name: string): string;
-  /**
-   * Call before the first request, which the engine may quote. Resolves when its raw output no longer reaches a named
-   * file. Idempotent.
-   */
-  serve(name: string): Promise<void>;
-  /** Goes on reading the output of an engine that served under an earlier agent, if `/proc` shows its output file. */
-  adopt(name: string, pid: number): Promise<void>;
-  /** Last output lines of the latest engine of this name, at most 50. */
-  lastLines(name: string): Promise<readonly string[]>;
-}
+export type EngineLogs = ReturnType<typeof createEngineLogs>;
 
 export interface EngineLogEvents {
   engineLogFailed(error: unknown): void;
@@ -60,11 +34,10 @@ const linesMax = 50;
 const lineCharactersMax = 1_000;
 const tailBytesMax = 64 << 10;
 
-export function createEngineLogs(options: EngineLogOptions): EngineLogs {
+export function createEngineLogs(options: EngineLogOptions) {
   const { directory, olderFilesMax = 3, bytesMax = 16 << 20 } = options;
   const fileOf = (name: string) => join(directory, `${name}.log`);
   const failed = (error: unknown): void => options.events.engineLogFailed(error);
-  /** Offset in its file at which the current engine's output begins, by name. */
   const begins = new Map<string, number>();
   /** Unlinked output files of serving engines, by name. */
   const outputs = new Map<string, EngineOutput>();
@@ -123,7 +96,8 @@ export function createEngineLogs(options: EngineLogOptions): EngineLogs {
     every(options.clock, options.readEveryMs ?? 2_000, readAll),
   ];
   return {
-    async open(name) {
+    /** Opens the file for a new engine, which inherits the descriptor; the caller closes it. */
+    async open(name: string): Promise<FileHandle> {
       await mkdir(directory, { recursive: true, mode: 0o700 });
       await read(name).catch(failed);
       await forget(name);
@@ -132,14 +106,17 @@ export function createEngineLogs(options: EngineLogOptions): EngineLogs {
       begins.set(name, (await file.stat()).size);
       return file;
     },
+    /** Path of the file with the kept output of an engine of this name. */
     fileOf,
-    async serve(name) {
+    /** Call before the first request, which the engine may quote. Then no named file gets its raw output. Idempotent. */
+    async serve(name: string): Promise<void> {
       const printed = outputs.has(name) ? undefined : await open(fileOf(name), "r+").catch(ignoreMissing);
       if (!printed) return;
       await takeName(fileOf(name));
       outputs.set(name, new EngineOutput(printed, await sizeOf(fileOf(name)), bytesMax));
     },
-    async adopt(name, pid) {
+    /** Goes on reading the output of an engine that served under an earlier agent, if `/proc` shows its output file. */
+    async adopt(name: string, pid: number): Promise<void> {
       const prints = `/proc/${pid}/fd/1`;
       const to = await readlink(prints).catch(() => undefined);
       if (to === undefined || outputs.has(name)) return;
@@ -148,13 +125,14 @@ export function createEngineLogs(options: EngineLogOptions): EngineLogs {
       const printed = await open(prints, "r+").catch(() => undefined);
       if (printed) outputs.set(name, new EngineOutput(printed, (await printed.stat()).size, bytesMax));
     },
-    async lastLines(name) {
+    /** Last output lines of the latest engine of this name, at most 50. */
+    async lastLines(name: string): Promise<readonly string[]> {
       await read(name).catch(failed);
       const text = await readTail(fileOf(name), begins.get(name) ?? 0);
       const lines = text.split(/\r?\n/).filter((line) => line !== "");
       return lines.slice(-linesMax).map((line) => line.slice(0, lineCharactersMax));
     },
-    [Symbol.dispose]: () => {
+    [Symbol.dispose]() {
       for (const timer of timers) timer.cancel();
       for (const name of outputs.keys()) void forget(name).catch(failed);
     },

@@ -1,6 +1,6 @@
 /**
- * Output of a serving engine: a file without a name, open in the engine and in this agent only. It is gone with them,
- * and no search of the disk, backup or support bundle finds it.
+ * Output of a serving engine: a file without a name, open in the engine and in this agent only, which no search of the
+ * disk finds.
  */
 import type { FileHandle } from "node:fs/promises";
 

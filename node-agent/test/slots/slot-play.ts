@@ -1,9 +1,16 @@
 /** A slot to which things happen one after the other, told in words. */
 import { asId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
-import type { SlotConfig, SlotLimits } from "../../config/config.ts";
-import { createSlot, currentEpoch, wakeAtMs, type Slot, type SlotEffect, type SlotEvent } from "../slot-state.ts";
-import { stateWords, viewOf, type SlotView } from "../slot-view.ts";
-import { transition } from "../slot.ts";
+import type { SlotConfig, SlotLimits } from "../../src/config/config.ts";
+import {
+  createSlot,
+  currentEpoch,
+  wakeAtMs,
+  type Slot,
+  type SlotEffect,
+  type SlotEvent,
+} from "../../src/slots/slot-state.ts";
+import { stateWords, viewOf, type SlotView } from "../../src/slots/slot-view.ts";
+import { transition } from "../../src/slots/slot.ts";
 
 export const [a, b, c] = ["a", "b", "c"].map((name) => asId<ModelId>(name)) as [ModelId, ModelId, ModelId];
 export const config: SlotConfig = {
@@ -33,7 +40,7 @@ export class Play {
   slot: Slot;
   nowMs = 0;
   #tickets = 0;
-  readonly #granted = new Map<number, { readonly epoch: number; readonly places: number; readonly sinceMs: number }>();
+  readonly #admitted = new Map<number, { readonly epoch: number; readonly places: number; readonly sinceMs: number }>();
 
   constructor(limits: Partial<SlotLimits> = {}) {
     this.slot = createSlot({ ...config, limits: { ...config.limits, ...limits } }, 0);
@@ -50,8 +57,8 @@ export class Play {
     const [after, effects] = transition(this.slot, event, this.nowMs);
     this.slot = after;
     for (const effect of effects)
-      if (effect.kind === "grant")
-        this.#granted.set(effect.ticket, { ...effect, epoch: effect.engine.epoch, sinceMs: this.nowMs });
+      if (effect.kind === "admit")
+        this.#admitted.set(effect.ticket, { ...effect, epoch: effect.engine.epoch, sinceMs: this.nowMs });
     return effects.map(inWords);
   }
 
@@ -60,9 +67,9 @@ export class Play {
     return this.event({ kind: "request", ticket: ++this.#tickets, model, routerId: "r", answers });
   }
 
-  /** Of a request that was never granted: as if on an engine of long ago. */
+  /** A request that was never admitted counts as one on an engine of long ago. */
   release(ticket: number): string[] {
-    const { epoch, places, sinceMs } = this.#granted.get(ticket) ?? { epoch: -1, places: 1, sinceMs: this.nowMs };
+    const { epoch, places, sinceMs } = this.#admitted.get(ticket) ?? { epoch: -1, places: 1, sinceMs: this.nowMs };
     return this.event({ kind: "released", epoch, places, heldMs: this.nowMs - sinceMs });
   }
 
@@ -102,8 +109,8 @@ export class Play {
 
 function inWords(effect: SlotEffect): string {
   switch (effect.kind) {
-    case "grant":
-      return `grant ${effect.ticket}`;
+    case "admit":
+      return `admit ${effect.ticket}`;
     case "refuse":
       return `refuse ${effect.ticket} ${effect.refusal} ${effect.retryAfterMs}`;
     case "reject":

@@ -2,9 +2,9 @@
 import { ApiError } from "@weiche/shared/errors.ts";
 import { asId, type ModelId, type RequestId, type SlotName } from "@weiche/shared/ids.ts";
 import { settle, VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
-import type { Admission } from "../admission.ts";
-import type { SlotEvents } from "../slot-events.ts";
-import { createSlots } from "../slots.ts";
+import type { Admission } from "../../src/slots/admission.ts";
+import type { SlotEvents } from "../../src/slots/slot-events.ts";
+import { createSlots } from "../../src/slots/slots.ts";
 import { ScriptedEngines } from "./scripted-engines.ts";
 import { a, b, c, config, endpoint } from "./slot-play.ts";
 

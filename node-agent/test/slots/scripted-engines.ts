@@ -1,7 +1,7 @@
 /** Engines of a slot that do what a test tells them, when it tells them. */
 import type { ModelId } from "@weiche/shared/ids.ts";
-import type { EngineEndpoint, ExitReport, FoundEngine, Sleeper, SlotEngines } from "../../engines/engine.ts";
-import type { SwitchPhase } from "../../engines/engine.ts";
+import type { EngineEndpoint, ExitReport, FoundEngine, Sleeper, SlotEngines } from "../../src/engines/engine.ts";
+import type { SwitchPhase } from "../../src/engines/engine.ts";
 
 type Found = FoundEngine | undefined;
 type Call<T> = PromiseWithResolvers<T> & { readonly onPhase: (phase: SwitchPhase) => void };
