@@ -1,9 +1,9 @@
 /** Lists an account's users: a page of those that match, with what they used and their states. */
-import { sql } from "kysely";
+import { sql, type Selectable } from "kysely";
 import type { Millicredits } from "@weiche/shared/credits.ts";
 import type { AccountId, UserId } from "@weiche/shared/ids.ts";
 import { instantText, type Database } from "../db/database.ts";
-import type { Role } from "../db/schema.ts";
+import type { Role, Schema } from "../db/schema.ts";
 import { plainRow } from "../rights/plain-row.ts";
 import { containing, readPage, type Page } from "../rights/list-page.ts";
 import { packageUse } from "../subscriptions/package-use.ts";
@@ -67,19 +67,18 @@ export async function listUsers(
   return { total, items: rows.map(plainRow) };
 }
 
-interface Row {
-  readonly id: UserId;
-  readonly email: string;
-  readonly role: Role;
+type StoredUser = Omit<
+  Selectable<Schema["users"]>,
+  "accountId" | "blocked" | "limitReachedUntil" | "language" | "theme" | "deletedAt"
+>;
+
+interface Row extends StoredUser {
   readonly state: UserState;
   /** Why they cannot sign in or, with the limit, why their keys cannot be used; null: they can. */
   readonly reason: "blocked" | "invited" | "invitation-expired" | "invitation-withdrawn" | "user-limit" | null;
   readonly invitedUntil: Temporal.Instant | null;
-  readonly allowedModels: string[] | null;
-  readonly creditLimit: Millicredits | null;
   readonly creditsUsed: Millicredits;
   readonly limitReached: boolean;
   readonly keys: number;
   readonly lastLoginAt: Temporal.Instant | null;
-  readonly createdAt: Temporal.Instant;
 }

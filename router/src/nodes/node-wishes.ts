@@ -9,60 +9,29 @@ import type { DesiredState } from "@weiche/proto/weiche/node/v1/node_control.ts"
 /** Interval of reading. */
 export const readWishesMs = 2_000;
 
+export type NodeWishes = Awaited<ReturnType<typeof openNodeWishes>>;
+
 /** Resolves once the stored wishes are read. */
-export async function openNodeWishes(database: Pick<Database, "pool">): Promise<NodeWishes> {
-  const wishes = new NodeWishes(database);
-  await wishes.read();
-  return wishes;
-}
+export async function openNodeWishes({ pool }: Pick<Database, "pool">) {
+  const states = new Map<NodeId, DesiredState>();
+  let changed: (node: NodeId) => void = () => {};
 
-export class NodeWishes {
-  readonly #pool: Database["pool"];
-  readonly #states = new Map<NodeId, DesiredState>();
-  #onChange: (node: NodeId) => void = () => {};
-
-  constructor({ pool }: Pick<Database, "pool">) {
-    this.#pool = pool;
-  }
-
-  of(node: NodeId): DesiredState | undefined {
-    return this.#states.get(node);
-  }
-
-  isMaintained(node: NodeId): boolean {
-    return this.#states.get(node)?.maintenance ?? false;
-  }
-
-  /** Calls back when a node's wishes have changed, on whichever router. */
-  onChange(callback: (node: NodeId) => void): void {
-    this.#onChange = callback;
-  }
-
-  /** Resolves once the wish is stored and this router's nodes are told. */
-  setMaintenance(node: NodeId, on: boolean): Promise<void> {
-    return this.#write(node, on, null);
-  }
-
-  prewarm(node: NodeId, model: ModelId): Promise<void> {
-    return this.#write(node, null, model);
-  }
-
-  async read(): Promise<void> {
-    const { rows } = await this.#pool.query<Row>(
+  async function read(): Promise<void> {
+    const { rows } = await pool.query<Row>(
       `select node, generation, maintenance, case when prewarm_until > now() then prewarm_model end as prewarm
        from node_wishes`,
     );
     for (const { node, generation, maintenance, prewarm } of rows) {
-      const known = this.#states.get(node)?.generation ?? -1n;
+      const known = states.get(node)?.generation ?? -1n;
       if (generation < known) continue; // a later query was faster
-      this.#states.set(node, { generation, maintenance, prewarmModels: prewarm === null ? [] : [prewarm] });
-      if (generation > known) this.#onChange(node);
+      states.set(node, { generation, maintenance, prewarmModels: prewarm === null ? [] : [prewarm] });
+      if (generation > known) changed(node);
     }
   }
 
-  /** `maintenance` null: unchanged. Replaces the model to prewarm. */
-  async #write(node: NodeId, maintenance: boolean | null, model: ModelId | null): Promise<void> {
-    await this.#pool.query(
+  /** `maintenance` null: unchanged. Replaces the model to prewarm. Resolves once this router's nodes are told. */
+  async function write(node: NodeId, maintenance: boolean | null, model: ModelId | null): Promise<void> {
+    await pool.query(
       `insert into node_wishes as known
        values ($1, floor(extract(epoch from now()) * 1000), coalesce($2, false), $3, now() + interval '1 minute')
        on conflict (node) do update set
@@ -72,8 +41,21 @@ export class NodeWishes {
          prewarm_until = excluded.prewarm_until`,
       [node, maintenance, model],
     );
-    await this.read();
+    await read();
   }
+
+  await read();
+  return {
+    read,
+    of: (node: NodeId) => states.get(node),
+    isMaintained: (node: NodeId) => states.get(node)?.maintenance ?? false,
+    setMaintenance: (node: NodeId, on: boolean) => write(node, on, null),
+    prewarm: (node: NodeId, model: ModelId) => write(node, null, model),
+    /** Calls back when a node's wishes have changed, on whichever router. */
+    onChange(callback: (node: NodeId) => void) {
+      changed = callback;
+    },
+  };
 }
 
 interface Row {

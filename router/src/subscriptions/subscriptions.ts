@@ -11,6 +11,7 @@ import type { ActingContext } from "../rights/accounts-context.ts";
 import { audited } from "../rights/audit-log.ts";
 import { packages } from "./packages.ts";
 import { Refused } from "../rights/refused.ts";
+import { plainRow } from "../rights/plain-row.ts";
 import { requireRight } from "../rights/rights.ts";
 import { writeChange, writeCharges } from "./subscription-change.ts";
 import {
@@ -29,36 +30,26 @@ import {
   type SubscriptionView,
 } from "./subscription.ts";
 
-export interface SubscriptionWish {
+interface SubscriptionWish {
   readonly action: SubscriptionAction["kind"];
   /** Its name in any case; required for an order, an upgrade or a downgrade. */
   readonly package?: string;
 }
 
-export interface Subscriptions {
-  preview(accountId: AccountId, wish: SubscriptionWish): Promise<ReturnType<typeof quote>>;
-  /** Charges the price of the quote, or the current one without a quote. */
-  change(accountId: AccountId, wish: SubscriptionWish, quoteId?: string): Promise<SubscriptionView>;
-  /** Oldest first. */
-  invoice(accountId: AccountId): Promise<ReturnType<typeof viewLine>[]>;
-  /**
-   * Writes the invoice lines of periods that have begun. Returns the number of accounts; tries all of them before it
-   * throws. Any router may call it at any time.
-   */
-  chargeWhatIsDue(): Promise<number>;
-}
+export type Subscriptions = ReturnType<typeof createSubscriptions>;
 
-export function createSubscriptions(context: ActingContext): Subscriptions {
+export function createSubscriptions(context: ActingContext) {
   const { database, clock } = context;
   const { kysely } = database;
 
   return {
-    async preview(accountId, wish) {
+    async preview(accountId: AccountId, wish: SubscriptionWish) {
       const { terms, nowMs } = await readSubscription(kysely, accountId, clock.now());
       return quote(accountId, terms, wish, nowMs);
     },
 
-    change: (accountId, wish, quoteId) =>
+    /** Charges the price of the quote, or the current one without a quote. */
+    change: (accountId: AccountId, wish: SubscriptionWish, quoteId?: string) =>
       audited(
         context,
         {
@@ -75,13 +66,18 @@ export function createSubscriptions(context: ActingContext): Subscriptions {
         },
       ),
 
-    async invoice(accountId) {
+    /** Oldest first. */
+    async invoice(accountId: AccountId) {
       await readSubscription(kysely, accountId, clock.now()); // throws if there is no such account
       const lines = kysely.selectFrom("invoiceLines").selectAll().where("accountId", "=", accountId);
       return (await lines.orderBy("periodStart").execute()).map(viewLine);
     },
 
-    async chargeWhatIsDue() {
+    /**
+     * Writes the invoice lines of periods that have begun. Returns the number of accounts; tries all of them before it
+     * throws. Any router may call it at any time.
+     */
+    async chargeWhatIsDue(): Promise<number> {
       const { rows } = await database.pool.query<{ id: AccountId }>(
         "select id from accounts where next_charge_at <= $1 order by next_charge_at",
         [instantText(clock.now())],
@@ -189,8 +185,7 @@ function viewCharge({ reason, package: name, startMs, endMs, days, periodDays, c
 
 function viewLine(row: Selectable<Schema["invoiceLines"]>) {
   const { reason, package: name, periodStart, periodEnd, days, periodDays, amountCents } = row;
-  const period = { periodStart: periodStart.toString(), periodEnd: periodEnd.toString() };
-  return { reason, package: name, ...period, days, periodDays, amountCents };
+  return plainRow({ reason, package: name, periodStart, periodEnd, days, periodDays, amountCents });
 }
 
 function euros(cents: number): string {

@@ -2,11 +2,11 @@
 import { Type } from "typebox";
 import {
   administrators,
-  administratorsAndOperator,
   count,
   id,
   instant,
   object,
+  ofAccountForAdministrators,
   orNull,
   pageOf,
   pageQuery,
@@ -40,8 +40,7 @@ export const auditContract = {
     method: "GET",
     path: "/audit",
     summary: "The audit log, the youngest entry first. `to` keeps its pages still while entries are added",
-    may: administratorsAndOperator,
-    of: "account",
+    ...ofAccountForAdministrators,
     query: pageQuery(sort, filter),
     operator: {
       query: pageQuery(sort, {

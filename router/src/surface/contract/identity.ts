@@ -1,7 +1,6 @@
 /** Signing in and out, one's own profile and password, the second factor, invitations. */
 import { Type } from "typebox";
 import {
-  administratorsAndOperator,
   byId,
   count,
   email,
@@ -10,6 +9,8 @@ import {
   instant,
   name,
   object,
+  ofAccountForAdministrators,
+  ofUser,
   orNull,
   pageOf,
   pageQuery,
@@ -188,8 +189,7 @@ export const invitationsContract = {
     method: "GET",
     path: "/invitations",
     summary: "Who was invited to this account, the last one first",
-    may: administratorsAndOperator,
-    of: "account",
+    ...ofAccountForAdministrators,
     query: pageQuery(Type.Enum(["email", "role", "state", "created", "expires"]), {
       role: Type.Optional(role),
       state: Type.Optional(invitationState),
@@ -200,9 +200,7 @@ export const invitationsContract = {
     method: "POST",
     path: "/users/:id/invitation",
     summary: "A new link for who has not joined; the one before is over",
-    may: administratorsAndOperator,
-    of: "user",
-    params: byId,
+    ...ofUser,
     reply: object({
       invitationUrl: Type.String(),
       mailed: orNull(Type.Boolean({ description: "null: no mail is sent here." })),
@@ -212,17 +210,13 @@ export const invitationsContract = {
     method: "DELETE",
     path: "/users/:id/invitation",
     summary: "The link leads nowhere any more",
-    may: administratorsAndOperator,
-    of: "user",
-    params: byId,
+    ...ofUser,
   },
   makeResetLink: {
     method: "POST",
     path: "/users/:id/password-reset",
     summary: "Mail a user a link for a new password; where no mail is sent, or it failed, the link is in the answer",
-    may: administratorsAndOperator,
-    of: "user",
-    params: byId,
+    ...ofUser,
     reply: object({ resetUrl: orNull(Type.String()), mailed: Type.Boolean() }),
   },
   signOutUser: {

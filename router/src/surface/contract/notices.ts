@@ -4,11 +4,11 @@ import {
   count,
   credits,
   everybody,
-  everybodyAndOperator,
   id,
   instant,
   modelStatus,
   object,
+  ofAccount,
   orNull,
   type Routes,
 } from "./route.ts";
@@ -46,8 +46,7 @@ export const noticesContract = {
     method: "GET",
     path: "/notices",
     summary: "Notices, the youngest first, and how many are unread",
-    may: everybodyAndOperator,
-    of: "account",
+    ...ofAccount,
     query: object({
       page: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000 })),
       pageSize: Type.Optional(Type.Integer({ minimum: 1, maximum: 200 })),

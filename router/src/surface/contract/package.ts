@@ -1,16 +1,6 @@
 /** The package of the account: what is booked, what a change would cost, and the change itself. Amounts are net, in cents. */
 import { Type } from "typebox";
-import {
-  cents,
-  count,
-  credits,
-  everybodyAndOperator,
-  instant,
-  object,
-  orNull,
-  packageName,
-  type Routes,
-} from "./route.ts";
+import { cents, count, credits, instant, object, ofAccount, orNull, packageName, type Routes } from "./route.ts";
 
 const action = Type.Enum(["trial", "order", "upgrade", "downgrade", "cancel", "withdraw"]);
 
@@ -48,8 +38,7 @@ export const packageContract = {
     method: "GET",
     path: "/package",
     summary: "The current package, what is pending, what is used of the quota, and all packages that there are",
-    may: everybodyAndOperator,
-    of: "account",
+    ...ofAccount,
     reply: object({
       subscription,
       quota: orNull(object({ credits, used: credits, left: credits, exhausted: Type.Boolean() })),
@@ -102,8 +91,7 @@ export const packageContract = {
     method: "GET",
     path: "/package/invoice-lines",
     summary: "Everything that was charged, oldest first",
-    may: everybodyAndOperator,
-    of: "account",
+    ...ofAccount,
     reply: object({ items: Type.Array(invoiceLine), total: count, totalCents: cents }),
   },
 } as const satisfies Routes;

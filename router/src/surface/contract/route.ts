@@ -70,6 +70,13 @@ export function orNull<T extends TSchema>(schema: T) {
 
 export const id = Type.String({ pattern: "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" });
 export const byId = object({ id });
+
+/** Routes about the data of an account, and of one of its users or keys. */
+export const ofAccount = { may: everybodyAndOperator, of: "account" } as const;
+export const ofAccountForAdministrators = { may: administratorsAndOperator, of: "account" } as const;
+export const ofUser = { may: administratorsAndOperator, of: "user", params: byId } as const;
+export const ofKey = { may: everybodyAndOperator, of: "key", params: byId } as const;
+
 /** Neither blank nor with control characters, which could forge lines on a screen. */
 export const name = Type.String({
   minLength: 1,

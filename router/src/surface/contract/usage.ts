@@ -5,10 +5,10 @@ import {
   credits,
   day,
   everybody,
-  everybodyAndOperator,
   id,
   instant,
   object,
+  ofAccount,
   orNull,
   packageName,
   pageQuery,
@@ -65,8 +65,7 @@ export const usageContract = {
     path: "/credits",
     summary:
       "Quota, what is left of it and for how long, requests of the last minute and at the moment, one's own limit",
-    may: everybodyAndOperator,
-    of: "account",
+    ...ofAccount,
     reply: object({
       asOf: instant,
       package: orNull(packageName),
@@ -101,8 +100,7 @@ export const usageContract = {
     method: "GET",
     path: "/usage",
     summary: "Requests, tokens and credits of German days or of the billing period, by any of day, model, key and user",
-    may: everybodyAndOperator,
-    of: "account",
+    ...ofAccount,
     query: pageQuery(sort, filters),
     reply: object({
       by: Type.Array(Type.Enum(["day", "model", "key", "user"])),
@@ -139,8 +137,7 @@ export const usageContract = {
     method: "GET",
     path: "/refusals",
     summary: "Refused requests of the last 24 hours, or of German days, by code, with what helps",
-    may: everybodyAndOperator,
-    of: "account",
+    ...ofAccount,
     query: object({ from: Type.Optional(day), to: Type.Optional(day) }),
     reply: object({
       since: instant,

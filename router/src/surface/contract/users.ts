@@ -1,8 +1,6 @@
 /** The people of an account. */
 import { Type } from "typebox";
 import {
-  administratorsAndOperator,
-  byId,
   count,
   creditLimit,
   credits,
@@ -11,6 +9,8 @@ import {
   instant,
   modelList,
   object,
+  ofAccountForAdministrators,
+  ofUser,
   orNull,
   pageOf,
   pageQuery,
@@ -53,8 +53,7 @@ export const usersContract = {
     path: "/users",
     summary:
       "Users of the account: role, state and its reason, limits, what they used in this billing period, number of usable keys",
-    may: administratorsAndOperator,
-    of: "account",
+    ...ofAccountForAdministrators,
     query: pageQuery(Type.Enum(["email", "role", "state", "used", "keys", "lastLogin", "created"]), {
       role: Type.Optional(role),
       state: Type.Optional(state),
@@ -65,17 +64,14 @@ export const usersContract = {
     method: "GET",
     path: "/users/:id",
     summary: "One user",
-    may: administratorsAndOperator,
-    of: "user",
-    params: byId,
+    ...ofUser,
     reply: user,
   },
   createUser: {
     method: "POST",
     path: "/users",
     summary: "Invites somebody. The link is shown to whoever asks, once, and mailed where mail is sent",
-    may: administratorsAndOperator,
-    of: "account",
+    ...ofAccountForAdministrators,
     body: object({ email, role, ...restrictions }),
     reply: object({
       user,
@@ -89,9 +85,7 @@ export const usersContract = {
     path: "/users/:id",
     summary:
       "Role, allowed models, credit limit. Only Owners change Owners or make them; the last Owner stays. Who becomes Owner needs a new link, if any",
-    may: administratorsAndOperator,
-    of: "user",
-    params: byId,
+    ...ofUser,
     body: object({ role: Type.Optional(role), ...restrictions }, { minProperties: 1 }),
     reply: user,
   },
@@ -99,26 +93,20 @@ export const usersContract = {
     method: "POST",
     path: "/users/:id/block",
     summary: "All keys and sessions of the user stop at once, and links that they made for others",
-    may: administratorsAndOperator,
-    of: "user",
-    params: byId,
+    ...ofUser,
     reply: user,
   },
   unblockUser: {
     method: "POST",
     path: "/users/:id/unblock",
     summary: "The user's keys work again",
-    may: administratorsAndOperator,
-    of: "user",
-    params: byId,
+    ...ofUser,
     reply: user,
   },
   deleteUser: {
     method: "DELETE",
     path: "/users/:id",
     summary: "For good: keys are revoked, the address is free again; what was used and done stays on record",
-    may: administratorsAndOperator,
-    of: "user",
-    params: byId,
+    ...ofUser,
   },
 } as const satisfies Routes;

@@ -1,16 +1,10 @@
 /** Accounts, which the operator makes and looks at. */
 import { asId, type AccountId, type UserId } from "@weiche/shared/ids.ts";
-import type { Accounts } from "../../accounts/accounts.ts";
-import type { Identity } from "../../accounts/identity.ts";
 import type { accountsContract } from "../contract/accounts.ts";
 import type { Handlers } from "../server/add-routes.ts";
+import type { HandlerDeps } from "./handler-deps.ts";
 
-export interface AccountRouteDeps {
-  readonly accounts: Accounts;
-  readonly identity: Pick<Identity, "invitations">;
-}
-
-export function accountsHandlers({ accounts, identity }: AccountRouteDeps): Handlers<typeof accountsContract> {
+export function accountsHandlers({ accounts, identity }: HandlerDeps): Handlers<typeof accountsContract> {
   return {
     async createAccount({ body, origin }) {
       const created = await accounts.as(origin).create(body);

@@ -1,5 +1,4 @@
 /** The audit log of an account. */
-import type { Clock } from "@weiche/shared/time/clock.ts";
 import { asId, type AccountId } from "@weiche/shared/ids.ts";
 import { germanDay } from "../../subscriptions/billing-period.ts";
 import { verifyAudit } from "../../rights/audit.ts";
@@ -9,19 +8,13 @@ import type { Database } from "../../db/database.ts";
 import { exportCsv } from "./csv-answer.ts";
 import { readInstant } from "../server/query.ts";
 import type { Handlers } from "../server/add-routes.ts";
-import type { ExportPlaces } from "./export-places.ts";
 import type { auditContract } from "../contract/audit.ts";
 import { pageWindow } from "../contract/route.ts";
-
-export interface AuditRouteDeps {
-  readonly database: Database;
-  readonly clock: Clock;
-  readonly exports: ExportPlaces;
-}
+import type { HandlerDeps } from "./handler-deps.ts";
 
 const exportPage = 500;
 
-export function auditHandlers({ database, clock, exports }: AuditRouteDeps): Handlers<typeof auditContract> {
+export function auditHandlers({ database, clock, exports }: HandlerDeps): Handlers<typeof auditContract> {
   return {
     async listAudit({ accountId, query }) {
       const { page, pageSize, ...window } = pageWindow(query);

@@ -1,28 +1,18 @@
 /** The test chat: a request of the session's user, by the same way as one with a key. */
-import type { Clock } from "@weiche/shared/time/clock.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
 import { asId, type UserId } from "@weiche/shared/ids.ts";
 import { judge, lookUpTestChat } from "../../keys/cached-key.ts";
 import { accept, type Authenticated } from "../../api/authenticate.ts";
 import type { Exchange } from "../../api/exchange.ts";
-import type { Database } from "../../db/database.ts";
 import { serves } from "../../nodes/model-state.ts";
-import type { NodeView } from "../../nodes/node-view.ts";
 import type { Placed } from "../../nodes/placement.ts";
-import type { ApiServer } from "../../api/server.ts";
 import type { Handlers } from "../server/add-routes.ts";
 import { ChatAnswer } from "./chat-answer.ts";
 import type { chatContract } from "../contract/chat.ts";
 import type { Part } from "../contract/route.ts";
+import type { HandlerDeps } from "./handler-deps.ts";
 
-export interface ChatRouteDeps {
-  readonly database: Database;
-  readonly clock: Clock;
-  readonly nodes: () => readonly NodeView[];
-  readonly chat: ApiServer["chat"];
-}
-
-export function chatHandlers({ database, clock, nodes, chat }: ChatRouteDeps): Handlers<typeof chatContract> {
+export function chatHandlers({ database, clock, nodes, chat }: HandlerDeps): Handlers<typeof chatContract> {
   return {
     async chat(call) {
       const { request, response } = call.takeOver();

@@ -2,38 +2,25 @@
 import type { Handlers } from "../server/add-routes.ts";
 import { contract, type Contract } from "../contract/contract.ts";
 import { ExportPlaces } from "./export-places.ts";
-import { accountsHandlers, type AccountRouteDeps } from "./accounts.ts";
-import { auditHandlers, type AuditRouteDeps } from "./audit.ts";
-import { chatHandlers, type ChatRouteDeps } from "./chat.ts";
-import { identityHandlers, type IdentityRouteDeps } from "./identity.ts";
-import { keysHandlers, type KeyRouteDeps } from "./keys.ts";
-import { modelsHandlers, type ModelRouteDeps } from "./models.ts";
-import { nodesHandlers, type NodeRouteDeps } from "./nodes.ts";
-import { noticesHandlers, type NoticeRouteDeps } from "./notices.ts";
-import { packageHandlers, type PackageRouteDeps } from "./package.ts";
-import { serviceHandlers, type ServiceRouteDeps } from "./service.ts";
-import { sessionHandlers, type SessionRouteDeps } from "./session.ts";
-import { usageHandlers, type UsageRouteDeps } from "./usage.ts";
-import { usersHandlers, type UserRouteDeps } from "./users.ts";
-
-export type HandlerDeps = Omit<SessionRouteDeps, "routes"> &
-  IdentityRouteDeps &
-  UserRouteDeps &
-  KeyRouteDeps &
-  PackageRouteDeps &
-  AuditRouteDeps &
-  UsageRouteDeps &
-  NoticeRouteDeps &
-  ModelRouteDeps &
-  ServiceRouteDeps &
-  ChatRouteDeps &
-  AccountRouteDeps &
-  NodeRouteDeps;
+import type { HandlerDeps } from "./handler-deps.ts";
+import { accountsHandlers } from "./accounts.ts";
+import { auditHandlers } from "./audit.ts";
+import { chatHandlers } from "./chat.ts";
+import { identityHandlers } from "./identity.ts";
+import { keysHandlers } from "./keys.ts";
+import { modelsHandlers } from "./models.ts";
+import { nodesHandlers } from "./nodes.ts";
+import { noticesHandlers } from "./notices.ts";
+import { packageHandlers } from "./package.ts";
+import { serviceHandlers } from "./service.ts";
+import { sessionHandlers } from "./session.ts";
+import { usageHandlers } from "./usage.ts";
+import { usersHandlers } from "./users.ts";
 
 export function createHandlers(parts: Omit<HandlerDeps, "exports">): Handlers<Contract> {
   const deps: HandlerDeps = { ...parts, exports: new ExportPlaces(parts.clock) };
   return {
-    ...sessionHandlers({ ...deps, routes: contract }),
+    ...sessionHandlers(deps, contract),
     ...identityHandlers(deps),
     ...usersHandlers(deps),
     ...keysHandlers(deps),

@@ -1,32 +1,25 @@
 /** Signing in and out, one's own profile and password, the second factor, invitations. */
-import type { Clock } from "@weiche/shared/time/clock.ts";
 import { asId, type UserId } from "@weiche/shared/ids.ts";
 import type { Identity } from "../../accounts/identity.ts";
 import type { Unproven } from "../../sign-in/proof.ts";
 import { ProofIsOver, type Evidence } from "../../sign-in/proven.ts";
 import type { Session } from "../../sign-in/sessions.ts";
 import { listInvitations } from "../../accounts/invitation-list.ts";
-import type { Database } from "../../db/database.ts";
 import { Refused, tooManyAttempts } from "../../rights/refused.ts";
 import type { Call, Handlers } from "../server/add-routes.ts";
 import type { invitationsContract, profileContract, signInContract } from "../contract/identity.ts";
 import { pageWindow, type Route } from "../contract/route.ts";
-
-export interface IdentityRouteDeps {
-  readonly identity: Identity;
-  readonly database: Database;
-  readonly clock: Clock;
-}
+import type { HandlerDeps } from "./handler-deps.ts";
 
 type SignIn = Handlers<typeof signInContract>;
 type Profile = Handlers<typeof profileContract>;
 type Invitations = Handlers<typeof invitationsContract>;
 
-export function identityHandlers(deps: IdentityRouteDeps): SignIn & Profile & Invitations {
+export function identityHandlers(deps: HandlerDeps): SignIn & Profile & Invitations {
   return { ...signingIn(deps), ...oneself(deps), ...secondFactor(deps), ...ofOthers(deps) };
 }
 
-function signingIn({ identity, clock }: IdentityRouteDeps): SignIn {
+function signingIn({ identity, clock }: HandlerDeps): SignIn {
   const { login, passwords, invitations } = identity;
   type Begun = { readonly token: string; readonly session: Session };
   async function setSession(call: Pick<Call<Route>, "session" | "setSession">, { token, session }: Begun) {
@@ -77,7 +70,7 @@ function signingIn({ identity, clock }: IdentityRouteDeps): SignIn {
 
 type TotpRoutes = "setUpTotp" | "confirmTotp" | "turnTotpOff";
 
-function oneself({ identity }: IdentityRouteDeps): Omit<Profile, TotpRoutes> {
+function oneself({ identity }: HandlerDeps): Omit<Profile, TotpRoutes> {
   return {
     profile: ({ session }) => identity.profile.show(session.user.id),
     updateProfile: ({ session, body }) => identity.profile.update(session.user.id, body),
@@ -98,7 +91,7 @@ function oneself({ identity }: IdentityRouteDeps): Omit<Profile, TotpRoutes> {
   };
 }
 
-function secondFactor({ identity }: IdentityRouteDeps): Pick<Profile, TotpRoutes> {
+function secondFactor({ identity }: HandlerDeps): Pick<Profile, TotpRoutes> {
   /** `write` holds the evidence against what is stored once more: it may be over by then. */
   async function withProof<T>(
     { session, body, address }: Pick<Call<typeof profileContract.turnTotpOff>, "session" | "body" | "address">,
@@ -140,7 +133,7 @@ export async function countLink(
   if (waitMs > 0) throw tooManyAttempts(waitMs);
 }
 
-function ofOthers({ identity, database, clock }: IdentityRouteDeps): Invitations {
+function ofOthers({ identity, database, clock }: HandlerDeps): Invitations {
   const by = (call: Pick<Call<Route>, "origin">) => identity.as(call.origin);
   return {
     async invitations({ accountId, query }) {

@@ -1,27 +1,17 @@
 /** API keys: to members their own, to everybody else those of the whole account. */
-import type { Clock } from "@weiche/shared/time/clock.ts";
 import { asId, type KeyId, type UserId } from "@weiche/shared/ids.ts";
 import type { Session } from "../../sign-in/sessions.ts";
-import type { Accounts } from "../../accounts/accounts.ts";
 import { listKeys } from "../../accounts/key-list.ts";
 import type { KeyView, KeyWish } from "../../accounts/keys.ts";
 import { found, Refused } from "../../rights/refused.ts";
-import type { Database } from "../../db/database.ts";
 import { readInstant } from "../server/query.ts";
 import type { Call, Handlers } from "../server/add-routes.ts";
 import type { keysContract } from "../contract/keys.ts";
 import { pageWindow } from "../contract/route.ts";
 import { readRestrictions } from "./users.ts";
+import type { HandlerDeps } from "./handler-deps.ts";
 
-export interface KeyRouteDeps {
-  readonly accounts: Accounts;
-  readonly database: Database;
-  readonly clock: Clock;
-  /** Models that there are. */
-  readonly models: () => Iterable<string>;
-}
-
-export function keysHandlers({ accounts, database, clock, models }: KeyRouteDeps): Handlers<typeof keysContract> {
+export function keysHandlers({ accounts, database, clock, models }: HandlerDeps): Handlers<typeof keysContract> {
   const one = async ({ session, accountId }: Asked, id: string) => {
     const filter = { id: asId<KeyId>(id), ...visibleTo(session) };
     const page = { limit: 1, offset: 0, sort: "name", order: "asc" } as const;

@@ -1,27 +1,16 @@
 /** The models as the session's user may use them, with their state of now. */
-import { isCallable, type Catalogue, type CatalogueEntry } from "@weiche/shared/catalogue.ts";
-import type { ServiceChange } from "@weiche/shared/changelog.ts";
-import type { Clock } from "@weiche/shared/time/clock.ts";
+import { isCallable, type CatalogueEntry } from "@weiche/shared/catalogue.ts";
 import type { Session } from "../../sign-in/sessions.ts";
 import { scheduleOf } from "../../accounts/notices-catalogue.ts";
 import { periodOf, readSubscription } from "../../subscriptions/subscription.ts";
-import { instantText, type Database } from "../../db/database.ts";
+import { instantText } from "../../db/database.ts";
 import { modelState, type ModelLiveness } from "../../nodes/model-state.ts";
-import type { NodeView } from "../../nodes/node-view.ts";
 import type { Handlers } from "../server/add-routes.ts";
 import type { modelsContract } from "../contract/models.ts";
 import type { Reply } from "../contract/route.ts";
+import type { HandlerDeps } from "./handler-deps.ts";
 
-export interface ModelRouteDeps {
-  readonly database: Database;
-  readonly clock: Clock;
-  readonly catalogue: () => Catalogue;
-  /** The youngest first. */
-  readonly changes: () => readonly ServiceChange[];
-  readonly nodes: () => readonly NodeView[];
-}
-
-export function modelsHandlers(deps: ModelRouteDeps): Handlers<typeof modelsContract> {
+export function modelsHandlers(deps: HandlerDeps): Handlers<typeof modelsContract> {
   const { database, clock, catalogue, changes, nodes } = deps;
   return {
     async listModels({ session: { user } }) {

@@ -1,36 +1,19 @@
 /** Nodes and the catalogue as the operator sees and steers them. */
-import { factorAt, type Catalogue } from "@weiche/shared/catalogue.ts";
+import { factorAt } from "@weiche/shared/catalogue.ts";
 import { formatCredits } from "@weiche/shared/credits.ts";
 import { StartError } from "@weiche/shared/files/start-error.ts";
-import { sleep, type Clock } from "@weiche/shared/time/clock.ts";
+import { sleep } from "@weiche/shared/time/clock.ts";
 import { asId, type ModelId, type NodeId } from "@weiche/shared/ids.ts";
 import { Refused } from "../../rights/refused.ts";
-import type { NodeWishes } from "../../nodes/node-wishes.ts";
 import { serves } from "../../nodes/model-state.ts";
 import { SlotState, stateWords, type NodeReport, type SlotView } from "../../nodes/node-view.ts";
-import type { Placement } from "../../nodes/placement.ts";
 import type { NodeDetail } from "../../nodes/registry.ts";
 import type { nodesContract } from "../contract/nodes.ts";
 import type { Reply } from "../contract/route.ts";
 import type { Handlers } from "../server/add-routes.ts";
 import { noSuch } from "../server/refusal.ts";
+import type { Fleet, HandlerDeps } from "./handler-deps.ts";
 import { viewMachine } from "./node-machine.ts";
-
-export interface NodeRouteDeps {
-  readonly fleet: Fleet;
-  readonly clock: Clock;
-  readonly catalogue: () => Catalogue;
-  /** Throws a `StartError` with the mistakes if the file is wrong; the old catalogue stays then. */
-  readonly reloadCatalogue: () => void;
-}
-
-export interface Fleet {
-  readonly details: () => readonly NodeDetail[];
-  readonly wishes: Pick<NodeWishes, "of" | "setMaintenance" | "prewarm">;
-  readonly place: (request: { readonly model: ModelId }) => Placement;
-  /** Monotonic ms, by which reports are dated. */
-  readonly nowMs: () => number;
-}
 
 type HostLoad = NonNullable<NodeReport["host"]>;
 type Node = Reply<typeof nodesContract.listNodes>[number];
@@ -39,7 +22,7 @@ type Node = Reply<typeof nodesContract.listNodes>[number];
 const agreedMsMax = 1_500;
 const lookEveryMs = 20;
 
-export function nodesHandlers(deps: NodeRouteDeps): Handlers<typeof nodesContract> {
+export function nodesHandlers(deps: HandlerDeps): Handlers<typeof nodesContract> {
   const { fleet, clock, catalogue, reloadCatalogue } = deps;
   const { details, nowMs } = fleet;
   return {
@@ -153,7 +136,7 @@ function hasModel({ hello }: NodeDetail, model: ModelId): boolean {
 }
 
 /** Answers with the state that the node is in then: it stays in maintenance when its own side says so too. */
-async function setMaintenance(node: NodeId, on: boolean, { fleet, clock }: NodeRouteDeps) {
+async function setMaintenance(node: NodeId, on: boolean, { fleet, clock }: HandlerDeps) {
   const { wishes, details } = fleet;
   const detail = () => details().find(({ view }) => view.node === node);
   if (!wishes.of(node)) requireNode(node, details());

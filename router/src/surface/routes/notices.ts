@@ -1,20 +1,14 @@
 /** Notices, with the marks of the signed-in user on what they have read. */
-import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { Session } from "../../sign-in/sessions.ts";
 import { listNotices, markRead } from "../../accounts/notices.ts";
-import type { Database } from "../../db/database.ts";
 import type { Handlers } from "../server/add-routes.ts";
 import type { noticesContract } from "../contract/notices.ts";
 import { pageWindow, type Reply } from "../contract/route.ts";
-
-export interface NoticeRouteDeps {
-  readonly database: Database;
-  readonly clock: Clock;
-}
+import type { HandlerDeps } from "./handler-deps.ts";
 
 type Items = Reply<(typeof noticesContract)["listNotices"]>["items"];
 
-export function noticesHandlers({ database, clock }: NoticeRouteDeps): Handlers<typeof noticesContract> {
+export function noticesHandlers({ database, clock }: HandlerDeps): Handlers<typeof noticesContract> {
   return {
     async listNotices({ session, accountId, query }) {
       const { page, pageSize, ...window } = pageWindow(query);

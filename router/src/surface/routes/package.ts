@@ -1,21 +1,13 @@
 /** The package of an account. */
-import type { Clock } from "@weiche/shared/time/clock.ts";
 import { formatCredits, millicredits } from "@weiche/shared/credits.ts";
-import type { Accounts } from "../../accounts/accounts.ts";
-import { packageChoices } from "../../subscriptions/package-choices.ts";
+import { packageChoices } from "../../subscriptions/subscription-rules.ts";
 import { packageUse, type PackageUse } from "../../subscriptions/package-use.ts";
 import { packages, quotaOf } from "../../subscriptions/packages.ts";
-import type { Database } from "../../db/database.ts";
 import type { Handlers } from "../server/add-routes.ts";
 import type { packageContract } from "../contract/package.ts";
+import type { HandlerDeps } from "./handler-deps.ts";
 
-export interface PackageRouteDeps {
-  readonly accounts: Accounts;
-  readonly database: Database;
-  readonly clock: Clock;
-}
-
-export function packageHandlers({ accounts, database, clock }: PackageRouteDeps): Handlers<typeof packageContract> {
+export function packageHandlers({ accounts, database, clock }: HandlerDeps): Handlers<typeof packageContract> {
   return {
     async showPackage({ accountId }) {
       const use = await packageUse(database, accountId, clock.now());

@@ -3,14 +3,9 @@ import { apiErrors, mayRetry, type ApiErrorKind } from "@weiche/shared/errors.ts
 import { activeKeysMax } from "../../accounts/keys.ts";
 import { bodyBytesMax } from "../../api/body/read-body.ts";
 import { pageRefusals, type PageRefusalKind } from "../../edge/html-pages.ts";
-import type { IpLimitSettings } from "../../edge/ip-limit.ts";
 import type { serviceContract } from "../contract/service.ts";
 import type { Handlers } from "../server/add-routes.ts";
-
-export interface ServiceRouteDeps {
-  /** Of the public API. */
-  readonly apiLimits: IpLimitSettings & { readonly requestMsMax: number };
-}
+import type { HandlerDeps } from "./handler-deps.ts";
 
 const answers = Object.entries(apiErrors).map(([kind, { status, type, code }]) => ({
   kind: kind as ApiErrorKind,
@@ -22,7 +17,7 @@ const pages = Object.entries(pageRefusals).map(([kind, { status, retry }]) => ({
 }));
 const refusals = [...answers, ...pages].toSorted((a, b) => a.status - b.status);
 
-export function serviceHandlers({ apiLimits }: ServiceRouteDeps): Handlers<typeof serviceContract> {
+export function serviceHandlers({ apiLimits }: HandlerDeps): Handlers<typeof serviceContract> {
   return {
     showService: () => ({
       refusals,

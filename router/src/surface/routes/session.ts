@@ -1,17 +1,11 @@
 /** Who is signed in. */
-import type { Database } from "../../db/database.ts";
 import type { Handlers } from "../server/add-routes.ts";
 import type { sessionContract } from "../contract/session.ts";
 import type { Routes } from "../contract/route.ts";
+import type { HandlerDeps } from "./handler-deps.ts";
 
-export interface SessionRouteDeps {
-  readonly database: Database;
-  readonly apiUrl: string;
-  /** The whole contract: what a role may do follows from it. */
-  readonly routes: Routes;
-}
-
-export function sessionHandlers({ database, apiUrl, routes }: SessionRouteDeps): Handlers<typeof sessionContract> {
+/** `routes`: the whole contract, from which the actions of a role follow. */
+export function sessionHandlers({ database, apiUrl }: HandlerDeps, routes: Routes): Handlers<typeof sessionContract> {
   return {
     async session({ session: { user } }) {
       const accounts = database.kysely.selectFrom("accounts").select(["id", "name"]);

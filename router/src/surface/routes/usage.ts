@@ -1,34 +1,22 @@
 /** How an account stands, its usage as rows and as CSV, its refusals, and what runs over all accounts. */
-import type { Clock } from "@weiche/shared/time/clock.ts";
 import { asId, type KeyId, type UserId } from "@weiche/shared/ids.ts";
 import type { Session } from "../../sign-in/sessions.ts";
 import { viewCredits } from "../../usage/credits-view.ts";
 import { reportRefusals } from "../../usage/refusal-report.ts";
-import type { Evaluator } from "../../usage/evaluator.ts";
 import { openUsageCsv } from "../../usage/usage-csv.ts";
 import { listRefused } from "../../usage/records-set-aside.ts";
 import { nameUsageFilter } from "../../usage/usage-filter.ts";
 import { readUsageTable, type UsagePart, type UsageTableWish } from "../../usage/usage-table.ts";
 import { isDay } from "../../db/calendar-text.ts";
-import type { Database } from "../../db/database.ts";
-import type { Limiter } from "../../limits/limiter.ts";
 import { exportCsv } from "./csv-answer.ts";
 import { Refused } from "../../rights/refused.ts";
 import { malformed } from "../server/refusal.ts";
 import type { Handlers } from "../server/add-routes.ts";
-import type { ExportPlaces } from "./export-places.ts";
 import { pageWindow, type Part } from "../contract/route.ts";
 import type { usageContract } from "../contract/usage.ts";
+import type { HandlerDeps } from "./handler-deps.ts";
 
-export interface UsageRouteDeps {
-  readonly database: Database;
-  readonly limiter: Pick<Limiter, "use">;
-  readonly clock: Clock;
-  readonly exports: ExportPlaces;
-  readonly evaluator: Evaluator;
-}
-
-export function usageHandlers(deps: UsageRouteDeps): Handlers<typeof usageContract> {
+export function usageHandlers(deps: HandlerDeps): Handlers<typeof usageContract> {
   const { database, limiter, clock, exports, evaluator } = deps;
   return {
     showCredits: ({ session, accountId }) => viewCredits(database, limiter, clock, accountId, session?.user.id),

@@ -1,27 +1,15 @@
 /** The people of an account. */
 import { parseFactor } from "@weiche/shared/credits.ts";
-import type { Clock } from "@weiche/shared/time/clock.ts";
 import { asId, type AccountId, type UserId } from "@weiche/shared/ids.ts";
-import type { Identity } from "../../accounts/identity.ts";
-import type { Accounts } from "../../accounts/accounts.ts";
 import { found, Refused } from "../../rights/refused.ts";
 import { listUsers } from "../../accounts/user-list.ts";
 import type { Restrictions } from "../../accounts/users.ts";
-import type { Database } from "../../db/database.ts";
 import type { Call, Handlers } from "../server/add-routes.ts";
 import { pageWindow } from "../contract/route.ts";
 import type { usersContract } from "../contract/users.ts";
 import { noSuch } from "../server/refusal.ts";
 import { countLink } from "./identity.ts";
-
-export interface UserRouteDeps {
-  readonly accounts: Accounts;
-  readonly identity: Pick<Identity, "invitations">;
-  readonly database: Database;
-  readonly clock: Clock;
-  /** Models that there are. */
-  readonly models: () => Iterable<string>;
-}
+import type { HandlerDeps } from "./handler-deps.ts";
 
 export function usersHandlers({
   accounts,
@@ -29,7 +17,7 @@ export function usersHandlers({
   database,
   clock,
   models,
-}: UserRouteDeps): Handlers<typeof usersContract> {
+}: HandlerDeps): Handlers<typeof usersContract> {
   const one = async (accountId: AccountId, id: string) => {
     const page = { limit: 1, offset: 0, sort: "email", order: "asc" } as const;
     const { items } = await listUsers(database, accountId, { id: asId<UserId>(id) }, page, clock.now());

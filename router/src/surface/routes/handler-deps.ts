@@ -1,0 +1,50 @@
+/** The parts of the router that the handlers of the contract show and change. */
+import type { Catalogue } from "@weiche/shared/catalogue.ts";
+import type { ServiceChange } from "@weiche/shared/changelog.ts";
+import type { ModelId } from "@weiche/shared/ids.ts";
+import type { Clock } from "@weiche/shared/time/clock.ts";
+import type { Accounts } from "../../accounts/accounts.ts";
+import type { Identity } from "../../accounts/identity.ts";
+import type { ApiServer } from "../../api/server.ts";
+import type { Database } from "../../db/database.ts";
+import type { IpLimitSettings } from "../../edge/ip-limit.ts";
+import type { Limiter } from "../../limits/limiter.ts";
+import type { NodeView } from "../../nodes/node-view.ts";
+import type { NodeWishes } from "../../nodes/node-wishes.ts";
+import type { Placement } from "../../nodes/placement.ts";
+import type { NodeDetail } from "../../nodes/registry.ts";
+import type { Evaluator } from "../../usage/evaluator.ts";
+import type { ExportPlaces } from "./export-places.ts";
+
+export interface HandlerDeps {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly accounts: Accounts;
+  readonly identity: Identity;
+  readonly limiter: Pick<Limiter, "use">;
+  readonly evaluator: Evaluator;
+  readonly exports: ExportPlaces;
+  /** Base URL of the public API, without `/v1`. */
+  readonly apiUrl: string;
+  /** The limits of the public API. */
+  readonly apiLimits: IpLimitSettings & { readonly requestMsMax: number };
+  readonly catalogue: () => Catalogue;
+  /** Ids of the models of the catalogue. */
+  readonly models: () => Iterable<string>;
+  /** The catalogue's changelog for customers, newest first. */
+  readonly changes: () => readonly ServiceChange[];
+  /** Throws a `StartError` with the mistakes if the file is wrong; the current catalogue stays then. */
+  readonly reloadCatalogue: () => void;
+  readonly nodes: () => readonly NodeView[];
+  readonly fleet: Fleet;
+  readonly chat: ApiServer["chat"];
+}
+
+/** The nodes as operators see and steer them. */
+export interface Fleet {
+  readonly details: () => readonly NodeDetail[];
+  readonly wishes: Pick<NodeWishes, "of" | "setMaintenance" | "prewarm">;
+  readonly place: (request: { readonly model: ModelId }) => Placement;
+  /** Monotonic ms, by which reports are dated. */
+  readonly nowMs: () => number;
+}
