@@ -36,7 +36,7 @@ const batches: { records: number; repeated: number; durationMs: number }[] = [];
 const events: UsageQueueEvents = {
   usageCommitted: (batch) => void batches.push(batch),
   usageCommitFailed: (error) => console.error(error),
-  usageRefused: (_node, reason) => console.error(reason),
+  usageSetAside: (_node, reason) => console.error(reason),
 };
 const grants = createGrants(randomBytes(32));
 const ledger = opened.use(await createUsageLedger(database, systemClock, events, { grants }));

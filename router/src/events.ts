@@ -178,9 +178,9 @@ function createDatabaseEvents(
         "usage could not be committed; it is tried again until it is",
       );
     },
-    usageRefused(node, reason, records) {
+    usageSetAside(node, reason, records) {
       metrics.usageRecords.inc({ result: "refused" }, records);
-      metrics.usageRefused.inc({ reason }, records);
+      metrics.usageSetAside.inc({ reason }, records);
       log.error({ node, reason, records }, "usage is set aside and billed to nobody (weiche usage refused)");
     },
     creditsEvaluated(evaluation) {

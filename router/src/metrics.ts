@@ -52,7 +52,7 @@ export function createMetrics(parallelRequests: () => number) {
       ["node"],
     ),
     usageRecords: counter("weiche_router_usage_records_total", "Usage records by what became of them", ["result"]),
-    usageRefused: counter("weiche_router_usage_refused_total", "Usage records that were set aside, by reason", [
+    usageSetAside: counter("weiche_router_usage_refused_total", "Usage records that were set aside, by reason", [
       "reason",
     ]),
     usageCommits: histogram("weiche_router_usage_commit_seconds", "Duration of a commit of usage records"),

@@ -33,7 +33,7 @@ export function isUnavailable(error: unknown): boolean {
 }
 
 /** Whether the values of a statement are at fault, which would fail again. */
-export function isRefusedData(error: unknown): boolean {
+export function isDataError(error: unknown): boolean {
   // SQLSTATE classes: cardinality, data exception (such as a number out of range), constraint.
   return /^2[123][0-9A-Z]{3}$/.test((error as { code?: string }).code ?? "");
 }

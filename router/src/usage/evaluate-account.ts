@@ -73,9 +73,9 @@ export async function evaluateAccount(
   const ofAccount = sql`x.account_id = ${accountId}`;
   const limit = "limit_reached_until";
   const changed = [
-    await refuseUntil(transaction, ["accounts", "exhausted_until"], sql`x.id = ${accountId}`, exhausted, times),
-    await refuseUntil(transaction, ["users", limit], ofAccount, beyondLimit("user", start), times),
-    await refuseUntil(
+    await blockUntil(transaction, ["accounts", "exhausted_until"], sql`x.id = ${accountId}`, exhausted, times),
+    await blockUntil(transaction, ["users", limit], ofAccount, beyondLimit("user", start), times),
+    await blockUntil(
       transaction,
       ["api_keys", limit],
       sql`${ofAccount} and x.revoked_at is null`,
@@ -95,7 +95,7 @@ export async function evaluateAccount(
  * Blocks the rows that are beyond their limit and unblocks all others; returns how many changed. One statement, so that a
  * limit raised meanwhile counts.
  */
-async function refuseUntil(
+async function blockUntil(
   transaction: Transaction<Schema>,
   [table, column]: readonly [table: string, column: string],
   which: RawBuilder<unknown>,

@@ -15,13 +15,13 @@ export type GrantedAttempt = Pick<
 >;
 
 /** `wrong-grant`: the signature is for another attempt or node, or not ours. */
-export type GrantRefusal = "no-grant" | "wrong-grant" | "too-many-tokens";
+export type GrantFault = "no-grant" | "wrong-grant" | "too-many-tokens";
 
 export interface Grants {
   /** Returns base64url. `node`: as authenticated on the connection that the attempt is sent on. */
   sign(node: NodeId, attempt: GrantedAttempt): string;
   /** Why the grant does not cover a record; undefined: it does. `node`: as authenticated on the link of the record. */
-  refusalOf(node: NodeId, record: UsageRecord): GrantRefusal | undefined;
+  faultOf(node: NodeId, record: UsageRecord): GrantFault | undefined;
 }
 
 /** A guess is right once in 2^128. */
@@ -37,7 +37,7 @@ export function createGrants(secret: Buffer): Grants {
   const key = createSecretKey(secret);
   return {
     sign: (node, attempt) => signatureOf(key, node, attempt).toString("base64url"),
-    refusalOf(node, record) {
+    faultOf(node, record) {
       if (record.grant === "") return "no-grant";
       const grant = Buffer.from(record.grant, "base64url");
       if (grant.length !== grantBytes || !timingSafeEqual(grant, signatureOf(key, node, record))) return "wrong-grant";

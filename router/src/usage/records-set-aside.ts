@@ -6,11 +6,11 @@ import type { Pool } from "pg";
 import { millicredits } from "@weiche/shared/credits.ts";
 import { asId, type NodeId } from "@weiche/shared/ids.ts";
 import { instantText } from "../db/database.ts";
-import type { Refusal } from "./usage-check.ts";
+import type { SetAside } from "./usage-check.ts";
 import type { CheckedRecord, NodeRecord } from "./usage-rows.ts";
 
-export interface RefusedRecord extends NodeRecord {
-  readonly refusal: Refusal;
+export interface SetAsideRecord extends NodeRecord {
+  readonly setAside: SetAside;
 }
 
 /** A record that failed the checks of the protocol. It contains only numbers and ids, so that operators may see all of it. */
@@ -24,12 +24,12 @@ const textMax = 64;
 const detailMax = 200;
 
 /** Makes a record of the fields that are readable. */
-export function unreadableRecord(node: NodeId, { reason, record }: UnreadableRecord): RefusedRecord {
+export function unreadableRecord(node: NodeId, { reason, record }: UnreadableRecord): SetAsideRecord {
   const text = (name: string) => String(record[name] ?? "");
   const number = (name: string) => Number(record[name] ?? 0);
   return {
     node,
-    refusal: { reason: "unreadable", detail: reason },
+    setAside: { reason: "unreadable", detail: reason },
     record: {
       requestId: asId(text("requestId")),
       attempt: number("attempt"),
@@ -48,14 +48,14 @@ export function unreadableRecord(node: NodeId, { reason, record }: UnreadableRec
 }
 
 /** Stores each record once by node, request, attempt and reason. */
-export async function storeRefused(pool: Pool, refused: readonly RefusedRecord[], nowMs: number): Promise<void> {
+export async function storeSetAside(pool: Pool, records: readonly SetAsideRecord[], nowMs: number): Promise<void> {
   const text = (value: unknown) => plain(value, textMax);
-  const rows = refused.map(({ node, record, refusal }) => ({
+  const rows = records.map(({ node, record, setAside }) => ({
     node: text(node),
     request_id: text(record.requestId),
     attempt: Math.trunc(record.attempt),
-    reason: text(refusal.reason),
-    detail: refusal.detail === undefined ? null : plain(refusal.detail, detailMax),
+    reason: text(setAside.reason),
+    detail: setAside.detail === undefined ? null : plain(setAside.detail, detailMax),
     account_id: text(record.accountId),
     user_id: text(record.userId),
     key_id: text(record.keyId),
@@ -69,10 +69,10 @@ export async function storeRefused(pool: Pool, refused: readonly RefusedRecord[]
   }));
   await pool.query(
     `insert into usage_refused
-     with refused as (select * from jsonb_populate_recordset(null::usage_refused, $1)),
-       crowded as (select node from usage_refused where node in (select node from refused)
+     with given as (select * from jsonb_populate_recordset(null::usage_refused, $1)),
+       crowded as (select node from usage_refused where node in (select node from given)
          group by node having count(*) >= ${keptPerNodeMax})
-     select * from refused where node not in (select node from crowded)
+     select * from given where node not in (select node from crowded)
      on conflict do nothing`,
     [JSON.stringify(rows)],
   );
@@ -83,7 +83,7 @@ type Said = "promptTokens" | "completionTokens" | "source" | "outcome";
 type RefusedRow = Readonly<Record<Texts | Said, string>> & { readonly attempt: number; readonly detail: string | null };
 
 /** Newest first. Counts are texts, since a node may have sent something else. */
-export async function listRefused(pool: Pool, { limit, node }: { readonly limit: number; readonly node?: string }) {
+export async function listSetAside(pool: Pool, { limit, node }: { readonly limit: number; readonly node?: string }) {
   const { rows } = await pool.query<RefusedRow>(
     `select to_char(refused_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as at, node, request_id as "requestId",
        attempt::float8 as attempt, reason, detail, account_id as "accountId", user_id as "userId", key_id as "keyId", model,
@@ -95,7 +95,7 @@ export async function listRefused(pool: Pool, { limit, node }: { readonly limit:
   return rows;
 }
 
-export async function forgetRefused(pool: Pool, beforeMs: number): Promise<void> {
+export async function forgetSetAside(pool: Pool, beforeMs: number): Promise<void> {
   await pool.query("delete from usage_refused where refused_at < $1", [instantText(beforeMs)]);
 }
 

@@ -1,11 +1,11 @@
 /** Checks usage records. Nodes are trusted to count, but may have bugs. */
 import { creditsOf } from "@weiche/shared/credits.ts";
 import { isUuidv7, uuidv7TimeMs } from "@weiche/shared/ids.ts";
-import type { GrantRefusal } from "./grants.ts";
+import type { GrantFault } from "./grants.ts";
 import type { RequestOutcome, UsageRecord, UsageSource } from "@weiche/shared/usage-record.ts";
 
 /** Why a record is acknowledged but set aside: a repetition would fail again. */
-export type UsageRefusal =
+export type SetAsideReason =
   | "unreadable"
   | "malformed"
   | "too-expensive"
@@ -13,10 +13,10 @@ export type UsageRefusal =
   | "from-the-future"
   /** The database refuses its values, whatever else is in the batch. */
   | "database"
-  | GrantRefusal;
+  | GrantFault;
 
-export interface Refusal {
-  readonly reason: UsageRefusal;
+export interface SetAside {
+  readonly reason: SetAsideReason;
   readonly detail?: string;
 }
 
@@ -35,7 +35,7 @@ const millicreditsMax = 1_000_000_000_000_000n;
 const aheadMsMax = 366 * 86_400_000;
 
 /** `oldestMs`: the beginning of the oldest day that is kept. */
-export function refusalOf(record: UsageRecord, oldestMs: number, nowMs: number): UsageRefusal | undefined {
+export function faultOf(record: UsageRecord, oldestMs: number, nowMs: number): SetAsideReason | undefined {
   if (!isWellFormed(record)) return "malformed";
   if (creditsOf(record.promptTokens, record.completionTokens, record.factor) > millicreditsMax) return "too-expensive";
   const acceptedMs = uuidv7TimeMs(record.requestId);

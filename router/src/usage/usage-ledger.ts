@@ -5,17 +5,17 @@ import { uuidv7TimeMs, type ModelId, type NodeId } from "@weiche/shared/ids.ts";
 import type { Attempt, BillingIdentity, UsageRecord } from "@weiche/shared/usage-record.ts";
 import { retryConflicts, type Database } from "../db/database.ts";
 import type { Grants } from "./grants.ts";
-import { refusalOf } from "./usage-check.ts";
+import { faultOf } from "./usage-check.ts";
 import { commitUsage, type Committed } from "./usage-commit.ts";
 import { free } from "./usage-voids.ts";
 import { forgetRefusals } from "./refusal-counts.ts";
 import { makeUsageDays, oldestKeptMs, rollUsageDays } from "./usage-days.ts";
 import { UsageQueue, type QueuedRecord, type UsageQueueEvents } from "./usage-queue.ts";
 import {
-  forgetRefused,
-  storeRefused,
+  forgetSetAside,
+  storeSetAside,
   unreadableRecord,
-  type RefusedRecord,
+  type SetAsideRecord,
   type UnreadableRecord,
 } from "./records-set-aside.ts";
 
@@ -39,7 +39,7 @@ export interface VoidAttempt extends Attempt, BillingIdentity {
 
 export interface UsageLedgerOptions {
   /** Checks that a router of this database sent the request of a record to the node. */
-  readonly grants: Pick<Grants, "refusalOf">;
+  readonly grants: Pick<Grants, "faultOf">;
   /** How many days of records are kept; totals are kept for ever. */
   readonly keepDays?: number;
   /** Whether only the input of a model is billed, whatever output a node reports. */
@@ -65,8 +65,8 @@ export async function createUsageLedger(
       const nowMs = clock.now();
       const oldestMs = oldestKeptMs(nowMs, keepDays);
       const checked = records.map((record): QueuedRecord => {
-        const reason = refusalOf(record, oldestMs, nowMs) ?? grants.refusalOf(node, record);
-        if (reason !== undefined) return { node, record, refusal: { reason } };
+        const reason = faultOf(record, oldestMs, nowMs) ?? grants.faultOf(node, record);
+        if (reason !== undefined) return { node, record, setAside: { reason } };
         return { node, record: makesEmbeddings(record.model) ? { ...record, completionTokens: 0 } : record };
       });
       return queue.add([...checked, ...unreadable.map((one) => unreadableRecord(node, one))]);
@@ -76,18 +76,18 @@ export async function createUsageLedger(
     async rollDays() {
       const oldestMs = oldestKeptMs(clock.now(), keepDays);
       await rollUsageDays(pool, clock.now(), keepDays);
-      await forgetRefused(pool, oldestMs);
+      await forgetSetAside(pool, oldestMs);
       await forgetRefusals(pool, oldestMs);
     },
     [Symbol.asyncDispose]: () => queue[Symbol.asyncDispose](),
   };
 }
 
-/** Sets aside the refused records and commits the others. Makes missing partitions. */
+/** Sets aside the faulty records and commits the others. Makes missing partitions. */
 async function insert(pool: Pool, batch: readonly QueuedRecord[], nowMs: number): Promise<Committed> {
-  const refused = batch.filter((one): one is RefusedRecord => one.refusal !== undefined);
-  if (refused.length > 0) await storeRefused(pool, refused, nowMs);
-  const records = refused.length > 0 ? batch.filter(({ refusal }) => !refusal) : batch;
+  const aside = batch.filter((one): one is SetAsideRecord => one.setAside !== undefined);
+  if (aside.length > 0) await storeSetAside(pool, aside, nowMs);
+  const records = aside.length > 0 ? batch.filter(({ setAside }) => !setAside) : batch;
   try {
     return await commitUsage(pool, records);
   } catch (error) {

@@ -37,8 +37,8 @@ class SimulatedDatabase {
     if (!isWell && fails) throw Object.assign(new Error("no database"), { code: "ECONNRESET" });
     if (batch.some(this.refuses)) throw Object.assign(new Error("bigint out of range"), { code: "22003" });
     const before = this.committed.size;
-    this.setAside.push(...batch.filter(({ refusal }) => refusal));
-    for (const one of batch) if (!one.refusal) this.committed.add(one.record.requestId);
+    this.setAside.push(...batch.filter(({ setAside }) => setAside));
+    for (const one of batch) if (!one.setAside) this.committed.add(one.record.requestId);
     for (const one of batch) this.onCommitted(one);
     return { inserted: this.committed.size - before, voided: 0 };
   };
@@ -65,7 +65,7 @@ function open(database = new SimulatedDatabase()) {
   const queue = new UsageQueue(database.commit, database.clock, {
     usageCommitted: (batch) => void told.push(batch),
     usageCommitFailed: (_error, isNews) => void failures.push(isNews),
-    usageRefused: (node, reason, records) => void refused.push([node, reason, records]),
+    usageSetAside: (node, reason, records) => void refused.push([node, reason, records]),
   });
   const random = createRandom(1);
   const acknowledged = new Set<string>();
@@ -153,7 +153,7 @@ describe("every record is committed within a second of the database being well, 
 describe("a record that the database refuses", () => {
   const bad = (database: SimulatedDatabase, ...records: readonly UsageRecord[]) => {
     const ids = new Set<string>(records.map(({ requestId }) => requestId));
-    database.refuses = ({ record, refusal }) => ids.has(record.requestId) && !refusal;
+    database.refuses = ({ record, setAside }) => ids.has(record.requestId) && !setAside;
   };
 
   test("is set aside with the reason, acknowledged then, and holds up no other", async () => {
@@ -165,9 +165,9 @@ describe("a record that the database refuses", () => {
     await clock.advanceAsync(promisedMs + 3 * 2 * 9 * database.commitMs); // each alone costs two commits per halving
     await all;
     expect(database.committed.size).toBe(997);
-    const setAside = database.setAside.map(({ record, refusal }) => [record.requestId, refusal]);
-    const refusal = { reason: "database", detail: "bigint out of range" };
-    expect(setAside).toEqual([3, 4, 999].map((n) => [records[n]!.requestId, refusal]));
+    const stored = database.setAside.map(({ record, setAside }) => [record.requestId, setAside]);
+    const why = { reason: "database", detail: "bigint out of range" };
+    expect(stored).toEqual([3, 4, 999].map((n) => [records[n]!.requestId, why]));
     expect(refused.reduce((sum, [, , count]) => sum + count, 0)).toBe(3);
   });
 
@@ -265,7 +265,7 @@ test("what is too much to wait for the database is not taken, and what waits alr
 test("a database that is too slow for a whole batch gets smaller ones", async () => {
   const clock = new VirtualClock();
   const sizes: number[] = [];
-  const events = { usageCommitted() {}, usageCommitFailed() {}, usageRefused() {} };
+  const events = { usageCommitted() {}, usageCommitFailed() {}, usageSetAside() {} };
   const commit = async (batch: readonly NodeRecord[]) => {
     sizes.push(batch.length);
     if (batch.length > 100)

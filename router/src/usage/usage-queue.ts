@@ -6,9 +6,9 @@
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { NodeId } from "@weiche/shared/ids.ts";
 import { SingleFlight } from "@weiche/shared/time/single-flight.ts";
-import { isRefusedData } from "../db/failures.ts";
+import { isDataError } from "../db/failures.ts";
 import type { Committed } from "./usage-commit.ts";
-import type { Refusal, UsageRefusal } from "./usage-check.ts";
+import type { SetAside, SetAsideReason } from "./usage-check.ts";
 import type { NodeRecord } from "./usage-rows.ts";
 
 /** `repeated`: records that were committed before. `voided`: attempts that were billed before and are void now. */
@@ -22,7 +22,7 @@ export interface CommittedBatch {
 export interface UsageQueueEvents {
   usageCommitted(batch: CommittedBatch): void;
   /** Records were set aside: acknowledged, and billed to nobody. */
-  usageRefused(node: NodeId, reason: UsageRefusal, records: number): void;
+  usageSetAside(node: NodeId, reason: SetAsideReason, records: number): void;
   /** The commit will be tried again. `isNews`: the commit before this one had succeeded. */
   usageCommitFailed(error: unknown, isNews: boolean): void;
 }
@@ -43,7 +43,7 @@ interface Sender {
 
 export interface QueuedRecord extends NodeRecord {
   /** Present: the record is set aside. */
-  readonly refusal?: Refusal;
+  readonly setAside?: SetAside;
 }
 
 interface Waiting extends QueuedRecord {
@@ -133,37 +133,37 @@ export class UsageQueue implements AsyncDisposable {
     if (this.#waiting.size > 0) this.#commitSoon();
   }
 
-  /** If the database refuses the data of a batch, commits its halves, until the refused record stands alone. */
+  /** If the database refuses the data of a batch, commits its halves, until the faulty record stands alone. */
   async #commitAll(batch: readonly Waiting[]): Promise<void> {
     const startMs = this.#clock.monotonicMs();
     let committed: Committed;
     try {
       committed = await this.#commit(batch);
     } catch (error) {
-      if (!isRefusedData(error)) throw error;
-      if (batch.length === 1) return this.#refuse(batch[0]!, error);
+      if (!isDataError(error)) throw error;
+      if (batch.length === 1) return this.#setAside(batch[0]!, error);
       const half = batch.length >> 1;
       await this.#commitAll(batch.slice(0, half));
       return this.#commitAll(batch.slice(half));
     }
     const durationMs = this.#clock.monotonicMs() - startMs;
-    const records = sendersOf(batch.filter(({ record, refusal }) => !refusal && record.outcome !== "void"));
+    const records = sendersOf(batch.filter(({ record, setAside }) => !setAside && record.outcome !== "void"));
     const { inserted, voided } = committed;
     this.#events.usageCommitted({ records, repeated: records - inserted, voided, durationMs });
-    this.#tellRefused(batch);
+    this.#tellSetAside(batch);
     for (const one of batch) this.#settle(one);
   }
 
   /** Queues the record again to be set aside. */
-  #refuse(one: Waiting, error: unknown): void {
+  #setAside(one: Waiting, error: unknown): void {
     this.#events.usageCommitFailed(error, true);
-    if (one.refusal) return this.#settle(one); // it cannot even be set aside
+    if (one.setAside) return this.#settle(one); // it cannot even be set aside
     this.#waiting.delete(keyOf(one));
-    const refused: Waiting = { ...one, refusal: { reason: "database", detail: (error as Error).message } };
-    const key = keyOf(refused);
+    const aside: Waiting = { ...one, setAside: { reason: "database", detail: (error as Error).message } };
+    const key = keyOf(aside);
     const there = this.#waiting.get(key);
     if (there) there.senders.push(...one.senders);
-    else this.#waiting.set(key, refused);
+    else this.#waiting.set(key, aside);
   }
 
   #settle(one: Waiting): void {
@@ -171,13 +171,13 @@ export class UsageQueue implements AsyncDisposable {
     for (const sender of one.senders) if (--sender.open === 0) sender.committed();
   }
 
-  #tellRefused(batch: readonly Waiting[]): void {
+  #tellSetAside(batch: readonly Waiting[]): void {
     const byNode = Map.groupBy(
-      batch.filter(({ refusal }) => refusal),
-      ({ node, refusal }) => `${refusal!.reason} ${node}`,
+      batch.filter(({ setAside }) => setAside),
+      ({ node, setAside }) => `${setAside!.reason} ${node}`,
     );
-    for (const refused of byNode.values())
-      this.#events.usageRefused(refused[0]!.node, refused[0]!.refusal!.reason, refused.length);
+    for (const aside of byNode.values())
+      this.#events.usageSetAside(aside[0]!.node, aside[0]!.setAside!.reason, aside.length);
   }
 }
 
@@ -186,8 +186,8 @@ function sendersOf(batch: readonly Waiting[]): number {
 }
 
 /** Voids, records and records to set aside of the same attempt are different entries. */
-function keyOf({ node, record, refusal }: QueuedRecord): string {
-  return `${record.requestId} ${record.attempt} ${isVoid({ node, record }) ? "void" : node} ${refusal?.reason ?? ""}`;
+function keyOf({ node, record, setAside }: QueuedRecord): string {
+  return `${record.requestId} ${record.attempt} ${isVoid({ node, record }) ? "void" : node} ${setAside?.reason ?? ""}`;
 }
 
 function isVoid({ record }: NodeRecord): boolean {

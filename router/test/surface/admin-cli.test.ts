@@ -76,7 +76,7 @@ beforeAll(async () => {
   const ledgerEvents = {
     usageCommitted: nothing,
     usageCommitFailed: nothing,
-    usageRefused: nothing,
+    usageSetAside: nothing,
   };
   const ledger = open.use(await createUsageLedger(database, systemClock, ledgerEvents, { grants }));
   record = (accountId, keyId, userId = keyId) => {

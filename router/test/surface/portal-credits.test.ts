@@ -212,7 +212,7 @@ describe("refusals", () => {
     refusals.count(of(ada, adasKey), "timeout");
     await refusals.flush();
     clock.advance(31 * dayMs);
-    const events = { usageCommitted() {}, usageCommitFailed() {}, usageRefused() {} };
+    const events = { usageCommitted() {}, usageCommitFailed() {}, usageSetAside() {} };
     const grants = await readGrants(portal.database.pool);
     await using ledger = await createUsageLedger(portal.database, clock, events, { grants, keepDays: 30 });
     await ledger.rollDays();

@@ -13,7 +13,7 @@ const database = await openDatabase({ stateDir: "/nowhere", databaseUrl: process
 const events: UsageQueueEvents = {
   usageCommitted: () => process.kill(process.pid, "SIGKILL"),
   usageCommitFailed: (error) => console.log("failed", error),
-  usageRefused: (_node, reason) => console.log("refused", reason),
+  usageSetAside: (_node, reason) => console.log("refused", reason),
 };
 const ledger = await createUsageLedger(database, systemClock, events, { grants });
 const records = (await json(process.stdin)) as (Omit<UsageRecord, "factor"> & { factor: string })[];

@@ -46,7 +46,7 @@ function recorder(): Recorded {
     failed,
     usageCommitted: ({ records, repeated, voided }) => void committed.push({ records, repeated, voided }),
     usageCommitFailed: (error) => void failed.push(error),
-    usageRefused: (_node, reason, count) => void refused.push(...Array.from({ length: count }, () => reason)),
+    usageSetAside: (_node, reason, count) => void refused.push(...Array.from({ length: count }, () => reason)),
   };
 }
 

@@ -53,7 +53,7 @@ async function open(database: Database, through: Database = database) {
   const events = {
     usageCommitted() {},
     usageCommitFailed: () => void failures++,
-    usageRefused() {},
+    usageSetAside() {},
   };
   const ledger = await createUsageLedger(through, systemClock, events, { grants });
   const sent: UsageRecord[] = [];

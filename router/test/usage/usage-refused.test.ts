@@ -6,7 +6,7 @@ import { asId, type NodeId } from "@weiche/shared/ids.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { createUsageLedger } from "../../src/usage/usage-ledger.ts";
-import { forgetRefused, listRefused, storeRefused } from "../../src/usage/records-set-aside.ts";
+import { forgetSetAside, listSetAside, storeSetAside } from "../../src/usage/records-set-aside.ts";
 import type { Database } from "../../src/db/database.ts";
 import { startDatabaseServer, type DatabaseServer } from "../db/database-fixture.ts";
 import { granted, grantedNode as node, grants, idOf, makeRecord, sumOf, sumsOf } from "./usage-records.ts";
@@ -31,7 +31,7 @@ async function openLedger() {
     {
       usageCommitted() {},
       usageCommitFailed() {},
-      usageRefused: (from, reason, records) => void told.push([from, reason, records]),
+      usageSetAside: (from, reason, records) => void told.push([from, reason, records]),
     },
     { grants },
   );
@@ -49,7 +49,7 @@ async function expectSums(expected: readonly UsageRecord[]): Promise<void> {
   expect(sums).toEqual({ records: sum, account: sum, user: sum, key: sum, model: sum, days: sum });
 }
 
-const listed = (more: { node?: string } = {}) => listRefused(database.pool, { limit: 1_000, ...more });
+const listed = (more: { node?: string } = {}) => listSetAside(database.pool, { limit: 1_000, ...more });
 
 describe("records whose sum would overflow an account's totals", () => {
   /** Each 0.86 · 10^18 millicredits; a total holds 9.2 · 10^18. */
@@ -146,9 +146,9 @@ test("the same record is set aside once, and kept as long as usage is", async ()
   const [one] = records(1);
   for (let times = 0; times < 3; times++) await ledger.record(node, [{ ...one!, grant: "" }]);
   expect(await listed()).toHaveLength(1);
-  await forgetRefused(database.pool, nowMs);
+  await forgetSetAside(database.pool, nowMs);
   expect(await listed()).toHaveLength(1);
-  await forgetRefused(database.pool, nowMs + 1);
+  await forgetSetAside(database.pool, nowMs + 1);
   expect(await listed()).toEqual([]);
   await ledger[Symbol.asyncDispose]();
 });
@@ -158,10 +158,10 @@ test("of one node only so many are kept, and no other node's suffer from that", 
     records(count, seed).map((record) => ({
       node: asId<NodeId>(name),
       record,
-      refusal: { reason: "no-grant" as const },
+      setAside: { reason: "no-grant" as const },
     }));
-  for (let seed = 1; seed <= 22; seed++) await storeRefused(database.pool, refusedBy("liar", 500, seed), nowMs);
-  await storeRefused(database.pool, [...refusedBy("liar", 1, 30), ...refusedBy("honest", 2, 31)], nowMs);
+  for (let seed = 1; seed <= 22; seed++) await storeSetAside(database.pool, refusedBy("liar", 500, seed), nowMs);
+  await storeSetAside(database.pool, [...refusedBy("liar", 1, 30), ...refusedBy("honest", 2, 31)], nowMs);
   const { rows } = await database.pool.query("select node, count(*) from usage_refused group by node order by node");
   expect(rows).toEqual([
     { node: "honest", count: 2n },

@@ -31,7 +31,7 @@ async function openLedger(of = database, committed: CommittedBatch[] = []) {
   const events: UsageQueueEvents = {
     usageCommitted: (batch) => void committed.push(batch),
     usageCommitFailed() {},
-    usageRefused: (_node, reason) => expect.fail(`refused: ${reason}`),
+    usageSetAside: (_node, reason) => expect.fail(`refused: ${reason}`),
   };
   return await createUsageLedger(of, clock, events, { grants });
 }

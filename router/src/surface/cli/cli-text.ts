@@ -1,8 +1,8 @@
-/** What `weiche` prints for people: a list as a table, one thing as its fields. Terminal sequences in texts are defused. */
+/** The texts that `weiche` prints: a list as a table, an item as its fields. Removes terminal sequences from texts. */
 import { plainText } from "@weiche/shared/program/plain-text.ts";
 import { formatTable, type Cell } from "@weiche/shared/program/table.ts";
 
-/** The named columns of each item. */
+/** A table of the named columns of each item. */
 export function listText(items: readonly object[], columns: readonly string[]): string {
   if (items.length === 0) return "none";
   return formatTable(
@@ -11,14 +11,14 @@ export function listText(items: readonly object[], columns: readonly string[]): 
   );
 }
 
-/** Every field that has a value, a line each. */
+/** The fields of an item that have a value, one per line. */
 export function itemText(item: object): string {
   const fields = Object.entries(item).filter(([, value]) => value !== null && value !== undefined);
   const width = Math.max(0, ...fields.map(([name]) => name.length));
   return fields.map(([name, value]) => `${name.padEnd(width)}  ${cell(value)}`).join("\n");
 }
 
-/** Numbers stay numbers, so that they stand to the right. */
+/** Numbers stay numbers, since the table aligns them to the right. */
 function cell(value: unknown): Cell {
   if (value === null || value === undefined || typeof value === "number") return value;
   if (Array.isArray(value)) return value.map(cell).join(", ");

@@ -13,12 +13,12 @@ type RouteAt<A, R extends Route = OperatorRoute> = R extends Route ? (A extends 
 /** Method and path, such as `GET /users/:id`. */
 export type Address = AddressOf<OperatorRoute>;
 
-/** Replies about the data of an account have its id, too. */
+/** A reply about the data of an account also has the account's id. */
 export type Answer<A extends Address> = Reply<RouteAt<A>> &
   (RouteAt<A> extends { readonly of: string } ? { readonly accountId: string } : unknown);
 
 export interface Sent {
-  /** In the path. */
+  /** Replaces `:id` in the path. */
   readonly id?: string;
   readonly query?: Readonly<Record<string, string | undefined>>;
   readonly body?: object;
@@ -26,7 +26,7 @@ export interface Sent {
 
 export type Ask = <A extends Address>(address: A, sent?: Sent) => Promise<Answer<A>>;
 
-/** The router refused, or failed. */
+/** The router refused the request, or failed. */
 export class Failed extends Error {}
 
 export async function askRouter<A extends Address>(

@@ -1,4 +1,4 @@
-/** `weiche credits …`: what an account used of its quota, and the evaluation of all accounts. */
+/** `weiche credits …`: an account's use of its quota, and the evaluation of all accounts. */
 import type { Command } from "commander";
 import { itemText, listText } from "./cli-text.ts";
 import type { Actions } from "./actions.ts";
@@ -18,7 +18,7 @@ export function addCreditsCommands(credits: Command, { ask, print, printItem }: 
     .action(async () => printItem(await ask("POST /credits/evaluate")));
 }
 
-/** Each of the three lists, heaviest first, adds up to what the account used. */
+/** Each of the three lists adds up to the account's use, heaviest first. */
 async function accountCredits(ask: Ask, account: string) {
   const { own: _own, accountId: _account, ...credits } = await ask("GET /credits", { query: { account } });
   const usedBy = async (by: string) =>
@@ -40,7 +40,7 @@ async function accountCredits(ask: Ask, account: string) {
       ...users.items.map(({ id, email, creditsUsed: used, creditLimit: limit, limitReached }) => ({
         ...{ id, email, used, limit, limitReached },
       })),
-      // Those who were deleted since then.
+      // Users who have been deleted since.
       ...byUser
         .filter(({ user }) => !people.has(user!.id))
         .map(({ user, credits: used }) => ({ id: user!.id, email: user!.id, used, limit: null, limitReached: false })),
@@ -62,7 +62,7 @@ async function accountCredits(ask: Ask, account: string) {
   };
 }
 
-/** undefined: it is not there. */
+/** undefined: the key and its user do not exist any more. */
 export function keyName(key: { readonly name: string | null; readonly userEmail: string | null }): string | undefined {
   return key.name ?? (key.userEmail === null ? undefined : `test chat of ${key.userEmail}`);
 }

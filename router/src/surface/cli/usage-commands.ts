@@ -1,4 +1,4 @@
-/** `weiche usage …`: what an account used, and what was set aside. */
+/** `weiche usage …`: an account's usage, and usage records that were set aside. */
 import { CommanderError, Option, type Command } from "commander";
 import { csvLine } from "../../usage/csv.ts";
 import { listText } from "./cli-text.ts";
@@ -38,7 +38,7 @@ interface UsageOptions extends Readonly<Partial<Record<"from" | "to" | "by", str
 
 type Report = ReturnType<typeof viewReport>;
 
-/** A row has its part as one text; keys and users also the name that people know. */
+/** Each row has the id of its part in one field; keys and users also have their name. */
 function viewReport({ by: [by = "day"], items, ...usage }: Answer<"GET /usage">) {
   const { accountId, from, to, periodStart, periodEnd, asOf, totals } = usage;
   return {

@@ -61,7 +61,7 @@ export function addUserCommands(user: Command, { ask, printItem, printList }: Ac
   addSignInCommands(user, { ask, printItem, printList });
 }
 
-/** For people who cannot sign in, or should not any more. */
+/** Commands about signing in: invitations, links, sessions, second factors. */
 function addSignInCommands(user: Command, { ask, printItem, printList }: Omit<Actions, "print">): void {
   for (const [name, address, effect] of [
     [

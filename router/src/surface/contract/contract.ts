@@ -1,8 +1,7 @@
 /**
- * Everything that people and the operator manage the service by, as one table: routes, who may, requests and replies. The
- * portal's listener serves what signed-in people may, the admin socket what the operator may. Fastify routes, checks, the
- * OpenAPI document, the types of the `weiche` command and the matrix of the tests are made of it. Nothing here has effects
- * or needs Node.js.
+ * The contract: all routes with their callers, requests and replies. The portal's listener serves the routes for signed-in
+ * people, the admin socket those for the operator. Fastify routes, checks, the OpenAPI document, the types of the `weiche`
+ * command and the matrix of the tests are derived from it. Nothing here has effects or needs Node.js.
  */
 import { accountsContract } from "./accounts.ts";
 import { auditContract } from "./audit.ts";
@@ -38,7 +37,7 @@ export const contract = {
 
 export type Contract = typeof contract;
 
-/** What the portal's listener serves. */
+/** The routes that the portal's listener serves. */
 export type PortalContract = {
   readonly [Name in keyof Contract as Contract[Name]["may"][number] extends "operator" ? never : Name]: Contract[Name];
 };

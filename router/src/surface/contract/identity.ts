@@ -18,7 +18,7 @@ import {
   type Routes,
 } from "./route.ts";
 
-/** What is typed to be compared. Whether it is right says the server, not its length. */
+/** A password to be compared. Its minimum length is not checked: users of earlier versions may have a shorter one. */
 const typedPassword = Type.String({ minLength: 1, maxLength: 1024 });
 const newPassword = Type.String({ minLength: 12, maxLength: 1024, description: "At most 1024 bytes." });
 const code = Type.String({ minLength: 6, maxLength: 40, description: "Of the authenticator, or a recovery code." });

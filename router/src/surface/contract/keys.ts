@@ -52,7 +52,7 @@ const settings = {
   expiresAt: Type.Optional(orNull(instant)),
 };
 
-/** What its making alone knows, so that nothing can fail between that and the only answer with the value. */
+/** Only values known from the creation itself: a further query might fail, and the value is shown only once. */
 const newKey = object({
   key: object({
     id,

@@ -12,7 +12,7 @@ export interface Route {
   /** Below `/api` on the portal's listener, with its parameters as `:name`. */
   readonly path: string;
   readonly summary: string;
-  /** Who may call it; everybody else is refused. */
+  /** The callers that are allowed. */
   readonly may: readonly Principal[];
   /**
    * Set on routes about the data of one account. A session implies the account. For the operator it is the account of the
@@ -28,7 +28,7 @@ export interface Route {
   readonly bodyBytesMax?: number;
   /** Absent: an empty answer with status 204, or the stream. */
   readonly reply?: TSchema;
-  /** Of a reply. Absent: 200. */
+  /** Status of the reply. Absent: 200. */
   readonly status?: 201;
   /** The media type of an answer that the handler writes itself. */
   readonly stream?: "text/csv" | "text/event-stream";
@@ -36,16 +36,16 @@ export interface Route {
 
 export type Routes = Readonly<Record<string, Route>>;
 
-/** Views are read, so a reply may hold what nobody may change. */
+/** A reply may contain readonly values. */
 type Frozen<T> = T extends object ? { readonly [Name in keyof T]: Frozen<T[Name]> } : T;
 
-/** What a client gets. */
+/** The reply as a client gets it. */
 export type Reply<R extends Route> = R["reply"] extends TSchema ? Frozen<Static<R["reply"]>> : void;
-/** What a browser sends; `undefined` where the route takes nothing. */
+/** A part of the request as a browser sends it; `undefined` if the route takes none. */
 export type Part<R extends Route, Name extends "params" | "query" | "body"> = R[Name] extends TSchema
   ? Static<R[Name]>
   : undefined;
-/** What the operator sends, where that differs. */
+/** The part as the operator sends it, where that differs. */
 export type OperatorPart<R extends Route, Name extends "query" | "body"> = R["operator"] extends {
   readonly [N in Name]: infer S extends TSchema;
 }
@@ -96,7 +96,7 @@ export const instant = Type.String({
 });
 /** A decimal number with three places. */
 export const credits = Type.String({ pattern: "^\\d+\\.\\d{3}$" });
-/** What people set: below a thousand million. */
+/** A credit limit: below a thousand million. */
 export const creditLimit = Type.String({ pattern: "^\\d{1,9}(\\.\\d{1,3})?$" });
 export const cents = Type.Integer();
 export const count = Type.Integer({ minimum: 0 });
@@ -111,7 +111,7 @@ export const modelStatus = Type.Enum(["Beta", "Verf√ºgbar", "Auslaufend", "Demn√
 const pageSizeDefault = 50;
 const pageSizeMax = 200;
 
-/** A page of a list that the server filters and sorts. `sort`: the enum of what it can be sorted by. */
+/** Query of a list that the server pages, filters and sorts. `sort`: the enum of its sort keys. */
 export function pageQuery<S extends TSchema, P extends Record<string, TSchema>>(sort: S, more: P) {
   return object({
     page: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000, description: "From 1." })),
@@ -125,12 +125,12 @@ export function pageQuery<S extends TSchema, P extends Record<string, TSchema>>(
   });
 }
 
-/** `total`: all that the filter lets through, on every page. */
+/** `total`: number of items on all pages. */
 export function pageOf<T extends TSchema>(item: T) {
   return object({ items: Type.Array(item), total: count, page: count, pageSize: count });
 }
 
-/** Which rows of a list a query asks for. */
+/** The rows of a list that a query asks for. */
 export function pageWindow(query: { readonly page?: number; readonly pageSize?: number }) {
   const { page = 1, pageSize = pageSizeDefault } = query;
   return { page, pageSize, limit: pageSize, offset: (page - 1) * pageSize };

@@ -13,7 +13,7 @@ import { cookieName } from "../server/session-cookie.ts";
 export interface PortalEntrance {
   readonly sessions: Pick<Sessions, "find">;
   readonly addressOf: (request: IncomingMessage) => string;
-  /** Of the pages that may change something, if the operator said so; else the one that the request names as its host. */
+  /** The configured origin of the portal's pages, the only one that may change something. Absent: the request's host. */
   readonly ownOrigin: string | undefined;
   readonly isTls: boolean;
   readonly events: PortalEvents;
@@ -57,7 +57,7 @@ async function admit(route: Route, request: IncomingMessage, deps: PortalEntranc
   return { session, origin: { actor: session?.user.id ?? "nobody", source: address }, address };
 }
 
-/** The session's token, undefined without one. Two different credentials: nobody says which one counts. */
+/** The session's token, undefined without one. Throws `Refused` for two different credentials. */
 function credentialOf(headers: IncomingHttpHeaders): string | undefined {
   const tokens = (headers.cookie ?? "").split(";").flatMap((pair) => {
     const [name, ...value] = pair.split("=");
@@ -70,8 +70,8 @@ function credentialOf(headers: IncomingHttpHeaders): string | undefined {
 }
 
 /**
- * Refuses a change that another site asks for. Browsers say where a page came from in one of two headers; whoever sends
- * neither is no browser of ours, and what both say must agree.
+ * Refuses changes that pages of other sites ask for. Browsers name the page's origin in one of two headers. A request
+ * without both is refused, and both must agree.
  */
 function requireOwnOrigin(headers: IncomingHttpHeaders, ownOrigin: string | undefined, isTls: boolean): void {
   const { origin, host = "" } = headers;
@@ -82,7 +82,7 @@ function requireOwnOrigin(headers: IncomingHttpHeaders, ownOrigin: string | unde
     throw new Refused("wrong_origin", "changes are made from the portal's own pages only");
 }
 
-/** Media type alone; without a body there is none. */
+/** Throws `Refused` unless the media type is JSON. */
 function requireJson(headers: IncomingHttpHeaders): void {
   const type = headers["content-type"]?.split(";", 1)[0]!.trim().toLowerCase();
   const encoding = headers["content-encoding"]?.trim().toLowerCase() ?? "identity";

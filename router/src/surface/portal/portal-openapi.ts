@@ -5,7 +5,7 @@ import { refusals } from "../server/refusal.ts";
 import { cookieName } from "../server/session-cookie.ts";
 import { isForPeople } from "./portal-entrance.ts";
 
-/** `baseUrl`: where the portal is reached. */
+/** `baseUrl`: URL of the portal. */
 export function portalOpenApi(contract: Routes, baseUrl: string): object {
   const paths: Record<string, Record<string, object>> = {};
   for (const [name, route] of Object.entries(contract).filter(([, one]) => isForPeople(one))) {

@@ -27,9 +27,9 @@ import { addPages } from "./portal-pages.ts";
 
 export interface PortalDeps {
   readonly listen: ListenAddress;
-  /** Where people reach the portal, if the operator said so. */
+  /** The configured URL of the portal. Absent: the address of the listener. */
   readonly publicUrl?: string;
-  /** Where the public API is reached. */
+  /** Base URL of the public API. */
   readonly apiUrl: string;
   /** Absent: plain HTTP behind a proxy. */
   readonly tls?: ServerCertificate;
@@ -37,21 +37,21 @@ export interface PortalDeps {
   readonly sessions: Pick<Sessions, "find">;
   readonly clock: Clock;
   readonly events: PortalEvents;
-  /** Within which a request has arrived, head and body; looked at once a second. */
+  /** Time limit for receiving a request, head and body; checked once a second. */
   readonly requestMsMax?: number;
   readonly times?: Partial<ListenerTimes>;
 }
 
 export interface PortalServer extends AsyncDisposable {
   readonly address: ListenAddress;
-  /** For links. */
+  /** Base URL of links. */
   readonly url: string;
-  /** Once. Requests that come before wait for it. */
+  /** Call once. Earlier requests wait for it. */
   serve(handlers: Handlers<Contract>): Promise<void>;
 }
 
 const bodyBytesMax = 64 << 10;
-/** A page is some ten files in memory, and a browser asks for them at once. */
+/** A browser asks for the ten or so files of a page at once, and they are served from memory. */
 export const pagesPerRequest = 15;
 
 const securityHeaders = {
@@ -84,11 +84,11 @@ export async function openPortal(deps: PortalDeps): Promise<PortalServer> {
     routerOptions: { maxParamLength: 200 },
     ajv: { customOptions: { allErrors: true, coerceTypes: false, removeAdditional: false, useDefaults: false } },
     clientErrorHandler(error, socket) {
-      // After an earlier answer, or in the midst of one, nobody could tell this one from it.
+      // A client would take it for part of an earlier answer on the connection.
       if (!socket.writable || socket.bytesWritten > 0) return void socket.destroy();
       answerRaw(socket, error.code === "ERR_HTTP_REQUEST_TIMEOUT" ? "timeout" : "malformed", clock);
     },
-    // Such as a path that cannot be decoded. No hook has counted it, so it costs its connection.
+    // For example a path that cannot be decoded. No hook has counted the request, so its connection is closed.
     frameworkErrors(_error, _request, reply: FastifyReply) {
       reply.raw.shouldKeepAlive = false;
       sendNotFound(reply);
@@ -109,7 +109,7 @@ export async function openPortal(deps: PortalDeps): Promise<PortalServer> {
     void reply.headers({ ...securityHeaders, "x-request-id": request.id });
     if (tls) void reply.header("strict-transport-security", "max-age=31536000");
     requireSoundHead(request.raw, reply.raw);
-    // The routes of the API have a limit and an answer of their own.
+    // The API's routes have their own limit and error format.
     if (isBelowApi(request.url) || pageLimit.admit(addressOf(request.raw))) return;
     reply.raw.shouldKeepAlive = false;
     return reply

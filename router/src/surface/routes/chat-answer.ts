@@ -1,7 +1,6 @@
 /**
- * The answer of a test chat as the page reads it: the chunks of the public API, and beside them events of our own. One
- * tells at once whether the model has to be activated first, the last one what the answer cost. A refusal that comes before
- * any event keeps its status; a later one is an event.
+ * Writes the answer of a test chat: the chunks of the public API, and events of our own. The first tells whether the model
+ * must be activated, the last what the answer cost. A refusal before any event keeps its status; a later one is an event.
  *
  *   event: state   {"state": "active" | "activating"}
  *   data: …        chunks as the API sends them, then data: [DONE]
@@ -33,14 +32,14 @@ const streamHeaders = {
 };
 
 export class ChatAnswer implements AnswerSink {
-  /** The API has begun to answer; the page may have been told of the state before. */
+  /** The API has begun to answer. An event may have been sent before. */
   hasBegun = false;
   readonly #page: HttpAnswer;
   readonly #clock: Clock;
   readonly #startedAtMs: number;
   readonly #events = new SseParser();
   #state: "active" | "activating" | undefined;
-  /** What a token is billed by; known once the request is placed. */
+  /** Factor of the model; known once the request is placed. */
   #factor: Millicredits | undefined;
   #refused: { readonly status: number; readonly headers: OutgoingHttpHeaders } | undefined;
   #firstTokenAtMs: number | undefined;
@@ -52,7 +51,7 @@ export class ChatAnswer implements AnswerSink {
     this.#startedAtMs = clock.monotonicMs();
   }
 
-  /** Called before the answer, and again if the request goes elsewhere. The page hears of a state that is another one. */
+  /** Called before each attempt. Sends an event if the state has changed. */
   placed(state: "active" | "activating", factor: Millicredits): void {
     this.#factor = factor;
     if (this.#page.isClosed || this.#state === state) return;
@@ -73,7 +72,7 @@ export class ChatAnswer implements AnswerSink {
     return this.#page.piece(bytes);
   }
 
-  /** A refusal comes as a whole. */
+  /** `last` is the whole body of a refusal. */
   end(last?: Buffer): boolean {
     if (this.#refused) return this.#page.end(this.#state && last ? refusalEvent(this.#refused, last) : last);
     if (last) this.piece(last);
@@ -96,7 +95,7 @@ export class ChatAnswer implements AnswerSink {
     if (!this.#page.hasBegun) this.#page.head(200, streamHeaders);
   }
 
-  /** The texts in a chunk are looked at for whether they are there, and go nowhere else. */
+  /** Checks only whether a chunk has text and usage; the text itself is not kept. */
   #look(data: string): void {
     if (this.#firstTokenAtMs !== undefined && !data.includes('"usage":{')) return;
     const { choices, usage } = parse(data);
@@ -122,7 +121,7 @@ export class ChatAnswer implements AnswerSink {
   }
 }
 
-/** The first token is not made within that time. null: too short to tell. */
+/** Tokens per second after the first token. null: too few tokens, or too little time. */
 function perSecond(tokens: number, ms: number): number | null {
   return tokens < 2 || ms < 1 ? null : Math.round(((tokens - 1) / ms) * 10_000) / 10;
 }

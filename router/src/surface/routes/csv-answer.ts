@@ -1,4 +1,4 @@
-/** An answer as a CSV file, row by row: however long it is, little of it is in memory. */
+/** Sends a CSV file row by row, so that little of it is in memory. */
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
@@ -7,19 +7,19 @@ import type { ExportPlaces } from "./export-places.ts";
 import type { Session } from "../../sign-in/sessions.ts";
 import type { Route } from "../contract/route.ts";
 
-/** Whoever reads nothing for so long keeps others from an export. */
+/** A client that reads nothing for this time is cut, since it keeps a place from others. */
 export const unreadMsMax = 30_000;
 
-/** However steadily it is read. */
+/** Time limit of an export. */
 export const exportMsMax = 600_000;
 
 export interface CsvFile {
   readonly fileName: string;
-  /** Whoever left wants no more of them. */
+  /** `left`: aborts when the client leaves. */
   readonly lines: (left: AbortSignal) => AsyncGenerator<string, void, undefined>;
 }
 
-/** For who may not read yet: waits for a place, which the client loses by leaving. */
+/** Waits for a place and sends the file. Does nothing more once the client has left. */
 export async function exportCsv(
   call: Pick<Call<Route>, "takeOver" | "left"> & { readonly session: Session },
   clock: Clock,
@@ -35,7 +35,7 @@ export async function exportCsv(
   }
 }
 
-/** What goes wrong before the first piece is still an error body; after it the connection is cut, as when nobody reads. */
+/** Throws for errors before the first piece; cuts the connection for later ones, and if the client does not read. */
 export async function sendCsv(
   { takeOver }: Pick<Call<Route>, "takeOver">,
   clock: Clock,
@@ -50,7 +50,7 @@ export async function sendCsv(
     "content-disposition": `attachment; filename="${fileName}"`,
   });
   let unread: Timer | undefined;
-  // Runs while a piece waits to be taken, and not while the next one is made.
+  // Runs while a piece waits to be read, not while the next one is made.
   const wait = () => (unread = clock.after(unreadMsMax, () => response.destroy()));
   async function* pieces() {
     for (let piece = first; !piece.done; piece = await lines.next()) {

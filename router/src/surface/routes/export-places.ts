@@ -1,6 +1,6 @@
 /**
- * Places for exports, each of which holds a connection to the database: few at once, one per account, and one more per
- * account in line, in the order they came. So nobody gets more by asking more often, and whoever leaves loses their place.
+ * Limits exports, each of which holds a database connection: few at once, one per account, and one more per account waits,
+ * in the order of arrival. So nobody gets more by asking more often, and a client that leaves loses its place.
  */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
@@ -23,7 +23,7 @@ export class ExportPlaces {
     this.#clock = clock;
   }
 
-  /** A place, until it is disposed. Rejects with `ApiError` if there is none for long, and with the signal's reason. */
+  /** Takes a place until it is disposed. Rejects with `ApiError` after `waitMsMax`, and with the signal's reason. */
   async enter(account: string, signal: AbortSignal): Promise<Disposable> {
     signal.throwIfAborted();
     if (this.#isFree(account)) this.#busy.add(account);

@@ -1,4 +1,4 @@
-/** All handlers of the contract, made from the parts of the router that they show. */
+/** All handlers of the contract. */
 import type { Handlers } from "../server/add-routes.ts";
 import { contract, type Contract } from "../contract/contract.ts";
 import { ExportPlaces } from "./export-places.ts";

@@ -23,7 +23,7 @@ function signingIn({ identity, clock }: HandlerDeps): SignIn {
   const { login, passwords, invitations } = identity;
   type Begun = { readonly token: string; readonly session: Session };
   async function setSession(call: Pick<Call<Route>, "session" | "setSession">, { token, session }: Begun) {
-    // The session of before is given up: a cookie that somebody planted is worth nothing afterwards.
+    // Ends the previous session, so that a cookie that somebody else planted becomes worthless.
     if (call.session) await identity.sessions.end(call.session.id);
     call.setSession(token, (session.expiresAtMs - clock.now()) / 1000);
   }
@@ -92,7 +92,7 @@ function oneself({ identity }: HandlerDeps): Omit<Profile, TotpRoutes> {
 }
 
 function secondFactor({ identity }: HandlerDeps): Pick<Profile, TotpRoutes> {
-  /** `write` holds the evidence against what is stored once more: it may be over by then. */
+  /** `write` checks the evidence again, since it may be outdated by then. */
   async function withProof<T>(
     { session, body, address }: Pick<Call<typeof profileContract.turnTotpOff>, "session" | "body" | "address">,
     write: (evidence: Evidence) => Promise<T>,
@@ -121,8 +121,8 @@ function secondFactor({ identity }: HandlerDeps): Pick<Profile, TotpRoutes> {
 }
 
 /**
- * Users who are added by somebody of their account, and links of both kinds, which are mailed, too. Throws when there were
- * too many.
+ * Counts users and one-time links that an Admin or Owner makes, each of which may send a mail. Throws `Refused` if there
+ * were too many.
  */
 export async function countLink(
   { invitations }: Pick<Identity, "invitations">,

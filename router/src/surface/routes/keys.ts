@@ -1,4 +1,4 @@
-/** API keys: to members their own, to everybody else those of the whole account. */
+/** API keys. Members see their own, all others those of the whole account. */
 import { asId, type KeyId, type UserId } from "@weiche/shared/ids.ts";
 import type { Session } from "../../sign-in/sessions.ts";
 import { listKeys } from "../../accounts/key-list.ts";
@@ -68,7 +68,7 @@ function shownOnce({ key: value, accountId: _account, ...key }: KeyView & { read
   return { key, value };
 }
 
-/** To a member the keys of others do not exist. */
+/** For a member the keys of others do not exist. */
 function visibleTo(session: Session | undefined): { readonly userId?: UserId } {
   return session?.user.role === "member" ? { userId: session.user.id } : {};
 }

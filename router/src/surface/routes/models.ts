@@ -31,7 +31,7 @@ export function modelsHandlers(deps: HandlerDeps): Handlers<typeof modelsContrac
 
 type Model = Reply<(typeof modelsContract)["listModels"]>["items"][number];
 
-/** What stands in the way first, in the order of the API's refusals. */
+/** The first obstacle, in the order of the API's refusals; null: none. */
 function whyNot(
   entry: CatalogueEntry,
   user: Session["user"],

@@ -18,7 +18,7 @@ import { viewMachine } from "./node-machine.ts";
 type HostLoad = NonNullable<NodeReport["host"]>;
 type Node = Reply<typeof nodesContract.listNodes>[number];
 
-/** How long a node is given to report that it did as told. */
+/** How long to wait for the node's report of the change. */
 const agreedMsMax = 1_500;
 const lookEveryMs = 20;
 
@@ -84,7 +84,7 @@ export function viewNode(detail: NodeDetail, nowMs: number): Node {
 
 function viewSlot(slot: SlotView, reportAgeMs: number): Node["slots"][number] {
   const { name, activeModel, nextModel, running, waiting, waiters, models } = slot;
-  // Of a failed slot the node names the model that failed: none is active.
+  // The active model of a failed slot is the one that failed.
   const hasFailed = slot.state === SlotState.FAILED;
   return {
     name,
@@ -102,7 +102,7 @@ function viewSlot(slot: SlotView, reportAgeMs: number): Node["slots"][number] {
   };
 }
 
-/** JSON has no 64-bit numbers. */
+/** Converts 64-bit numbers, which JSON does not have. */
 function viewHost({ memoryTotalBytes, memoryAvailableBytes, gpus, ...host }: HostLoad): Node["host"] {
   return {
     ...host,
@@ -135,7 +135,7 @@ function hasModel({ hello }: NodeDetail, model: ModelId): boolean {
   return hello.slots.some(({ models }) => models.includes(model));
 }
 
-/** Answers with the state that the node is in then: it stays in maintenance when its own side says so too. */
+/** Returns the node's state afterwards: it stays in maintenance if its own side wants that too. */
 async function setMaintenance(node: NodeId, on: boolean, { fleet, clock }: HandlerDeps) {
   const { wishes, details } = fleet;
   const detail = () => details().find(({ view }) => view.node === node);

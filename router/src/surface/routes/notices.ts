@@ -14,7 +14,7 @@ export function noticesHandlers({ database, clock }: HandlerDeps): Handlers<type
       const { page, pageSize, ...window } = pageWindow(query);
       const viewer = session ? viewerOf(session) : { accountId, seesAll: true };
       const { items, ...counts } = await listNotices(database, viewer, { ...window, unread: query.unread });
-      // Each kind is written with its own facts.
+      // The facts of each kind are checked where it is written.
       return { items: items as unknown as Items, ...counts, page, pageSize };
     },
     async readNotices({ session, body }) {

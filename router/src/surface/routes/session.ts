@@ -1,4 +1,4 @@
-/** Who is signed in. */
+/** The signed-in user. */
 import type { Handlers } from "../server/add-routes.ts";
 import type { sessionContract } from "../contract/session.ts";
 import type { Routes } from "../contract/route.ts";

@@ -1,10 +1,10 @@
-/** How an account stands, its usage as rows and as CSV, its refusals, and what runs over all accounts. */
+/** Credits, usage (as rows and as CSV) and refusals of an account, and the evaluation of all accounts. */
 import { asId, type KeyId, type UserId } from "@weiche/shared/ids.ts";
 import type { Session } from "../../sign-in/sessions.ts";
 import { viewCredits } from "../../usage/credits-view.ts";
 import { reportRefusals } from "../../usage/refusal-report.ts";
 import { openUsageCsv } from "../../usage/usage-csv.ts";
-import { listRefused } from "../../usage/records-set-aside.ts";
+import { listSetAside } from "../../usage/records-set-aside.ts";
 import { nameUsageFilter } from "../../usage/usage-filter.ts";
 import { readUsageTable, type UsagePart, type UsageTableWish } from "../../usage/usage-table.ts";
 import { isDay } from "../../db/calendar-text.ts";
@@ -45,11 +45,11 @@ export function usageHandlers(deps: HandlerDeps): Handlers<typeof usageContract>
     },
 
     evaluateCredits: () => evaluator.evaluate(),
-    listRefusedUsage: ({ query: { node, limit = 100 } }) => listRefused(database.pool, { node, limit }),
+    listRefusedUsage: ({ query: { node, limit = 100 } }) => listSetAside(database.pool, { node, limit }),
   };
 }
 
-/** To a member the usage of others does not exist. */
+/** For a member the usage of others does not exist. */
 function wishOf(session: Session | undefined, query: Part<typeof usageContract.exportUsage, "query">): UsageTableWish {
   checkDays(query);
   const { by = "day", keyId, userId, ...filters } = query;

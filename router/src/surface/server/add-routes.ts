@@ -1,6 +1,6 @@
 /**
- * Makes HTTP routes of the contract and its handlers. What all routes have in common is here, in the order of a request:
- * who asks, body, schema, handler. What the contract does not allow is refused.
+ * Makes HTTP routes of the contract and its handlers. The steps of a request, common to all routes: authentication, body,
+ * schema, handler. Whatever the contract does not allow is refused.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
@@ -13,7 +13,7 @@ import type { OperatorPart, Part, Reply, Route, Routes } from "../contract/route
 import { readQuery } from "./query.ts";
 import { sessionCookie } from "./session-cookie.ts";
 
-/** What a handler is called with. */
+/** The argument of a handler. */
 export interface Call<R extends Route> {
   /** Undefined for the operator, and on routes that `nobody` may call for a client without a session. */
   readonly session: [Extract<R["may"][number], "nobody" | "operator">] extends [never] ? Session : Session | undefined;
@@ -22,18 +22,18 @@ export interface Call<R extends Route> {
   readonly params: Part<R, "params">;
   readonly query: Part<R, "query"> | OperatorPart<R, "query">;
   readonly body: Part<R, "body"> | OperatorPart<R, "body">;
-  /** Who acts, for the audit log. */
+  /** The actor for the audit log. */
   readonly origin: Origin;
   /** The client's network address. */
   readonly address: string;
   readonly userAgent: string | undefined;
   readonly requestId: RequestId;
-  /** Aborts when the client leaves before it has its whole answer. */
+  /** Aborts when the client leaves before it has the whole answer. */
   readonly left: AbortSignal;
-  /** The client gets this session with the answer. */
+  /** Sets the session's cookie with the answer. */
   setSession(token: string, maxAgeSeconds: number): void;
   clearSession(): void;
-  /** For routes with a stream: from here on the answer is the handler's own, with our headers already set. */
+  /** For routes with a stream: the handler writes the answer itself; our headers are set. */
   takeOver(): { readonly request: IncomingMessage; readonly response: ServerResponse };
 }
 
@@ -41,11 +41,11 @@ export type Handlers<C extends Routes> = {
   readonly [Name in keyof C]: (call: Call<C[Name]>) => Reply<C[Name]> | Promise<Reply<C[Name]>>;
 };
 
-/** What differs between the portal's listener and the admin socket. */
+/** The differences between the portal's listener and the admin socket. */
 export interface Entrance {
   /** The route with the query and body that it takes here; undefined: it is not served here. */
   readonly serve: (route: Route) => Route | undefined;
-  /** Who asks. Throws if they may not call the route; runs before the body is read. */
+  /** Authenticates the caller before the body is read. Throws if they may not call the route. */
   readonly admit: (route: Route, request: FastifyRequest) => Asker | Promise<Asker>;
   /** The answer to an error of any kind; logs it where it is a bug or an outage. */
   readonly answerTo: (error: unknown, requestId: RequestId) => ErrorAnswer;
@@ -122,7 +122,7 @@ function addRoute(app: FastifyInstance, route: Route, handler: Handler, entrance
       const call = callOf(route, request, reply);
       const result = await Promise.try(() => handler(call)).catch((error: unknown) => {
         if (!reply.sent) throw error;
-        // Too late for an answer: a cut connection is how a client learns of it.
+        // The answer has begun, so that only a cut connection can tell the client.
         entrance.answerTo(error, call.requestId);
         reply.raw.destroy();
       });

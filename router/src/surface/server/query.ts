@@ -4,8 +4,8 @@ import { readInstantText } from "../../db/calendar-text.ts";
 import { malformed } from "./refusal.ts";
 
 /**
- * What the schema calls a number or a boolean is read as one where it is written like one. No text of ours has a NUL, and
- * the database could not hold one.
+ * Converts values that the schema calls integer or boolean, if they are written like one. Throws for a NUL, which the
+ * database cannot store.
  */
 export function readQuery(schema: TObject | undefined, query: Readonly<Record<string, unknown>>): object {
   const kinds = (schema?.properties ?? {}) as Readonly<Record<string, { readonly type?: string }>>;

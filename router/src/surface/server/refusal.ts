@@ -18,7 +18,7 @@ export const refusals = {
   too_many_requests: { status: 503, type: "service_unavailable", code: "too_many_requests" },
 } as const satisfies Record<RefusalKind, { status: number; type: string; code: string }>;
 
-/** For a parameter that matches its schema and still has no meaning, such as 30 February. */
+/** For a parameter that matches its schema but is invalid, such as 30 February. */
 export function malformed(param: string, message = `${param} is not well-formed`): Refused {
   return new Refused("invalid", message, { details: [{ param, code: "malformed" }] });
 }
@@ -52,7 +52,7 @@ interface ValidationError {
   readonly params: Readonly<Record<string, unknown>>;
 }
 
-/** A schema of several kinds fails in each of them: one word per parameter is enough, said where it is most precise. */
+/** A union reports errors for each of its members: keeps one error per parameter, the most precise one. */
 function invalid(all: readonly RefusalDetail[]): Refused {
   const details = all.filter(
     ({ param }, index) =>
