@@ -164,7 +164,7 @@ function* sumFaults({ records, totals, days }: UsageDump): Iterable<string> {
     add(expected, `model ${accountId} ${model}`, record);
     add(expected, `day ${accountId} ${day} ${userId} ${keyId} ${model}`, record);
   }
-  const found = new Map([...totals, ...days].filter(isNotZero).map((sum) => [sum.of, sum]));
+  const found = new Map([...totals, ...days].map((sum) => [sum.of, sum]));
   for (const of of new Set([...expected.keys(), ...found.keys()])) {
     const [owed, is] = [expected.get(of), found.get(of)].map(summed);
     if (owed !== is) yield `the sum of ${of} is ${is}, that of its records ${owed}`;
@@ -172,21 +172,18 @@ function* sumFaults({ records, totals, days }: UsageDump): Iterable<string> {
 }
 
 function add(sums: Map<string, DumpedSum>, of: string, record: DumpedRecord): void {
-  const before = sums.get(of);
+  const before = sums.get(of) ?? { of, requests: 0n, promptTokens: 0n, completionTokens: 0n, credits: 0n };
   sums.set(of, {
     of,
-    requests: (before?.requests ?? 0n) + 1n,
-    promptTokens: (before?.promptTokens ?? 0n) + BigInt(record.promptTokens),
-    completionTokens: (before?.completionTokens ?? 0n) + BigInt(record.completionTokens),
-    credits: (before?.credits ?? 0n) + record.credits,
+    requests: before.requests + 1n,
+    promptTokens: before.promptTokens + BigInt(record.promptTokens),
+    completionTokens: before.completionTokens + BigInt(record.completionTokens),
+    credits: before.credits + record.credits,
   });
 }
 
-function isNotZero({ requests, promptTokens, completionTokens, credits }: DumpedSum): boolean {
-  return requests !== 0n || promptTokens !== 0n || completionTokens !== 0n || credits !== 0n;
-}
-
 function summed(sum: DumpedSum | undefined): string {
-  if (!sum) return "nothing";
-  return `${sum.requests} requests, ${sum.promptTokens} + ${sum.completionTokens} tokens, ${sum.credits} credits`;
+  const { requests = 0n, promptTokens = 0n, completionTokens = 0n, credits = 0n } = sum ?? {};
+  if ([requests, promptTokens, completionTokens, credits].every((each) => each === 0n)) return "nothing";
+  return `${requests} requests, ${promptTokens} + ${completionTokens} tokens, ${credits} credits`;
 }

@@ -103,7 +103,7 @@ const sums = `sum(requests)::text as requests, sum(prompt_tokens)::text as "prom
 const totalsSql = `select trim(scope || ' ' || account_id || ' ' || subject) as of, ${sums} from usage_totals group by 1`;
 const daysSql = `select concat_ws(' ', 'day', account_id, day, user_id, key_id, model) as of, ${sums} from usage_days group by 1`;
 
-function sumOf({ of, requests, promptTokens, completionTokens, credits }: SumRow): DumpedSum {
-  const [asked, read, made, cost] = [requests, promptTokens, completionTokens, credits].map(BigInt);
-  return { of, requests: asked!, promptTokens: read!, completionTokens: made!, credits: cost! };
+function sumOf({ of, ...sum }: SumRow): DumpedSum {
+  const counts = Object.entries(sum).map(([name, text]) => [name, BigInt(text)] as const);
+  return { of, ...(Object.fromEntries(counts) as Record<keyof typeof sum, bigint>) };
 }

@@ -69,10 +69,8 @@ export function expectOverflow({ status, error }: Answer): number[] {
   return (error!.message.match(/\d+/g) ?? []).map(Number);
 }
 
-export function expectEqual<Value extends string | number | boolean | null | undefined>(
-  seen: Value,
-  expected: Value,
-  what: string,
-): void {
+type Plain = string | number | boolean | null | undefined;
+
+export function expectEqual<Value extends Plain>(seen: Value, expected: Value, what: string): void {
   expect(seen === expected, `${what} is ${JSON.stringify(expected)}`, JSON.stringify(seen) ?? "undefined");
 }

@@ -61,12 +61,11 @@ export async function search(holds: (count: number) => Promise<boolean>, from: n
 
 /** Memory per silent stream of a program that has just been started. */
 export async function memoryPerStream(
-  campaign: Campaign,
+  { bench, say }: Campaign,
   program: Program,
   streams: number,
   round: number,
 ): Promise<Sample> {
-  const { bench, say } = campaign;
   await using running = await startProgram(bench, program);
   return await onCoreOfItsOwn(bench, running, async () => {
     await measure(bench, running, { connections: 64, tokens: 8, seconds: 3 });

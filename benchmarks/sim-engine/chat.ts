@@ -37,7 +37,8 @@ export class Chats {
     const fault = steering.fault ?? faults.take("request", script.length);
     if (fault && replyWrong(fault, this.#parts, stream, response)) return;
     const path = kind === "chat" ? "/v1/chat/completions" : "/v1/completions";
-    const entry = ledger.open(id, path, promptTokens, body, { fault: fault?.kind, mark: steering.mark });
+    const opened = { id, path, prompt_tokens: promptTokens, fault: fault?.kind, mark: steering.mark };
+    const entry = ledger.open(opened, body);
     const slot = this.#takeSlot(request, entry);
     const createdSeconds = Math.floor(clock.now() / 1000);
     const answer: Answer = { request, id, createdSeconds, model: facts.model, entry, fault: fault?.kind };

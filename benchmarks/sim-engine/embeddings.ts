@@ -19,12 +19,21 @@ export function serveEmbeddings(parts: EngineParts, id: string, body: Body, resp
   if (fault && replyWrong(fault, parts, false, response)) return;
   if (fault?.kind === "crash") return parts.crash();
   if (fault?.kind === "reset" || fault?.kind === "cut") return void response.socket?.resetAndDestroy();
-  const entry = ledger.open(id, "/v1/embeddings", tokens, body, { fault: fault?.kind, mark: steering.mark });
+  const opened = { id, path: "/v1/embeddings", prompt_tokens: tokens, fault: fault?.kind, mark: steering.mark };
+  const entry = ledger.open(opened, body);
+  const isPacked = body["encoding_format"] === "base64";
+  const answer = () => {
+    const vectors = inputs.map((input) => embed(text(input), facts.embeddingDimensions));
+    const data = vectors.map((vector, index) => {
+      return { index, object: "embedding", embedding: isPacked ? toBase64(vector) : vector };
+    });
+    return dialect.embeddings(data, tokens, { id, model: facts.model, body });
+  };
   const work = {
     begin: () => void core.delay(steering.ttftMs ?? facts.ttftMs).then(() => fault?.kind === "hang" || work.abort()),
     /** An embedding is made at once: it cannot be broken off. */
     abort: () => {
-      if (entry.closedAtMs === undefined) reply(response, 200, embeddings(inputs, body, tokens, parts, id));
+      if (entry.closedAtMs === undefined) reply(response, 200, answer());
       ledger.close(entry, "finished", "stop");
       core.leave(work);
     },
@@ -39,20 +48,6 @@ export function serveEmbeddings(parts: EngineParts, id: string, body: Body, resp
     core.leave(work);
   });
   core.submit(work);
-}
-
-function embeddings(
-  inputs: readonly unknown[],
-  body: Body,
-  tokens: number,
-  { dialect, facts }: EngineParts,
-  id: string,
-): unknown {
-  const data = inputs.map((input, index) => {
-    const vector = embed(text(input), facts.embeddingDimensions);
-    return { index, object: "embedding", embedding: body["encoding_format"] === "base64" ? toBase64(vector) : vector };
-  });
-  return dialect.embeddings(data, tokens, { id, model: facts.model, body });
 }
 
 /** A vector of length 1. */

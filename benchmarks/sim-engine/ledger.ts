@@ -58,17 +58,10 @@ export class Ledger {
     this.#journal = journal;
   }
 
-  open(
-    id: string,
-    path: string,
-    promptTokens: number,
-    body: object,
-    { fault, mark }: Pick<LedgerEntry, "fault" | "mark">,
-  ): LedgerEntry {
+  open(request: Pick<LedgerEntry, "id" | "path" | "prompt_tokens" | "fault" | "mark">, body: object): LedgerEntry {
     const opened: LedgerEntry = {
-      ...{ id, path, prompt_tokens: promptTokens, generated: 0, finished: false, aborted: false },
-      ...{ startedAtMs: this.#clock.now(), fields: Object.keys(body) },
-      ...{ fault, mark, body: this.#keepBodies ? body : undefined },
+      ...{ ...request, generated: 0, finished: false, aborted: false, startedAtMs: this.#clock.now() },
+      ...{ fields: Object.keys(body), body: this.#keepBodies ? body : undefined },
     };
     this.#entries.add(opened);
     if (this.#entries.size > ledgerEntriesMax) this.#entries.delete(this.#entries.values().next().value!);

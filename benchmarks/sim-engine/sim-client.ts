@@ -34,21 +34,12 @@ export async function ask(origin: string, path: string, body?: unknown, init: Re
   };
 }
 
-export function chat(
-  origin: string,
-  content: string,
-  more: Record<string, unknown> = {},
-  init?: RequestInit,
-): Promise<Heard> {
+export function chat(origin: string, content: string, more: object = {}, init?: RequestInit): Promise<Heard> {
   return ask(origin, "/v1/chat/completions", { messages: [{ role: "user", content }], stream: true, ...more }, init);
 }
 
 /** What the deltas of one choice say, joined. */
-export function said(
-  { events }: Heard,
-  name: "content" | "reasoning" | "reasoning_content" | "text",
-  choice = 0,
-): string {
+export function said({ events }: Heard, name: "content" | "reasoning" | "reasoning_content" | "text", choice = 0) {
   return events
     .flatMap((event) => (event["choices"] ?? []) as Record<string, unknown>[])
     .filter((each) => each["index"] === choice)

@@ -3,7 +3,7 @@
  * and must succeed each time. Good streams must keep their pace although passwords are hashed.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { postFrom, type Attack, type Target } from "./attack.ts";
+import { postFrom, type Attack } from "./attack.ts";
 
 const networks = 40;
 const owner = { email: "signing-in@example.com", password: "a password that nobody guesses" };
@@ -19,7 +19,7 @@ export const signIns: Attack = {
     const { invitationUrl } = (await cluster.weiche("account", "create", ...wish)) as { invitationUrl: string };
     const portalPort = Number(cluster.router.listen["portal"]!.split(":").at(-1));
     const joined = { token: invitationUrl.split("#")[1]!, password: owner.password };
-    const status = await post({ portalPort }, home, "/api/invitation", joined);
+    const status = await post(portalPort, home, "/api/invitation", joined);
     if (status !== 204) throw new Error(`the owner cannot join: ${status}`);
     return {};
   },
@@ -28,14 +28,16 @@ export const signIns: Attack = {
     const strangers = Array.from({ length: networks }, async (_, network) => {
       for (let n = 0; !signal.aborted; n++) {
         const claim = { email: `nobody${network}.${n}@example.com`, password: "wrong wrong wrong" };
-        const status = await post(target, `127.9.${network}.1`, "/api/sign-in", claim, signal).catch(() => 0);
+        const status = await post(target.portalPort, `127.9.${network}.1`, "/api/sign-in", claim, signal).catch(
+          () => 0,
+        );
         if (status === 401) tally.wrong++;
         else if (!signal.aborted) tally.refused++;
         await sleep(pauseMs);
       }
     });
     do {
-      const status = await post(target, home, "/api/sign-in", owner);
+      const status = await post(target.portalPort, home, "/api/sign-in", owner);
       if (status === 204) tally.ownerIn++;
       else tally.ownerRefused++;
       await sleep(pauseMs);
@@ -50,13 +52,7 @@ export const signIns: Attack = {
 };
 
 /** Resolves to the status. */
-function post(
-  { portalPort: port }: Pick<Target, "portalPort">,
-  localAddress: string,
-  path: string,
-  body: object,
-  signal?: AbortSignal,
-): Promise<number> {
+function post(port: number, localAddress: string, path: string, body: object, signal?: AbortSignal): Promise<number> {
   const headers = { origin: `http://127.0.0.1:${port}` };
   return postFrom(localAddress, port, path, JSON.stringify(body), { headers, signal });
 }
