@@ -2,6 +2,8 @@
 import type { Cluster } from "./cluster.ts";
 
 export interface PortalOwner {
+  /** Of the session, as `name=value`. */
+  readonly cookie: string;
   /** Reads JSON from a path below `/api`. */
   get<Reply>(path: string): Promise<Reply>;
   send(path: string, body: object, signal?: AbortSignal): Promise<Response>;
@@ -23,6 +25,7 @@ export async function joinAsOwner(cluster: Cluster): Promise<PortalOwner> {
   const joined = await send("/invitation", { token, password: "a password that nobody guesses" });
   cookie = joined.headers.getSetCookie()[0]!.split(";")[0]!;
   return {
+    cookie,
     send,
     async get<Reply>(path: string) {
       return (await (await fetch(`${origin}/api${path}`, { headers: { cookie } })).json()) as Reply;
