@@ -44,6 +44,8 @@ export function useChange<Name extends RouteName>(name: Name, ...stale: readonly
   const client = useQueryClient();
   return useMutation<Answer<Name>, Problem, Ask<Name>>({
     mutationFn: (ask) => call(name, ask),
+    // An answer may hold a key, which goes with the dialog that shows it.
+    gcTime: 0,
     onSuccess: async () => {
       await Promise.all(stale.map((route) => client.invalidateQueries({ queryKey: [route] })));
     },
