@@ -41,6 +41,7 @@ async function joined(path: string) {
   await tab.page.getByLabel("Password").fill(password);
   await tab.page.keyboard.press("Enter");
   await tab.page.getByRole("heading", { name: "Overview" }).waitFor();
+  await tab.settled();
   return tab;
 }
 
