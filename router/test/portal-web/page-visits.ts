@@ -77,17 +77,25 @@ export async function faultyPages(
   return faults;
 }
 
-/** Kilobytes, compressed, of everything that a page fetches until it is shown, apart from the API's answers. */
-export async function pageWeight(browser: Browser, portal: PortalRig, path: string, cookie?: string): Promise<number> {
+/** Kilobytes, compressed, of everything that each page fetches until it is shown, apart from the API's answers. */
+export async function pageWeights(
+  browser: Browser,
+  portal: PortalRig,
+  paths: readonly string[],
+  cookie?: string,
+): Promise<ReadonlyMap<string, number>> {
   await using tab = await openTab(browser, portal.origin, cookie === undefined ? {} : { cookie });
-  const fetched = new Set<string>();
-  tab.page.on("response", (response) => {
-    const { pathname } = new URL(response.url());
-    if (!pathname.startsWith("/api/")) fetched.add(pathname === path ? "/index.html" : pathname);
-  });
-  await tab.page.goto(path);
-  await tab.page.locator("main h1").waitFor();
-  await tab.settled();
-  const bytes = [...fetched].map((name) => gzipSync(readFileSync(join(builtPages, name)), { level: 9 }).length);
-  return bytes.reduce((sum, one) => sum + one, 0) / 1_000;
+  let fetched = new Set<string>();
+  tab.page.on("response", (response) => fetched.add(new URL(response.url()).pathname));
+  const weights = new Map<string, number>();
+  for (const path of paths) {
+    fetched = new Set();
+    await tab.page.goto(path);
+    await tab.page.locator("main h1").waitFor();
+    await tab.settled();
+    const names = [...fetched].filter((name) => !name.startsWith("/api/"));
+    const files = names.map((name) => readFileSync(join(builtPages, name === path ? "/index.html" : name)));
+    weights.set(path, files.reduce((sum, file) => sum + gzipSync(file, { level: 9 }).length, 0) / 1_000);
+  }
+  return weights;
 }
