@@ -1,27 +1,121 @@
-// Runs `npm ci` when the installed packages differ from the lock file. With --dev it also wants the development packages.
-// Plain JavaScript without dependencies: it runs before anything is installed, on any Node.js that the system has.
+// Runs `npm ci` when something else is installed than the lock file says, or not all of it. Plain JavaScript without
+// dependencies, since it runs before anything is installed, on whatever Node.js the system has: 18 is enough. With --dev
+// it also wants the development packages.
 import { spawnSync } from "node:child_process";
-import { existsSync, readFileSync, statSync } from "node:fs";
-import { delimiter, join } from "node:path";
+import { existsSync, readFileSync } from "node:fs";
+import { delimiter, dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 
-const root = join(import.meta.dirname, "..");
+const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const dev = process.argv.includes("--dev");
+const lock = packagesOf(join(root, "package-lock.json"));
 
 // The Node.js in node_modules is about to be replaced: npm itself runs on the system's.
 const folders = (process.env.PATH ?? "").split(delimiter);
 const isSystem = (folder) => !folder.startsWith(join(root, "node_modules"));
 const env = { ...process.env, PATH: folders.filter(isSystem).join(delimiter) };
 
-if (!upToDate()) {
-  const [command, ...npm] = npmCommand();
-  const what = dev ? "with development packages" : "what is needed to run";
-  console.log(`Installing ${what} (${[...npm, "ci"].join(" ")}) …`);
-  const args = [...npm.slice(1), "ci", "--loglevel=error", ...(dev ? [] : ["--omit=dev"])];
+if (missing().length > 0) {
+  requireHost();
+  const [command, ...args] = [...npmCommand(), "ci", "--loglevel=error", ...(dev ? [] : ["--omit=dev"])];
+  console.log(
+    `Installing ${dev ? "with development packages" : "what is needed to run"} (${[command, ...args].join(" ")}) …`,
+  );
   const { status, error } = spawnSync(command, args, { cwd: root, stdio: "inherit", env });
-  if (status !== 0) {
-    console.error(`npm ci failed${error ? `: ${error.message}` : ""}; see the lines above`);
-    process.exit(1);
-  }
+  if (status !== 0) fail(`npm ci failed${error ? `: ${error.message}` : ""}; see the lines above`);
+  const left = missing();
+  if (left.length > 0)
+    fail(
+      `the installation is not whole, npm has left out: ${left.join(", ")}\n` +
+        `npm does not say why; an install script may have failed: ${[command, ...args.filter((one) => one !== "--loglevel=error"), "--foreground-scripts"].join(" ")}`,
+    );
+}
+
+/** What of the lock file is not installed as it says; also what is installed beyond it. */
+function missing() {
+  const installed = join(root, "node_modules", ".package-lock.json");
+  if (!existsSync(installed)) return ["node_modules"];
+  const there = packagesOf(installed);
+  const differs = (path) =>
+    there[path]?.version !== lock[path]?.version || there[path]?.integrity !== lock[path]?.integrity;
+  const wrong = Object.keys(there).filter((path) => differs(path));
+  const gone = Object.entries(lock).filter(([path, entry]) => isWanted(path, entry) && !isThere(path, there));
+  return [...new Set([...wrong, ...gone.map(([path]) => path)])];
+}
+
+function isWanted(path, { dev: isDev, devOptional, optional, link, os, cpu, libc }) {
+  if (!path.startsWith("node_modules/") || link || ((isDev || devOptional) && !dev)) return false;
+  // npm leaves an optional package out in silence when its install script fails. Those for other systems it leaves out by
+  // right; others it may leave out as well.
+  return !optional || (os !== undefined && fits(os, process.platform) && fits(cpu, process.arch) && fits(libc, clib()));
+}
+
+function isThere(path, there) {
+  if (!(path in there) || !existsSync(join(root, path, "package.json"))) return false;
+  return path !== "node_modules/node" || runs(join(root, path, "bin", "node"));
+}
+
+/** As npm reads `os`, `cpu` and `libc`: names, or names with `!` for all others. */
+function fits(list, own) {
+  if (list === undefined || own === undefined) return true;
+  return list.some((one) => (one.startsWith("!") ? one !== `!${own}` : one === own));
+}
+
+function clib() {
+  if (process.platform !== "linux") return undefined;
+  return process.report.getReport().header.glibcVersionRuntime ? "glibc" : "musl";
+}
+
+function runs(program) {
+  return spawnSync(program, ["--version"], { stdio: "ignore" }).status === 0;
+}
+
+/** Ends with everything that this host lacks, and one command that installs what its system has. */
+function requireHost() {
+  const [npm, node] = [versionOf("npm"), versionOf("node")];
+  const lacks = [
+    ...(npm ? [] : [{ what: "npm, which fetches the packages", apt: "npm", dnf: "nodejs-npm" }]),
+    ...lacksLibrary("libatomic.so.1", "libatomic1", "libatomic"),
+    ...lacksLibrary("libstdc++.so.6", "libstdc++6", "libstdc++"),
+  ];
+  const isTooOld = npm && !isAtLeast(npm, 11, 16) && node && !isAtLeast(node, 20, 17);
+  if (lacks.length === 0 && !isTooOld) return;
+  const installers = { apt: "apt-get", dnf: "dnf" };
+  const system = Object.keys(installers).find((one) => has(installers[one]));
+  fail(
+    [
+      "nothing is installed yet: this host lacks",
+      ...lacks.map(({ what }) => `  ${what}`),
+      ...(isTooOld ? [`  Node.js 20.17 or newer, on which npm runs; this is ${node}`] : []),
+      ...(isTooOld
+        ? ["Debian 12 has no newer one: install the packages of a release, which bring theirs (deploy/INSTALL.md)."]
+        : []),
+      ...(lacks.length > 0 && system
+        ? [
+            `Install it as root, then try again: ${installers[system]} install -y ${lacks.map((one) => one[system]).join(" ")}`,
+          ]
+        : []),
+      ...(lacks.length > 0 && !system ? ["Install it with the packages of your system, then try again."] : []),
+    ].join("\n"),
+  );
+}
+
+/** Libraries that the pinned Node.js is linked with. Without `ldconfig` nothing is known. */
+function lacksLibrary(file, apt, dnf) {
+  if (process.platform !== "linux") return [];
+  const path = [env.PATH, "/sbin", "/usr/sbin"].join(delimiter);
+  const { status, stdout } = spawnSync("ldconfig", ["-p"], { env: { ...env, PATH: path }, encoding: "utf8" });
+  if (status !== 0 || stdout.includes(`\t${file} `)) return [];
+  return [{ what: `${file}, which Node.js is linked with`, apt, dnf }];
+}
+
+function has(program) {
+  return !spawnSync(program, ["--version"], { env, stdio: "ignore" }).error;
+}
+
+function versionOf(program) {
+  const { status, stdout } = spawnSync(program, ["--version"], { env, encoding: "utf8" });
+  return status === 0 ? stdout.trim().replace(/^v/, "") : "";
 }
 
 /**
@@ -29,31 +123,19 @@ if (!upToDate()) {
  * cannot read our lock file either. Those fetch a newer one for this once.
  */
 function npmCommand() {
-  const version = spawnSync("npm", ["--version"], { env, encoding: "utf8" }).stdout?.trim() ?? "";
-  const [major = 0, minor = 0] = version.split(".").map(Number);
-  if (major > 11 || (major === 11 && minor >= 16)) return ["npm", "npm"];
-  if (major >= 7) return ["npx", "npx", "--yes", "npm@11"];
-  console.error(`npm is needed, 11.16 or newer at best; this is ${version || "none"}`);
+  return isAtLeast(versionOf("npm"), 11, 16) ? ["npm"] : ["npx", "--yes", "npm@11"];
+}
+
+function isAtLeast(version, major, minor) {
+  const [ownMajor = 0, ownMinor = 0] = version.split(".").map(Number);
+  return ownMajor > major || (ownMajor === major && ownMinor >= minor);
+}
+
+function packagesOf(file) {
+  return JSON.parse(readFileSync(file, "utf8")).packages ?? {};
+}
+
+function fail(message) {
+  console.error(`weiche: ${message}`);
   process.exit(1);
-}
-
-function upToDate() {
-  const installed = join(root, "node_modules", ".package-lock.json");
-  const wanted = join(root, "package-lock.json");
-  if (!existsSync(installed)) return false;
-  if (statSync(installed).mtimeMs < statSync(wanted).mtimeMs && !isSame(wanted, installed)) return false;
-  return !dev || existsSync(join(root, "node_modules", "vitest"));
-}
-
-/** Compares the packages, since a checkout alone makes the lock file newer. */
-function isSame(wanted, installed) {
-  const packagesOf = (file) => JSON.parse(readFileSync(file, "utf8")).packages ?? {};
-  const [all, there] = [packagesOf(wanted), packagesOf(installed)];
-  const differs = (path) =>
-    there[path]?.version !== all[path]?.version || there[path]?.integrity !== all[path]?.integrity;
-  if (Object.keys(there).some(differs)) return false;
-  return Object.entries(all).every(
-    ([path, { optional, dev: isDev }]) =>
-      path === "" || path in there || optional || (isDev && !dev) || !path.startsWith("node_modules/"),
-  );
 }

