@@ -115,8 +115,11 @@ test("every unit, path and user of ours that the page names is there", () => {
   expect(users.filter((user) => !sysusers.includes(`u ${user} `))).toEqual([]);
   const credentials = page.match(/\/run\/credentials/g);
   expect(credentials).not.toBeNull();
-  const paths = new Set([...page.matchAll(/\/opt\/weiche\/((?!node_modules)[\w./@-]+)/g)].map(([, path]) => path!));
+  const paths = new Set(
+    [...page.matchAll(/\/(?:opt|usr\/lib)\/weiche\/(deploy\/[\w./@-]+)/g)].map(([, path]) => path!),
+  );
   expect([...paths].filter((path) => !existsSync(join(root, path)))).toEqual([]);
+  expect(paths.size).toBeGreaterThanOrEqual(8);
   for (const command of ["weiche", "weiche-agent"])
     expect(existsSync(join(root, "node_modules/.bin", command))).toBe(true);
 });

@@ -21,9 +21,28 @@ export async function writeTarball(folder: string, file: string, made: Date): Pr
   );
   const ended = once(tar, "close");
   const compress = createZstdCompress({ params: { [constants.ZSTD_c_compressionLevel]: zstdLevel } });
-  await pipeline(tar.stdout, compress, createWriteStream(file));
+  await pipeline(inPieces(tar.stdout), compress, createWriteStream(file));
   const [code] = (await ended) as [number];
   if (code !== 0) throw new Error(`tar ended with ${code}`);
+}
+
+const pieceBytes = 1 << 20;
+
+/** The same bytes in pieces of one size: what zstd makes of them depends on how they come, and a pipe is read as it fills. */
+async function* inPieces(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let held: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of source) {
+    held.push(chunk);
+    bytes += chunk.length;
+    if (bytes < pieceBytes) continue;
+    const all = Buffer.concat(held);
+    const whole = bytes - (bytes % pieceBytes);
+    for (let at = 0; at < whole; at += pieceBytes) yield all.subarray(at, at + pieceBytes);
+    held = [all.subarray(whole)];
+    bytes -= whole;
+  }
+  if (bytes > 0) yield Buffer.concat(held);
 }
 
 /** A Debian package of `folder`, which holds `DEBIAN/control`. Needs `dpkg-deb` 1.21.18 or newer. */

@@ -1,0 +1,27 @@
+#!/bin/bash
+# Boots the Debian in folder $1 with systemd as process 1, in namespaces of its own: mounts, processes, network, host name
+# and control groups. Started by `unshare --mount --pid --uts --ipc --cgroup --net --fork --kill-child`.
+set -e
+mount --make-rprivate /
+mount --bind "$1" "$1"
+cd "$1"
+mount -t proc proc proc
+mount -t sysfs -o ro sysfs sys
+mount -t cgroup2 cgroup2 sys/fs/cgroup
+mount -t tmpfs tmpfs run
+mount -t tmpfs -o mode=755 tmpfs dev
+for device in null zero full random urandom tty; do
+  touch "dev/$device"
+  mount --bind "/dev/$device" "dev/$device"
+done
+mkdir dev/pts dev/shm
+mount -t devpts -o newinstance,ptmxmode=0666 devpts dev/pts
+mount -t tmpfs tmpfs dev/shm
+ln -s pts/ptmx dev/ptmx
+ln -s /proc/self/fd dev/fd
+mkdir -p old
+pivot_root . old
+umount -l /old
+# systemd hands credentials to a unit by a mount that must reach it.
+mount --make-rshared /
+exec env -i container=other PATH=/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/systemd --log-target=null </dev/null

@@ -1,0 +1,97 @@
+/** A host with Debian 12 in a folder, booted with systemd in namespaces of its own. Needs root and debootstrap. */
+import { execFile, spawn, spawnSync, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+
+const mirror = "http://deb.debian.org/debian";
+const bootMsMax = 120_000;
+
+/** What this machine lacks for it, in words; undefined: nothing. */
+export function lackOfHost(): string | undefined {
+  if (process.platform !== "linux" || process.getuid?.() !== 0) return "root on Linux is missing";
+  const programs = ["debootstrap", "dpkg-deb", "unshare", "nsenter"];
+  const absent = programs.find((program) => spawnSync(program, ["--version"]).error !== undefined);
+  return absent && `${absent} is missing: apt-get install debootstrap dpkg util-linux`;
+}
+
+export class DebianHost implements AsyncDisposable {
+  readonly #folder: string;
+  #boot: ChildProcess | undefined;
+  /** Process 1 of the host, as this machine counts. */
+  #first: number | undefined;
+
+  private constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** A bare Debian 12 with what `debootstrap --variant=minbase` installs, the packages of ours and what they depend on. */
+  static async install(folder: string, packages: readonly string[]): Promise<DebianHost> {
+    await promisify(execFile)("debootstrap", ["--variant=minbase", "bookworm", folder, mirror], { maxBuffer: 1 << 26 });
+    const host = new DebianHost(folder);
+    copyFileSync("/etc/resolv.conf", join(folder, "etc/resolv.conf"));
+    mkdirSync(join(folder, "packages"));
+    for (const file of packages) copyFileSync(file, join(folder, "packages", basename(file)));
+    const names = packages.map((file) => `/packages/${basename(file)}`);
+    await host.#chroot("apt-get", "update");
+    await host.#chroot("apt-get", "install", "-y", "--no-install-recommends", "openssl", ...names);
+    return host;
+  }
+
+  write(path: string, text: string): void {
+    writeFileSync(join(this.#folder, path), text);
+  }
+
+  read(path: string): string {
+    return readFileSync(join(this.#folder, path), "utf8");
+  }
+
+  async boot(): Promise<void> {
+    const script = join(import.meta.dirname, "boot-in-namespaces.sh");
+    const spaces = ["--mount", "--pid", "--uts", "--ipc", "--cgroup", "--net", "--fork", "--kill-child"];
+    this.#boot = spawn("unshare", [...spaces, script, this.#folder], { stdio: ["ignore", "ignore", "inherit"] });
+    const deadline = AbortSignal.timeout(bootMsMax);
+    for (;;) {
+      deadline.throwIfAborted();
+      if (this.#boot.exitCode !== null) throw new Error(`the host did not boot: ${this.#boot.exitCode}`);
+      const children = readFileSync(`/proc/${this.#boot.pid}/task/${this.#boot.pid}/children`, "utf8");
+      this.#first = Number.parseInt(children, 10) || undefined;
+      const state =
+        this.#first && (await this.run("systemctl is-system-running").catch((error: Error) => error.message));
+      if (state && /^(running|degraded)$/m.test(state)) return;
+      await sleep(200);
+    }
+  }
+
+  /** Runs a line of shell on the booted host. Returns what it said; rejects with it when it failed. */
+  async run(line: string): Promise<string> {
+    return await this.#execute("nsenter", ["--target", String(this.#first), "--all", "/bin/sh", "-c", line]);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#boot && this.#boot.exitCode === null && this.#boot.signalCode === null) {
+      const ended = once(this.#boot, "exit");
+      this.#boot.kill("SIGKILL"); // --kill-child: the host goes along
+      await ended;
+    }
+    rmSync(this.#folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 200 });
+  }
+
+  #chroot(...command: readonly string[]): Promise<string> {
+    return this.#execute("chroot", [this.#folder, ...command]);
+  }
+
+  /** With a new host's environment: nothing of this machine's. */
+  async #execute(program: string, args: readonly string[]): Promise<string> {
+    const env = { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", DEBIAN_FRONTEND: "noninteractive", LANG: "C.UTF-8" };
+    try {
+      const { stdout, stderr } = await promisify(execFile)(program, args, { env, maxBuffer: 1 << 26 });
+      return stdout + stderr;
+    } catch (error) {
+      const { stdout, stderr } = error as { stdout?: string; stderr?: string };
+      throw new Error(`${args.join(" ")}\n${stdout ?? ""}${stderr ?? ""}`, { cause: error });
+    }
+  }
+}
