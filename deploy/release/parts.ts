@@ -18,8 +18,6 @@ export const parts = {
     programs: {
       "weiche-router": "router/src/main.ts",
       weiche: "deploy/release/weiche-command.ts",
-      "body-worker": "router/src/api/body/body-worker.ts",
-      "password-worker": "router/src/sign-in/password-worker.ts",
     },
     external: [],
     files: [
@@ -38,7 +36,6 @@ export const parts = {
     programs: {
       "weiche-node-agent": "node-agent/src/main.ts",
       "weiche-agent": "node-agent/src/status/cli.ts",
-      "body-thread": "node-agent/src/exchange/body-thread.ts",
     },
     external: [],
     files: [],

@@ -26,7 +26,6 @@ export async function buildTree(tree: string, { version, made }: Release): Promi
   process.umask(0o022); // modes of folders are part of a release
   for (const part of Object.values(parts)) await addPart(tree, part);
   addPostgres(join(tree, "router"));
-  addLlama(join(tree, "embedded-engine"));
   copyFile(join(root, "node-agent/models/weiche-tiny.gguf"), join(tree, "embedded-engine/models/weiche-tiny.gguf"));
   const node = join(root, "node_modules/node");
   copyFile(join(node, "bin/node"), join(tree, "node/bin/node"));
@@ -53,7 +52,8 @@ export function unitFor(prefix: string, file: string): string {
 }
 
 async function addPart(tree: string, part: ReleasePart): Promise<void> {
-  const reading = await bundle(part, tree);
+  const { reading, required } = await bundle(part, tree);
+  addPackages([...part.external, ...required], sourceOf(part), join(tree, part.folder));
   for (const path of reading) addReadFiles(path, join(tree, part.folder, "vendor", path));
   for (const file of part.files) {
     const from = join(root, file);
@@ -89,15 +89,20 @@ function addPostgres(folder: string): void {
   copyFolder(join(root, name), join(folder, name), (path) => !left.test(path));
 }
 
-/** node-llama-cpp with all that it imports, without what one builds llama.cpp with. */
-function addLlama(folder: string): void {
+/** Packages with all that they import, without what one develops with and what one builds llama.cpp with. */
+function addPackages(names: readonly string[], from: string, folder: string): void {
   const left =
     /\.(d\.ts|map|md|markdown|ts|cts|mts)$|(^|\/)(test|tests|docs|example|examples|\.github)$|^(templates|llama\/(addon|cmake|gitRelease\.bundle|patches|profiles|toolchains|xpack|grammars))$/;
-  for (const { path, name } of packagesOf(["node-llama-cpp"], "node-agent/embedded-engine")) {
-    const from = join(root, path);
-    if (!existsSync(from) || name.startsWith("@types/") || isForAnother(name)) continue;
-    copyFolder(from, join(folder, path), (file) => file !== "node_modules" && !left.test(file));
+  for (const { path, name } of packagesOf(names, from)) {
+    const installed = join(root, path);
+    if (!existsSync(installed) || name.startsWith("@types/") || isForAnother(name)) continue;
+    copyFolder(installed, join(folder, path), (file) => file !== "node_modules" && !left.test(file));
   }
+}
+
+/** The workspace whose packages a part has. */
+function sourceOf({ folder }: ReleasePart): string {
+  return folder === "embedded-engine" ? "node-agent/embedded-engine" : folder;
 }
 
 /** npm installs the builds of llama.cpp for every processor. */
