@@ -1,6 +1,6 @@
 /**
- * Reads how the machine does from the kernel's files, without any child: a child of this process would be forked from it,
- * which holds up the agent's event loop from any thread. Blocks; for a thread of its own.
+ * Reads how the machine does from the kernel's files, without any child: from whichever thread a child is started, the
+ * whole process is forked, and the event loop pays for it with page faults. Blocks; for a thread of its own.
  */
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";

@@ -40,6 +40,7 @@ test("the library's programs see nothing of our environment, and what opens GPUs
   program("lscpu", `env > ${directory}/seen; echo "Model name: Simulated 9000"`);
   program("nvidia-smi", `echo "$@" >> ${directory}/asked; echo "0, NVIDIA H100, 550.1, 00000000:3B:00.0, 81559"`);
   for (const name of ["clinfo", "xdpyinfo", "xrandr"]) program(name, `echo ${name} >> ${directory}/asked`);
+  program("lspci", `echo "3b:00.0 3D controller: NVIDIA Corporation GH100 [H100 SXM5 80GB] (rev a1)"`);
   const path = `${directory}:${process.env["PATH"]}`;
   try {
     await using telemetry = new MachineTelemetry({ clock: systemClock, kept: [], path, events });
