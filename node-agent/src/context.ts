@@ -9,6 +9,7 @@ import { createCore, type Given } from "./core.ts";
 import { dialects } from "./engines/dialects/all.ts";
 import { EngineLife } from "./engines/engine-life.ts";
 import { publishGauges } from "./gauges.ts";
+import { createLinkEvents } from "./link-events.ts";
 import { Maintenance } from "./maintenance.ts";
 import { openAdmin } from "./open-admin.ts";
 import { openLinks } from "./open-links.ts";
@@ -45,7 +46,15 @@ export async function createAgent(
   const { clock, loopClock, log, metrics, job, gpuReader, life } = core;
   opened.use(lockDirectory(config.stateDir));
   const maintenance = new Maintenance(config.stateDir);
-  const ops = opened.use(await openOpsServer(config.opsListen, metrics.scrape, () => life.ready, clock));
+  const ops = opened.use(
+    await openOpsServer({
+      config: config.ops,
+      metrics: metrics.scrape,
+      ready: () => life.ready,
+      clock,
+      events: createLinkEvents(log, metrics),
+    }),
+  );
   const usage = await openUsage(core);
   const engines = await openSlots(core, environment);
   const { slots } = engines;

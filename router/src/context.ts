@@ -33,13 +33,16 @@ const databaseCloseMs = 10_000;
 export async function createRouter(config: RouterConfig, given: Partial<Given> = {}): Promise<Router> {
   await using opened = new AsyncDisposableStack();
   const core = createCore(config, given, opened);
-  const { clock, log, metrics, catalogue } = core;
+  const { clock, log, metrics, events, catalogue } = core;
   let ready = false;
   opened.use(lockDirectory(config.stateDir));
-  const ops = opened.use(await openOpsServer(config.listen.ops, metrics.registry, () => ready, clock));
+  const ops = opened.use(
+    await openOpsServer({ config: config.ops, metrics: metrics.registry, ready: () => ready, clock, events }),
+  );
   const storage = await openStorage(core);
   await joinOthers(core, storage);
   const nodes = await openNodes(core, storage);
+  ops.serveNodes(nodes.metrics);
   const api = await openApi(core, storage, nodes);
   const subscriptions = createSubscriptions({ database: storage.database, clock });
   const evaluator = createEvaluator(storage.database, clock, subscriptions, core.events, catalogue.get);

@@ -1,7 +1,8 @@
 /** Opens the router's side of the nodes: links, data connections, registry and placement. */
 import { formatListen } from "@weiche/shared/http/listen.ts";
 import { openTlsFiles } from "@weiche/shared/http/tls-files.ts";
-import type { NodeId } from "@weiche/shared/ids.ts";
+import { asId, type NodeId } from "@weiche/shared/ids.ts";
+import type { NodesMetrics } from "@weiche/shared/program/ops-server.ts";
 import { LoopClock } from "@weiche/shared/time/loop-clock.ts";
 import type { Core } from "./core.ts";
 import { openDataConnections, type DataConnections } from "./nodes/data-connections.ts";
@@ -19,6 +20,8 @@ export interface Nodes {
   readonly views: () => readonly NodeView[];
   readonly details: () => readonly NodeDetail[];
   readonly place: (request: PlacementRequest, exclude?: ReadonlySet<NodeId>) => Placement;
+  /** The nodes' own metrics, asked of them over their data sessions. */
+  readonly metrics: NodesMetrics;
   /** Monotonic ms of the views; it stands still while the event loop does. */
   readonly nowMs: () => number;
 }
@@ -55,9 +58,13 @@ export async function openNodes(core: Core, { database, grants, ledger }: Storag
 
   const nowMs = () => linkClock.monotonicMs();
   const views = () => registry.view(nowMs());
+  const details = () => registry.details(nowMs());
+  const metrics: NodesMetrics = {
+    names: () => views().map(({ node }) => node),
+    metricsOf: (node) => data.metricsOf(asId(node)),
+  };
   return {
-    ...{ wishes, link, data, views, nowMs },
-    details: () => registry.details(nowMs()),
+    ...{ wishes, link, data, views, details, metrics, nowMs },
     place: (request, exclude) => place(request, views(), nowMs(), random, exclude),
   };
 }

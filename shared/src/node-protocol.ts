@@ -51,6 +51,9 @@ export interface NodeIdentity {
   readonly bootId: string;
 }
 
+/** An agent answers with its metrics, so that a router can hand them to a scraper that does not reach the agent. */
+export const metricsPath = "/weiche/metrics";
+
 /** Paths that an agent serves; the router maps its public paths to them. */
 export const nodePaths = {
   chat: "/v1/chat/completions",

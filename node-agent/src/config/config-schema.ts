@@ -1,5 +1,6 @@
 /** Schema of agent.yaml: names, types, ranges. deploy/README.md explains every key. */
 import { namePattern } from "@weiche/shared/ids.ts";
+import { opsSchema } from "@weiche/shared/program/ops-access.ts";
 import { Type, type Static } from "typebox";
 
 const closed = { additionalProperties: false } as const;
@@ -55,6 +56,7 @@ export const agentSchema = Type.Object(
     slots: Type.Array(slotSchema, { minItems: 1 }),
     dataDir: Type.Optional(Type.String()),
     listen: Type.Optional(Type.Object({ ops: Type.Optional(Type.String()) }, closed)),
+    ops: Type.Optional(opsSchema),
     requestSeconds: Type.Optional(seconds),
     shutdownSeconds: Type.Optional(seconds),
     logLevel: Type.Optional(Type.Enum(["trace", "debug", "info", "warn", "error", "fatal"])),

@@ -5,8 +5,9 @@ import { dataDirectory } from "@weiche/shared/files/data-directory.ts";
 import type { MemoryLimits } from "../engines/slot-memory.ts";
 import { asId, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
 import type { TlsPaths } from "@weiche/shared/http/tls-files.ts";
-import { parseListen, type ListenAddress } from "@weiche/shared/http/listen.ts";
+import { parseListen } from "@weiche/shared/http/listen.ts";
 import { checkPrivate } from "@weiche/shared/files/private-file.ts";
+import { readOpsConfig, type OpsConfig } from "@weiche/shared/program/ops-access.ts";
 import { contradictions } from "./config-rules.ts";
 import { modelPaths } from "./engine-command-rules.ts";
 import { secretOf } from "./config-secrets.ts";
@@ -34,7 +35,7 @@ export interface AgentConfig {
   readonly modelPaths: readonly string[];
   /** `agent/` in the data directory: lock, admin socket, outbox, engine handles, engine logs. */
   readonly stateDir: string;
-  readonly opsListen: ListenAddress;
+  readonly ops: OpsConfig;
   readonly requestMsMax: number;
   /** How long running streams may go on after SIGTERM. */
   readonly shutdownMsMax: number;
@@ -78,7 +79,11 @@ function toConfig(raw: RawAgent, baseDir: string, env: NodeJS.ProcessEnv): Agent
     })),
     modelPaths: raw.slots.flatMap(({ engines }) => engines.flatMap((engine) => modelPathsOf(engine, baseDir))),
     stateDir: join(dataDir, "agent"),
-    opsListen: parseListen(env["WEICHE_AGENT_OPS_LISTEN"] ?? raw.listen?.ops ?? "127.0.0.1:9465", "listen.ops"),
+    ops: readOpsConfig(
+      parseListen(env["WEICHE_AGENT_OPS_LISTEN"] ?? raw.listen?.ops ?? "127.0.0.1:9465", "listen.ops"),
+      raw.ops,
+      baseDir,
+    ),
     requestMsMax: (raw.requestSeconds ?? 600) * 1000,
     shutdownMsMax: (raw.shutdownSeconds ?? 600) * 1000,
     logLevel: env["WEICHE_LOG_LEVEL"] ?? raw.logLevel ?? "info",

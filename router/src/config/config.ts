@@ -8,6 +8,7 @@ import type { ServiceChange } from "@weiche/shared/changelog.ts";
 import { dataDirectory } from "@weiche/shared/files/data-directory.ts";
 import { StartError } from "@weiche/shared/files/start-error.ts";
 import { formatListen, isLoopback, parseListen } from "@weiche/shared/http/listen.ts";
+import { opsSchema, readOpsConfig } from "@weiche/shared/program/ops-access.ts";
 import { checkPrivate, holdsPassword, readSecret, withPassword } from "@weiche/shared/files/private-file.ts";
 
 export type RouterConfig = ReturnType<typeof toConfig>;
@@ -28,6 +29,7 @@ const smtp = { url: Type.String({ pattern: "^smtps?://" }), from: Type.String({ 
 const routerSchema = Type.Object(
   {
     listen: section({ api: text, portal: text, nodes: text, data: text, ops: text }),
+    ops: Type.Optional(opsSchema),
     dataDir: Type.Optional(text),
     public: section({ api: text, portal: text }),
     portal: section({ registration: Type.Enum(["closed", "open"]) }),
@@ -100,8 +102,12 @@ function toConfig(raw: Static<typeof routerSchema>, baseDir: string, env: NodeJS
       portal: parseListen(env["WEICHE_PORTAL_LISTEN"] ?? raw.listen?.portal ?? "127.0.0.1:8081", "listen.portal"),
       nodes: parseListen(env["WEICHE_NODES_LISTEN"] ?? raw.listen?.nodes ?? "127.0.0.1:7443", "listen.nodes"),
       data: parseListen(env["WEICHE_DATA_LISTEN"] ?? raw.listen?.data ?? "127.0.0.1:7444", "listen.data"),
-      ops: parseListen(env["WEICHE_OPS_LISTEN"] ?? raw.listen?.ops ?? "127.0.0.1:9464", "listen.ops"),
     },
+    ops: readOpsConfig(
+      parseListen(env["WEICHE_OPS_LISTEN"] ?? raw.listen?.ops ?? "127.0.0.1:9464", "listen.ops"),
+      raw.ops,
+      baseDir,
+    ),
     /** `router/` in the data directory: lock, admin socket, embedded database. */
     stateDir: join(dataDir, "router"),
     /** Addresses for people: snippets, links, invitations. Absent: where the router listens. */

@@ -8,6 +8,7 @@ import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { NodeId } from "@weiche/shared/ids.ts";
 import type { ListenAddress } from "@weiche/shared/http/listen.ts";
 import {
+  metricsPath,
   nodeHeaders,
   routerWindowBytes,
   sessionMemoryMiB,
@@ -21,6 +22,7 @@ import type { Grants } from "../usage/grants.ts";
 import { NodeAnswer } from "./answer-body.ts";
 import { askIdentity } from "./data-identity.ts";
 import { certificateOf, maySpeakFor, openNodeListener } from "./node-listener.ts";
+import { question } from "./session-question.ts";
 import type { NodeRegistry } from "./registry.ts";
 import { NodeLost, type Upstream, type UpstreamRequest, type UpstreamResponse } from "./upstream.ts";
 
@@ -49,12 +51,17 @@ export interface DataConnections extends Upstream {
   dropEarlierBoots(node: NodeId, bootId: string): void;
   /** Closes all sessions at once. The agents see that the router ended them, not the clients. */
   cut(): void;
+  /** The text of the node's `/metrics`. Rejects, with a reason for people, if it cannot be had. */
+  metricsOf(node: NodeId): Promise<string>;
   /** Accepts nothing more, lets running answers end, and cuts what is left after `deadlineMs`. */
   close(deadlineMs: number): Promise<void>;
 }
 
 /** An agent replaces its sessions when its certificate changes: for a moment there are twice as many. */
 const sessionsPerNodeMax = 2 * sessionsMax;
+
+/** Prometheus gives up after 10 s by default. An agent with a hundred models says about 300 KB. */
+const metricsLimits = { answerMsMax: 8_000, answerBytesMax: 16 << 20 };
 
 export async function openDataConnections(options: DataConnectionsOptions): Promise<DataConnections> {
   const sessions = new DataSessions(options);
@@ -72,6 +79,7 @@ export async function openDataConnections(options: DataConnectionsOptions): Prom
     address: listener.address,
     send: (node, request, signal) => sessions.send(node, request, signal),
     dropEarlierBoots: (node, bootId) => sessions.dropEarlierBoots(node, bootId),
+    metricsOf: (node) => sessions.metricsOf(node),
     cut: () => sessions.cut(),
     async close(deadlineMs) {
       const closed = listener.close(deadlineMs);
@@ -146,6 +154,14 @@ class DataSessions {
       session.streams--;
       settle();
     });
+  }
+
+  async metricsOf(node: NodeId): Promise<string> {
+    const session = this.#leastLoaded(node);
+    if (!session) throw new NodeLost(`${node} has no data session`);
+    const { status, text } = await question(session.http2, metricsPath, metricsLimits, this.#options.clock);
+    if (status === 200) return text;
+    throw new Error(`${node} does not give its metrics here (${status}); is its agent older than the router?`);
   }
 
   dropEarlierBoots(node: NodeId, bootId: string): void {

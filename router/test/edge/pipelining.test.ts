@@ -143,7 +143,10 @@ test("the operations listener, too, reads one request at a time", async () => {
     contentType: Registry.PROMETHEUS_CONTENT_TYPE,
     metrics: () => (scrapes++, held.then(() => "a 1\n")),
   };
-  await using ops = await openOpsServer({ host: "127.0.0.1", port: 0 }, registry, () => true, systemClock);
+  await using ops = await openOpsServer({
+    ...{ config: { listen: { host: "127.0.0.1", port: 0 } }, metrics: registry, ready: () => true, clock: systemClock },
+    events: { tlsReloaded() {}, tlsReloadFailed() {} },
+  });
   const client = new BytesClient(ops.address.port);
   client.socket.write(get("/metrics").repeat(500) + get("/healthz"));
   await until(() => scrapes > 0);

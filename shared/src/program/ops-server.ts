@@ -1,51 +1,119 @@
-/** The operations listener of a process: `/metrics`, `/healthz`, `/readyz`. Loopback by default. */
-import { createServer, type Server } from "node:http";
+/** The operations listener of a process: `/metrics`, `/healthz`, `/readyz`, and at a router `/nodes`. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
 import { once } from "node:events";
 import type { Registry } from "prom-client";
 import type { Clock } from "../time/clock.ts";
 import { StartError } from "../files/start-error.ts";
 import { formatListen, type ListenAddress } from "../http/listen.ts";
 import { readOneAtATime } from "../http/request-turns.ts";
+import { openTlsFiles, type TlsFilesEvents } from "../http/tls-files.ts";
+import { provesToken, type OpsConfig } from "./ops-access.ts";
 import { version } from "./version.ts";
 
 export interface OpsServer extends AsyncDisposable {
   /** The address with the actual port. */
   readonly address: ListenAddress;
+  /** From now on `/nodes` and `/nodes/<name>/metrics` are answered. */
+  serveNodes(nodes: NodesMetrics): void;
+}
+
+/** The metrics of other processes, handed on for scrapers that cannot reach these. */
+export interface NodesMetrics {
+  names(): readonly string[];
+  /** The node's metrics as text. Rejects, with a message for the scraper, if the node does not answer. */
+  metricsOf(node: string): Promise<string>;
+}
+
+export interface OpsParts {
+  readonly config: OpsConfig;
+  readonly metrics: Pick<Registry, "contentType" | "metrics">;
+  readonly ready: () => boolean;
+  readonly clock: Clock;
+  readonly events: TlsFilesEvents;
 }
 
 /** Others than Prometheus may reach it, and each response of `/metrics` is work. */
 const times = { headersMsMax: 19_000, discardMs: 5_000, stallMsMax: 60_000 };
+const limits = { connectionsCheckingInterval: 1_000, headersTimeout: times.headersMsMax, requestTimeout: 30_000 };
 
-export async function openOpsServer(
-  listen: ListenAddress,
-  registry: Pick<Registry, "contentType" | "metrics">,
-  ready: () => boolean,
-  clock: Clock,
-): Promise<OpsServer> {
-  const limits = { connectionsCheckingInterval: 1_000, headersTimeout: times.headersMsMax, requestTimeout: 30_000 };
-  const server = createServer(limits, (request, response) => {
-    const path = request.url?.split("?")[0];
-    if (path === "/metrics") {
-      void registry
-        .metrics()
-        .then((text) => response.writeHead(200, { "content-type": registry.contentType }).end(text));
-    } else if (path === "/healthz") {
-      answer(200, `ok ${version}`);
-    } else if (path === "/readyz") {
-      answer(ready() ? 200 : 503, ready() ? "ready" : "not ready");
-    } else {
-      answer(404, "not found");
-    }
-    function answer(status: number, text: string): void {
-      response.writeHead(status, { "content-type": "text/plain" }).end(`${text}\n`);
-    }
-  });
+/** Throws `StartError` if it cannot listen, or its certificate cannot be used. */
+export async function openOpsServer({ config, clock, events, ...parts }: OpsParts): Promise<OpsServer> {
+  using stack = new DisposableStack();
+  const tls = config.tls && stack.use(openTlsFiles(config.tls, clock, events));
+  const desk = new OpsDesk({ ...parts, token: config.token });
+  const server = tls ? createTlsServer({ ...limits, ...tls.current }, desk.answer) : createServer(limits, desk.answer);
+  tls?.onChange((material) => (server as TlsServer).setSecureContext(material));
   readOneAtATime(server, clock, times);
-  const port = await listenOn(server, listen, "operations");
+  const port = await listenOn(server, config.listen, "operations");
+  const opened = stack.move();
   return {
-    address: { host: listen.host, port },
-    [Symbol.asyncDispose]: () => closeServer(server),
+    address: { host: config.listen.host, port },
+    serveNodes: (nodes) => (desk.nodes = nodes),
+    async [Symbol.asyncDispose]() {
+      opened.dispose();
+      await closeServer(server);
+    },
   };
+}
+
+type DeskParts = Pick<OpsParts, "metrics" | "ready"> & Pick<OpsConfig, "token">;
+
+class OpsDesk {
+  nodes: NodesMetrics | undefined;
+  readonly #parts: DeskParts;
+
+  constructor(parts: DeskParts) {
+    this.#parts = parts;
+  }
+
+  readonly answer = (request: IncomingMessage, response: ServerResponse): void => {
+    const say = (status: number, text: string, type = "text/plain") =>
+      response.writeHead(status, { "content-type": type }).end(text);
+    const path = request.url!.split("?")[0]!;
+    const { ready, token } = this.#parts;
+    // Load balancers ask without a token.
+    if (path === "/healthz") return void say(200, `ok ${version}\n`);
+    if (path === "/readyz") return void say(ready() ? 200 : 503, ready() ? "ready\n" : "not ready\n");
+    if (token !== undefined && !provesToken(request.headers.authorization, token)) {
+      response.setHeader("www-authenticate", "Bearer");
+      return void say(401, "wants the bearer token of ops.tokenFile\n");
+    }
+    if (path === "/nodes") return void say(200, JSON.stringify(this.#targets(request)), "application/json");
+    void this.#metrics(path).then(
+      (text) => (text === undefined ? say(404, "not found\n") : say(200, text, this.#parts.metrics.contentType)),
+      (error: Error) => say(503, `${error.message}\n`),
+    );
+  };
+
+  async #metrics(path: string): Promise<string | undefined> {
+    if (path === "/metrics") return this.#parts.metrics.metrics();
+    const node = /^\/nodes\/([^/]+)\/metrics$/.exec(path)?.[1];
+    return node !== undefined && this.nodes?.names().includes(node) ? this.nodes.metricsOf(node) : undefined;
+  }
+
+  /** A list for `http_sd_configs` of Prometheus: each node, scraped through the address that asks for the list. */
+  #targets({ headers, socket }: IncomingMessage): readonly NodeTarget[] {
+    const { localAddress, localPort } = socket;
+    return nodeTargets(
+      this.nodes?.names() ?? [],
+      headers.host ?? formatListen({ host: localAddress!, port: localPort! }),
+    );
+  }
+}
+
+/** An entry of Prometheus' `http_sd_configs` and `file_sd_configs`. */
+export interface NodeTarget {
+  readonly targets: readonly string[];
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/** `address`: of a router's operations listener, as Prometheus reaches it. */
+export function nodeTargets(nodes: readonly string[], address: string): readonly NodeTarget[] {
+  return nodes.map((node) => ({
+    targets: [address],
+    labels: { node, instance: node, __metrics_path__: `/nodes/${node}/metrics` },
+  }));
 }
 
 /** Listens; returns the actual port. Throws `StartError`, which names `what`. */

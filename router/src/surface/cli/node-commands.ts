@@ -1,4 +1,6 @@
 /** `weiche nodes` and `nodes show`, `models`, `catalogue`, `node` and `prewarm`: nodes and the catalogue, and what operators want of them. */
+import { parseListen } from "@weiche/shared/http/listen.ts";
+import { nodeTargets } from "@weiche/shared/program/ops-server.ts";
 import { Argument, type Command } from "commander";
 import type { Actions } from "./actions.ts";
 import { modelsText, nodeText, nodesText } from "./node-tables.ts";
@@ -7,9 +9,17 @@ export function addNodeCommands(program: Command, { ask, print, printItem }: Act
   const nodes = program
     .command("nodes")
     .description("nodes, their slots and what is active")
-    .action(async () => {
+    .option(
+      "--prometheus-sd <host:port>",
+      "instead: a file for file_sd_configs of Prometheus, which scrapes the nodes through this router; host:port: its operations listener",
+    )
+    .action(async ({ prometheusSd }: { prometheusSd?: string }) => {
       const all = await ask("GET /nodes");
-      print(all, nodesText(all));
+      if (prometheusSd === undefined) return print(all, nodesText(all));
+      parseListen(prometheusSd, "--prometheus-sd");
+      const names = all.map(({ name }) => name);
+      const targets = nodeTargets(names, prometheusSd);
+      print(targets, JSON.stringify(targets, null, 2));
     });
   nodes
     .command("show <name>")

@@ -1,0 +1,60 @@
+/** Who may read the operations listener: its TLS certificate and bearer token, as configured. */
+import { createHash, timingSafeEqual } from "node:crypto";
+import { resolve } from "node:path";
+import { Type, type Static } from "typebox";
+import { readSecret } from "../files/private-file.ts";
+import { StartError } from "../files/start-error.ts";
+import { formatListen, isLoopback, type ListenAddress } from "../http/listen.ts";
+import type { TlsPaths } from "../http/tls-files.ts";
+
+export interface OpsConfig {
+  readonly listen: ListenAddress;
+  /** Absent: plain HTTP. */
+  readonly tls?: TlsPaths;
+  /** What `/metrics` and `/nodes` want as `authorization: Bearer …`. Absent: anybody who reaches the listener. */
+  readonly token?: string;
+}
+
+const closed = { additionalProperties: false };
+
+/** The setting `ops` of `router.yaml` and `agent.yaml`. */
+export const opsSchema = Type.Object(
+  {
+    tls: Type.Optional(Type.Object({ cert: Type.String(), key: Type.String() }, closed)),
+    tokenFile: Type.Optional(Type.String()),
+  },
+  closed,
+);
+
+/** Throws `StartError` if the token cannot be used, or if others than this host could read metrics without any of both. */
+export function readOpsConfig(
+  listen: ListenAddress,
+  { tls, tokenFile }: Static<typeof opsSchema> = {},
+  baseDir: string,
+): OpsConfig {
+  if (!tls && tokenFile === undefined && !isLoopback(listen.host))
+    throw new StartError(
+      `listen.ops ${formatListen(listen)} is not loopback: set ops.tls (cert, key) or ops.tokenFile, or listen on 127.0.0.1`,
+    );
+  return {
+    listen,
+    tls: tls && { cert: resolve(baseDir, tls.cert), key: resolve(baseDir, tls.key) },
+    token: tokenFile === undefined ? undefined : readToken(resolve(baseDir, tokenFile)),
+  };
+}
+
+function readToken(file: string): string {
+  const token = readSecret(file, "a token");
+  // RFC 6750: what an `authorization` header can carry. 16 characters are beyond guessing over a network.
+  if (!/^[\w.~+/-]{16,256}=*$/.test(token))
+    throw new StartError(
+      `${file} must hold 16 to 256 letters, digits or characters of -._~+/ (such as: openssl rand -hex 24)`,
+    );
+  return token;
+}
+
+/** Whether the header proves that its sender knows the token. Takes the same time for every wrong one. */
+export function provesToken(authorization: string | undefined, token: string): boolean {
+  const digest = (text: string) => createHash("sha256").update(text).digest();
+  return timingSafeEqual(digest(authorization ?? ""), digest(`Bearer ${token}`));
+}
