@@ -11,7 +11,10 @@ test("the version is that of the project's package.json, and stands in /healthz 
   expect(project).toMatchObject({ version });
   const registry = new Registry();
   registerBuildInfo(registry);
-  await using server = await openOpsServer({ host: "127.0.0.1", port: 0 }, registry, () => true, systemClock);
+  await using server = await openOpsServer({
+    ...{ config: { listen: { host: "127.0.0.1", port: 0 } }, metrics: registry, ready: () => true, clock: systemClock },
+    events: { tlsReloaded() {}, tlsReloadFailed() {} },
+  });
   const ask = async (path: string) =>
     await (await fetch(`http://127.0.0.1:${server.address.port}${path}`, { headers: { connection: "close" } })).text();
   expect(await ask("/healthz")).toBe(`ok ${version}\n`);
