@@ -90,7 +90,12 @@ test("over TLS a certificate that was renewed on disk is used for the next conne
   const events = { tlsReloaded() {}, tlsReloadFailed() {} };
   await using ops = await openOpsServer({
     config: { listen: { host: "127.0.0.1", port: 0 }, tls: { cert: paths.cert, key: paths.key } },
-    ...{ metrics: { contentType: Registry.PROMETHEUS_CONTENT_TYPE, metrics: async () => "a 1\n" }, ready: () => true, clock, events },
+    ...{
+      metrics: { contentType: Registry.PROMETHEUS_CONTENT_TYPE, metrics: async () => "a 1\n" },
+      ready: () => true,
+      clock,
+      events,
+    },
   });
   using trusted = openTlsFiles(paths, clock, events);
   const serial = async () => {
