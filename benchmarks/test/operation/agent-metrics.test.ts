@@ -212,7 +212,8 @@ function mistakesOf({ name, help, types, samples }: MetricFamily): string[] {
     ...says(name.endsWith("_total") !== (types[0] === "counter"), "counters and only they end in _total"),
     ...says(/_(ms|millis\w*|minutes|hours|kb|mb|gb|kib|mib|gib|percent|kilo\w*)(_|$)/.test(name), "a base unit"),
     ...says(types[0] === "histogram" && !name.endsWith("_seconds"), "a histogram names its unit"),
-    ...says(/_(count|sum|bucket|info)$/.test(name), "a suffix that means something else"),
+    ...says(/_(count|sum|bucket)$/.test(name), "a suffix that means something else"),
+    ...says(name.endsWith("_info") && [...samples.values()].some((is) => is !== 1), "an info is always 1"),
     ...says(
       types[0] === "histogram" &&
         buckets.filter(([series]) => series.includes('le="+Inf"')).length === 0 &&
