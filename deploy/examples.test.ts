@@ -115,7 +115,8 @@ test("what the pages for operators and contributors point at is there", () => {
     const links = [...text.matchAll(/\]\((?!https?:)([^)#]+)[^)]*\)/g)].map(([, to]) =>
       resolve(root, dirname(page), to!),
     );
-    const installed = [...text.matchAll(/\/opt\/weiche\/((?!node_modules)[\w./@-]+)/g)].map(([, to]) =>
+    // A checkout has no `node_modules` before its installation, and only the tarball has `node/` and `bin/`.
+    const installed = [...text.matchAll(/\/opt\/weiche\/((?!node_modules|node\/|bin\b)[\w./@-]+)/g)].map(([, to]) =>
       join(root, to!),
     );
     return [...links, ...installed].filter((file) => !existsSync(file)).map((file) => `${page}: ${file}`);
