@@ -1,6 +1,6 @@
 /** Rules about the source itself, so that they hold without anyone remembering them. */
 import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
 
@@ -177,6 +177,14 @@ test("files stay short and have telling names", () => {
   const linesMax = (file: string) => (isTest(file) ? 450 : 320);
   expect(files.filter((file) => source.get(file)!.trimEnd().split("\n").length > linesMax(file))).toEqual([]);
   expect(files.filter((file) => /(^|\/)(utils?|helpers?|types|common|misc)(\/|\.tsx?$)/.test(file))).toEqual([]);
+});
+
+test("every decision has a number of its own, which its title says", () => {
+  const pages = readdirSync(join(root, "deploy/decisions")).filter((name) => /^\d{4}-/.test(name));
+  const numbers = pages.map((name) => name.slice(0, 4));
+  expect(numbers.filter((number, at) => numbers.indexOf(number) !== at)).toEqual([]);
+  const title = (name: string) => readFileSync(join(root, "deploy/decisions", name), "utf8").split("\n")[0]!;
+  expect(pages.filter((name) => !title(name).startsWith(`# ${Number(name.slice(0, 4))}. `))).toEqual([]);
 });
 
 function texts(pattern: RegExp): string[] {

@@ -2,6 +2,8 @@
 import type { Part } from "./bundle.ts";
 
 export interface ReleasePart extends Part {
+  /** Whose packages it has. */
+  readonly workspace: string;
   /** Folders and files of the checkout that lie in the tree as they lie here. */
   readonly files: readonly string[];
   /** Commands in `bin`: what each runs, and what it sets where the environment does not. */
@@ -15,6 +17,7 @@ const dataDir = { WEICHE_DATA_DIR: "/var/lib/weiche" };
 export const parts = {
   router: {
     folder: "router",
+    workspace: "router",
     programs: {
       "weiche-router": "router/src/main.ts",
       weiche: "deploy/release/weiche-command.ts",
@@ -33,6 +36,7 @@ export const parts = {
   },
   "node-agent": {
     folder: "node-agent",
+    workspace: "node-agent",
     programs: {
       "weiche-node-agent": "node-agent/src/main.ts",
       "weiche-agent": "node-agent/src/status/cli.ts",
@@ -49,6 +53,7 @@ export const parts = {
   },
   "embedded-engine": {
     folder: "embedded-engine",
+    workspace: "node-agent/embedded-engine",
     programs: { "embedded-engine": "node-agent/embedded-engine/src/main.ts" },
     external: ["node-llama-cpp"],
     files: [],

@@ -4,9 +4,10 @@
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { createReadStream, mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { createReadStream, mkdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { version } from "@weiche/shared/program/version.ts";
 import { writeDebianPackage, writeTarball } from "./archive.ts";
 import { writeText } from "./copy.ts";
 import { architecture, debianPackages, stagePackage } from "./debian-packages.ts";
@@ -15,7 +16,6 @@ import { buildTree, platform, type Release } from "./tree.ts";
 
 /** The release of this checkout. */
 export function currentRelease(): Release {
-  const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string };
   return { version, made: commitDate() };
 }
 

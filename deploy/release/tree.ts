@@ -53,7 +53,7 @@ export function unitFor(prefix: string, file: string): string {
 
 async function addPart(tree: string, part: ReleasePart): Promise<void> {
   const { reading, required } = await bundle(part, tree);
-  addPackages([...part.external, ...required], sourceOf(part), join(tree, part.folder));
+  addPackages([...part.external, ...required], part.workspace, join(tree, part.folder));
   for (const path of reading) addReadFiles(path, join(tree, part.folder, "vendor", path));
   for (const file of part.files) {
     const from = join(root, file);
@@ -98,11 +98,6 @@ function addPackages(names: readonly string[], from: string, folder: string): vo
     if (!existsSync(installed) || name.startsWith("@types/") || isForAnother(name)) continue;
     copyFolder(installed, join(folder, path), (file) => file !== "node_modules" && !left.test(file));
   }
-}
-
-/** The workspace whose packages a part has. */
-function sourceOf({ folder }: ReleasePart): string {
-  return folder === "embedded-engine" ? "node-agent/embedded-engine" : folder;
 }
 
 /** npm installs the builds of llama.cpp for every processor. */

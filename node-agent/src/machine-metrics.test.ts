@@ -1,9 +1,10 @@
-import { Registry } from "prom-client";
+import { createMetricRegistry } from "@weiche/shared/program/metric-registry.ts";
 import { expect, test } from "vitest";
 import { createMachineMetrics, publishMachine } from "./machine-metrics.ts";
 
-const registry = new Registry();
-const metrics = createMachineMetrics(registry);
+const metricRegistry = createMetricRegistry();
+const { registry } = metricRegistry;
+const metrics = createMachineMetrics(metricRegistry);
 
 async function samples(): Promise<string[]> {
   const lines = (await registry.metrics()).split("\n");

@@ -1,15 +1,15 @@
 /** The metrics of the machine: declared here, and set from what was read last. */
-import { Counter, Gauge, type Registry } from "prom-client";
+import type { Counter, Gauge } from "prom-client";
 import type { FileSystem, MachineReading } from "@weiche/shared/machine.ts";
+import type { MetricRegistry } from "@weiche/shared/program/metric-registry.ts";
 
 export type MachineMetrics = ReturnType<typeof createMachineMetrics>;
 
-export function createMachineMetrics(registry: Registry) {
-  const registers = [registry];
+export function createMachineMetrics(registry: MetricRegistry) {
   const gauge = <L extends string>(name: string, help: string, labelNames: L[] = []) =>
-    new Gauge<L>({ name: `weiche_agent_host_${name}`, help, labelNames, registers });
+    registry.gauge(`weiche_agent_host_${name}`, help, labelNames);
   const counter = <L extends string>(name: string, help: string, labelNames: L[] = []) =>
-    new Counter<L>({ name: `weiche_agent_host_${name}`, help, labelNames, registers });
+    registry.counter(`weiche_agent_host_${name}`, help, labelNames);
   const ofFileSystem = (name: string, help: string) => gauge(`filesystem_${name}`, help, ["mount", "holds"]);
   return {
     loadAverage: gauge("load_average", "Programs that ran or waited, on average over so many minutes", ["minutes"]),

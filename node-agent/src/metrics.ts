@@ -1,6 +1,5 @@
 /** The agent's metrics. Labels come from the configuration and from fixed words: a client cannot add a series. */
-import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from "prom-client";
-import { registerBuildInfo } from "@weiche/shared/program/version.ts";
+import { createMetricRegistry } from "@weiche/shared/program/metric-registry.ts";
 import { GapHistogram } from "./gap-histogram.ts";
 import { createMachineMetrics } from "./machine-metrics.ts";
 
@@ -12,17 +11,9 @@ const tokenBuckets = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 
 const ofModel: ("slot" | "model")[] = ["slot", "model"];
 
 export function createMetrics() {
-  const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
-  registerBuildInfo(registry);
-  const registers = [registry];
+  const metricRegistry = createMetricRegistry();
+  const { registry, counter, gauge, histogram } = metricRegistry;
   let publish = () => Promise.resolve();
-  const counter = <L extends string>(name: string, help: string, labelNames: L[] = []) =>
-    new Counter<L>({ name, help, labelNames, registers });
-  const gauge = <L extends string>(name: string, help: string, labelNames: L[] = []) =>
-    new Gauge<L>({ name, help, labelNames, registers });
-  const histogram = <L extends string>(name: string, help: string, buckets: number[], labelNames: L[] = []) =>
-    new Histogram<L>({ name, help, buckets, labelNames, registers });
   return {
     registry,
     /** The answer to a scrape by Prometheus. */
@@ -110,6 +101,6 @@ export function createMetrics() {
     gpuUtilisation: gauge("weiche_agent_gpu_utilisation_ratio", "GPU utilisation, 0 to 1", ["gpu"]),
     gpuTemperature: gauge("weiche_agent_gpu_temperature_celsius", "GPU temperature", ["gpu"]),
     gpuPower: gauge("weiche_agent_gpu_power_watts", "GPU power draw", ["gpu"]),
-    machine: createMachineMetrics(registry),
+    machine: createMachineMetrics(metricRegistry),
   };
 }

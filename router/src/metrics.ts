@@ -1,6 +1,6 @@
 /** The router's metrics. Labels come from the catalogue, from nodes that have said hello, and from fixed words. */
-import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from "prom-client";
-import { registerBuildInfo } from "@weiche/shared/program/version.ts";
+import { createMetricRegistry } from "@weiche/shared/program/metric-registry.ts";
+import { Gauge } from "prom-client";
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
@@ -8,16 +8,9 @@ const secondsBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 
 /** `parallelRequests`: how many requests hold a parallel place, read at each scrape. */
 export function createMetrics(parallelRequests: () => number) {
-  const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
-  registerBuildInfo(registry);
-  const registers = [registry];
-  const counter = <L extends string>(name: string, help: string, labelNames: L[] = []) =>
-    new Counter<L>({ name, help, labelNames, registers });
-  const gauge = <L extends string>(name: string, help: string, labelNames: L[] = []) =>
-    new Gauge<L>({ name, help, labelNames, registers });
+  const { registry, counter, gauge, histogram: withBuckets } = createMetricRegistry();
   const histogram = <L extends string>(name: string, help: string, labelNames: L[] = []) =>
-    new Histogram<L>({ name, help, labelNames, buckets: secondsBuckets, registers });
+    withBuckets(name, help, secondsBuckets, labelNames);
   return {
     registry,
     requests: counter("weiche_router_requests_total", "Requests by how they ended", ["endpoint", "model", "outcome"]),
@@ -38,7 +31,7 @@ export function createMetrics(parallelRequests: () => number) {
     parallel: new Gauge({
       name: "weiche_router_parallel_requests",
       help: "Requests that hold a parallel place",
-      registers,
+      registers: [registry],
       collect() {
         this.set(parallelRequests());
       },

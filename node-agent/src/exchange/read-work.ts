@@ -40,8 +40,9 @@ export class WorkReader implements AsyncDisposable {
   async #readHeavy(job: BodyJob, about: GenerationScope, signal: AbortSignal): Promise<EngineWork> {
     const { bytes, read } = await this.#run(job, signal);
     if (read!.kind === "embedding") return new Embedding(read!, about.rules, about.tokensMax);
+    const scope = { ...job.scope, dialects: [] }; // what its schemas cost is known by now
     const say = async ({ dialectName: dialect, cacheSalt }: EngineAccess) =>
-      asBuffer((await this.#run({ ...job, bytes, dialect, cacheSalt }, signal)).bytes);
+      asBuffer((await this.#run({ scope, bytes, dialect, cacheSalt }, signal)).bytes);
     return new Generation({ facts: read!, say }, about);
   }
 

@@ -10,7 +10,7 @@ import { parentPort } from "node:worker_threads";
 import { readGpuModels } from "./gpu.ts";
 import { toMachine, type LibraryAnswers } from "./inventory.ts";
 import { readPciGpus } from "./pci-gpus.ts";
-import { yieldToOthers } from "./thread-priority.ts";
+import { yieldToOthers } from "@weiche/shared/program/thread-priority.ts";
 
 type Library = { readonly [Name in keyof LibraryAnswers]-?: () => Promise<LibraryAnswers[Name]> };
 type Run = (...args: readonly unknown[]) => unknown;

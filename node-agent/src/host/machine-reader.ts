@@ -2,9 +2,10 @@
  * Reads how the machine does from the kernel's files, without any child: from whichever thread a child is started, the
  * whole process is forked, and the event loop pays for it with page faults. Blocks; for a thread of its own.
  */
-import { existsSync, readFileSync, readdirSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { readFileSystems, type KeptPath } from "./file-systems.ts";
+import { kernelNames, kernelText } from "./kernel-files.ts";
 import { parts, type MachineReading, type Part, type Temperature } from "@weiche/shared/machine.ts";
 
 export interface MachineReaderOptions {
@@ -66,12 +67,12 @@ export class MachineReader {
 }
 
 function loadAverages(proc: string): Partial<MachineReading> {
-  const [one, five, fifteen] = text(proc, "loadavg").split(" ").map(Number.parseFloat);
+  const [one, five, fifteen] = kernelText(proc, "loadavg").split(" ").map(Number.parseFloat);
   return { loadAverage1: number(one), loadAverage5: number(five), loadAverage15: number(fifteen) };
 }
 
 function swap(proc: string): Partial<MachineReading> {
-  const meminfo = text(proc, "meminfo");
+  const meminfo = kernelText(proc, "meminfo");
   const bytes = (key: string) => {
     const kibibytes = new RegExp(`^${key}:\\s+(\\d+) kB$`, "m").exec(meminfo)?.[1];
     return kibibytes === undefined ? undefined : Number(kibibytes) * 1024;
@@ -85,7 +86,7 @@ const sectorBytes = 512;
 
 /** Of hardware only: what goes through a mapped or encrypted disk is counted at the disk below it. */
 function diskTraffic(proc: string, sys: string): Traffic {
-  const disks = text(proc, "diskstats")
+  const disks = kernelText(proc, "diskstats")
     .split("\n")
     .map((line) => line.trim().split(/\s+/))
     .filter(([, , name]) => name !== undefined && existsSync(join(sys, "block", name, "device")));
@@ -94,7 +95,7 @@ function diskTraffic(proc: string, sys: string): Traffic {
 
 /** Of hardware only: bridges and tunnels lead through it. A container has none: there, all but the loopback. */
 function networkTraffic(proc: string, sys: string): Traffic {
-  const all = text(proc, "net/dev")
+  const all = kernelText(proc, "net/dev")
     .split("\n")
     .flatMap((line) => {
       const [, name, numbers] = /^\s*([^:\s]+):\s*(.+)$/.exec(line) ?? [];
@@ -116,15 +117,15 @@ const partOfDriver: readonly (readonly [RegExp, Part])[] = [
 ];
 
 function temperatures(sys: string): readonly Temperature[] {
-  const sensors = list(sys, "class/hwmon").flatMap((monitor) => {
+  const sensors = kernelNames(sys, "class/hwmon").flatMap((monitor) => {
     const at = join(sys, "class/hwmon", monitor);
-    const inputs = list(at).filter((file) => /^temp\d+_input$/.test(file));
-    return inputs.map((input) => ({ driver: text(at, "name").trim(), milli: text(at, input) }));
+    const inputs = kernelNames(at).filter((file) => /^temp\d+_input$/.test(file));
+    return inputs.map((input) => ({ driver: kernelText(at, "name"), milli: kernelText(at, input) }));
   });
-  const zones = list(sys, "class/thermal")
+  const zones = kernelNames(sys, "class/thermal")
     .filter((zone) => zone.startsWith("thermal_zone"))
     .map((zone) => join(sys, "class/thermal", zone))
-    .map((at) => ({ driver: text(at, "type").trim(), milli: text(at, "temp") }));
+    .map((at) => ({ driver: kernelText(at, "type"), milli: kernelText(at, "temp") }));
   const hottest = new Map<Part, number>();
   for (const { driver, milli } of [...sensors, ...zones]) {
     const part = partOfDriver.find(([pattern]) => pattern.test(driver))?.[1];
@@ -136,7 +137,7 @@ function temperatures(sys: string): readonly Temperature[] {
 
 /** Lower than the maximum: the host's own settings, heat or a limit of power hold the core back. */
 function frequencyLimit(sys: string): Partial<MachineReading> {
-  const cores = list(sys, "devices/system/cpu/cpufreq")
+  const cores = kernelNames(sys, "devices/system/cpu/cpufreq")
     .map((policy) => join(sys, "devices/system/cpu/cpufreq", policy))
     .map((at) => ({ limit: kilohertz(at, "scaling_max_freq"), max: kilohertz(at, "cpuinfo_max_freq") }))
     .filter((core): core is { limit: number; max: number } => core.limit !== undefined && core.max !== undefined);
@@ -145,7 +146,7 @@ function frequencyLimit(sys: string): Partial<MachineReading> {
 }
 
 function kilohertz(...path: readonly string[]): number | undefined {
-  const value = number(Number.parseInt(text(...path), 10));
+  const value = number(Number.parseInt(kernelText(...path), 10));
   return value === undefined ? undefined : value * 1000;
 }
 
@@ -157,20 +158,4 @@ function sum(rows: readonly (readonly (string | undefined)[])[], column: number,
 
 function number(value: number | undefined): number | undefined {
   return value !== undefined && Number.isFinite(value) ? value : undefined;
-}
-
-function text(...path: readonly string[]): string {
-  try {
-    return readFileSync(join(...path), "utf8");
-  } catch {
-    return "";
-  }
-}
-
-function list(...path: readonly string[]): readonly string[] {
-  try {
-    return readdirSync(join(...path));
-  } catch {
-    return [];
-  }
 }

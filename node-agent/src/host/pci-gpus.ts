@@ -1,7 +1,8 @@
 /** The GPUs that the kernel sees on the PCI bus, of any vendor and without any program of a vendor. */
-import { readFileSync, readdirSync, readlinkSync } from "node:fs";
+import { readlinkSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { Gpu } from "@weiche/shared/machine.ts";
+import { kernelNames, kernelText } from "./kernel-files.ts";
 
 /** Base class and subclass: display controllers, and processing accelerators such as AMD's MI300. */
 const gpuClass = /^0x(03|1200)/;
@@ -19,12 +20,12 @@ const vendors: Readonly<Record<string, string>> = {
 /** `sys`: where the kernel's files are. */
 export function readPciGpus(sys = "/sys"): readonly Gpu[] {
   const devices = join(sys, "bus/pci/devices");
-  return addresses(devices)
+  return kernelNames(devices)
     .map((busAddress) => ({ busAddress, at: join(devices, busAddress) }))
-    .filter(({ at }) => gpuClass.test(value(at, "class") ?? ""))
+    .filter(({ at }) => gpuClass.test(kernelText(at, "class")))
     .map(({ busAddress, at }) => ({
       busAddress,
-      vendor: vendors[value(at, "vendor") ?? ""],
+      vendor: vendors[kernelText(at, "vendor")],
       driver: driverOf(at),
       memoryTotalBytes: amdMemory(at),
     }));
@@ -32,29 +33,13 @@ export function readPciGpus(sys = "/sys"): readonly Gpu[] {
 
 /** Told by the driver amdgpu; the sizes of a device's bus regions say nothing about its memory. */
 function amdMemory(at: string): number | undefined {
-  const bytes = Number(value(at, "mem_info_vram_total") ?? NaN);
+  const bytes = Number(kernelText(at, "mem_info_vram_total"));
   return Number.isFinite(bytes) && bytes > 0 ? bytes : undefined;
 }
 
 function driverOf(at: string): string | undefined {
   try {
     return basename(readlinkSync(join(at, "driver")));
-  } catch {
-    return undefined;
-  }
-}
-
-function addresses(devices: string): readonly string[] {
-  try {
-    return readdirSync(devices).toSorted();
-  } catch {
-    return [];
-  }
-}
-
-function value(at: string, file: string): string | undefined {
-  try {
-    return readFileSync(join(at, file), "utf8").trim();
   } catch {
     return undefined;
   }

@@ -2,7 +2,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import type { KeptPath } from "./file-systems.ts";
 import { MachineReader } from "./machine-reader.ts";
-import { yieldToOthers } from "./thread-priority.ts";
+import { yieldToOthers } from "@weiche/shared/program/thread-priority.ts";
 
 export interface ReadingThreadData {
   readonly kept: readonly KeptPath[];

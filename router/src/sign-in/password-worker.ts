@@ -3,24 +3,15 @@
  * and its caches busy for a fifth of a second.
  */
 import { argon2Sync } from "node:crypto";
-import { setPriority } from "node:os";
 import { parentPort } from "node:worker_threads";
 import { asBuffer, type OwnBytes } from "@weiche/shared/http/byte-thread.ts";
+import { yieldToOthers } from "@weiche/shared/program/thread-priority.ts";
 import type { Derivation } from "./password-hashing.ts";
 
 /** `bytes`: the password. */
 export type HashJob = Omit<Derivation, "password"> & { readonly bytes: OwnBytes };
 
-/** About a tenth of a core that other threads keep busy. */
-const niceness = 10;
-
-if (process.platform === "linux") {
-  try {
-    setPriority(0, niceness); // on Linux, 0 is this thread alone
-  } catch {
-    // Not permitted: hashes then run at normal priority.
-  }
-}
+yieldToOthers();
 
 parentPort?.on("message", ({ bytes, salt, tagLength, memoryKib, passes }: HashJob) => {
   const parameters = { message: asBuffer(bytes), nonce: salt, parallelism: 1, tagLength, memory: memoryKib, passes };

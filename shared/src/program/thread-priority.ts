@@ -1,4 +1,4 @@
-/** The priority of threads that measure: they and their children wait for the threads that serve streams. */
+/** The priority of threads that hash or measure: they and their children wait for the threads that serve streams. */
 import { setPriority } from "node:os";
 
 /** About a tenth of a core that other threads keep busy. */
@@ -10,6 +10,6 @@ export function yieldToOthers(): void {
   try {
     setPriority(0, niceness); // on Linux, 0 is this thread alone
   } catch {
-    // Not permitted: it measures at normal priority.
+    // Not permitted: it works at normal priority.
   }
 }
