@@ -31,7 +31,7 @@ if (missing().length > 0) {
     );
 }
 
-/** What of the lock file is not installed as it says; also what is installed beyond it. */
+/** Paths of packages that differ from the lock file: missing, of another version, or not in it. */
 function missing() {
   const installed = join(root, "node_modules", ".package-lock.json");
   if (!existsSync(installed)) return ["node_modules"];

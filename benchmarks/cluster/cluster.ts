@@ -241,7 +241,7 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** What an agent has written down of an engine that it started. */
+/** The handle that an agent wrote for an engine that it started. */
 export interface EngineHandle {
   readonly pid: number;
   readonly endpoint: { readonly origin: string };

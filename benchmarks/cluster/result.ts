@@ -32,7 +32,7 @@ export function machineText({ cores, cpu, memoryGiB, node, commit }: Omit<Machin
   return `${cores} cores of ${cpu}, ${memoryGiB} GiB, Node.js ${node}, commit ${commit}`;
 }
 
-/** What else the machine did before the benchmark. */
+/** The machine's load by other programs before the benchmark. */
 export function loadText({ loadBefore, alsoRunning }: Machine): string {
   return `Load before: ${loadBefore}; also running: ${alsoRunning.join(", ") || "nothing of note"}.`;
 }

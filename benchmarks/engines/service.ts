@@ -93,7 +93,7 @@ export class Service implements AsyncDisposable {
     return this.#engineOf(model)?.pid;
   }
 
-  /** What the engine of the first chat model says of itself, past agent and router. */
+  /** The counters of the first chat model's engine, asked of the engine itself. */
   async counters(): Promise<Counters> {
     const text = await (await fetch(`${this.#engineOf(first)!.endpoint.origin}/metrics`)).text();
     const samples = [...samplesOf(parseMetrics(text))];

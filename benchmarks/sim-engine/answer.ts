@@ -141,7 +141,7 @@ export function logprobsOf({ request }: Answer, text: string): object | null {
   return { content: [{ ...token, top_logprobs: typeof top === "number" && top > 0 ? [token] : [] }] };
 }
 
-/** What each choice says in full, after `made` tokens. */
+/** The whole text of each choice after `made` tokens. */
 export function textOf({ request: { script } }: Answer, made: number) {
   const text = { reasoning: "", content: "" };
   const calls: { readonly name: string; arguments: string }[] = [];

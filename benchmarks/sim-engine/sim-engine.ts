@@ -50,7 +50,7 @@ export interface SimEngine extends AsyncDisposable {
   /** Stops listening; open connections stay open and silent. */
   fallSilent(): void;
   state(): EngineState;
-  /** What it really did, oldest request first. */
+  /** Its ledger, oldest request first. */
   requests(): LedgerEntry[];
   /** Replaces the faults of the engine. */
   setFaults(faults: readonly string[]): void;

@@ -1,4 +1,4 @@
-/** What an agent may do with the engines of a slot, and when: one phase after the other, each within its bound. */
+/** Checks the order in which an agent handles the engines of a slot: one phase after the other, each within its bound. */
 import type { ModelId } from "@weiche/shared/ids.ts";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { SlotLimits } from "@weiche/node-agent/src/config/config.ts";
@@ -15,7 +15,7 @@ export interface Serving {
   lost: boolean;
 }
 
-/** What the rules about clients must know. */
+/** The facts that the rules about clients judge. */
 interface EngineNews {
   /** `wanted`: there is a reason to start the model although nobody may be waiting for it. */
   started(model: ModelId, wanted: boolean): void;

@@ -52,7 +52,7 @@ async function turns(blocks: readonly Buffer[], seconds: number) {
   return { micros: quantiles(micros), faultsPerSecond: Math.round((pageFaults() - faultsBefore) / seconds) };
 }
 
-/** Of the main thread, without disk access. */
+/** Page faults of the main thread that needed no disk access. */
 function pageFaults(): number {
   return Number(readFileSync(`/proc/self/task/${process.pid}/stat`, "utf8").split(") ")[1]!.split(" ")[7]);
 }

@@ -9,7 +9,7 @@ import { root } from "./lock-file.ts";
 export interface Part {
   /** Its folder in the tree; the bundle is in `lib` below it. */
   readonly folder: string;
-  /** By the name of the file in `lib` without its ending: the source file, relative to the project. */
+  /** Source files, relative to the project, by the name of their file in `lib` without its ending. */
   readonly programs: Readonly<Record<string, string>>;
   /** Packages that stay packages, in `node_modules` beside `lib`: they hold native code. */
   readonly external: readonly string[];

@@ -9,7 +9,7 @@ import { promisify } from "node:util";
 const mirror = "http://deb.debian.org/debian";
 const bootMsMax = 120_000;
 
-/** What this machine lacks for it, in words; undefined: nothing. */
+/** Says in words what this machine lacks to boot such a host; undefined: nothing. */
 export function lackOfHost(): string | undefined {
   if (process.platform !== "linux" || process.getuid?.() !== 0) return "root on Linux is missing";
   const programs = ["debootstrap", "dpkg-deb", "unshare", "nsenter"];

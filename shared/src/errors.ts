@@ -68,7 +68,7 @@ export function mayRetry(kind: ApiErrorKind): boolean {
   return kind === "rate_limit_exceeded" || apiErrors[kind].status >= 500;
 }
 
-/** What clients of the convention try again by themselves unless they are told not to. */
+/** Statuses after which clients of the convention try again by themselves unless they are told not to. */
 function isTriedAgain(status: number): boolean {
   return status === 429 || status >= 500;
 }

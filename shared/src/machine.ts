@@ -15,7 +15,7 @@ export interface Machine {
   readonly memoryModules: readonly MemoryModule[];
   readonly disks: readonly Disk[];
   readonly networkInterfaces: readonly NetworkInterface[];
-  /** Of any vendor, in the order of their bus addresses. */
+  /** GPUs of any vendor, in the order of their bus addresses. */
   readonly gpus: readonly Gpu[];
 }
 
@@ -46,7 +46,7 @@ export interface NetworkInterface {
 export interface Gpu {
   /** On the PCI bus, as `0000:3b:00.0`. */
   readonly busAddress: string;
-  /** Of nvidia-smi, and of `gpus` in agent.yaml. */
+  /** The number that nvidia-smi and `gpus` in agent.yaml use for it. */
   readonly index?: number;
   readonly vendor?: string;
   readonly name?: string;
@@ -78,22 +78,22 @@ export interface MachineReading {
   readonly networkReceivedBytesPerSecond?: number;
   readonly networkSentBytesPerSecond?: number;
   readonly temperatures: readonly Temperature[];
-  /** Of the processor's core that is limited most: what it may run at now, and what it is made for. */
+  /** The most limited core of the processor: the frequency that it may run at now, and the one that it is made for. */
   readonly cpuFrequencyLimitHertz?: number;
   readonly cpuFrequencyMaxHertz?: number;
 }
 
-/** What the agent and its engines keep on a file system. */
+/** The kinds of files that the agent and its engines keep on a file system. */
 export const holdings = ["models", "state", "outbox"] as const;
 export type Holding = (typeof holdings)[number];
 
 export interface FileSystem {
   /** Where it is mounted. */
   readonly mount: string;
-  /** Of `holdings`. */
+  /** Some of `holdings`. */
   readonly holds: readonly string[];
   readonly sizeBytes: number;
-  /** What an unprivileged program may still write. */
+  /** Bytes that an unprivileged program may still write. */
   readonly availableBytes: number;
   /** Absent on file systems without a fixed number of them. */
   readonly inodes?: number;
@@ -104,8 +104,8 @@ export const parts = ["cpu", "gpu", "memory", "disk", "network", "board"] as con
 export type Part = (typeof parts)[number];
 
 export interface Temperature {
-  /** Of `parts`. */
+  /** One of `parts`. */
   readonly part: string;
-  /** Of its hottest sensor. */
+  /** The value of its hottest sensor. */
   readonly celsius: number;
 }

@@ -1,4 +1,4 @@
-/** What must not be written to files. Runs last, over what all other checks have left. */
+/** Looks for prompts and schemas in every file. Runs last, over the files that all other checks have left. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, type Check } from "../check.ts";

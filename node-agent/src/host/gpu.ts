@@ -72,7 +72,7 @@ export function createGpuReader({
   };
 }
 
-/** What nvidia-smi says of its GPUs that stays as it is. Rejects where there is no nvidia-smi. */
+/** Asks nvidia-smi for the lasting facts of its GPUs: name, driver, memory, bus address. Rejects where it is missing. */
 export async function readGpuModels(program = "nvidia-smi"): Promise<readonly GpuModel[]> {
   const rows = await run(program, "--query-gpu=index,name,driver_version,pci.bus_id,memory.total");
   return rows.flatMap(([index, name, driver, busId, memory]) => {

@@ -1,11 +1,11 @@
 /**
- * What the host is made of, from the outputs of the library `systeminformation`, the kernel's list of PCI devices and
+ * Builds the inventory of the host from the outputs of the library `systeminformation`, the kernel's list of PCI devices and
  * nvidia-smi. Pure. The library says "", 0, -1 or a word of its own where it knows nothing: all of these become absent.
  */
 import type { GpuModel } from "./gpu.ts";
 import type { Disk, Gpu, Machine, MemoryModule, NetworkInterface } from "@weiche/shared/machine.ts";
 
-/** What is used of the library's answers, by the name of the function. A function that failed has none. */
+/** The members that are used of the library's answers, by the name of its function. A function that failed has none. */
 export interface LibraryAnswers {
   readonly system?: { readonly manufacturer: string; readonly model: string; readonly virtualHost?: string };
   readonly cpu?: {
@@ -90,7 +90,7 @@ function networkInterface({ iface, internal, virtual, operstate, speed, mtu }: L
   ];
 }
 
-/** What is said of the same bus address, put together; nvidia-smi may see a GPU where the kernel's list cannot be read. */
+/** Merges all facts about the same bus address. nvidia-smi may know a GPU where the kernel's list cannot be read. */
 function named(gpus: readonly Gpu[], controllers: readonly LibraryGpu[], models: readonly GpuModel[]): readonly Gpu[] {
   const unlisted = models
     .filter(({ busAddress }) => !gpus.some((gpu) => gpu.busAddress === busAddress))

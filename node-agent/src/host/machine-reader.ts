@@ -84,7 +84,7 @@ function swap(proc: string): Partial<MachineReading> {
 /** The unit of `/proc/diskstats`, whatever the disk's own sectors are. */
 const sectorBytes = 512;
 
-/** Of hardware only: what goes through a mapped or encrypted disk is counted at the disk below it. */
+/** Counts hardware only: traffic of a mapped or encrypted disk is counted at the disk below it. */
 function diskTraffic(proc: string, sys: string): Traffic {
   const disks = kernelText(proc, "diskstats")
     .split("\n")
@@ -93,7 +93,7 @@ function diskTraffic(proc: string, sys: string): Traffic {
   return { diskReadBytes: sum(disks, 5, sectorBytes), diskWrittenBytes: sum(disks, 9, sectorBytes) };
 }
 
-/** Of hardware only: bridges and tunnels lead through it. A container has none: there, all but the loopback. */
+/** Counts hardware only, since bridges and tunnels lead through it. A container has none: there, all but the loopback. */
 function networkTraffic(proc: string, sys: string): Traffic {
   const all = kernelText(proc, "net/dev")
     .split("\n")

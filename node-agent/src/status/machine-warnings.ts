@@ -1,4 +1,4 @@
-/** What an agent.yaml expects of the machine: memory of GPUs that nvidia-smi does not show, and room for the models. */
+/** Warns where the machine has less than an agent.yaml expects: memory of GPUs that nvidia-smi does not show, room for models. */
 import { dirname } from "node:path";
 import type { Finding } from "@weiche/shared/files/config-file.ts";
 import type { FileSystem, Machine } from "@weiche/shared/machine.ts";
@@ -10,7 +10,7 @@ export interface MachineFacts {
   exists(path: string): boolean;
   /** Whether it is a directory with nothing in it. */
   isEmpty(path: string): boolean;
-  /** Of a path that is there. Undefined: it cannot be asked. */
+  /** The file system of an existing path. Undefined: it cannot be asked. */
   fileSystem(path: string): Omit<FileSystem, "holds"> | undefined;
   /** Absent where nvidia-smi shows the GPUs, which are judged by what it says. */
   readonly machine?: Machine;

@@ -130,7 +130,7 @@ function memoryRows({ host, gpus }: AgentStatus): readonly Row[] {
 
 type Table = (headers: readonly string[], rows: readonly Row[]) => readonly string[];
 
-/** What is in the tables of memory is not told again. */
+/** Leaves out what the tables of memory already show. */
 function machineTables({ machine, reading }: AgentStatus, table: Table, options: TextOptions): readonly string[] {
   const lines = machineLines({ machine, reading });
   const gpus = machine ? gpuTable(machine) : { headers: [], rows: [] };

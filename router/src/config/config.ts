@@ -73,7 +73,7 @@ export function loadRouterConfig(file: string, env: NodeJS.ProcessEnv): RouterCo
 
 export interface CatalogueFile {
   readonly catalogue: Catalogue;
-  /** What customers are told of it, the youngest first. */
+  /** The changelog for customers, the youngest entry first. */
   readonly changes: readonly ServiceChange[];
 }
 

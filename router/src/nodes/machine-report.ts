@@ -1,5 +1,5 @@
 /**
- * What an agent says of its machine. Its words come from hardware and kernels, and its parts are as many as the host has:
+ * The machine as its agent reports it. Words come from hardware and kernels, and its parts are as many as the host has:
  * both are cut to what a person can look at, so that no agent fills the memory of a router.
  */
 import type { Machine, MachineReading } from "@weiche/proto/weiche/node/v1/node_control.ts";

@@ -1,4 +1,4 @@
-/** What a usage table is about, in names. */
+/** The names of the key, user and model that a usage table is restricted to. */
 import type { AccountId, UserId } from "@weiche/shared/ids.ts";
 import type { Database } from "../db/database.ts";
 import type { UsageTableWish } from "./usage-table.ts";

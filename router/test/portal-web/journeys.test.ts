@@ -57,7 +57,7 @@ async function joinBy(page: Page, link: string): Promise<void> {
   await page.getByRole("heading", { name: "Overview" }).waitFor();
 }
 
-/** By keyboard, on the page Keys or First call. Returns the key. */
+/** Makes a key by keyboard, on the page Keys or First call. Returns the key. */
 async function makeKey(page: Page, name: string): Promise<string> {
   await press(page, /Create key/);
   await page.getByRole("dialog", { name: "Create key" }).waitFor();

@@ -1,4 +1,4 @@
-/** What somebody does who has a keyboard and nothing else. */
+/** A person who uses a keyboard and nothing else. */
 import type { Page } from "./browser.ts";
 
 const pressesMax = 80;
@@ -18,7 +18,7 @@ export async function press(page: Page, name: RegExp): Promise<void> {
   await page.keyboard.press("Enter");
 }
 
-/** By the list of pages, which is a link among buttons of the same name. */
+/** Goes to a page by the list of pages, whose link has the same name as some buttons. */
 export async function goTo(page: Page, title: string): Promise<void> {
   for (let presses = 0; presses < pressesMax; presses++) {
     await page.keyboard.press("Tab");

@@ -6,7 +6,7 @@ import { startPortal, type Person, type PortalRig } from "../surface/portal-rig.
 import { axeFindings, openTab, startBrowser, type Browser } from "./browser.ts";
 
 const password = "correct horse battery staple";
-/** What a camera would read of the picture; undefined: nothing. */
+/** Reads the QR code in the picture as a camera would; undefined: it reads nothing. */
 function readQrCode(svg: string): string | undefined {
   const dark = [...svg.matchAll(/M(\d+) (\d+)h1v1h-1z/g)].map(([, x, y]) => [Number(x), Number(y)] as const);
   const [pixelsEach, border] = [4, 4];

@@ -1,4 +1,4 @@
-/** What customers read of the API itself: its refusals and limits, and the changelog. */
+/** The routes about the API itself: its refusals and limits, and the changelog. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parseCatalogue } from "@weiche/shared/catalogue.ts";
 import { apiErrors } from "@weiche/shared/errors.ts";

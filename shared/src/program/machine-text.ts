@@ -100,7 +100,7 @@ export function isNearlyFull({ sizeBytes, availableBytes, inodes, inodesFree }: 
   return availableBytes < sizeBytes / 20 || isShort;
 }
 
-/** What is measured of a GPU more often. */
+/** The measurements of a GPU that are taken more often. */
 export interface GpuUse {
   readonly index: number;
   readonly memoryUsedBytes?: number;

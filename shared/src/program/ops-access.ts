@@ -1,4 +1,4 @@
-/** Who may read the operations listener: its TLS certificate and bearer token, as configured. */
+/** Restricts who may read the operations listener: by TLS and by a bearer token, as configured. */
 import { createHash, timingSafeEqual } from "node:crypto";
 import { resolve } from "node:path";
 import { Type, type Static } from "typebox";
@@ -11,7 +11,7 @@ export interface OpsConfig {
   readonly listen: ListenAddress;
   /** Absent: plain HTTP. */
   readonly tls?: TlsPaths;
-  /** What `/metrics` and `/nodes` want as `authorization: Bearer …`. Absent: anybody who reaches the listener. */
+  /** Required by `/metrics` and `/nodes` as `authorization: Bearer …`. Absent: anybody who reaches the listener may ask. */
   readonly token?: string;
 }
 

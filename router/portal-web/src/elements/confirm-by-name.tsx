@@ -8,7 +8,7 @@ import { TextField } from "./field.tsx";
 import { Form } from "./form.tsx";
 
 interface ConfirmByNameProps {
-  /** What must be typed. */
+  /** The text that must be typed. */
   readonly name: string;
   readonly texts: {
     readonly title: (name: string) => string;

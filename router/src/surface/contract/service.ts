@@ -1,4 +1,4 @@
-/** What a customer needs to know of the API: its refusals and its limits. */
+/** The refusals and limits of the API, for customers. */
 import { Type } from "typebox";
 import { count, everybody, object, orNull, type Routes } from "./route.ts";
 

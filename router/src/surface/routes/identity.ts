@@ -160,7 +160,7 @@ function signedInFrom({ address, userAgent }: Pick<Call<Route>, "address" | "use
   return { source: address, agent: userAgent ?? "" };
 }
 
-/** Of somebody who is signed in: the e-mail address is known, so that only the password can be wrong. */
+/** The refusal for somebody who is signed in: the e-mail address is known, so that only the password can be wrong. */
 function unprovenAgain(outcome: Unproven): Refused {
   if (outcome.kind !== "wrong") return unproven(outcome);
   return new Refused("login_failed", "the current password is wrong", {

@@ -237,7 +237,7 @@ export interface LoadReport {
   readonly maintenance: boolean;
   /** False while the agent admits nothing (stopping, outbox full). */
   readonly admitting: boolean;
-  /** What the host is made of. Absent: as in the last report of this link that had it. */
+  /** The inventory of the host. Absent: as in the last report of this link that had it. */
   readonly machine?:
     | Machine
     | undefined;
@@ -331,7 +331,7 @@ export interface Machine {
   readonly memoryModules: readonly MemoryModule[];
   readonly disks: readonly Disk[];
   readonly networkInterfaces: readonly NetworkInterface[];
-  /** Of any vendor, in the order of their bus addresses. */
+  /** GPUs of any vendor, in the order of their bus addresses. */
   readonly gpus: readonly Gpu[];
 }
 
@@ -360,7 +360,7 @@ export interface NetworkInterface {
 
 export interface Gpu {
   readonly busAddress: string;
-  /** Of nvidia-smi, and of `gpus` in agent.yaml. */
+  /** The number that nvidia-smi and `gpus` in agent.yaml use for it. */
   readonly index?: number | undefined;
   readonly vendor?: string | undefined;
   readonly name?: string | undefined;
@@ -384,14 +384,14 @@ export interface MachineReading {
   readonly networkReceivedBytesPerSecond?: number | undefined;
   readonly networkSentBytesPerSecond?: number | undefined;
   readonly temperatures: readonly Temperature[];
-  /** Of the processor's core that is limited most: what it may run at now, and what it is made for. */
+  /** The most limited core of the processor: the frequency that it may run at now, and the one that it is made for. */
   readonly cpuFrequencyLimitHertz?: bigint | undefined;
   readonly cpuFrequencyMaxHertz?: bigint | undefined;
 }
 
 export interface FileSystem {
   readonly mount: string;
-  /** Of `models`, `state`, `outbox`. */
+  /** Some of `models`, `state`, `outbox`. */
   readonly holds: readonly string[];
   readonly sizeBytes: bigint;
   readonly availableBytes: bigint;

@@ -1,4 +1,4 @@
-/** What has changed, and what will? */
+/** The changelog: changes of the past and those announced. */
 import type { Answer } from "../../api/client.ts";
 import { useRead } from "../../api/queries.ts";
 import { Badge } from "../../elements/badge.tsx";
