@@ -41,7 +41,8 @@ export async function chooseInMenu(page: Page, item: string): Promise<void> {
 
 async function focusedName(page: Page): Promise<string> {
   const name = await page.evaluate(`(() => {
-    const { activeElement: focused } = document;
+    const { activeElement: focused, body } = document;
+    if (focused === body) return ""; // nothing has the focus: the text of the whole page is no name
     const texts = [focused?.getAttribute("aria-label"), focused?.textContent, ...[...(focused?.labels ?? [])].map((one) => one.textContent)];
     return texts.filter(Boolean).join(" ");
   })()`);
