@@ -28,7 +28,7 @@ beforeAll(async () => {
     place: (_request, exclude) => (exclude.has(node) ? { refused: "no_node_available" } : { node, slot }),
   });
   const script = (socket: Socket, { body }: EngineSaw) => respondEvents(socket, answers[body["seed"] as number]!);
-  agent = await Rig.open(script, { dialect: "llama-server" });
+  agent = await Rig.open(script, { dialect: "llama-server", newsMsMax: 1 }); // no engine dies here
 });
 afterAll(async () => {
   await api[Symbol.asyncDispose]();
