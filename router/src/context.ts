@@ -45,7 +45,7 @@ export async function createRouter(config: RouterConfig, given: Partial<Given> =
   ops.serveNodes(nodes.metrics);
   const api = await openApi(core, storage, nodes);
   const subscriptions = createSubscriptions({ database: storage.database, clock });
-  const evaluator = createEvaluator(storage.database, clock, subscriptions, core.events, catalogue.get);
+  const evaluator = createEvaluator(storage.database, clock, subscriptions, core.events, catalogue);
   startUpkeep(core, storage, evaluator);
   const portal = await openSurface(core, storage, nodes, api, evaluator);
   catalogue.onReload(() => log.info({ models: catalogue.get().size }, "catalogue read again"));

@@ -34,6 +34,11 @@ async function reload(text: string, saying: string, times = 1): Promise<void> {
 const withFactors = (...factors: readonly object[]) =>
   stringify(catalogueOf(model).map((one) => ({ ...one, factors })));
 
+const changedFactors = [
+  { validFrom: "2026-01-01T00:00:00+01:00", factor: 2.5 },
+  { validFrom: newYear, factor: 3 },
+];
+
 const ask = (tokens: number, signal?: AbortSignal) =>
   ada.send(
     "/chat",
@@ -54,11 +59,7 @@ test("a request is charged with the factor of its acceptance, the next one with 
   const stop = new AbortController();
   const reader = (await ask(20_000, stop.signal)).body!.getReader();
   for (let seen = ""; !seen.includes('"content"');) seen += Buffer.from((await reader.read()).value!).toString();
-  const factors = [
-    { validFrom: "2026-01-01T00:00:00+01:00", factor: 2.5 },
-    { validFrom: newYear, factor: 3 },
-  ];
-  await reload(withFactors(...factors), "catalogue read again");
+  await reload(withFactors(...changedFactors), "catalogue read again");
   expect(await factorShown()).toMatchObject({
     factor: "2.500",
     comingFactors: [{ validFrom: "2098-12-31T23:00:00Z", factor: "3.000" }],
@@ -90,6 +91,17 @@ test("the account's people are told of the factor that changed and of the one to
   });
 });
 
+test("a new entry of the changelog about a model is told, too, once", async () => {
+  const text = { de: "Der Faktor steigt zum Jahreswechsel.", en: "The factor goes up with the new year." };
+  const models = catalogueOf(model).map((one) => ({ ...one, factors: changedFactors }));
+  await reload(stringify({ models, changes: [{ at: newYear, text, models: [model] }] }), "catalogue read again", 2);
+  for (let round = 0; round < 2; round++) await cluster.weiche("credits", "evaluate");
+  expect(await ada.get("/notices")).toMatchObject({
+    total: 2,
+    items: [{ kind: "model-change", facts: { at: "2098-12-31T23:00:00Z", text, news: [] } }, { kind: "model-factor" }],
+  });
+});
+
 test.each([
   ["no YAML", "- id: {"],
   ["a model without a factor", withFactors()],
@@ -102,5 +114,5 @@ test.each([
   expect(await factorShown()).toMatchObject({ factor: "2.500" });
   expect(await factorOfAnswer(5)).toBe(2.5);
   await cluster.weiche("credits", "evaluate");
-  expect(await ada.get("/notices")).toMatchObject({ total: 1 });
+  expect(await ada.get("/notices")).toMatchObject({ total: 2 });
 });

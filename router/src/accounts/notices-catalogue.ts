@@ -1,12 +1,16 @@
 /**
- * Notices about the catalogue: a model's status changed, or its factor changes now or later. The database keeps what
- * was announced last, so that neither a restart nor a second router announces it again.
+ * Notices about the catalogue: a model's status changed, its factor changes now or later, or the changelog has a new entry
+ * about it. The database keeps what was announced, so that neither a restart nor a second router announces it again.
  */
-import { sql } from "kysely";
+import { sql, type Transaction } from "kysely";
 import { factorAt, type Catalogue, type CatalogueEntry, type ModelStatus } from "@weiche/shared/catalogue.ts";
+import type { ServiceChange } from "@weiche/shared/changelog.ts";
 import { formatCredits, millicredits } from "@weiche/shared/credits.ts";
 import { asId, type ModelId } from "@weiche/shared/ids.ts";
+import type { CatalogueFile } from "../config/config.ts";
 import { inTransaction, instantText, type Database } from "../db/database.ts";
+import type { NoticeKind, Schema } from "../db/schema.ts";
+import { changelogNews, eventOf } from "./changelog-news.ts";
 
 /** The fields of a model that accounts get notices about. */
 export type AnnouncedModel = Pick<CatalogueEntry, "status" | "factors">;
@@ -55,38 +59,69 @@ export function scheduleOf({ factors }: Pick<CatalogueEntry, "factors">, nowMs: 
 }
 
 /** Tells every account what has changed since the last call; returns the number of new notices. The first call: 0. */
-export async function announceCatalogue(database: Database, catalogue: Catalogue, nowMs: number): Promise<number> {
+export async function announceCatalogue(
+  database: Database,
+  { catalogue, changes }: CatalogueFile,
+  nowMs: number,
+): Promise<number> {
   return inTransaction(database, async (transaction) => {
+    // Held to the end: another router that looks at the same time sees what this one has told.
     await sql`lock table announced_models in exclusive mode`.execute(transaction);
-    const rows = await transaction.selectFrom("announcedModels").selectAll().execute();
-    const before = new Map(rows.map((row) => [row.model, row]));
+    const models = await newsOfModels(transaction, catalogue, nowMs);
+    const entries = await newsOfChangelog(transaction, changes, nowMs);
     let added = 0;
-    for (const model of new Set([...before.keys(), ...catalogue.keys()])) {
-      const [row, entry] = [before.get(model), catalogue.get(asId<ModelId>(model))];
-      const known = row?.status ? { status: row.status, factors: readFactors(row.factors) } : undefined;
-      const news = newsOf(asId<ModelId>(model), known, entry, nowMs);
-      if (row && news.length === 0) continue;
-      const version = (row?.version ?? 0n) + 1n;
-      // A removed model keeps its row and version, so that its return is announced, too.
-      const state = { status: entry?.status ?? null, factors: JSON.stringify(writeFactors(entry)), version };
-      await transaction
-        .insertInto("announcedModels")
-        .values({ model, ...state })
-        .onConflict((conflict) => conflict.column("model").doUpdateSet(state))
-        .execute();
-      if (rows.length === 0) continue;
-      for (const { kind, facts } of news) added += await tellEverybody(kind, `${model} ${version}`, facts);
-    }
-    return added;
-
-    async function tellEverybody(kind: CatalogueNews["kind"], event: string, facts: object): Promise<number> {
+    const tellEverybody = async (kind: NoticeKind, event: string, facts: object) => {
       const { numAffectedRows } = await sql`
         insert into notices (account_id, kind, event, facts, created_at)
         select id, ${kind}, ${event}, ${JSON.stringify(facts)}::jsonb, ${instantText(nowMs)} from accounts
         on conflict do nothing`.execute(transaction);
-      return Number(numAffectedRows ?? 0n);
+      added += Number(numAffectedRows ?? 0n);
+    };
+    for (const entry of entries) {
+      // One notice has the operator's words and what exactly changed about these models.
+      const news = entry.models.flatMap((model) => models.get(model)?.news ?? []);
+      for (const model of entry.models) models.delete(model);
+      const { atMs, text, models: names } = entry;
+      await tellEverybody("model-change", eventOf(entry), { at: instantText(atMs), text, models: names, news });
     }
+    for (const { event, news } of models.values())
+      for (const { kind, facts } of news) await tellEverybody(kind, event, facts);
+    return added;
   });
+}
+
+/** By model, and remembers the catalogue. Nothing if no catalogue was known. */
+async function newsOfModels(transaction: Transaction<Schema>, catalogue: Catalogue, nowMs: number) {
+  const found = new Map<ModelId, { readonly event: string; readonly news: readonly CatalogueNews[] }>();
+  const rows = await transaction.selectFrom("announcedModels").selectAll().execute();
+  const before = new Map(rows.map((row) => [asId<ModelId>(row.model), row]));
+  for (const model of new Set([...before.keys(), ...catalogue.keys()])) {
+    const [row, entry] = [before.get(model), catalogue.get(model)];
+    const known = row?.status ? { status: row.status, factors: readFactors(row.factors) } : undefined;
+    const news = newsOf(model, known, entry, nowMs);
+    if (row && news.length === 0) continue;
+    const version = (row?.version ?? 0n) + 1n;
+    // A removed model keeps its row and version, so that its return is announced, too.
+    const state = { status: entry?.status ?? null, factors: JSON.stringify(writeFactors(entry)), version };
+    await transaction
+      .insertInto("announcedModels")
+      .values({ model, ...state })
+      .onConflict((conflict) => conflict.column("model").doUpdateSet(state))
+      .execute();
+    if (rows.length > 0) found.set(model, { event: `${model} ${version}`, news });
+  }
+  return found;
+}
+
+/** Remembers them, too. Nothing if no changelog was looked at before. */
+async function newsOfChangelog(transaction: Transaction<Schema>, changes: readonly ServiceChange[], nowMs: number) {
+  const row = await transaction.selectFrom("announcedChanges").select("told").executeTakeFirst();
+  const { news, told } = changelogNews(row?.told ?? [], changes, nowMs);
+  const state = { told: JSON.stringify(told) };
+  if (!row) await transaction.insertInto("announcedChanges").values(state).execute();
+  else if (state.told !== JSON.stringify(row.told))
+    await transaction.updateTable("announcedChanges").set(state).execute();
+  return row ? news : [];
 }
 
 type StoredFactors = readonly (readonly [validFromMs: number, millicredits: string])[];

@@ -17,7 +17,8 @@ export type NoticeKind =
   | "key-expiring"
   | "trial-ending"
   | "model-status"
-  | "model-factor";
+  | "model-factor"
+  | "model-change";
 
 type Instant = ColumnType<Temporal.Instant, string, string>;
 type InstantOrNull = ColumnType<Temporal.Instant | null, string | null | undefined, string | null>;
@@ -152,6 +153,9 @@ export interface Schema {
     status: ModelStatus | null;
     factors: ColumnType<readonly (readonly [validFromMs: number, millicredits: string])[], string, string>;
     version: bigint;
+  };
+  readonly announcedChanges: {
+    told: ColumnType<readonly (readonly [at: string, models: string, hash: string])[], string, string>;
   };
   readonly auditCheckpoints: {
     accountId: AccountId;

@@ -2,9 +2,9 @@
  * Compares usage with quotas and limits, and sets until when an account, user or key is blocked: to the end of its billing
  * period at most, so that no job has to unblock it. Running requests go on.
  */
-import type { Catalogue } from "@weiche/shared/catalogue.ts";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { noticeWhatIsDue } from "../accounts/notices-due.ts";
+import type { LiveCatalogue } from "../config/live-catalogue.ts";
 import { announceCatalogue } from "../accounts/notices-catalogue.ts";
 import type { Subscriptions } from "../subscriptions/subscriptions.ts";
 import { inTransaction, type Database } from "../db/database.ts";
@@ -35,7 +35,7 @@ export function createEvaluator(
   clock: Clock,
   subscriptions: Pick<Subscriptions, "chargeWhatIsDue">,
   events: EvaluatorEvents,
-  catalogue?: () => Catalogue,
+  catalogue?: Pick<LiveCatalogue, "get" | "changes">,
 ): Evaluator {
   const { pool } = database;
   return {
@@ -56,7 +56,10 @@ export function createEvaluator(
           failures.push(error); // must not delay the other accounts
         }
       notices += await noticeWhatIsDue(pool, clock.now());
-      if (catalogue) notices += await announceCatalogue(database, catalogue(), clock.now());
+      if (catalogue) {
+        const file = { catalogue: catalogue.get(), changes: catalogue.changes() };
+        notices += await announceCatalogue(database, file, clock.now());
+      }
       if (failures.length > 0) throw failures[0];
       const evaluation = { charged, accounts: accounts.length, changed, notices };
       events.creditsEvaluated(evaluation);

@@ -63,9 +63,11 @@ async function tell(
   keys: readonly { readonly id: KeyId; readonly userId: UserId }[],
 ): Promise<void> {
   const soon = new Date(Date.now() + 5 * dayMs).toISOString();
+  const factor = { model: "small-24b", from: "2.000", to: "2.000", coming: [{ validFrom: soon, factor: "1.500" }] };
+  const text = { de: "small-24b wird günstiger.", en: "small-24b becomes cheaper." };
   for (const [kind, key, facts] of [
     ["key-expiring", keys[1]!.id, { expiresAt: soon }],
-    ["model-factor", null, { model: "small-24b", from: "2.000", to: "1.500", coming: [] }],
+    ["model-change", null, { at: soon, text, models: ["small-24b"], news: [{ kind: "model-factor", facts: factor }] }],
   ] as const)
     await pool.query(
       `insert into notices (account_id, key_id, kind, event, facts, created_at)

@@ -1,6 +1,7 @@
 /** Notices from their events to the people who see them. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Catalogue, CatalogueEntry } from "@weiche/shared/catalogue.ts";
+import type { ServiceChange } from "@weiche/shared/changelog.ts";
 import { millicredits } from "@weiche/shared/credits.ts";
 import { asId, uuidv7, type KeyId, type ModelId } from "@weiche/shared/ids.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
@@ -19,6 +20,7 @@ let clock: VirtualClock;
 let portal: PortalRig;
 let evaluator: Evaluator;
 let catalogue: Catalogue;
+let changes: readonly ServiceChange[];
 let ada: Person;
 let anna: Person;
 let ben: Person;
@@ -31,6 +33,7 @@ afterAll(() => portal[Symbol.asyncDispose]());
 beforeEach(async () => {
   clock.advance(startMs - clock.now());
   catalogue = fiveModels;
+  changes = [];
   evaluator = openEvaluator();
   ada = await portal.newAccount("ACME", { package: "Starter" });
   anna = await portal.newUser(ada, "admin");
@@ -44,7 +47,22 @@ afterEach(async () => {
 
 function openEvaluator(): Evaluator {
   const { database, accounts } = portal;
-  return createEvaluator(database, clock, accounts.subscriptions, { creditsEvaluated() {} }, () => catalogue);
+  return createEvaluator(
+    database,
+    clock,
+    accounts.subscriptions,
+    { creditsEvaluated() {} },
+    {
+      get: () => catalogue,
+      changes: () => changes,
+    },
+  );
+}
+
+/** Two routers look at once, then one that was started anew. */
+async function lookAtCatalogue(): Promise<void> {
+  await Promise.all([evaluator.evaluate(), announceCatalogue(portal.database, { catalogue, changes }, clock.now())]);
+  await openEvaluator().evaluate();
 }
 
 async function spend(credits: number, by: Person = ada, key: KeyId = asId(by.id)): Promise<void> {
@@ -138,8 +156,7 @@ describe("notices", () => {
     const turn = async (model: string, more: Partial<CatalogueEntry>) => {
       const entry = fiveModels.get(asId<ModelId>(model))!;
       catalogue = new Map([...fiveModels, [entry.id, { ...entry, ...more }]]);
-      await Promise.all([evaluator.evaluate(), announceCatalogue(portal.database, catalogue, clock.now())]);
-      await openEvaluator().evaluate();
+      await lookAtCatalogue();
     };
     await turn("small-24b", { status: "Auslaufend" });
     expect((await seenBy(ben)).items).toMatchObject([
@@ -150,6 +167,47 @@ describe("notices", () => {
     expect(await kinds(ben)).toEqual(["model-status", "model-status", "model-status"]);
     expect(await kinds(await portal.newAccount("Later"))).toEqual([]);
     await turn("small-24b", {});
+    await portal.database.pool.query("delete from announced_models");
+  });
+
+  test("of the changelog are told once to every account, with what changed about their models, and not what stood there first", async () => {
+    const write = (days: number, en: string, ...models: string[]): ServiceChange => ({
+      atMs: clock.now() + days * dayMs,
+      text: { de: `${en} (deutsch)`, en },
+      models: models.map((model) => asId<ModelId>(model)),
+    });
+    const first = write(-3, "The first entry", "small-24b");
+    await portal.database.pool.query("delete from announced_changes");
+    changes = [first];
+    await lookAtCatalogue();
+    expect(await kinds(ada)).toEqual([]); // it stood there before anybody looked
+
+    const soon = write(12, "The factor goes down", "small-24b", "coder-next");
+    changes = [soon, write(5, "The portal is closed for an hour"), first, write(-40, "History", "small-24b")];
+    const entry = fiveModels.get(asId<ModelId>("small-24b"))!;
+    const factors = [...entry.factors, { validFromMs: soon.atMs, factor: millicredits(1_500n) }];
+    catalogue = new Map([...fiveModels, [entry.id, { ...entry, factors }]]);
+    await lookAtCatalogue();
+    const { items } = await seenBy(ben);
+    expect(items).toMatchObject([
+      {
+        kind: "model-change",
+        facts: {
+          ...{ at: "2026-11-26T08:00:01Z", text: soon.text, models: ["small-24b", "coder-next"] },
+          news: [{ kind: "model-factor", facts: { model: "small-24b", to: "2.000", coming: [{ factor: "1.500" }] } }],
+        },
+      },
+    ]);
+    expect(items).toHaveLength(1); // the change of the factor is told with it, not beside it
+
+    changes = [{ ...soon, text: { ...soon.text, en: "The factor goes down to 1.5" } }, first];
+    await lookAtCatalogue(); // in better words
+    changes = [];
+    await lookAtCatalogue(); // removed
+    changes = [soon, first];
+    await lookAtCatalogue(); // and back
+    expect(await kinds(ada)).toEqual(["model-change"]);
+    expect(await kinds(await portal.newAccount("Later"))).toEqual([]);
     await portal.database.pool.query("delete from announced_models");
   });
 

@@ -1,5 +1,6 @@
 /** The sentence of a notice. */
 import type { Answer } from "../api/client.ts";
+import type { Language } from "./format.ts";
 import type { Texts } from "./messages.ts";
 
 export type Notice = Answer<"listNotices">["items"][number];
@@ -16,6 +17,18 @@ type Facts =
     }
   | { readonly kind: "key-expiring"; readonly facts: { readonly expiresAt: string } }
   | { readonly kind: "trial-ending"; readonly facts: { readonly endsAt: string } }
+  | ModelNews
+  | {
+      readonly kind: "model-change";
+      readonly facts: {
+        readonly at: string;
+        readonly text: Readonly<Record<Language, string>>;
+        /** What changed about these models at the same time. */
+        readonly news: readonly ModelNews[];
+      };
+    };
+
+type ModelNews =
   | {
       readonly kind: "model-status";
       readonly facts: { readonly model: string; readonly from: string | null; readonly to: string | null };
@@ -30,7 +43,8 @@ type Facts =
       };
     };
 
-export function noticeText(notice: Notice, { t, format }: Texts): string {
+export function noticeText(notice: Notice, texts: Texts): string {
+  const { t, format } = texts;
   const { notices, shell } = t;
   const { kind, facts } = notice as Facts;
   const key = `“${notice.key?.name ?? shell.unknown}”`;
@@ -51,16 +65,26 @@ export function noticeText(notice: Notice, { t, format }: Texts): string {
       return notices.keyExpiring(key, format.dateTime(facts.expiresAt));
     case "trial-ending":
       return notices.trialEnding(format.date(facts.endsAt));
-    case "model-status": {
-      const { model, from, to } = facts;
-      if (to === null) return notices.modelGone(model);
-      return from === null ? notices.modelNew(model, to) : notices.modelStatus(model, from, to);
+    case "model-change": {
+      const words = `${format.date(facts.at)}: ${facts.text[format.language]}`;
+      return [words, ...facts.news.map((news) => modelNewsText(news, texts))].join(" ");
     }
-    case "model-factor": {
-      const { model, from, to, coming } = facts;
-      const [next] = coming;
-      if (from !== to || !next) return notices.factor(model, format.number(from), format.number(to));
-      return notices.factorComing(model, format.number(next.factor), format.dateTime(next.validFrom));
-    }
+    case "model-status":
+    case "model-factor":
+      return modelNewsText({ kind, facts } as ModelNews, texts);
   }
+}
+
+function modelNewsText({ kind, facts }: ModelNews, { t: { notices }, format }: Texts): string {
+  if (kind === "model-status") {
+    const { model, from, to } = facts;
+    if (to === null) return notices.modelGone(model);
+    return from === null ? notices.modelNew(model, to) : notices.modelStatus(model, from, to);
+  }
+  const { model, from, to, coming } = facts;
+  const sentences = coming.map(({ factor, validFrom }) =>
+    notices.factorComing(model, format.number(factor), format.dateTime(validFrom)),
+  );
+  if (from !== to) sentences.unshift(notices.factor(model, format.number(from), format.number(to)));
+  return sentences.length > 0 ? sentences.join(" ") : notices.factorStays(model, format.number(to));
 }

@@ -27,18 +27,34 @@ function notice<const K extends readonly [string, ...string[]], F extends Record
   });
 }
 
+const aboutStatus = { model: Type.String(), from: status, to: status };
+const aboutFactor = {
+  model: Type.String(),
+  from: credits,
+  to: credits,
+  coming: Type.Array(object({ validFrom: instant, factor: credits })),
+};
+/** An entry of the changelog. `news`: what the catalogue changed about these models at the same time, told with it. */
+const aboutChange = {
+  at: instant,
+  text: object({ de: Type.String(), en: Type.String() }),
+  models: Type.Array(Type.String()),
+  news: Type.Array(
+    Type.Union([
+      object({ kind: Type.Literal("model-status"), facts: object(aboutStatus) }),
+      object({ kind: Type.Literal("model-factor"), facts: object(aboutFactor) }),
+    ]),
+  ),
+};
+
 const anyNotice = Type.Union([
   notice(["quota-75", "quota-90", "quota-100"], { package: Type.String(), quota: credits, periodEnd: instant }),
   notice(["key-limit", "user-limit"], { limit: credits, periodEnd: instant }),
   notice(["key-expiring"], { expiresAt: instant }),
   notice(["trial-ending"], { endsAt: instant }),
-  notice(["model-status"], { model: Type.String(), from: status, to: status }),
-  notice(["model-factor"], {
-    model: Type.String(),
-    from: credits,
-    to: credits,
-    coming: Type.Array(object({ validFrom: instant, factor: credits })),
-  }),
+  notice(["model-status"], aboutStatus),
+  notice(["model-factor"], aboutFactor),
+  notice(["model-change"], aboutChange),
 ]);
 
 export const noticesContract = {

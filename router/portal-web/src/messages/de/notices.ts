@@ -20,4 +20,6 @@ export const notices: Shape<typeof english> = {
   modelStatus: (model, from, to) => `Das Modell ${model} wechselte von ${from} zu ${to}.`,
   factor: (model, from, to) => `Der Credit-Faktor von ${model} wechselte von ${from} zu ${to}.`,
   factorComing: (model, factor, at) => `Der Credit-Faktor von ${model} wird am ${at} ${factor}.`,
+  factorStays: (model, factor) =>
+    `Der Credit-Faktor von ${model} bleibt ${factor}: Die angekündigte Änderung entfällt.`,
 };

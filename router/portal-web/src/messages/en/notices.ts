@@ -18,4 +18,6 @@ export const notices = {
   modelStatus: (model: string, from: string, to: string) => `Model ${model} changed from ${from} to ${to}.`,
   factor: (model: string, from: string, to: string) => `Credit factor of ${model} changed from ${from} to ${to}.`,
   factorComing: (model: string, factor: string, at: string) => `Credit factor of ${model} becomes ${factor} on ${at}.`,
+  factorStays: (model: string, factor: string) =>
+    `Credit factor of ${model} stays at ${factor}: the announced change does not come.`,
 };

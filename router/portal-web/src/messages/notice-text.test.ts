@@ -1,0 +1,38 @@
+import { expect, test } from "vitest";
+import { de } from "./de.ts";
+import { en } from "./en.ts";
+import { createFormat } from "./format.ts";
+import { noticeText, type Notice } from "./notice-text.ts";
+
+const texts = {
+  de: { t: de, format: createFormat("de") },
+  en: { t: en, format: createFormat("en") },
+};
+const sentence = (language: "de" | "en", kind: string, facts: object) =>
+  noticeText({ kind, facts, user: null, key: null } as unknown as Notice, texts[language]);
+
+const fewerTokens = { model: "small-24b", from: "2.000", to: "2.000" };
+const coming = [{ validFrom: "2026-12-04T23:00:00Z", factor: "1.500" }];
+
+test("a factor's notice says what holds now and all that comes, and when nothing comes after all", () => {
+  expect(sentence("en", "model-factor", { ...fewerTokens, coming })).toBe(
+    "Credit factor of small-24b becomes 1.5 on 5 Dec 2026, 00:00.",
+  );
+  expect(sentence("de", "model-factor", { ...fewerTokens, to: "1.750", coming })).toBe(
+    "Der Credit-Faktor von small-24b wechselte von 2 zu 1,75. Der Credit-Faktor von small-24b wird am 05.12.2026, 00:00 1,5.",
+  );
+  expect(sentence("en", "model-factor", { ...fewerTokens, coming: [] })).toBe(
+    "Credit factor of small-24b stays at 2: the announced change does not come.",
+  );
+});
+
+test("an entry of the changelog is told in the reader's language, with what changed about its models", () => {
+  const text = { de: "Der Faktor sinkt.", en: "The factor goes down." };
+  const news = [{ kind: "model-factor", facts: { ...fewerTokens, coming } }];
+  expect(sentence("en", "model-change", { at: coming[0]!.validFrom, text, news: [] })).toBe(
+    "5 Dec 2026: The factor goes down.",
+  );
+  expect(sentence("de", "model-change", { at: coming[0]!.validFrom, text, news })).toBe(
+    "05.12.2026: Der Faktor sinkt. Der Credit-Faktor von small-24b wird am 05.12.2026, 00:00 1,5.",
+  );
+});
