@@ -14,9 +14,18 @@ const gapMsMax = 250;
 /** An attack without an answer by then has stopped the engine. */
 const attackMsMax = 10_000;
 const crowd = 50;
-/** The last schema is refused before it is read: its body holds too many values. */
+const record = (count: number, property: object): object => {
+  const names = Array.from({ length: count }, (_, at) => `p${at}`);
+  const properties = Object.fromEntries(names.map((name) => [name, property]));
+  return { type: "object", properties, required: names, additionalProperties: false };
+};
+/** Costly to one kind of engine only, which refuses them; the last one is refused before it is read, for its many values. */
 const attacks: readonly CostlySchema[] = [
   ...costlySchemas,
+  { name: "a pattern that counts to 2,000", schema: { type: "string", pattern: "^(ab|cd){1,2000}$" } },
+  { name: "300 patterns that count to 128", schema: record(300, { type: "string", pattern: "^(ab|cd){1,128}$" }) },
+  { name: "1,000 addresses", schema: record(1_000, { type: "string", format: "ipv6" }) },
+  { name: "1,000 numbers with bounds", schema: record(1_000, { type: "integer", minimum: -98_765, maximum: 123_456 }) },
   { name: "50,000 numbers in an enum", schema: { enum: Array.from({ length: 50_000 }, (_, at) => at) } },
 ];
 

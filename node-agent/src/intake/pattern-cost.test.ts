@@ -46,3 +46,11 @@ test.each([
 ])("%s can be at %i of its places at once", (pattern, choices) => {
   expect(patternCost(pattern).choices).toBe(choices);
 });
+
+test.each([
+  ["^a*b+c?$", 0],
+  ["^a{3}$", 3],
+  ["^a{4,}(b{2,130}|c){5}$", 130],
+])("%s repeats something %i times at most", (pattern, most) => {
+  expect(patternCost(pattern).repetitionMax).toBe(most);
+});

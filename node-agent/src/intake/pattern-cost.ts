@@ -14,6 +14,8 @@ export interface PatternCost {
    * token follows each of them, and vocabularies have such tokens.
    */
   readonly ways: number;
+  /** The highest count of a repetition, such as 9 of `a{2,9}`; 0: none has one. */
+  readonly repetitionMax: number;
 }
 
 /** Groups within groups; deeper ones make a pattern infinitely expensive. */
@@ -22,8 +24,9 @@ const depthMax = 50;
 const tokenLength = 64;
 
 export function patternCost(pattern: string): PatternCost {
-  const { total, live, ways } = new PatternReader(pattern).alternatives(0);
-  return { size: total, choices: live, ways };
+  const reader = new PatternReader(pattern);
+  const { total, live, ways } = reader.alternatives(0);
+  return { size: total, choices: live, ways, repetitionMax: reader.repetitionMax };
 }
 
 interface Part {
@@ -61,6 +64,7 @@ function char(set: CharSet): Part {
 }
 
 class PatternReader {
+  repetitionMax = 0;
   readonly #text: string;
   #at = 0;
 
@@ -171,6 +175,7 @@ class PatternReader {
       this.#at = quantifier.lastIndex;
       found = true;
       if (text.startsWith("{")) {
+        this.repetitionMax = Math.max(this.repetitionMax, Number(from), Number(to));
         least *= Number(from);
         most *= comma === "" ? Number(from) : to === "" ? Infinity : Number(to);
       } else {

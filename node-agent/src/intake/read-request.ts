@@ -73,9 +73,9 @@ function boundGrammar(request: ChatRequest, bounds: SchemaBounds): void {
 }
 
 /** The schemas from which an engine makes grammars. */
-function schemasOf({ tools, responseFormat }: ChatRequest): RequestSchema[] {
+function schemasOf({ tools, toolChoice, responseFormat }: ChatRequest): RequestSchema[] {
   const schemas: RequestSchema[] = tools.map(({ function: { parameters } }, index) => ({
-    ...{ of: "tool", schema: parameters },
+    ...{ of: "tool", schema: parameters, isOptional: toolChoice === "auto" },
     at: `tools[${index}].function.parameters`,
   }));
   if (responseFormat?.type === "json_schema")

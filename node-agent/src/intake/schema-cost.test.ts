@@ -54,6 +54,32 @@ test("values of an enum that llama-server does not put together count one by one
   }
 });
 
+test("vLLM is sent no pattern that its compiler fails at: one that repeats something more than 128 times", () => {
+  const counting = (most: number) => ({ properties: { code: { type: "string", pattern: `^[a-z]{1,${most}}$` } } });
+  const tool = (isOptional: boolean) => ({ of: "tool", schema: counting(129), at: "schema", isOptional }) as const;
+  const refusal = expect.objectContaining({
+    param: "schema.properties.code.pattern",
+    message: expect.stringContaining("repeats nothing more than 128 times") as string,
+  }) as Error;
+  expect(() => boundSchemas(answer(counting(129)), schemaBounds.vllm)).toThrow(refusal);
+  expect(() => boundSchemas([tool(false)], schemaBounds.vllm)).toThrow(refusal);
+  boundSchemas(answer(counting(128)), schemaBounds.vllm);
+  // It makes no grammar of tools that the model need not call.
+  boundSchemas([tool(true)], schemaBounds.vllm);
+  boundSchemas(answer(counting(129)), schemaBounds["llama-server"]);
+});
+
+test.each([
+  ["formats", { type: "string", format: "ipv6" }],
+  ["numbers with bounds", { type: "integer", minimum: -123_456, maximum: 654_321 }],
+  ["patterns with alternatives that are counted", { type: "string", pattern: "^(ab|cd){1,128}$" }],
+])("%s: vLLM takes no 300 of them, since they hold up its front", (_, schema) => {
+  const properties = Object.fromEntries(Array.from({ length: 300 }, (__, index) => [`p${index}`, schema]));
+  const record = answer({ type: "object", properties, required: Object.keys(properties) });
+  boundSchemas(record, { ...schemaBounds.vllm, sizeMax: Infinity });
+  expect(() => boundSchemas(record, schemaBounds.vllm)).toThrow("must be a smaller schema");
+});
+
 test("a message quotes neither names that are no words nor anything else of the schema", () => {
   const secret = "s3cret words";
   const schema = { type: "object", properties: { [secret]: { type: "string", pattern: `^(${secret}|a*)*$` } } };

@@ -18,6 +18,8 @@ import { openChoices, type Cost, type Inside } from "./schema-choices.ts";
 
 export interface RequestSchema extends SchemaAt {
   readonly of: "tool" | "answer";
+  /** A tool that the model need not call. */
+  readonly isOptional?: boolean;
 }
 
 /** Throws an `ApiError` that names the place in the schema, never what stands there. */
@@ -82,6 +84,7 @@ const start: Way = { depth: 0, name: "", references: 0 };
 class Walk {
   readonly #root: SchemaAt;
   readonly #merged: MergedLiterals;
+  readonly #patternRepetitionMax: number;
   readonly #budget: Budget;
   readonly #known = new Map<unknown, Cost>();
   /** Schemas being walked, each with the number of shared references that led to it. */
@@ -93,6 +96,7 @@ class Walk {
   constructor(root: RequestSchema, budget: Budget) {
     this.#root = root;
     this.#merged = budget.bounds.merges[root.of];
+    this.#patternRepetitionMax = root.isOptional ? Infinity : budget.bounds.patternRepetitionMax;
     this.#budget = budget;
   }
 
@@ -179,7 +183,9 @@ class Walk {
     if (parts.length > 0) return parts.reduce((sum, part) => sum + this.#size(part, name, inside), 1);
     let size =
       name.length +
-      (typeof schema["pattern"] === "string" ? ruleSize + this.#pattern(alternative).size : ownSize(kind, schema));
+      (typeof schema["pattern"] === "string"
+        ? ruleSize + this.#pattern(alternative).size
+        : ownSize(kind, schema, this.#budget.bounds));
     for (const [property, schemas] of properties) {
       this.#checkName(name, property, `${at}.properties`);
       // The name itself, and three rules that have it in their names.
@@ -208,13 +214,19 @@ class Walk {
     if (known) return known;
     this.#budget.check(text.length, `${at}.pattern`);
     this.#budget.step(`${at}.pattern`, Math.ceil(text.length / patternStep));
-    const { size, choices, ways } = patternCost(text);
+    const { patternRepetitionSize } = this.#budget.bounds;
+    const { size, choices, ways, repetitionMax } = patternCost(text);
+    if (repetitionMax > this.#patternRepetitionMax)
+      throw invalid(
+        `${at}.pattern`,
+        `must be a pattern that repeats nothing more than ${this.#patternRepetitionMax} times: a longer text can be bounded by maxLength`,
+      );
     if (ways > this.#budget.bounds.waysMax)
       throw invalid(
         `${at}.pattern`,
         "must be a pattern that matches a text in one way only: no repetition of what can be empty, or can go on where it ends",
       );
-    const cost = { ways, size: text.length + elementSize * size, choices: choices + 2 };
+    const cost = { size: text.length + patternRepetitionSize * size, choices: choices + 2, ways, repetitionMax };
     this.#budget.check(cost.size, `${at}.pattern`);
     this.#budget.choose(cost.choices, `${at}.pattern`);
     this.#patterns.set(text, cost);
@@ -248,19 +260,23 @@ const ruleSize = 40;
 /** Repetitions beyond these are not enforced by llama.cpp. */
 const repetitionsMax = 2_000;
 
-function ownSize(kind: Alternative["kind"], schema: Json): number {
+function ownSize(kind: Alternative["kind"], schema: Json, { rangeSize, formatSize }: SchemaBounds): number {
   switch (kind) {
     case "literal":
       return (
         ruleSize + literalsOf(schema).reduce((sum: number, value) => sum + (JSON.stringify(value)?.length ?? 0) + 4, 0)
       );
     case "string":
-      return ruleSize + elementSize * repetitions(schema["minLength"], schema["maxLength"]);
+      return (
+        ruleSize +
+        elementSize * repetitions(schema["minLength"], schema["maxLength"]) +
+        (schema["format"] === undefined ? 0 : formatSize)
+      );
     case "array":
       return ruleSize + elementSize * repetitions(schema["minItems"], schema["maxItems"]);
     case "scalar":
       return (schema["minimum"] ?? schema["maximum"] ?? schema["exclusiveMinimum"] ?? schema["exclusiveMaximum"])
-        ? 10 * ruleSize
+        ? rangeSize
         : ruleSize;
     case "object":
     case "any":
@@ -276,7 +292,7 @@ function ruleName(name: string, property: string): string {
 const alikeStep = 8;
 /** Characters of a pattern that are read in the time of one step. */
 const patternStep = 8;
-/** Characters of one repetition that is written out. */
+/** Characters that count for each character of a string and each item of an array that a bound allows. */
 const elementSize = 10;
 
 function repetitions(least: unknown, most: unknown): number {

@@ -30,7 +30,7 @@ const patterns: Record<string, string> = {
   "a colour": "^#?([a-fA-F0-9]{6}|[a-fA-F0-9]{3})$",
   "an amount": String.raw`^-?[0-9]+(\.[0-9]{1,2})?$`,
   "a list of words": "^(GET|POST|PUT|PATCH)(,(GET|POST|PUT|PATCH))*$",
-  "any text of bounded length": "^.{1,500}$",
+  "any text of bounded length": "^.{1,128}$",
   "a word somewhere": "^.*error.*$",
 };
 

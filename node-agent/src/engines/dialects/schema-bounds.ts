@@ -7,8 +7,16 @@ import type { DialectName } from "../engine.ts";
 export type MergedLiterals = "none" | "plain words" | "all";
 
 export interface SchemaBounds {
-  /** Characters of the grammars that all schemas of a request expand to; a repetition counts ten for each time. */
+  /** Characters of the grammars that all schemas of a request expand to. */
   readonly sizeMax: number;
+  /** Characters that count for each time that a pattern repeats something. */
+  readonly patternRepetitionSize: number;
+  /** Characters that count for a number with a bound. */
+  readonly rangeSize: number;
+  /** Characters that count for a `format`. */
+  readonly formatSize: number;
+  /** Highest count of a repetition in the pattern of an answer or of a call that must come. */
+  readonly patternRepetitionMax: number;
   /** Alternatives at one position of an answer. An engine checks its whole vocabulary against each of them. */
   readonly choicesMax: number;
   /** Tools, each an alternative at the beginning of a call; their names soon tell them apart. */
@@ -27,6 +35,10 @@ export interface SchemaBounds {
 
 const llamaServer: SchemaBounds = {
   sizeMax: 1_000_000,
+  patternRepetitionSize: 10,
+  rangeSize: 400,
+  formatSize: 0,
+  patternRepetitionMax: Infinity,
   choicesMax: 48,
   toolsMax: 128,
   waysMax: 5_000,
@@ -40,7 +52,20 @@ const llamaServer: SchemaBounds = {
 /** The embedded engine uses this dialect: the same grammars as llama-server, but it merges literals itself. */
 const openai: SchemaBounds = { ...llamaServer, merges: { tool: "all", answer: "all" } };
 
-/** vLLM computes token masks when compiling a grammar, outside the generating loop: alternatives cost little later. */
-const vllm: SchemaBounds = { ...openai, choicesMax: 500, toolsMax: 500 };
+/**
+ * vLLM computes token masks when it compiles a grammar, beside its loop: alternatives cost little later. Its front holds
+ * up all streams while it checks a schema, for which patterns, bounds and formats count more than names. A pattern that
+ * repeats something more than 128 times ends in a 500 of its compiler, after a time that grows with the square.
+ */
+const vllm: SchemaBounds = {
+  ...openai,
+  sizeMax: 500_000,
+  patternRepetitionSize: 30,
+  rangeSize: 2_000,
+  formatSize: 2_000,
+  patternRepetitionMax: 128,
+  choicesMax: 500,
+  toolsMax: 500,
+};
 
 export const schemaBounds: Readonly<Record<DialectName, SchemaBounds>> = { "llama-server": llamaServer, openai, vllm };
