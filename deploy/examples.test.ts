@@ -4,11 +4,9 @@ import { dirname, join, resolve } from "node:path";
 import type { Command } from "commander";
 import { describe, expect, test } from "vitest";
 import { loadAgentConfig } from "../node-agent/src/config/config.ts";
-import { createMetrics as createAgentMetrics } from "../node-agent/src/metrics.ts";
 import { createProgram } from "../router/src/surface/cli/cli.ts";
 import { loadCatalogue, loadRouterConfig } from "../router/src/config/config.ts";
 import { createClientAddress } from "../router/src/edge/client-address.ts";
-import { createMetrics as createRouterMetrics } from "../router/src/metrics.ts";
 
 const here = import.meta.dirname;
 const root = join(here, "..");
@@ -53,22 +51,6 @@ describe("vLLM in deploy/agent.yaml", () => {
       expect(has("--reasoning-parser")).toBe(reasoning !== undefined && reasoning.mode !== "unavailable");
     },
   );
-});
-
-test.each([
-  ["node-agent", createAgentMetrics],
-  ["router", () => createRouterMetrics(() => 0)],
-])("every metric of the %s is in its README with its kind and labels, and no other", async (workspace, create) => {
-  const { registry } = create();
-  const metrics = (await registry.getMetricsAsJSON()).filter(({ name }) => name.startsWith("weiche_"));
-  const rows = metrics.map(({ name, type }) => {
-    const { labelNames } = registry.getSingleMetric(name) as unknown as { labelNames: readonly string[] };
-    return `| \`${name}\` | ${type} | ${labelNames.map((label) => `\`${label}\``).join(", ")} |`.replace("|  |", "| |");
-  });
-  const documented = readFileSync(join(root, workspace, "README.md"), "utf8").match(
-    /^\| `weiche_\w+` \|[^|]*\|[^|]*\|/gm,
-  );
-  expect((documented ?? []).toSorted()).toEqual(rows.toSorted());
 });
 
 test("every command of `weiche` is on the page for operators with the options that it needs, and no other", () => {

@@ -3,6 +3,7 @@ import { within } from "@weiche/shared/time/clock.ts";
 import { lockDirectory } from "@weiche/shared/files/directory-lock.ts";
 import { formatListen } from "@weiche/shared/http/listen.ts";
 import type { Log } from "@weiche/shared/program/log.ts";
+import { openTlsFiles } from "@weiche/shared/http/tls-files.ts";
 import { openOpsServer } from "@weiche/shared/program/ops-server.ts";
 import type { AgentConfig } from "./config/config.ts";
 import { createCore, type Given } from "./core.ts";
@@ -46,15 +47,17 @@ export async function createAgent(
   const { clock, loopClock, log, metrics, job, gpuReader, life } = core;
   opened.use(lockDirectory(config.stateDir));
   const maintenance = new Maintenance(config.stateDir);
+  const linkEvents = createLinkEvents(log, metrics);
   const ops = opened.use(
     await openOpsServer({
       config: config.ops,
       metrics: metrics.scrape,
       ready: () => life.ready,
       clock,
-      events: createLinkEvents(log, metrics),
+      events: linkEvents,
     }),
   );
+  const tls = config.tls && opened.use(openTlsFiles(config.tls, clock, linkEvents));
   const usage = await openUsage(core);
   const engines = await openSlots(core, environment);
   const { slots } = engines;
@@ -64,8 +67,10 @@ export async function createAgent(
   opened.defer(() => void measuring[Symbol.asyncDispose]()); // a stop waits for no nvidia-smi
   const machine = openMachine(core, environment);
   const requests = openRequests(core, usage, engines, engineLife);
-  const links = openLinks(core, { usage, slots, requests, telemetry, machine, maintenance });
-  metrics.scrape.onScrape(() => publishGauges(metrics, { ...usage, slots, links, telemetry, machine }));
+  const links = openLinks(core, { usage, slots, requests, telemetry, machine, maintenance, tls });
+  const certificates = { links: tls, ops: ops.tls };
+  const gauged = { ...usage, slots, links, telemetry, machine, maintenance, certificates };
+  metrics.scrape.onScrape(() => publishGauges(metrics, gauged));
 
   slots.setMaintenance(maintenance.on);
   const adopted = slots.readopt();

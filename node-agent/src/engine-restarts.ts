@@ -1,5 +1,6 @@
 /** Counts restarts of lost engines by the reason of the loss. A wanted start does not count. */
 import type { Counter } from "prom-client";
+import { beginAtZero } from "@weiche/shared/program/metric-registry.ts";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 
 /**
@@ -17,7 +18,7 @@ export class EngineRestarts {
   /** The series of `models` begin with 0, so that the first restart shows as an increase. */
   constructor(counter: Counter<"model" | "reason">, models: Iterable<ModelId>) {
     this.#counter = counter;
-    for (const model of models) for (const reason of reasons) counter.inc({ model, reason }, 0);
+    beginAtZero(counter, { model: models, reason: reasons });
   }
 
   /** Only the first reason counts: later ones are its consequences. */

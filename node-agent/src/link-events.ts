@@ -1,5 +1,6 @@
 /** Events of requests, usage, links to routers and jobs: one function per event writes log line and metric. */
 import { describeError, type Log } from "@weiche/shared/program/log.ts";
+import { beginAtZero } from "@weiche/shared/program/metric-registry.ts";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { JobEvents } from "@weiche/shared/time/job.ts";
 import type { ModelId } from "@weiche/shared/ids.ts";
@@ -18,8 +19,9 @@ const outcomes: readonly Outcome[] = ["finished", "client-ended", "limit-ended",
 
 /** `models`: those of the node. Another name, which a client may have made up, is labelled `other`. */
 export function createIngressEvents(log: Log, metrics: Metrics, models: ReadonlySet<ModelId>): IngressEvents {
-  metrics.requests.inc({ model: "other", outcome: "refused" }, 0);
-  for (const model of models) for (const outcome of outcomes) metrics.requests.inc({ model, outcome }, 0);
+  beginAtZero(metrics.requests, { model: ["other"], outcome: ["refused"] });
+  beginAtZero(metrics.requests, { model: models, outcome: outcomes });
+  beginAtZero(metrics.tokens, { model: models, kind: ["prompt", "completion"] });
   return {
     requestEnded({ requestId, model, slot, waitedMs, record, gaps, error }) {
       const outcome: Outcome = record?.outcome ?? "refused";
@@ -109,7 +111,7 @@ export function createJobEvents(log: Log, metrics: Metrics, clock: Clock): JobEv
   return {
     jobRan(job) {
       failing.delete(job);
-      metrics.jobRuns.set({ job }, clock.now() / 1000);
+      metrics.jobRuns.set({ name: job }, clock.now() / 1000);
     },
     jobFailed(job, error) {
       log[failing.has(job) ? "debug" : "warn"]({ job, ...describeError(error) }, "a job failed; it is tried again");

@@ -6,27 +6,65 @@ import type { MetricRegistry } from "@weiche/shared/program/metric-registry.ts";
 export type MachineMetrics = ReturnType<typeof createMachineMetrics>;
 
 export function createMachineMetrics(registry: MetricRegistry) {
-  const gauge = <L extends string>(name: string, help: string, labelNames: L[] = []) =>
-    registry.gauge(`weiche_agent_host_${name}`, help, labelNames);
-  const counter = <L extends string>(name: string, help: string, labelNames: L[] = []) =>
-    registry.counter(`weiche_agent_host_${name}`, help, labelNames);
-  const ofFileSystem = (name: string, help: string) => gauge(`filesystem_${name}`, help, ["mount", "holds"]);
+  const gauge = <L extends string>(name: string, help: string, labelNames: L[] = [], worry?: string) =>
+    registry.gauge(`weiche_agent_host_${name}`, help, labelNames, worry);
+  const counter = <L extends string>(name: string, help: string, labelNames: L[] = [], worry?: string) =>
+    registry.counter(`weiche_agent_host_${name}`, help, labelNames, worry);
+  const ofFileSystem = (name: string, help: string, worry?: string) =>
+    gauge(`filesystem_${name}`, help, ["mount", "holds"], worry);
   return {
-    loadAverage: gauge("load_average", "Programs that ran or waited, on average over so many minutes", ["minutes"]),
+    loadAverage: gauge(
+      "load_average",
+      "Programs that ran or waited, on average over `1`, `5` and `15` minutes",
+      ["minutes"],
+      "above twice the cores",
+    ),
     swapTotal: gauge("swap_total_bytes", "Swap of the host"),
-    swapUsed: gauge("swap_used_bytes", "Swap in use"),
-    fileSystemSize: ofFileSystem("size_bytes", "Size of a file system that holds models, state or outbox"),
-    fileSystemAvailable: ofFileSystem("available_bytes", "What programs may still write there"),
-    fileSystemInodes: ofFileSystem("inodes", "Files that there can be, where that is fixed"),
-    fileSystemInodesFree: ofFileSystem("inodes_free", "Files that may still be made there"),
+    swapUsed: gauge("swap_used_bytes", "Swap of the host in use", [], "it grows: memory is short"),
+    fileSystemSize: ofFileSystem(
+      "size_bytes",
+      "Size of a file system that holds something of ours: `models`, `state`, `outbox`, or several of them, as `models+state`. A model counts where its engine's command names a path",
+    ),
+    fileSystemAvailable: ofFileSystem(
+      "available_bytes",
+      "What programs may still write to that file system",
+      "below a twentieth of its size",
+    ),
+    fileSystemInodes: ofFileSystem(
+      "inodes",
+      "Files that there can be on that file system; absent where that is not fixed",
+    ),
+    fileSystemInodesFree: ofFileSystem(
+      "inodes_free",
+      "Files that may still be made there",
+      "below a twentieth of them",
+    ),
     diskRead: counter("disk_read_bytes_total", "Read from all disks since the host started"),
     diskWritten: counter("disk_written_bytes_total", "Written to all disks since the host started"),
-    networkReceived: counter("network_received_bytes_total", "Received over the network since the host started"),
-    networkSent: counter("network_sent_bytes_total", "Sent over the network since the host started"),
-    temperature: gauge("temperature_celsius", "The hottest sensor of a part of the host", ["part"]),
-    frequencyLimit: gauge("cpu_frequency_limit_hertz", "What the core that is limited most may run at now"),
+    networkReceived: counter(
+      "network_received_bytes_total",
+      "Received over all interfaces that lead out of the host, since it started",
+    ),
+    networkSent: counter("network_sent_bytes_total", "Sent over these interfaces since the host started"),
+    temperature: gauge(
+      "temperature_celsius",
+      "The hottest sensor of `cpu`, `gpu`, `memory`, `disk`, `network`, `board`; GPUs of NVIDIA have a metric of their own",
+      ["part"],
+      "above 90",
+    ),
+    frequencyLimit: gauge(
+      "cpu_frequency_limit_hertz",
+      "What the core that is limited most may run at now",
+      [],
+      "far below `weiche_agent_host_cpu_frequency_max_hertz`: the host is too hot, or saves power",
+    ),
     frequencyMax: gauge("cpu_frequency_max_hertz", "What that core is made for"),
-    threadsLost: counter("measurement_threads_lost_total", "Threads of measurements that died or hung", ["thread"]),
+    threadsLost: counter(
+      "measurement_threads_lost_total",
+      "Threads of measurements that died or hung: `reading` (started again after 15 s), `inventory` (after 10 min). Meanwhile what they measure is absent, and everything else goes on",
+      ["thread"],
+      "it rises again and again",
+    ),
   };
 }
 

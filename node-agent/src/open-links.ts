@@ -1,5 +1,5 @@
 /** Opens the links to the routers: what this node reports to them, and how it follows their wishes. */
-import { openTlsFiles } from "@weiche/shared/http/tls-files.ts";
+import type { TlsFiles } from "@weiche/shared/http/tls-files.ts";
 import { asId } from "@weiche/shared/ids.ts";
 import { version } from "@weiche/shared/program/version.ts";
 import type { Core } from "./core.ts";
@@ -20,16 +20,18 @@ export interface LinkedParts {
   readonly telemetry: Telemetry;
   readonly machine: MachineSource;
   readonly maintenance: Maintenance;
+  /** Absent: plain connections, to routers on this host. */
+  readonly tls: TlsFiles | undefined;
 }
 
 export function openLinks(core: Core, parts: LinkedParts): RouterLinks {
-  const { usage, slots, requests, telemetry, machine, maintenance } = parts;
-  const { config, clock, loopClock, random, log, metrics, resolve, life, bootId, opened } = core;
+  const { usage, slots, requests, telemetry, machine, maintenance, tls } = parts;
+  const { config, loopClock, random, log, metrics, resolve, life, bootId, opened } = core;
   const events = createLinkEvents(log, metrics);
   const links = new RouterLinks({
     ...{ random, resolve, events },
     clock: loopClock,
-    tls: config.tls && opened.use(openTlsFiles(config.tls, clock, events)),
+    tls,
     routers: config.routers,
     hello: {
       node: config.node,

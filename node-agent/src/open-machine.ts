@@ -1,6 +1,7 @@
 /** Opens the telemetry of the machine: what the host is made of, and how it does. */
 import { join } from "node:path";
 import type { Log } from "@weiche/shared/program/log.ts";
+import { beginAtZero } from "@weiche/shared/program/metric-registry.ts";
 import type { AgentConfig } from "./config/config.ts";
 import type { Core } from "./core.ts";
 import type { KeptPath } from "./host/file-systems.ts";
@@ -44,7 +45,7 @@ function keptPaths({ modelPaths, stateDir }: AgentConfig): readonly KeptPath[] {
 }
 
 function createMachineEvents(log: Log, metrics: Metrics): MachineTelemetryEvents {
-  for (const thread of ["inventory", "reading"]) metrics.machine.threadsLost.inc({ thread }, 0);
+  beginAtZero(metrics.machine.threadsLost, { thread: ["inventory", "reading"] });
   return {
     machineThreadLost(thread, reason) {
       metrics.machine.threadsLost.inc({ thread });

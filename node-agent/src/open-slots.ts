@@ -5,6 +5,7 @@ import { EngineRestarts } from "./engine-restarts.ts";
 import { createEngineHost } from "./engines/engine-host.ts";
 import { createSlotEngines, stopForgottenEngines } from "./node-engines.ts";
 import { SlotFailures } from "./slot-failures.ts";
+import { beginSlotAtZero } from "./slot-metrics.ts";
 import { createSlots } from "./slots/slots.ts";
 
 export type SlotParts = Awaited<ReturnType<typeof openSlots>>;
@@ -28,6 +29,8 @@ export async function openSlots(core: Core, environment: NodeJS.ProcessEnv) {
     clock,
     events: createSlotEvents(log, metrics, restarts, failures),
   });
+  for (const { name, engines } of config.slots)
+    beginSlotAtZero(metrics, name, new Set(engines.map(({ model }) => model)));
   const lookForForeignProcesses = () =>
     Promise.all([...inSlots.values()].map(({ memory }) => memory.foreignProcesses()));
   const looking = job("foreign-processes", foreignEveryMs, lookForForeignProcesses);

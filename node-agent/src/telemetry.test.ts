@@ -6,7 +6,7 @@ import { EngineLife } from "./engines/engine-life.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
 import type { GpuReading } from "./host/gpu.ts";
 import type { RouterState } from "./links/router-links.ts";
-import type { SlotView } from "./slots/slot-view.ts";
+import { WireState, type SlotView } from "./slots/slot-view.ts";
 import { publishGauges } from "./gauges.ts";
 import { Telemetry, type TelemetryParts } from "./telemetry.ts";
 
@@ -18,6 +18,8 @@ let routers: RouterState[];
 let engineMetrics: () => Promise<EngineMetrics>;
 let slots: SlotView[];
 let telemetry: Telemetry;
+let freeBytes: number | undefined;
+let maintenance: { on: boolean };
 
 beforeEach(() => {
   metrics = createMetrics();
@@ -25,6 +27,8 @@ beforeEach(() => {
   routers = [{ address: "r:1", state: "linked", dataSessions: 2 }];
   engineMetrics = () => Promise.resolve({ running: 3 });
   slots = [];
+  freeBytes = 7_000_000;
+  maintenance = { on: false };
   const lifecycle = { metrics: () => engineMetrics() };
   const endpoint = { origin: "http://127.0.0.1:1" };
   const spec = {
@@ -47,12 +51,21 @@ beforeEach(() => {
 
 const publish = () =>
   publishGauges(metrics, {
-    outbox: { depth: 4, admitting: true, oldestMs: () => Promise.resolve(1_500) },
+    outbox: { depth: 4, admitting: true, freeBytes, oldestMs: () => Promise.resolve(1_500) },
     slots: { views: () => slots },
     links: { states: () => routers },
     telemetry,
     machine: {},
+    maintenance,
+    certificates: { links: undefined, ops: undefined },
   });
+
+function viewOfSlot(): SlotView {
+  return {
+    ...{ name: slot, models: [model], state: WireState.ACTIVE, stateAgeMs: 0 },
+    ...{ running: 0, runningByRouter: new Map(), waiting: 0, waiters: [], sleepers: [] },
+  };
+}
 
 /** Samples of our own metrics whose name begins so. */
 async function samples(prefix: string): Promise<string[]> {
@@ -96,7 +109,7 @@ test("a GPU that is no longer measured leaves no series behind, and neither does
 });
 
 test("what a sleeper keeps is shown as long as it sleeps, and only if it was measured", async () => {
-  const view = { name: slot, running: 0, waiting: 0 } as SlotView;
+  const view = viewOfSlot();
   slots = [{ ...view, sleepers: [{ model, keptBytes: 7 }, { model: asId<ModelId>("n") }] }];
   await publish();
   expect(await samples("sleeper")).toEqual(['weiche_agent_sleeper_gpu_memory_bytes{slot="a",model="m"} 7']);
@@ -113,10 +126,44 @@ test("what a scrape says of links and outbox is true now, without a measurement 
     "weiche_agent_outbox_records 4",
     "weiche_agent_outbox_oldest_seconds 1.5",
     "weiche_agent_outbox_admitting 1",
+    "weiche_agent_outbox_disk_free_bytes 7000000",
   ]);
+  freeBytes = undefined;
   routers = [{ address: "r:1", state: "connecting", dataSessions: 0 }];
   await publish();
   expect(await samples("router_link_up")).toEqual(['weiche_agent_router_link_up{router="r:1"} 0']);
+  expect(await samples("outbox_disk")).toEqual([]);
+});
+
+test("what a slot serves, what comes next, who waits for which model and how long, and when its drain closes", async () => {
+  const b = asId<ModelId>("b");
+  const waiters = [{ model: b, waiting: 3 }];
+  const drain = { nextModel: b, waiting: 3, waiters, oldestWaitingMs: 2_500, closesInMs: 7_500, stateAgeMs: 2_000 };
+  slots = [{ ...viewOfSlot(), models: [model, b], activeModel: model, ...drain }];
+  await publish();
+  const ofModels = (name: string, values: object) =>
+    Object.entries(values).map(([of, value]) => `weiche_agent_${name}{slot="a",model="${of}"} ${value}`);
+  expect(await samples("slot_active_model")).toEqual(ofModels("slot_active_model", { m: 1, b: 0 }));
+  expect(await samples("slot_next_model")).toEqual(ofModels("slot_next_model", { m: 0, b: 1 }));
+  expect(await samples("model_waiting")).toEqual(ofModels("model_waiting_requests", { m: 0, b: 3 }));
+  expect(await samples("oldest_waiter")).toEqual(['weiche_agent_oldest_waiter_seconds{slot="a"} 2.5']);
+  expect(await samples("slot_drain_closes")).toEqual(['weiche_agent_slot_drain_closes_seconds{slot="a"} 7.5']);
+  expect(await samples("slot_state_seconds")).toEqual(['weiche_agent_slot_state_seconds{slot="a"} 2']);
+  slots = [{ ...viewOfSlot(), models: [model, b], activeModel: b }];
+  await publish();
+  expect(await samples("slot_active_model")).toEqual(ofModels("slot_active_model", { m: 0, b: 1 }));
+  expect(await samples("slot_next_model")).toEqual(ofModels("slot_next_model", { m: 0, b: 0 }));
+  expect(await samples("model_waiting")).toEqual(ofModels("model_waiting_requests", { m: 0, b: 0 }));
+  expect(await samples("oldest_waiter")).toEqual(['weiche_agent_oldest_waiter_seconds{slot="a"} 0']);
+  expect(await samples("slot_drain_closes")).toEqual([]);
+});
+
+test("maintenance is 1 as long as one side wishes it", async () => {
+  await publish();
+  expect(await samples("maintenance")).toEqual(["weiche_agent_maintenance 0"]);
+  maintenance.on = true;
+  await publish();
+  expect(await samples("maintenance")).toEqual(["weiche_agent_maintenance 1"]);
 });
 
 test("an engine that tells nothing has no measurement; one that does keeps its own", async () => {

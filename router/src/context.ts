@@ -9,6 +9,7 @@ import type { RouterConfig } from "./config/config.ts";
 import { createCore, type Core, type Given } from "./core.ts";
 import { jobOfOneRouter } from "./db/lease.ts";
 import { beatMs, joinRouters } from "./db/live-routers.ts";
+import { publishGauges } from "./gauges.ts";
 import { openApi } from "./open-api.ts";
 import { openNodes } from "./open-nodes.ts";
 import { openStorage, type Storage } from "./open-storage.ts";
@@ -37,7 +38,7 @@ export async function createRouter(config: RouterConfig, given: Partial<Given> =
   let ready = false;
   opened.use(lockDirectory(config.stateDir));
   const ops = opened.use(
-    await openOpsServer({ config: config.ops, metrics: metrics.registry, ready: () => ready, clock, events }),
+    await openOpsServer({ config: config.ops, metrics: metrics.scrape, ready: () => ready, clock, events }),
   );
   const storage = await openStorage(core);
   await joinOthers(core, storage);
@@ -47,8 +48,10 @@ export async function createRouter(config: RouterConfig, given: Partial<Given> =
   const subscriptions = createSubscriptions({ database: storage.database, clock });
   const evaluator = createEvaluator(storage.database, clock, subscriptions, core.events, catalogue);
   startUpkeep(core, storage, evaluator);
-  const portal = await openSurface(core, storage, nodes, api, evaluator);
+  const { portal, mail } = await openSurface(core, storage, nodes, api, evaluator);
   catalogue.onReload(() => log.info({ models: catalogue.get().size }, "catalogue read again"));
+  const certificates = { api: api.tls, nodes: nodes.tls, ops: ops.tls };
+  metrics.scrape.onScrape(() => publishGauges(metrics, { ...storage, nodes, catalogue, certificates, mail }));
   ready = true;
 
   const closing = opened.move();

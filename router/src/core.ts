@@ -35,6 +35,6 @@ export function createCore(config: RouterConfig, given: Partial<Given>, opened: 
   const metrics = createMetrics(() => limiter.running);
   const events = createEvents(log, metrics);
   const job = createJobs(clock, random, createJobEvents(log, metrics, clock));
-  const catalogue = new LiveCatalogue(config.catalogueFile);
+  const catalogue = new LiveCatalogue(config.catalogueFile, clock);
   return { config, clock, random, log, routerId: uuidv7(clock), metrics, events, job, limiter, catalogue, opened };
 }

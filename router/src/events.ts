@@ -1,5 +1,6 @@
 /** The events of the router: one function per event writes the log line and moves the metric together. */
 import { describeError, type Log } from "@weiche/shared/program/log.ts";
+import { beginAtZero } from "@weiche/shared/program/metric-registry.ts";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { JobEvents } from "@weiche/shared/time/job.ts";
 import type { TlsFilesEvents } from "@weiche/shared/http/tls-files.ts";
@@ -29,6 +30,7 @@ export function createApiEvents(log: Log, metrics: Metrics, refusals: Pick<Refus
         outcome,
         status,
         errorCode,
+        refusal,
         attempts,
         durationMs,
         firstByteMs,
@@ -36,6 +38,7 @@ export function createApiEvents(log: Log, metrics: Metrics, refusals: Pick<Refus
       } = facts;
       metrics.requests.inc({ endpoint, model, outcome });
       metrics.answers.inc({ endpoint, status: String(status), code: errorCode ?? "none" });
+      if (refusal !== undefined) metrics.refusals.inc({ reason: refusal });
       metrics.durations.observe({ endpoint }, durationMs / 1000);
       if (firstByteMs !== undefined) metrics.firstBytes.observe({ endpoint }, firstByteMs / 1000);
       if (attempts > 1) metrics.retries.inc();
@@ -70,6 +73,7 @@ function createNodeEvents(
   return {
     nodeLinked(node, bootId, agentVersion) {
       metrics.nodeLinks.set({ node }, 1);
+      beginAtZero(metrics.hostingIgnored, { node: [node] });
       log.info({ node, bootId, agentVersion }, "node linked");
     },
     nodeUnlinked(node, reason) {
@@ -165,6 +169,7 @@ function createDatabaseEvents(
     keyChangesUnreadable: failed("key-changes", "changes of keys cannot be read; known keys go on"),
     databaseUnavailable: failed("portal", "a request of the portal met a database that does not answer"),
     keyLookupFailed: failed("key-lookup", "a key could not be looked up"),
+    keyChangesRead: (durationMs) => metrics.databaseRoundTrip.observe(durationMs / 1000),
     usageCommitted({ records, repeated, voided, durationMs }) {
       metrics.usageRecords.inc({ result: "voided" }, voided);
       metrics.usageRecords.inc({ result: "committed" }, records - repeated);
@@ -205,7 +210,7 @@ const jobFailures: Readonly<Record<string, string>> = {
 
 export function createJobEvents(log: Log, metrics: Metrics, clock: Clock): JobEvents {
   return {
-    jobRan: (job) => metrics.jobRuns.set({ job }, clock.now() / 1000),
+    jobRan: (job) => metrics.jobRuns.set({ name: job }, clock.now() / 1000),
     jobFailed(job, error) {
       metrics.databaseErrors.inc({ what: job });
       log.warn(describeError(error), jobFailures[job] ?? `the job ${job} failed`);

@@ -1,61 +1,231 @@
 /** The router's metrics. Labels come from the catalogue, from nodes that have said hello, and from fixed words. */
-import { createMetricRegistry } from "@weiche/shared/program/metric-registry.ts";
+import { createMetricRegistry, type MetricRegistry } from "@weiche/shared/program/metric-registry.ts";
 import { Gauge } from "prom-client";
+import { beginCountersAtZero } from "./counters-at-zero.ts";
+import { nodeStates } from "./nodes/node-state.ts";
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
 const secondsBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
+const databaseBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 
 /** `parallelRequests`: how many requests hold a parallel place, read at each scrape. */
 export function createMetrics(parallelRequests: () => number) {
-  const { registry, counter, gauge, histogram: withBuckets } = createMetricRegistry();
-  const histogram = <L extends string>(name: string, help: string, labelNames: L[] = []) =>
-    withBuckets(name, help, secondsBuckets, labelNames);
+  const registry = createMetricRegistry();
+  const metrics = {
+    registry: registry.registry,
+    worries: registry.worries,
+    scrape: registry.scrape,
+    ...createRequestMetrics(registry, parallelRequests),
+    ...createNodeMetrics(registry),
+    ...createUsageMetrics(registry),
+    ...createPeopleMetrics(registry),
+    ...createDatabaseMetrics(registry),
+    ...createOwnMetrics(registry),
+  };
+  beginCountersAtZero(metrics);
+  return metrics;
+}
+
+function createRequestMetrics({ registry, counter, histogram }: MetricRegistry, parallelRequests: () => number) {
   return {
-    registry,
-    requests: counter("weiche_router_requests_total", "Requests by how they ended", ["endpoint", "model", "outcome"]),
-    answers: counter("weiche_router_answers_total", "Answers by status and error code", ["endpoint", "status", "code"]),
-    retries: counter("weiche_router_retries_total", "Requests that were tried on a second node"),
+    requests: counter(
+      "weiche_router_requests_total",
+      "Requests by how they ended: `answered`, `refused`, `client-gone`, `stalled` (a client that did not read), `timeout`, `broken`. `model` is one of the catalogue, or `none`",
+      ["endpoint", "model", "outcome"],
+      "`broken` or `timeout` rises",
+    ),
+    answers: counter(
+      "weiche_router_answers_total",
+      "Answers by status and error code",
+      ["endpoint", "status", "code"],
+      "those with 5xx rise",
+    ),
+    refusals: counter(
+      "weiche_router_refusals_total",
+      "Refused requests by reason, finer than the code: `rate_limit_minute` and `rate_limit_parallel` of an account, `address_limit`, `invalid_api_key` for a key that is unknown, `key_revoked` and the like for one that is known, `path_not_supported`, and those that `weiche` and the portal show for each key",
+      ["reason"],
+      "`overloaded`, `no_node_available`, `model_unavailable` or `internal` rises",
+    ),
+    retries: counter(
+      "weiche_router_retries_total",
+      "Requests that were tried on a second node",
+      [],
+      "it rises: nodes are lost, or full",
+    ),
     connectionsRefused: counter(
       "weiche_router_connections_refused_total",
-      "Connections beyond what an address may open",
+      "Connections to API and portal that were reset on arrival: one address opened more than five for each request that it may send",
+      [],
+      "it rises, and a proxy is not in `limits.trustedProxies`",
     ),
-    failures: counter("weiche_router_failures_total", "Requests that met a bug of ours"),
-    durations: histogram("weiche_router_request_seconds", "From the request line to the end of the answer", [
-      "endpoint",
-    ]),
-    firstBytes: histogram("weiche_router_first_byte_seconds", "From the request line to the first byte of the answer", [
-      "endpoint",
-    ]),
+    failures: counter("weiche_router_failures_total", "Requests that met a bug of ours", [], "it rises"),
+    durations: histogram(
+      "weiche_router_request_seconds",
+      "From the request line to the end of the answer",
+      secondsBuckets,
+      ["endpoint"],
+    ),
+    firstBytes: histogram(
+      "weiche_router_first_byte_seconds",
+      "From the request line to the first byte of the answer",
+      secondsBuckets,
+      ["endpoint"],
+      "its p95 is near what your users bear",
+    ),
     bytesSent: counter("weiche_router_sent_bytes_total", "Bytes of answers"),
     parallel: new Gauge({
       name: "weiche_router_parallel_requests",
-      help: "Requests that hold a parallel place",
+      help: "Requests of all accounts that hold a parallel place now",
       registers: [registry],
       collect() {
         this.set(parallelRequests());
       },
     }),
-    nodeLinks: gauge("weiche_router_node_link_up", "1 while the link to a node is up", ["node"]),
-    dataSessions: gauge("weiche_router_data_sessions", "Open data sessions", ["node"]),
-    nodesRefused: counter("weiche_router_nodes_refused_total", "Links and data sessions that were refused", ["reason"]),
+  };
+}
+
+function createNodeMetrics({ counter, gauge }: MetricRegistry) {
+  return {
+    nodeLinks: gauge("weiche_router_node_link_up", "1 while the link to a node is up", ["node"], "0"),
+    nodeState: gauge(
+      "weiche_router_node_state",
+      `1 for the state that a node is in, 0 for the others: ${nodeStates.map((state) => `\`${state}\``).join(", ")}. A node that is gone for an hour is forgotten`,
+      ["node", "state"],
+      "`silent`, `gone` or `not-admitting`",
+    ),
+    reportAge: gauge(
+      "weiche_router_node_report_age_seconds",
+      "Age of the last load report of a node; one comes each second",
+      ["node"],
+      "above 3: nothing goes to this node any more",
+    ),
+    dataSessions: gauge("weiche_router_data_sessions", "Open data sessions", ["node"], "0 while the link is up"),
+    nodesRefused: counter(
+      "weiche_router_nodes_refused_total",
+      "Links and data sessions that were refused: no or a foreign certificate (`tls`), another node's name (`name`), too many (`too-many`), and the like",
+      ["reason"],
+      "it rises",
+    ),
     hostingIgnored: counter(
       "weiche_router_hosting_ignored_total",
-      "Models that a node says it hosts and that the catalogue gives to others",
+      "Models that a node says it hosts and that the catalogue gives to other nodes: no prompt of them goes there",
       ["node"],
+      "it rises",
     ),
-    usageRecords: counter("weiche_router_usage_records_total", "Usage records by what became of them", ["result"]),
-    usageSetAside: counter("weiche_router_usage_refused_total", "Usage records that were set aside, by reason", [
-      "reason",
-    ]),
-    usageCommits: histogram("weiche_router_usage_commit_seconds", "Duration of a commit of usage records"),
-    logins: counter("weiche_router_logins_total", "Proofs of identity by how they ended", ["outcome"]),
-    mails: counter("weiche_router_mails_total", "Mails by kind and whether the server took them", ["kind", "result"]),
+  };
+}
+
+function createUsageMetrics({ counter, histogram }: MetricRegistry) {
+  return {
+    usageRecords: counter(
+      "weiche_router_usage_records_total",
+      "Usage records: `committed`, `repeated` (known already), `refused` (set aside), `voided`: attempts whose cost was taken back, since their clients did not get the answers",
+      ["result"],
+      "no `committed` while tokens flow",
+    ),
+    usageSetAside: counter(
+      "weiche_router_usage_refused_total",
+      "Usage records that were set aside and are billed to nobody: `unreadable`, `malformed`, `too-expensive` (beyond a trillion credits), `too-old`, `from-the-future`, `no-grant`, `wrong-grant`, `too-many-tokens`, `database` (it refuses the values). `weiche usage refused` shows them",
+      ["reason"],
+      "it rises: a node is damaged or lies",
+    ),
+    usageCommits: histogram(
+      "weiche_router_usage_commit_seconds",
+      "Duration of a commit of usage records",
+      secondsBuckets,
+      [],
+      "seconds: the database is slow",
+    ),
+  };
+}
+
+function createPeopleMetrics({ counter, gauge }: MetricRegistry) {
+  return {
+    logins: counter(
+      "weiche_router_logins_total",
+      "Proofs of identity: `signed-in`, `wrong`, `code-required`, `code-wrong`, `blocked`, `throttled`, `overloaded` (too many people waited for a hash, or one for too long)",
+      ["outcome"],
+      "`wrong` rises far above what people do",
+    ),
+    mails: counter(
+      "weiche_router_mails_total",
+      "Mails, `invitation` or `reset`: `sent` or `failed`",
+      ["kind", "result"],
+      "`failed` rises",
+    ),
+    mailsPending: gauge(
+      "weiche_router_mails_pending",
+      "Mails that the mail server has not taken yet; beyond 50 they fail. Absent: no mail is configured",
+      [],
+      "above 0 for minutes: the mail server is slow or away",
+    ),
+  };
+}
+
+function createDatabaseMetrics({ counter, gauge, histogram }: MetricRegistry) {
+  return {
+    databaseErrors: counter(
+      "weiche_router_database_errors_total",
+      "Failed uses of the database, those of jobs by the job's name",
+      ["what"],
+      "it rises",
+    ),
+    databaseRoundTrip: histogram(
+      "weiche_router_database_round_trip_seconds",
+      "How long the database takes to say what changed of keys, which it is asked each 2 s on a connection of its own",
+      databaseBuckets,
+      [],
+      "its p95 is above 0.1",
+    ),
+    databaseConnections: gauge(
+      "weiche_router_database_connections",
+      "Connections to the database: `pool` `general`, `requests` (keys of requests) or `usage`; `state` `used` or `idle`",
+      ["pool", "state"],
+    ),
+    databaseConnectionsMax: gauge(
+      "weiche_router_database_connections_max",
+      "How many connections a pool opens at most",
+      ["pool"],
+    ),
+    databaseWaiting: gauge(
+      "weiche_router_database_waiting",
+      "Statements that wait for a connection of the pool",
+      ["pool"],
+      "above 0 for some minutes",
+    ),
+    keyCacheAge: gauge(
+      "weiche_router_key_cache_age_seconds",
+      "How long ago the changes of keys were read; it happens each 2 s. Until 600 s known keys go on",
+      [],
+      "above 10: revoked keys still work",
+    ),
+  };
+}
+
+function createOwnMetrics({ gauge }: MetricRegistry) {
+  return {
+    catalogueReloaded: gauge(
+      "weiche_router_catalogue_last_reload_successful",
+      "1: the catalogue is the one that was read last; 0: that was wrong, and the one before stays",
+      [],
+      "0",
+    ),
+    catalogueReadAt: gauge(
+      "weiche_router_catalogue_last_reload_success_timestamp_seconds",
+      "When the catalogue in use was read, in seconds since 1970",
+    ),
+    certificateExpiry: gauge(
+      "weiche_router_certificate_expiry_timestamp_seconds",
+      "When a certificate in use expires, in seconds since 1970; of several in a file the first. `use`: `api` and portal, `nodes`, `ops`; `file`: `cert`, `ca`",
+      ["use", "file"],
+      "less than 21 days ahead",
+    ),
     jobRuns: gauge(
       "weiche_router_job_last_run_timestamp_seconds",
-      "When the job last ended without an error, here or on the router that holds its lease",
-      ["job"],
+      "When periodic work last ended without an error, in seconds since 1970: `heartbeats` to the nodes (each second), `node-wishes` (2 s), `refusals` (5 s), `routers` (5 s), `credits` (the evaluation, `credits.evaluateSeconds`), `usage-days` and `identity-sweep` (1 h), `audit-retention` (6 h). Of several routers one evaluates credits and removes old audit entries; the others look whether it still does",
+      ["name"],
+      "longer ago than some of its periods; `credits`: limits hold too late",
     ),
-    databaseErrors: counter("weiche_router_database_errors_total", "Failed uses of the database", ["what"]),
   };
 }

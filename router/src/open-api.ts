@@ -4,6 +4,7 @@ import { openTlsFiles, type TlsFiles } from "@weiche/shared/http/tls-files.ts";
 import { returnMemory } from "@weiche/shared/program/memory-return.ts";
 import { createApiServer, type ApiServer } from "./api/server.ts";
 import type { Core } from "./core.ts";
+import { beginRequestsAtZero } from "./counters-at-zero.ts";
 import { createApiEvents } from "./events.ts";
 import type { ApiEvents } from "./api/exchange.ts";
 import type { Nodes } from "./open-nodes.ts";
@@ -23,6 +24,9 @@ export async function openApi(core: Core, { keys, voids, refusals }: Storage, no
   const { config, clock, log, metrics, limiter, catalogue, opened } = core;
   const tls = config.tls && opened.use(openTlsFiles(config.tls, clock, core.events));
   const events = createApiEvents(log, metrics, refusals);
+  const beginAtZero = () => beginRequestsAtZero(metrics.requests, catalogue.get().values());
+  beginAtZero();
+  catalogue.onReload(beginAtZero);
   const server = createApiServer({
     ...{ config, clock, events, tls, keys, limiter },
     catalogue: catalogue.get,

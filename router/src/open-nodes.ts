@@ -1,6 +1,6 @@
 /** Opens the router's side of the nodes: links, data connections, registry and placement. */
 import { formatListen } from "@weiche/shared/http/listen.ts";
-import { openTlsFiles } from "@weiche/shared/http/tls-files.ts";
+import { openTlsFiles, type TlsFiles } from "@weiche/shared/http/tls-files.ts";
 import { asId, type NodeId } from "@weiche/shared/ids.ts";
 import type { NodesMetrics } from "@weiche/shared/program/ops-server.ts";
 import { LoopClock } from "@weiche/shared/time/loop-clock.ts";
@@ -17,6 +17,8 @@ export interface Nodes {
   readonly wishes: NodeWishes;
   readonly link: NodeLink;
   readonly data: DataConnections;
+  /** Absent: plain connections, of nodes on this host. */
+  readonly tls: TlsFiles | undefined;
   readonly views: () => readonly NodeView[];
   readonly details: () => readonly NodeDetail[];
   readonly place: (request: PlacementRequest, exclude?: ReadonlySet<NodeId>) => Placement;
@@ -64,7 +66,7 @@ export async function openNodes(core: Core, { database, grants, ledger }: Storag
     metricsOf: (node) => data.metricsOf(asId(node)),
   };
   return {
-    ...{ wishes, link, data, views, details, metrics, nowMs },
+    ...{ wishes, link, data, tls, views, details, metrics, nowMs },
     place: (request, exclude) => place(request, views(), nowMs(), random, exclude),
   };
 }

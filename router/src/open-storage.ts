@@ -1,8 +1,7 @@
 /** Opens the database and its users: keys, usage, and counts of refused requests. */
 import type { Core } from "./core.ts";
 import { openDatabase, type Database } from "./db/database.ts";
-import { createKeyCache } from "./keys/key-cache.ts";
-import type { KeyCache } from "./keys/caller.ts";
+import { createKeyCache, type OpenKeyCache } from "./keys/key-cache.ts";
 import { readGrants, type Grants } from "./usage/grants.ts";
 import { createRefusals, type Refusals } from "./usage/refusal-counts.ts";
 import { createUsageLedger, type UsageLedger } from "./usage/usage-ledger.ts";
@@ -13,7 +12,7 @@ export interface Storage {
   readonly grants: Grants;
   readonly ledger: UsageLedger;
   readonly voids: VoidDeclarations;
-  readonly keys: KeyCache;
+  readonly keys: OpenKeyCache;
   readonly refusals: Refusals;
 }
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { createAccounts } from "./accounts/accounts.ts";
 import { createIdentity } from "./accounts/identity.ts";
 import type { Core } from "./core.ts";
-import { createMail } from "./mail/mail.ts";
+import { createMail, type Mail } from "./mail/mail.ts";
 import type { PublicApi } from "./open-api.ts";
 import type { Nodes } from "./open-nodes.ts";
 import type { Storage } from "./open-storage.ts";
@@ -16,13 +16,19 @@ import { openPortal, type PortalServer } from "./surface/portal/portal-server.ts
 import { createHandlers } from "./surface/routes/handlers.ts";
 import type { Evaluator } from "./usage/evaluator.ts";
 
+export interface Surface {
+  readonly portal: PortalServer;
+  /** Absent: none is configured. */
+  readonly mail: Mail | undefined;
+}
+
 export async function openSurface(
   core: Core,
   { database }: Storage,
   nodes: Nodes,
   api: PublicApi,
   evaluator: Evaluator,
-): Promise<PortalServer> {
+): Promise<Surface> {
   const { config, clock, events, limiter, catalogue, opened } = core;
   const mail = config.smtp && opened.use(createMail(config.smtp, clock, events));
   const hashing = createPasswordHashing(clock, opened.use(startPasswordThreads()));
@@ -58,5 +64,5 @@ export async function openSurface(
   });
   await portal.serve(handlers);
   opened.use(await openAdminSocket(join(config.stateDir, "admin.sock"), { database, handlers, events }));
-  return portal;
+  return { portal, mail };
 }

@@ -75,6 +75,12 @@ describe("the agent's metrics", () => {
   test("before the first request: every counter that an alert may look at is there, and is 0", async () => {
     expect(await value("weiche_agent_requests_total", { model: "model-b", outcome: "broken" })).toBe(0);
     expect(await value("weiche_agent_engine_restarts_total", { model: "model-b", reason: "exit" })).toBe(0);
+    for (const code of ["overloaded", "model_switching", "client_left"])
+      expect(await value("weiche_agent_refusals_total", { slot: "a", model: "model-b", code })).toBe(0);
+    expect(await value("weiche_agent_engine_failures_total", { slot: "a", model: "model-a", what: "start" })).toBe(0);
+    expect(await value("weiche_agent_foreign_gpu_processes_total", { slot: "a" })).toBe(0);
+    expect(await value("weiche_agent_tokens_total", { model: "model-a", kind: "completion" })).toBe(0);
+    expect(await value("weiche_agent_maintenance")).toBe(0);
     expect(await slotState()).toMatchObject({ empty: 1, active: 0, starting: 0 });
     expect(Object.keys(await slotState())).toHaveLength(7);
   });
@@ -119,6 +125,16 @@ describe("the agent's metrics", () => {
     const waiting = agent.chat("model-b", "sim:tokens=3");
     await becomes("weiche_agent_waiting_requests", { slot: "a" }, 1);
     expect(await slotState()).toMatchObject({ "draining-open": 1, active: 0 });
+    const during = await agent.samples();
+    const of = (name: string, model?: string) =>
+      during.get(seriesOf(`weiche_agent_${name}`, { slot: "a", ...(model !== undefined && { model }) }));
+    expect([of("slot_active_model", "model-a"), of("slot_active_model", "model-b")]).toEqual([1, 0]);
+    expect([of("slot_next_model", "model-a"), of("slot_next_model", "model-b")]).toEqual([0, 1]);
+    expect([of("model_waiting_requests", "model-a"), of("model_waiting_requests", "model-b")]).toEqual([0, 1]);
+    expect(of("oldest_waiter_seconds")).toBeGreaterThan(0);
+    expect(of("slot_drain_closes_seconds")).toBeGreaterThan(0);
+    expect(of("slot_drain_closes_seconds")).toBeLessThanOrEqual(10);
+    expect(of("slot_state_seconds")).toBeGreaterThanOrEqual(0);
     leaves.abort();
     await Promise.all(running);
     expect((await waiting).ending).toBe("complete");
@@ -159,6 +175,7 @@ describe("the agent's metrics", () => {
     await becomes("weiche_agent_outbox_oldest_seconds", {}, 0);
     expect(await value("weiche_agent_usage_delivered_total")).toBe(delivered + 3);
     expect(await value("weiche_agent_outbox_admitting")).toBe(1);
+    expect(await value("weiche_agent_outbox_disk_free_bytes")).toBeGreaterThan(1 << 20);
   });
 
   test("GPUs as nvidia-smi has them, and nothing of a GPU or a value that is no longer measured", async () => {
@@ -197,7 +214,7 @@ describe("the agent's metrics", () => {
     const families = [...(await agent.metrics()).values()].filter(({ name }) => name.startsWith("weiche_"));
     expect(families.length).toBeGreaterThan(25);
     expect(families.flatMap(mistakesOf)).toEqual([]);
-    expect(samplesOf(await agent.metrics()).size).toBeLessThan(400);
+    expect(samplesOf(await agent.metrics()).size).toBeLessThan(450);
   });
 });
 

@@ -75,7 +75,8 @@ export class Outbox implements AsyncDisposable {
   /** All records before it are acknowledged. */
   cursor: Position;
   #cursorSaved = true;
-  #enoughFree = false;
+  /** As it was looked at last. NaN: that failed. */
+  #freeBytes = NaN;
   #admitted = true;
   #closed = false;
   #onAppend: () => void = () => {};
@@ -111,7 +112,16 @@ export class Outbox implements AsyncDisposable {
 
   /** Whether new requests may be admitted: there is space for the records of all that run. */
   get admitting(): boolean {
-    return this.#reserve.held && this.#enoughFree && !this.#closed;
+    return this.#reserve.held && this.#isEnoughFree && !this.#closed;
+  }
+
+  get #isEnoughFree(): boolean {
+    return this.#freeBytes >= this.#limits.freeBytesMin;
+  }
+
+  /** What may still be written to the disk, as it was looked at last. Undefined: the disk does not say. */
+  get freeBytes(): number | undefined {
+    return Number.isFinite(this.#freeBytes) ? this.#freeBytes : undefined;
   }
 
   /** Number of unacknowledged records. */
@@ -199,11 +209,8 @@ export class Outbox implements AsyncDisposable {
   }
 
   async #lookAfterSpace(): Promise<void> {
-    this.#enoughFree = await this.#disk.freeBytes().then(
-      (bytes) => bytes >= this.#limits.freeBytesMin,
-      () => false,
-    );
-    if (this.#enoughFree && !this.#writer.failing) await this.#reserve.hold();
+    this.#freeBytes = await this.#disk.freeBytes().catch(() => NaN);
+    if (this.#isEnoughFree && !this.#writer.failing) await this.#reserve.hold();
     this.#judge("low");
   }
 

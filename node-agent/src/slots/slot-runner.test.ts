@@ -110,6 +110,7 @@ describe("a slot", () => {
       waiting: 1,
       waiters: [{ model: b, waiting: 1 }],
       oldestRunningMs: 5_000,
+      oldestWaitingMs: 4_000,
       closesInMs: 6_000,
       stateAgeMs: 4_000,
       maxConcurrent: 2,

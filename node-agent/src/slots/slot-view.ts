@@ -34,6 +34,8 @@ export interface SlotView extends Omit<SlotLoad, "runningOfRouter" | "engine"> {
   readonly nextModel?: ModelId;
   readonly runningByRouter: ReadonlyMap<string, number>;
   readonly waiting: number;
+  /** How long the oldest request that is held has waited. Absent: none is. */
+  readonly oldestWaitingMs?: number;
   /** A start or stop in progress: its age, its phase, and how long a switch to the coming model usually takes. */
   readonly switching?: { readonly ageMs: number; readonly phase?: SwitchPhase; readonly usualMs?: number };
   readonly sleepers: readonly Sleeper[];
@@ -79,6 +81,7 @@ export function viewOf(slot: Slot, { name, running, sleepers, phase }: Surroundi
     running: slot.taken,
     runningByRouter: sum(running, ({ routerId, places }) => [routerId, places]),
     waiting: slot.waiters.reduce((total, { answers }) => total + answers, 0),
+    oldestWaitingMs: slot.waiters[0] && nowMs - slot.waiters[0].sinceMs,
     waiters: [...waiters].map(([model, waiting]) => ({ model, waiting })),
     oldestRunningMs: running[0] && nowMs - running[0].sinceMs,
     closesInMs: state.kind === "draining" && nowMs < state.closesAtMs ? state.closesAtMs - nowMs : undefined,

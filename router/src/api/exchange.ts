@@ -15,7 +15,7 @@ import {
 } from "@weiche/shared/ids.ts";
 import type { Identity } from "../keys/caller.ts";
 import type { AnswerSink } from "../edge/answer-sink.ts";
-import type { RefusalCode } from "../usage/refusal-codes.ts";
+import type { RefusalCode, RefusalWord } from "../usage/refusal-codes.ts";
 
 export type Endpoint = "chat" | "completions" | "embeddings" | "models" | "other";
 
@@ -34,6 +34,8 @@ export interface FinishedRequest {
   readonly status: number;
   /** `code` of the error body; absent for answers and pages. */
   readonly errorCode?: string;
+  /** Of a refused request. */
+  readonly refusal?: RefusalWord;
   /** The catalogue's id, never the client's text. */
   readonly model?: ModelId;
   readonly accountId?: AccountId;
@@ -67,6 +69,7 @@ export class Exchange {
   outcome: Outcome = "client-gone";
   status = 0;
   errorCode: string | undefined;
+  refusal: RefusalWord | undefined;
   model: ModelId | undefined;
   identity: Identity | undefined;
   attempts = 0;
@@ -147,9 +150,10 @@ export class Exchange {
   }
 
   finishedAt(nowMs: number): FinishedRequest {
-    const { endpoint, outcome, status, errorCode, model, attempts, bytesSent, identity, firstByteAtMs } = this;
+    const { endpoint, outcome, status, errorCode, refusal, model, attempts, bytesSent } = this;
+    const { identity, firstByteAtMs } = this;
     return {
-      ...{ requestId: this.id, endpoint, outcome, status, errorCode, model, attempts, bytesSent },
+      ...{ requestId: this.id, endpoint, outcome, status, errorCode, refusal, model, attempts, bytesSent },
       accountId: identity?.accountId,
       keyId: identity?.keyId,
       durationMs: nowMs - this.startedAtMs,

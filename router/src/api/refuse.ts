@@ -3,7 +3,7 @@ import type { Clock } from "@weiche/shared/time/clock.ts";
 import { ApiError, apiErrors, asApiError, errorBody, errorHeaders, type ErrorBody } from "@weiche/shared/errors.ts";
 import { ClientGone, type Exchange } from "./exchange.ts";
 import { NodeRefusal } from "./node-refusal.ts";
-import { refusalCodes, type RefusalCode } from "../usage/refusal-codes.ts";
+import { refusalCodes, type RefusalCode, type RefusalWord } from "../usage/refusal-codes.ts";
 import { htmlPage, PageRefusal } from "../edge/html-pages.ts";
 
 /**
@@ -22,6 +22,7 @@ export function refuse(exchange: Exchange, error: unknown, clock: Clock, discard
   exchange.outcome = "refused";
   exchange.status = status;
   exchange.errorCode = code;
+  exchange.refusal = refusalWordOf(error);
   exchange.bytesSent = body.length;
   sink.head(status, { ...headers, "content-length": exchange.bytesSent, "x-request-id": exchange.id });
   if (exchange.bodyPending) {
@@ -44,10 +45,17 @@ function discardBody({ request, sink }: Exchange, clock: Clock, discardMs: numbe
   request.resume();
 }
 
-/** The code by which a refusal is counted; undefined: it is not counted. */
+/** The word by which a refusal is counted, whether its key is known or not. */
+function refusalWordOf(error: unknown): RefusalWord {
+  if (error instanceof PageRefusal && error.kind !== "body_too_large") return error.kind;
+  if (error instanceof ApiError && error.kind === "invalid_api_key" && !error.reason) return error.kind;
+  return refusalCodeOf(error) ?? "internal";
+}
+
+/** The code by which a refusal is counted for its key; undefined: it is not counted. */
 export function refusalCodeOf(error: unknown): RefusalCode | undefined {
   if (error instanceof ClientGone) return undefined;
-  if (error instanceof PageRefusal) return error.status === 413 ? "too_large" : undefined;
+  if (error instanceof PageRefusal) return error.kind === "body_too_large" ? "too_large" : undefined;
   if (error instanceof ApiError) return knownCode(error.reason ?? error.kind);
   if (!(error instanceof NodeRefusal)) return "internal";
   const { type, code } = error.body.error;

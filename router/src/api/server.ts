@@ -157,7 +157,7 @@ export function createApiServer(deps: ApiServerDeps): ApiServer {
     if (draining) response.shouldKeepAlive = false;
     if (!ipLimit.admit(addressOf(request))) {
       response.shouldKeepAlive = false;
-      throw new PageRefusal(503, 1);
+      throw new PageRefusal("address_limit", 1);
     }
     refuseWhileDraining();
     requireSoundHead(request, response);
@@ -209,5 +209,5 @@ export function createApiServer(deps: ApiServerDeps): ApiServer {
 
 /** For an unknown path or method. */
 function unsupported(): Promise<void> {
-  return Promise.reject(new PageRefusal(403));
+  return Promise.reject(new PageRefusal("path_not_supported"));
 }

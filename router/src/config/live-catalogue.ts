@@ -2,16 +2,24 @@
 import { mayHost, rulesOf, type Catalogue, type ModelRules } from "@weiche/shared/catalogue.ts";
 import type { ServiceChange } from "@weiche/shared/changelog.ts";
 import type { ModelId, NodeId } from "@weiche/shared/ids.ts";
+import type { Clock } from "@weiche/shared/time/clock.ts";
 import { loadCatalogue, type CatalogueFile } from "./config.ts";
 
 export class LiveCatalogue {
+  /** When the current catalogue was read. Wall time in ms. */
+  readAtMs: number;
+  /** False: the file was read again, and was wrong. */
+  isNewest = true;
   readonly #file: string;
+  readonly #clock: Clock;
   readonly #listeners: (() => void)[] = [];
   #current: CatalogueFile;
 
   /** Throws a `StartError` with the mistakes if the file is wrong. */
-  constructor(file: string) {
+  constructor(file: string, clock: Clock) {
     this.#file = file;
+    this.#clock = clock;
+    this.readAtMs = clock.now();
     this.#current = loadCatalogue(file);
   }
 
@@ -35,7 +43,10 @@ export class LiveCatalogue {
 
   /** Throws a `StartError` with the mistakes if the file is wrong; the current catalogue stays then. */
   readonly reload = (): void => {
+    this.isNewest = false;
     this.#current = loadCatalogue(this.#file);
+    this.isNewest = true;
+    this.readAtMs = this.#clock.now();
     for (const listener of this.#listeners) listener();
   };
 }

@@ -6,7 +6,7 @@ import { StartError } from "@weiche/shared/files/start-error.ts";
 import { describeError } from "@weiche/shared/program/log.ts";
 import { startEmbeddedServer, type EmbeddedServer, type EmbeddedServerEvents } from "./embedded-server.ts";
 import { migrate } from "./migrate.ts";
-import { endOf, openPool, renewIdle } from "./pool.ts";
+import { endOf, openPool, renewIdle, useOf, type PoolUse } from "./pool.ts";
 import { openPromptQueries, type PromptQueries } from "./prompt-queries.ts";
 import type { Schema } from "./schema.ts";
 
@@ -30,6 +30,7 @@ export interface Database extends AsyncDisposable {
   readonly usagePool: Pool;
   /** For the request path. */
   readonly prompt: PromptQueries;
+  readonly poolUses: () => readonly (PoolUse & { readonly pool: "general" | "usage" | "requests" })[];
   /** Settings for a connection outside the pools. */
   readonly connection: ClientConfig;
   /** Call when a connection was dead without an error: replaces all idle connections, which may be dead, too. */
@@ -88,6 +89,11 @@ export async function openDatabase(config: DatabaseConfig, clock: Clock, events:
     pool,
     usagePool,
     prompt,
+    poolUses: () => [
+      { pool: "general", ...useOf(pool) },
+      { pool: "usage", ...useOf(usagePool) },
+      { pool: "requests", ...prompt.use() },
+    ],
     connection,
     doubt,
     abandon() {

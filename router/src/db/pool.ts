@@ -23,6 +23,18 @@ const typesOfOurs: CustomTypesConfig = {
   },
 };
 
+/** Connections of a pool, and statements that wait for one. */
+export interface PoolUse {
+  readonly used: number;
+  readonly idle: number;
+  readonly max: number;
+  readonly waiting: number;
+}
+
+export function useOf({ totalCount, idleCount, waitingCount, options }: Pool): PoolUse {
+  return { used: totalCount - idleCount, idle: idleCount, max: options.max, waiting: waitingCount };
+}
+
 const closeMsMax = 5_000;
 
 /** `close` waits 5 s for connections in use, which a hanging server never releases. `abandon` destroys them. */

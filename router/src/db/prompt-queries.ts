@@ -6,11 +6,15 @@
 import type { ClientConfig, QueryConfig, QueryResult, QueryResultRow } from "pg";
 import { within, type Clock } from "@weiche/shared/time/clock.ts";
 import { inTime, isUnavailable } from "./failures.ts";
-import { openPool, renewIdle } from "./pool.ts";
+import { openPool, renewIdle, useOf, type PoolUse } from "./pool.ts";
 
 export interface PromptQueries {
   /** For idempotent statements: they may run twice. */
   readonly query: <Row extends QueryResultRow>(query: QueryConfig) => Promise<QueryResult<Row>>;
+}
+
+export interface OpenPromptQueries extends PromptQueries, AsyncDisposable {
+  readonly use: () => PoolUse;
 }
 
 export interface PromptLimits {
@@ -30,7 +34,7 @@ export function openPromptQueries(
   clock: Clock,
   events: { readonly lost: () => void; readonly idleLost: (error: Error) => void },
   { connectionsMax, attemptMsMax, allMsMax } = requestLimits,
-): PromptQueries & AsyncDisposable {
+): OpenPromptQueries {
   const times = {
     connectionTimeoutMillis: attemptMsMax,
     query_timeout: attemptMsMax,
@@ -50,6 +54,7 @@ export function openPromptQueries(
           return pool.query<Row>(query);
         }
       }),
+    use: () => useOf(pool),
     [Symbol.asyncDispose]: () => within(clock, allMsMax, pool.end()),
   };
 }

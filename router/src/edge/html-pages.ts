@@ -23,11 +23,14 @@ export function htmlPage(status: PageStatus): string {
 
 /** Thrown where a request is refused with a page instead of the API's error body. */
 export class PageRefusal extends Error {
+  readonly kind: PageRefusalKind;
   readonly status: PageStatus;
   readonly retryAfterSeconds: number | undefined;
 
-  constructor(status: PageStatus, retryAfterSeconds?: number) {
+  constructor(kind: PageRefusalKind, retryAfterSeconds?: number) {
+    const { status } = pageRefusals[kind];
     super(titles[status]);
+    this.kind = kind;
     this.status = status;
     this.retryAfterSeconds = retryAfterSeconds;
   }

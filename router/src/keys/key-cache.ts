@@ -14,6 +14,7 @@ import { judge, lookUpKey, type CachedKey } from "./cached-key.ts";
 import type { Caller, KeyCache, KeyRefusal } from "./caller.ts";
 
 export interface KeyCacheEvents {
+  keyChangesRead(durationMs: number): void;
   /** The change log could not be read; cached keys stay valid until `trustMsMax` is over. */
   keyChangesUnreadable(error: unknown): void;
   keyLookupFailed(error: unknown): void;
@@ -29,7 +30,10 @@ export interface KeyCacheOptions {
   readonly hints?: boolean;
 }
 
-export type OpenKeyCache = KeyCache & AsyncDisposable;
+export interface OpenKeyCache extends KeyCache, AsyncDisposable {
+  /** How long ago the changes were read. */
+  readonly ageMs: number;
+}
 
 const unknown: KeyRefusal = { refused: "invalid_api_key", why: "unknown" };
 const changesMax = 1_000;
@@ -96,9 +100,13 @@ class DatabaseKeyCache implements OpenKeyCache {
     this.#polls.wish(this.#options.pollMs);
   }
 
+  get ageMs(): number {
+    return this.#clock.monotonicMs() - this.#newsMs;
+  }
+
   find(key: string, atMs: number = this.#clock.now()): Caller | KeyRefusal | Promise<Caller | KeyRefusal> {
     const hash = hashApiKey(key);
-    if (this.#clock.monotonicMs() - this.#newsMs <= this.#options.trustMsMax) {
+    if (this.ageMs <= this.#options.trustMsMax) {
       const known = this.#known.get(hash);
       if (known) return judge(known, atMs);
       if (this.#unknown.has(hash)) return unknown;
@@ -147,12 +155,14 @@ class DatabaseKeyCache implements OpenKeyCache {
   }
 
   async #applyChanges(): Promise<void> {
+    const beganMs = this.#clock.monotonicMs();
     const { rows } = await this.#changes.query<Change>({
       name: "changes-since",
       text: `select c.number as latest, n.number, n.kind, n.subject from change_counter c
         left join changes n on n.number > $1 order by n.number limit ${changesMax + 1}`,
       values: [this.#applied],
     });
+    this.#events.keyChangesRead(this.#clock.monotonicMs() - beganMs);
     const latest = rows[0]!.latest;
     const changes = rows.filter(({ number }) => number !== null);
     // The list has gaps if old changes were deleted, or if the database was restored from a backup.

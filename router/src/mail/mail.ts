@@ -12,6 +12,8 @@ export interface MailConfig {
 export interface Mail extends AsyncDisposable {
   /** Whether the server accepted the letter. Never rejects; gives up when the server stalls for some seconds. */
   send(to: string, letter: Letter): Promise<boolean>;
+  /** Letters that the server has not taken yet. */
+  readonly pending: number;
 }
 
 export interface MailEvents {
@@ -41,6 +43,9 @@ export function createMail(config: MailConfig, clock: Clock, events: MailEvents)
   }
 
   return {
+    get pending() {
+      return pending.size;
+    },
     async send(address, letter) {
       if (pending.size >= pendingMax) {
         events.mailFailed(letter.kind, "QUEUE");

@@ -37,6 +37,13 @@ export const refusalCodes = {
 
 export type RefusalCode = keyof typeof refusalCodes;
 
+/** Refusals of a request whose key is not known, or was not looked at. */
+const withoutKey = ["invalid_api_key", "address_limit", "path_not_supported"] as const;
+
+/** Why a request was refused, whether its key is known or not. */
+export type RefusalWord = RefusalCode | (typeof withoutKey)[number];
+export const refusalWords: readonly RefusalWord[] = [...withoutKey, ...(Object.keys(refusalCodes) as RefusalCode[])];
+
 /** Reasons that the API's codes do not distinguish. */
 export type RefusalReason =
   | "key_revoked"

@@ -94,7 +94,9 @@ test("a flood is refused, not piled up", async () => {
   const waiting = Array.from({ length: 50 }, () => mail.send("ada@example.com", resetLetter("en", facts)));
   expect(await mail.send("ada@example.com", resetLetter("en", facts))).toBe(false);
   expect(events).toEqual(["reset failed QUEUE"]);
+  expect(mail.pending).toBe(50);
   await smtp[Symbol.asyncDispose]();
   expect((await Promise.all(waiting)).every((sent) => !sent)).toBe(true);
+  expect(mail.pending).toBe(0);
   smtp = await startSmtpServer();
 });

@@ -131,7 +131,7 @@ describe("a package", () => {
     await using cache = await createKeyCache(
       database,
       clock,
-      { keyChangesUnreadable() {}, keyLookupFailed() {} },
+      { keyChangesRead() {}, keyChangesUnreadable() {}, keyLookupFailed() {} },
       { hints: false },
     );
     await accounts.subscriptions.change(accountId, { action: "order", package: "Starter" });

@@ -1,10 +1,12 @@
 /** What clients make up adds nothing to what the router measures of itself. */
 import { Agent, request as httpRequest } from "node:http";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { asId } from "@weiche/shared/ids.ts";
 import { createLog } from "@weiche/shared/program/log.ts";
 import { createApiEvents } from "../../src/events.ts";
 import { createMetrics, type Metrics } from "../../src/metrics.ts";
-import { chat, startApi, type Harness } from "./api-harness.ts";
+import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
+import { caller, chat, startApi, type Harness } from "./api-harness.ts";
 
 const madeUp = process.env["WEICHE_NIGHTLY"] ? 100_000 : 2_000;
 const atOnce = 32;
@@ -63,10 +65,40 @@ test("made-up models, paths, methods, hosts, keys and codes add no series", { ti
   for (let n = 200; n < each; n += atOnce) await Promise.all(Array.from({ length: atOnce }, (_, k) => askAll(n + k)));
   const after = await series();
   expect([...after].filter((one) => !before.has(one))).toEqual([]);
-  expect([...after].filter((one) => /\d{3}-|made-up|path-|host-|agent-\d|code-|type-/.test(one))).toEqual([]);
-  expect(after.size).toBeLessThan(300);
+  expect([...after].filter((one) => /\d{3}-|made-up|path-|host-|agent-\d|code-\d|type-/.test(one))).toEqual([]);
+  expect(after.size).toBeLessThan(500);
   const asked = api.nodes.sent.length;
   expect(asked).toBeGreaterThan(each / 2); // what nodes made up was met, too
+});
+
+test("refusals are told apart by their reason, and each begins with 0", async () => {
+  const own = createMetrics(() => 0);
+  const events = createApiEvents(createLog("test", "silent"), own, { count: () => {} });
+  const limits = { perIpPerSecond: 1, perIpBurst: 8 };
+  await using limited = await startApi({ events, limits, clock: new VirtualClock() });
+  const path = "/v1/chat/completions";
+  const counts = async () => {
+    const { values } = await own.refusals.get();
+    return Object.fromEntries(values.map(({ labels, value }): [string, number] => [String(labels.reason), value]));
+  };
+  const before = await counts();
+  expect(Object.keys(before).length).toBeGreaterThan(20);
+  expect(Object.values(before).every((value) => value === 0)).toBe(true);
+  limited.keys.set("sk-once", caller({ requestsPerMinute: 1 }));
+  limited.keys.set("sk-none", caller({ parallelRequests: 0, accountId: asId("account-2") }));
+  limited.keys.set("sk-old", { refused: "invalid_api_key", why: "expired" });
+  for (const key of ["sk-once", "sk-once", "sk-none", "sk-old", "sk-who"])
+    await limited.post(path, chat(), { authorization: `Bearer ${key}` });
+  await limited.get("/v1/elsewhere");
+  await limited.post(path, chat({ model: "made-up" }));
+  limited.placement.refused = "no_node_available";
+  await limited.post(path, chat());
+  await limited.post(path, chat()); // one more than the address may
+  const nonZero = Object.entries(await counts()).filter(([, value]) => value > 0);
+  expect(Object.fromEntries(nonZero)).toEqual({
+    ...{ rate_limit_minute: 1, rate_limit_parallel: 1, key_expired: 1, invalid_api_key: 1, path_not_supported: 1 },
+    ...{ invalid_request: 1, no_node_available: 1, address_limit: 1 },
+  });
 });
 
 test("requests that hold a parallel place are counted while they do", async () => {

@@ -37,7 +37,7 @@ beforeEach(async () => {
   failures = 0;
   proxy = await openSilentProxy(database);
   far = await openDatabase({ stateDir: "", databaseUrl: proxy.url }, systemClock, silent);
-  const events = { keyChangesUnreadable() {}, keyLookupFailed: () => void failures++ };
+  const events = { keyChangesRead() {}, keyChangesUnreadable() {}, keyLookupFailed: () => void failures++ };
   cache = await createKeyCache(far, systemClock, events, { pollMs: hourMs, hints: false });
 });
 afterEach(async () => {
@@ -109,7 +109,7 @@ test("the change that cannot be read on a lost connection is read on a new one, 
   await using polling = await createKeyCache(
     far,
     systemClock,
-    { keyChangesUnreadable() {}, keyLookupFailed() {} },
+    { keyChangesRead() {}, keyChangesUnreadable() {}, keyLookupFailed() {} },
     { pollMs: 50, hints: false },
   );
   await loseAll();

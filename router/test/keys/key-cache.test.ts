@@ -26,7 +26,12 @@ import {
   type DatabaseServer,
 } from "../db/database-fixture.ts";
 
-const events: KeyCacheEvents = { keyChangesUnreadable() {}, keyLookupFailed() {} };
+const readsMs: number[] = [];
+const events: KeyCacheEvents = {
+  keyChangesRead: (durationMs) => void readsMs.push(durationMs),
+  keyChangesUnreadable() {},
+  keyLookupFailed() {},
+};
 const hourMs = 3_600_000;
 let server: DatabaseServer;
 let database: Database;
@@ -276,6 +281,13 @@ describe("the database is asked", () => {
   });
 });
 
+test("how long the database takes for an answer is told at each poll", async () => {
+  const before = readsMs.length;
+  await using _cache = await openCache({ hints: false, pollMs: 20 });
+  await until("it has asked some times", 2_000, () => readsMs.length >= before + 3);
+  expect(readsMs.slice(before).every((ms) => ms > 0 && ms < 5_000)).toBe(true);
+});
+
 test("a key that was unknown a moment ago works within a second", async () => {
   await using cache = await openCache({ pollMs: hourMs });
   const key = makeApiKey();
@@ -326,8 +338,10 @@ test("while the database is away known keys go on for their time, others are tol
   await using cache = await openCache({ hints: false }, clock, away);
   expect(await why(cache, key)).toBe("admitted");
 
+  expect(cache.ageMs).toBe(0);
   await running[Symbol.asyncDispose]();
   clock.advance(600_000);
+  expect(cache.ageMs).toBe(600_000);
   expect(await why(cache, key)).toBe("admitted");
   const asked = cache.find(makeApiKey()) as Promise<Caller | KeyRefusal>;
   await expect(asked).rejects.toThrow(ApiError);

@@ -1,21 +1,64 @@
-/** The registry of a program's metrics, with those of Node.js and of the build, and what declares further ones in it. */
+/**
+ * The registry of a program's metrics, with those of Node.js and of the build, and what declares further ones in it. The
+ * page for operators (deploy/METRICS.md) is made from these declarations.
+ */
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from "prom-client";
 import { registerBuildInfo } from "./version.ts";
 
 export type MetricRegistry = ReturnType<typeof createMetricRegistry>;
 
+/**
+ * What declares a metric takes its name, its meaning (the help that Prometheus gets, and a cell of the page), its labels,
+ * and `worry`: when an operator should look into it. Absent: it only explains what other metrics show.
+ */
 export function createMetricRegistry() {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   registerBuildInfo(registry);
   const registers = [registry];
+  const worries = new Map<string, string>();
+  const worryAbout = (name: string, worry?: string) => worry !== undefined && worries.set(name, worry);
+  let publish = (): void | Promise<void> => {};
   return {
     registry,
-    counter: <L extends string>(name: string, help: string, labelNames: L[] = []) =>
-      new Counter<L>({ name, help, labelNames, registers }),
-    gauge: <L extends string>(name: string, help: string, labelNames: L[] = []) =>
-      new Gauge<L>({ name, help, labelNames, registers }),
-    histogram: <L extends string>(name: string, help: string, buckets: number[], labelNames: L[] = []) =>
-      new Histogram<L>({ name, help, buckets, labelNames, registers }),
+    /** By the metric's name. */
+    worries: worries as ReadonlyMap<string, string>,
+    /** The answer to a scrape by Prometheus. */
+    scrape: {
+      contentType: registry.contentType,
+      /** Calls back before each answer, to bring the gauges up to date. */
+      onScrape: (callback: () => void | Promise<void>) => void (publish = callback),
+      async metrics() {
+        await publish();
+        return registry.metrics();
+      },
+    },
+    worryAbout,
+    counter: <L extends string>(name: string, help: string, labelNames: L[] = [], worry?: string) => {
+      worryAbout(name, worry);
+      return new Counter<L>({ name, help, labelNames, registers });
+    },
+    gauge: <L extends string>(name: string, help: string, labelNames: L[] = [], worry?: string) => {
+      worryAbout(name, worry);
+      return new Gauge<L>({ name, help, labelNames, registers });
+    },
+    histogram: <L extends string>(
+      name: string,
+      help: string,
+      buckets: number[],
+      labelNames: L[] = [],
+      worry?: string,
+    ) => {
+      worryAbout(name, worry);
+      return new Histogram<L>({ name, help, buckets, labelNames, registers });
+    },
   };
+}
+
+/** Makes the series of all combinations of label values with 0, so that `rate()` and `increase()` see the first event. */
+export function beginAtZero<L extends string>(counter: Counter<L>, values: Record<L, Iterable<string>>): void {
+  let all: Partial<Record<L, string>>[] = [{}];
+  for (const [label, ofLabel] of Object.entries<Iterable<string>>(values))
+    all = all.flatMap((labels) => Array.from(ofLabel, (value) => ({ ...labels, [label]: value })));
+  for (const labels of all) counter.inc(labels as Record<L, string>, 0);
 }

@@ -7,13 +7,15 @@ import type { Clock } from "../time/clock.ts";
 import { StartError } from "../files/start-error.ts";
 import { formatListen, type ListenAddress } from "../http/listen.ts";
 import { readOneAtATime } from "../http/request-turns.ts";
-import { openTlsFiles, type TlsFilesEvents } from "../http/tls-files.ts";
+import { openTlsFiles, type TlsFiles, type TlsFilesEvents } from "../http/tls-files.ts";
 import { provesToken, type OpsConfig } from "./ops-access.ts";
 import { version } from "./version.ts";
 
 export interface OpsServer extends AsyncDisposable {
   /** The address with the actual port. */
   readonly address: ListenAddress;
+  /** Absent: plain HTTP. */
+  readonly tls: TlsFiles | undefined;
   /** From now on `/nodes` and `/nodes/<name>/metrics` are answered. */
   serveNodes(nodes: NodesMetrics): void;
 }
@@ -49,6 +51,7 @@ export async function openOpsServer({ config, clock, events, ...parts }: OpsPart
   const opened = stack.move();
   return {
     address: { host: config.listen.host, port },
+    tls,
     serveNodes: (nodes) => (desk.nodes = nodes),
     async [Symbol.asyncDispose]() {
       opened.dispose();

@@ -19,6 +19,6 @@ test("the version is that of the project's package.json, and stands in /healthz 
     await (await fetch(`http://127.0.0.1:${server.address.port}${path}`, { headers: { connection: "close" } })).text();
   expect(await ask("/healthz")).toBe(`ok ${version}\n`);
   expect(await ask("/metrics")).toContain(
-    `weiche_build_info{version="${version}",node="${process.versions.node}"} 1\n`,
+    `weiche_build_info{version="${version}",nodejs="${process.versions.node}"} 1\n`,
   );
 });

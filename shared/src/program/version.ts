@@ -4,13 +4,13 @@ import project from "../../../package.json" with { type: "json" };
 
 export const version: string = project.version;
 
-/** `weiche_build_info`: always 1. Its label `node` is the version of Node.js, not the name of a node. */
+/** `weiche_build_info`: always 1. Its labels are the versions of Weiche and of Node.js. */
 export function registerBuildInfo(registry: Registry): void {
   const gauge = new Gauge({
     name: "weiche_build_info",
     help: "1, with the versions of Weiche and of Node.js",
-    labelNames: ["version", "node"],
+    labelNames: ["version", "nodejs"],
     registers: [registry],
   });
-  gauge.set({ version, node: process.versions.node }, 1);
+  gauge.set({ version, nodejs: process.versions.node }, 1);
 }

@@ -20,7 +20,7 @@ export async function readBody(exchange: Exchange, held: HeldBody, times: BodyTi
   const { headers } = exchange.request;
   const announced = headers["content-length"];
   const bytes = announced === undefined ? undefined : Number(announced);
-  if (bytes !== undefined && bytes > bodyBytesMax) throw new PageRefusal(413);
+  if (bytes !== undefined && bytes > bodyBytesMax) throw new PageRefusal("body_too_large");
   requireJson(headers);
   await held.reserve(bytes ?? 0);
   // A client that left while this waited for room sends no body.
@@ -46,7 +46,7 @@ function receive(
 
     function onData(chunk: Buffer): void {
       collector.add(chunk);
-      if (collector.bytes > bodyBytesMax) return fail(new PageRefusal(413));
+      if (collector.bytes > bodyBytesMax) return fail(new PageRefusal("body_too_large"));
       if (collector.bytes <= lightBytesMax) return;
       // Without a pause Node reads up to 2 MB of a connection in one turn of the event loop: 140 ms with 40 connections.
       request.pause();

@@ -6,6 +6,7 @@ import { sleep } from "@weiche/shared/time/clock.ts";
 import { asId, type ModelId, type NodeId } from "@weiche/shared/ids.ts";
 import { Refused } from "../../rights/refused.ts";
 import { serves } from "../../nodes/model-state.ts";
+import { nodeState } from "../../nodes/node-state.ts";
 import { SlotState, stateWords, type NodeReport, type SlotView } from "../../nodes/node-view.ts";
 import type { NodeDetail } from "../../nodes/registry.ts";
 import type { nodesContract } from "../contract/nodes.ts";
@@ -122,13 +123,6 @@ function toNumber(value: bigint | undefined): number | undefined {
 
 function seconds(ms: number | undefined): number | undefined {
   return ms === undefined ? undefined : Math.round(ms / 100) / 10;
-}
-
-function nodeState({ view, linked }: NodeDetail): Node["state"] {
-  if (!linked) return "gone";
-  if (!view.reachable) return "silent";
-  if (view.maintenance) return "maintenance";
-  return view.admitting ? "live" : "not-admitting";
 }
 
 function hasModel({ hello }: NodeDetail, model: ModelId): boolean {

@@ -1,0 +1,49 @@
+/** The metrics of host and GPUs, as they are read each 2 s: declared here, and set from what was read last. */
+import type { MetricRegistry } from "@weiche/shared/program/metric-registry.ts";
+import type { GpuReading } from "./host/gpu.ts";
+import type { HostReading } from "./host/host.ts";
+
+export type HostMetrics = ReturnType<typeof createHostMetrics>;
+
+export function createHostMetrics({ gauge }: MetricRegistry) {
+  return {
+    hostCpuUse: gauge(
+      "weiche_agent_host_cpu_use_ratio",
+      "CPU time in use over all cores of the host, 0 to 1",
+      [],
+      "near 1: the agent and its engines wait for cores",
+    ),
+    hostMemoryTotal: gauge("weiche_agent_host_memory_total_bytes", "Memory of the host"),
+    hostMemoryAvailable: gauge(
+      "weiche_agent_host_memory_available_bytes",
+      "What programs could still get of the host's memory, caches included",
+      [],
+      "below a twentieth of it: the kernel may end an engine",
+    ),
+    gpuMemoryUsed: gauge("weiche_agent_gpu_memory_used_bytes", "GPU memory in use, by whatever program", ["gpu"]),
+    gpuMemoryTotal: gauge("weiche_agent_gpu_memory_total_bytes", "GPU memory that there is", ["gpu"]),
+    gpuUtilisation: gauge("weiche_agent_gpu_utilisation_ratio", "GPU utilisation, 0 to 1", ["gpu"]),
+    gpuTemperature: gauge("weiche_agent_gpu_temperature_celsius", "GPU temperature", ["gpu"], "above 85"),
+    gpuPower: gauge("weiche_agent_gpu_power_watts", "GPU power draw", ["gpu"]),
+  };
+}
+
+export function publishHost(metrics: HostMetrics, host: HostReading | undefined, gpus: readonly GpuReading[]): void {
+  const { gpuMemoryUsed, gpuMemoryTotal, gpuUtilisation, gpuTemperature, gpuPower } = metrics;
+  // Removes series of what is no longer measured.
+  for (const gauge of [gpuMemoryUsed, gpuMemoryTotal, gpuUtilisation, gpuTemperature, gpuPower]) gauge.reset();
+  const { cpuUse, memoryTotalBytes, memoryAvailableBytes } = host ?? {};
+  if (cpuUse !== undefined) metrics.hostCpuUse.set(cpuUse);
+  if (memoryTotalBytes !== undefined) metrics.hostMemoryTotal.set(memoryTotalBytes);
+  if (memoryAvailableBytes !== undefined) metrics.hostMemoryAvailable.set(memoryAvailableBytes);
+  for (const gpu of gpus) publishGpu(metrics, gpu);
+}
+
+function publishGpu(metrics: HostMetrics, gpu: GpuReading): void {
+  const labels = { gpu: String(gpu.index) };
+  if (gpu.memoryUsedBytes !== undefined) metrics.gpuMemoryUsed.set(labels, gpu.memoryUsedBytes);
+  if (gpu.memoryTotalBytes !== undefined) metrics.gpuMemoryTotal.set(labels, gpu.memoryTotalBytes);
+  if (gpu.utilisation !== undefined) metrics.gpuUtilisation.set(labels, gpu.utilisation);
+  if (gpu.temperatureCelsius !== undefined) metrics.gpuTemperature.set(labels, gpu.temperatureCelsius);
+  if (gpu.powerWatts !== undefined) metrics.gpuPower.set(labels, gpu.powerWatts);
+}

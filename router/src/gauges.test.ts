@@ -1,0 +1,87 @@
+import { beforeEach, expect, test } from "vitest";
+import { asId, type NodeId } from "@weiche/shared/ids.ts";
+import { publishGauges, type GaugedParts } from "./gauges.ts";
+import { createMetrics, type Metrics } from "./metrics.ts";
+import { NodeRegistry } from "./nodes/registry.ts";
+
+const node = asId<NodeId>("gpu-1");
+const hello = { node, bootId: "1", agentVersion: "0", slots: [] };
+const report = { slots: [], maintenance: false, admitting: true };
+let registry: NodeRegistry;
+let metrics: Metrics;
+let nowMs: number;
+let parts: { -readonly [Part in Exclude<keyof GaugedParts, "nodes">]: GaugedParts[Part] };
+
+beforeEach(() => {
+  registry = new NodeRegistry();
+  metrics = createMetrics(() => 0);
+  nowMs = 0;
+  parts = {
+    database: { poolUses: () => [{ pool: "usage", used: 1, idle: 0, max: 2, waiting: 4 }] },
+    keys: { ageMs: 1_500 },
+    catalogue: { readAtMs: 1_800_000_000_000, isNewest: true },
+    certificates: { api: undefined, nodes: undefined, ops: undefined },
+    mail: { pending: 3 },
+  };
+});
+
+/** Samples of our own metrics whose name begins so. */
+async function samples(prefix: string): Promise<string[]> {
+  const nodes = { details: () => registry.details(nowMs), nowMs: () => nowMs };
+  publishGauges(metrics, { ...parts, nodes });
+  const begin = `weiche_router_${prefix}`;
+  const lines = (await metrics.registry.metrics()).split("\n").filter((line) => line.startsWith(begin));
+  return lines.map((line) => line.slice("weiche_router_".length));
+}
+
+async function state(): Promise<string | undefined> {
+  const ones = (await samples("node_state")).filter((line) => line.endsWith(" 1"));
+  expect(ones.length).toBeLessThan(2);
+  return /state="([\w-]+)"/.exec(ones[0] ?? "")?.[1];
+}
+
+test("a node has exactly one state, and its last report an age, until it is forgotten", async () => {
+  expect(await samples("node_")).toEqual([]);
+  const link = registry.linkUp(hello);
+  registry.sessionUp(node);
+  expect(await state()).toBe("silent");
+  expect(await samples("node_report_age")).toEqual([]);
+  link.report(report, 0);
+  expect(await state()).toBe("live");
+  nowMs = 2_500;
+  expect(await samples("node_report_age")).toEqual(['node_report_age_seconds{node="gpu-1"} 2.5']);
+  link.report({ ...report, admitting: false }, nowMs);
+  expect(await state()).toBe("not-admitting");
+  link.report({ ...report, maintenance: true }, nowMs);
+  expect(await state()).toBe("maintenance");
+  nowMs += 3_001;
+  expect(await state()).toBe("silent");
+  registry.sessionDown(node);
+  link.down(nowMs);
+  expect(await state()).toBe("gone");
+  expect(await samples("node_state")).toHaveLength(5);
+  nowMs += 3_600_001;
+  expect(await samples("node_")).toEqual([]);
+});
+
+test("connections to the database by pool, and who waits for one", async () => {
+  expect(await samples("database_connections")).toEqual([
+    'database_connections{pool="usage",state="used"} 1',
+    'database_connections{pool="usage",state="idle"} 0',
+    'database_connections_max{pool="usage"} 2',
+  ]);
+  expect(await samples("database_waiting")).toEqual(['database_waiting{pool="usage"} 4']);
+});
+
+test("how old the known keys are, which mails wait, and whether the catalogue is the newest", async () => {
+  expect(await samples("key_cache_age")).toEqual(["key_cache_age_seconds 1.5"]);
+  expect(await samples("mails_pending")).toEqual(["mails_pending 3"]);
+  expect(await samples("catalogue")).toEqual([
+    "catalogue_last_reload_successful 1",
+    "catalogue_last_reload_success_timestamp_seconds 1800000000",
+  ]);
+  parts.catalogue = { ...parts.catalogue, isNewest: false };
+  parts.mail = undefined;
+  expect(await samples("catalogue_last_reload_successful")).toEqual(["catalogue_last_reload_successful 0"]);
+  expect(await samples("mails_pending")).toEqual([]);
+});

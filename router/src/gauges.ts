@@ -1,0 +1,47 @@
+/** Sets the gauges: the metrics of the present state. */
+import { publishCertificates, type CertificatesInUse } from "@weiche/shared/program/certificate-expiry.ts";
+import type { LiveCatalogue } from "./config/live-catalogue.ts";
+import type { Database } from "./db/database.ts";
+import type { OpenKeyCache } from "./keys/key-cache.ts";
+import type { Mail } from "./mail/mail.ts";
+import type { Metrics } from "./metrics.ts";
+import { nodeState, nodeStates } from "./nodes/node-state.ts";
+import type { NodeDetail } from "./nodes/registry.ts";
+
+export interface GaugedParts {
+  readonly nodes: { readonly details: () => readonly NodeDetail[]; readonly nowMs: () => number };
+  readonly database: Pick<Database, "poolUses">;
+  readonly keys: Pick<OpenKeyCache, "ageMs">;
+  readonly catalogue: Pick<LiveCatalogue, "readAtMs" | "isNewest">;
+  readonly certificates: CertificatesInUse<"api" | "nodes" | "ops">;
+  /** Absent: none is configured. */
+  readonly mail: Pick<Mail, "pending"> | undefined;
+}
+
+export function publishGauges(metrics: Metrics, parts: GaugedParts): void {
+  const { nodes, database, keys, catalogue, certificates, mail } = parts;
+  publishNodes(metrics, nodes.details(), nodes.nowMs());
+  for (const { pool, used, idle, max, waiting } of database.poolUses()) {
+    metrics.databaseConnections.set({ pool, state: "used" }, used);
+    metrics.databaseConnections.set({ pool, state: "idle" }, idle);
+    metrics.databaseConnectionsMax.set({ pool }, max);
+    metrics.databaseWaiting.set({ pool }, waiting);
+  }
+  metrics.keyCacheAge.set(keys.ageMs / 1000);
+  metrics.catalogueReloaded.set(catalogue.isNewest ? 1 : 0);
+  metrics.catalogueReadAt.set(catalogue.readAtMs / 1000);
+  publishCertificates(metrics.certificateExpiry, certificates);
+  if (mail) metrics.mailsPending.set(mail.pending);
+  else metrics.mailsPending.remove();
+}
+
+function publishNodes({ nodeState: states, reportAge }: Metrics, nodes: readonly NodeDetail[], nowMs: number): void {
+  // Removes series of nodes that are forgotten, or have not reported since their agent started.
+  for (const gauge of [states, reportAge]) gauge.reset();
+  for (const detail of nodes) {
+    const { node, reportedAtMs } = detail.view;
+    const is = nodeState(detail);
+    for (const state of nodeStates) states.set({ node, state }, state === is ? 1 : 0);
+    if (Number.isFinite(reportedAtMs)) reportAge.set({ node }, (nowMs - reportedAtMs) / 1000);
+  }
+}
