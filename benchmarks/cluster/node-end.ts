@@ -1,7 +1,7 @@
 /** A router's end of links and data connections in this process, without API, keys, limits and database. */
 import { randomBytes } from "node:crypto";
 import { createGrants } from "@weiche/router/src/usage/grants.ts";
-import { openDataConnections, type DataConnections } from "@weiche/router/src/nodes/data-connections.ts";
+import { DataConnections } from "@weiche/router/src/nodes/data-connections.ts";
 import { openNodeLink, type NodeLink } from "@weiche/router/src/nodes/node-link.ts";
 import { NodeRegistry } from "@weiche/router/src/nodes/registry.ts";
 import { rulesOf, type CatalogueEntry } from "@weiche/shared/catalogue.ts";
@@ -25,7 +25,7 @@ export async function openNodeEnd(
   const registry = new NodeRegistry();
   const events = new Proxy({}, { get: () => () => {} }) as never;
   const shared = { routerId: uuidv7(clock), clock, events, listen: { host: "127.0.0.1", port: 0 } };
-  const data = await openDataConnections({ ...shared, counts: registry, grants: createGrants(randomBytes(32)) });
+  const data = await DataConnections.open({ ...shared, counts: registry, grants: createGrants(randomBytes(32)) });
   const link = await openNodeLink({
     ...{ ...shared, registry, job: plainJobs(clock), ledger: { record } },
     dataAddress: `127.0.0.1:${data.address.port}`,

@@ -9,23 +9,18 @@ import {
   MachineTelemetry,
   readEveryMs,
   takeStockAgainMs,
-  type MachineSource,
   type MachineTelemetryEvents,
 } from "./host/machine-telemetry.ts";
 import type { Metrics } from "./metrics.ts";
 
-export interface OpenMachine extends MachineSource {
-  /** Begins to measure. */
-  start(): void;
-}
-
-export function openMachine(core: Core, environment: NodeJS.ProcessEnv): OpenMachine {
+export function openMachine(core: Core, environment: NodeJS.ProcessEnv) {
   const { config, clock, log, metrics, job, measuresMachine, opened } = core;
   const events = createMachineEvents(log, metrics);
   const parts = { clock, kept: keptPaths(config), path: environment["PATH"], events };
   const telemetry = opened.use(new MachineTelemetry(parts));
   return Object.assign(telemetry, {
-    start() {
+    /** Begins to measure. */
+    start(): void {
       if (!measuresMachine) return;
       const jobs = [
         job("machine", readEveryMs, () => telemetry.read(), { atStart: true }),

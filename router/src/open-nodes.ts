@@ -1,46 +1,33 @@
 /** Opens the router's side of the nodes: links, data connections, registry and placement. */
 import { formatListen } from "@weiche/shared/http/listen.ts";
-import { openTlsFiles, type TlsFiles } from "@weiche/shared/http/tls-files.ts";
+import { openTlsFiles } from "@weiche/shared/http/tls-files.ts";
 import { asId, type NodeId } from "@weiche/shared/ids.ts";
 import type { NodesMetrics } from "@weiche/shared/program/ops-server.ts";
 import { LoopClock } from "@weiche/shared/time/loop-clock.ts";
 import type { Core } from "./core.ts";
-import { openDataConnections, type DataConnections } from "./nodes/data-connections.ts";
-import { openNodeLink, type NodeLink } from "./nodes/node-link.ts";
-import type { NodeView } from "./nodes/node-view.ts";
-import { openNodeWishes, readWishesMs, type NodeWishes } from "./nodes/node-wishes.ts";
-import { place, type Placement, type PlacementRequest } from "./nodes/placement.ts";
-import { NodeRegistry, type NodeDetail } from "./nodes/registry.ts";
+import { DataConnections } from "./nodes/data-connections.ts";
+import { openNodeLink } from "./nodes/node-link.ts";
+import { openNodeWishes, readWishesMs } from "./nodes/node-wishes.ts";
+import { place, type PlacementRequest } from "./nodes/placement.ts";
+import { NodeRegistry } from "./nodes/registry.ts";
 import type { Storage } from "./open-storage.ts";
 
-export interface Nodes {
-  readonly wishes: NodeWishes;
-  readonly link: NodeLink;
-  readonly data: DataConnections;
-  /** Absent: plain connections, of nodes on this host. */
-  readonly tls: TlsFiles | undefined;
-  readonly views: () => readonly NodeView[];
-  readonly details: () => readonly NodeDetail[];
-  readonly place: (request: PlacementRequest, exclude?: ReadonlySet<NodeId>) => Placement;
-  /** The nodes' own metrics, asked of them over their data sessions. */
-  readonly metrics: NodesMetrics;
-  /** Monotonic ms of the views; it stands still while the event loop does. */
-  readonly nowMs: () => number;
-}
+export type Nodes = Awaited<ReturnType<typeof openNodes>>;
 
 /** Timeout for closing links and data sessions, once no answer runs any more. */
 const closeMsMax = 2_000;
 
-export async function openNodes(core: Core, { database, grants, ledger }: Storage): Promise<Nodes> {
+export async function openNodes(core: Core, { database, grants, ledger }: Storage) {
   const { config, clock, random, events, job, routerId, catalogue, opened } = core;
   const wishes = await openNodeWishes(database);
   opened.use(job("node-wishes", readWishesMs, () => wishes.read()));
   const registry = new NodeRegistry((node) => wishes.isMaintained(node));
   const linkClock = opened.use(new LoopClock(clock));
+  /** Absent: plain connections, of nodes on this host. */
   const tls = config.nodesTls && opened.use(openTlsFiles(config.nodesTls, clock, events));
   const shared = { routerId, clock: linkClock, events, tls };
 
-  const data = await openDataConnections({ ...shared, listen: config.listen.data, counts: registry, grants });
+  const data = await DataConnections.open({ ...shared, listen: config.listen.data, counts: registry, grants });
   opened.defer(() => data.close(closeMsMax));
   const link = await openNodeLink({
     ...shared,
@@ -58,15 +45,18 @@ export async function openNodes(core: Core, { database, grants, ledger }: Storag
   wishes.onChange((node) => link.desiredStateChanged(node));
   catalogue.onReload(() => link.rulesChanged());
 
+  /** Monotonic ms of the views; it stands still while the event loop does. */
   const nowMs = () => linkClock.monotonicMs();
   const views = () => registry.view(nowMs());
   const details = () => registry.details(nowMs());
+  /** The nodes' own metrics, asked of them over their data sessions. */
   const metrics: NodesMetrics = {
     names: () => views().map(({ node }) => node),
     metricsOf: (node) => data.metricsOf(asId(node)),
   };
   return {
     ...{ wishes, link, data, tls, views, details, metrics, nowMs },
-    place: (request, exclude) => place(request, views(), nowMs(), random, exclude),
+    place: (request: PlacementRequest, exclude?: ReadonlySet<NodeId>) =>
+      place(request, views(), nowMs(), random, exclude),
   };
 }

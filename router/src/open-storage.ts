@@ -1,24 +1,17 @@
 /** Opens the database and its users: keys, usage, and counts of refused requests. */
 import type { Core } from "./core.ts";
-import { openDatabase, type Database } from "./db/database.ts";
-import { createKeyCache, type OpenKeyCache } from "./keys/key-cache.ts";
-import { readGrants, type Grants } from "./usage/grants.ts";
-import { createRefusals, type Refusals } from "./usage/refusal-counts.ts";
-import { createUsageLedger, type UsageLedger } from "./usage/usage-ledger.ts";
-import { VoidDeclarations } from "./usage/void-declarations.ts";
+import { openDatabase } from "./db/database.ts";
+import { createKeyCache } from "./keys/key-cache.ts";
+import { readGrants } from "./usage/grants.ts";
+import { createRefusals } from "./usage/refusal-counts.ts";
+import { createUsageLedger } from "./usage/usage-ledger.ts";
+import { createVoidDeclarations } from "./usage/void-declarations.ts";
 
-export interface Storage {
-  readonly database: Database;
-  readonly grants: Grants;
-  readonly ledger: UsageLedger;
-  readonly voids: VoidDeclarations;
-  readonly keys: OpenKeyCache;
-  readonly refusals: Refusals;
-}
+export type Storage = Awaited<ReturnType<typeof openStorage>>;
 
 const flushRefusalsMs = 5_000;
 
-export async function openStorage({ config, clock, log, events, job, catalogue, opened }: Core): Promise<Storage> {
+export async function openStorage({ config, clock, log, events, job, catalogue, opened }: Core) {
   const database = opened.use(await openDatabase(config, clock, events));
   if (database.notice) log.info({ show: true }, database.notice);
   const grants = await readGrants(database.pool);
@@ -29,7 +22,7 @@ export async function openStorage({ config, clock, log, events, job, catalogue, 
       makesEmbeddings: (model) => catalogue.get().get(model)?.category === "embeddings",
     }),
   );
-  const voids = opened.use(new VoidDeclarations(ledger, clock));
+  const voids = opened.use(createVoidDeclarations(ledger, clock));
   const keys = opened.use(await createKeyCache(database, clock, events));
   const refusals = createRefusals(database.pool, clock);
   opened.use(job("refusals", flushRefusalsMs, () => refusals.flush(), { atEnd: true }));

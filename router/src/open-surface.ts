@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { createAccounts } from "./accounts/accounts.ts";
 import { createIdentity } from "./accounts/identity.ts";
 import type { Core } from "./core.ts";
-import { createMail, type Mail } from "./mail/mail.ts";
+import { createMail } from "./mail/mail.ts";
 import type { PublicApi } from "./open-api.ts";
 import type { Nodes } from "./open-nodes.ts";
 import type { Storage } from "./open-storage.ts";
@@ -12,15 +12,9 @@ import { createPasswordHashing } from "./sign-in/password-hashing.ts";
 import { startPasswordThreads } from "./sign-in/password-threads.ts";
 import { createSessions } from "./sign-in/sessions.ts";
 import { openAdminSocket } from "./surface/admin/admin-socket.ts";
-import { openPortal, type PortalServer } from "./surface/portal/portal-server.ts";
+import { openPortal } from "./surface/portal/portal-server.ts";
 import { createHandlers } from "./surface/routes/handlers.ts";
 import type { Evaluator } from "./usage/evaluator.ts";
-
-export interface Surface {
-  readonly portal: PortalServer;
-  /** Absent: none is configured. */
-  readonly mail: Mail | undefined;
-}
 
 export async function openSurface(
   core: Core,
@@ -28,8 +22,9 @@ export async function openSurface(
   nodes: Nodes,
   api: PublicApi,
   evaluator: Evaluator,
-): Promise<Surface> {
+) {
   const { config, clock, events, limiter, catalogue, opened } = core;
+  /** Absent: none is configured. */
   const mail = config.smtp && opened.use(createMail(config.smtp, clock, events));
   const hashing = createPasswordHashing(clock, opened.use(startPasswordThreads()));
   // Links to the portal need its address, so that it listens before accounts and sign-in are made.

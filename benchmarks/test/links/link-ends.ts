@@ -9,7 +9,7 @@ import { DataLink } from "@weiche/node-agent/src/links/data-link.ts";
 import type { StreamSession } from "@weiche/node-agent/src/exchange/exchange.ts";
 import type { StreamHandler } from "@weiche/node-agent/src/links/data-session.ts";
 import { createGrants } from "@weiche/router/src/usage/grants.ts";
-import { openDataConnections, type DataConnections } from "@weiche/router/src/nodes/data-connections.ts";
+import { DataConnections } from "@weiche/router/src/nodes/data-connections.ts";
 import { NodeRegistry } from "@weiche/router/src/nodes/registry.ts";
 import type { UpstreamRequest, UpstreamResponse } from "@weiche/router/src/nodes/upstream.ts";
 import { SlotState } from "@weiche/router/src/nodes/node-view.ts";
@@ -61,9 +61,9 @@ export async function openRouterEnd(given: { port?: number; tls?: TlsFiles } = {
   });
   const report = { name: slot, state: SlotState.EMPTY, running: 0, runningOfRouter: 0, stateAgeMs: 0 } as const;
   link.report({ slots: [{ ...report, waiters: [] }], maintenance: false, admitting: true }, 0);
-  const { events, told } = recorder<Parameters<typeof openDataConnections>[0]["events"]>();
+  const { events, told } = recorder<Parameters<typeof DataConnections.open>[0]["events"]>();
   const { tls } = given;
-  const data = await openDataConnections({
+  const data = await DataConnections.open({
     listen: { host: "127.0.0.1", port: given.port ?? 0 },
     ...(tls ? { tls } : {}),
     routerId: "router-1",

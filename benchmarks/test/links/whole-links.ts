@@ -2,11 +2,7 @@
 import { RouterLinks, type RouterLinkEvents } from "@weiche/node-agent/src/links/router-links.ts";
 import type { StreamHandler } from "@weiche/node-agent/src/links/data-session.ts";
 import type { UsageChannel } from "@weiche/node-agent/src/outbox/usage-channel.ts";
-import {
-  openDataConnections,
-  type DataConnections,
-  type DataConnectionsEvents,
-} from "@weiche/router/src/nodes/data-connections.ts";
+import { DataConnections, type DataConnectionsEvents } from "@weiche/router/src/nodes/data-connections.ts";
 import { openNodeLink, type NodeLink } from "@weiche/router/src/nodes/node-link.ts";
 import type { NodeLinkEvents } from "@weiche/router/src/nodes/node-link-session.ts";
 import { place, type Placement } from "@weiche/router/src/nodes/placement.ts";
@@ -45,7 +41,7 @@ export async function openWholeRouter(
   const { events, told } = recorder<NodeLinkEvents & DataConnectionsEvents>();
   const secure = tls ? { tls } : {};
   const shared = { routerId: id, clock: systemClock, events, ...secure };
-  const data = await openDataConnections({ ...shared, listen: listenOn(ports.data), counts: registry, grants });
+  const data = await DataConnections.open({ ...shared, listen: listenOn(ports.data), counts: registry, grants });
   const link = await openNodeLink({
     ...shared,
     job: plainJobs(systemClock),

@@ -19,7 +19,24 @@ export interface AnswerEnvelope {
 
 export type AnswerOptions = Pick<GenerationRequest, "choices" | "logprobs" | "includeUsage">;
 
-export const terminator = "data: [DONE]\n\n";
+const terminator = "data: [DONE]\n\n";
+
+/** The text of a streamed answer. `object`: what the convention calls its events. */
+export function eventText(object: string, { id, created, model }: AnswerEnvelope, includeUsage: boolean) {
+  /** The beginning of every event, up to the choice. */
+  const head = `data: ${JSON.stringify({ id, object, created, model }).slice(0, -1)},"choices":[`;
+  let pending = "";
+  return {
+    add: (choice: string) => void (pending += `${head}${choice}]}\n\n`),
+    takePending: () => {
+      const taken = pending;
+      pending = "";
+      return taken;
+    },
+    closing: (counts: TokenCounts) =>
+      includeUsage ? `${head}],"usage":${JSON.stringify(usageBody(counts))}}\n\n${terminator}` : terminator,
+  };
+}
 
 export function usageBody({ promptTokens, completionTokens, cachedTokens, reasoningTokens }: TokenCounts) {
   return {

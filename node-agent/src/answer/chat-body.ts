@@ -1,9 +1,8 @@
 /** Collects a chat's answer into one body. */
 import { usageBody, type AnswerEnvelope, type AnswerOptions, type AnswerWriter } from "./answer-writer.ts";
-import type { CanonicalToolCall, FinishReason } from "./canonical-stream.ts";
+import type { FinishReason } from "./canonical-stream.ts";
 import { Collected } from "./collected.ts";
 import { chatLogprobs, type TokenLogprob } from "./logprobs.ts";
-import type { TokenCounts } from "./usage-count.ts";
 
 interface Choice {
   readonly reasoning: string[];
@@ -13,69 +12,47 @@ interface Choice {
   finish: FinishReason | undefined;
 }
 
-export class ChatBody implements AnswerWriter {
-  readonly #envelope: AnswerEnvelope;
-  readonly #options: AnswerOptions;
-  readonly #collected = new Collected();
-  readonly #choices: readonly Choice[];
-
-  constructor(envelope: AnswerEnvelope, options: AnswerOptions) {
-    this.#envelope = envelope;
-    this.#options = options;
-    this.#choices = Array.from({ length: options.choices }, () => ({
-      ...{ reasoning: [], content: [], logprobs: [], finish: undefined },
-      calls: new Map(),
-    }));
-  }
-
-  role(): void {}
-
-  reasoning(index: number, text: string, logprobs: object | undefined): void {
-    const choice = this.#choices[index]!;
-    this.#collected.add(choice.reasoning, text);
-    this.#addLogprobs(choice, logprobs);
-  }
-
-  content(index: number, text: string, logprobs: object | undefined): void {
-    const choice = this.#choices[index]!;
-    this.#collected.add(choice.content, text);
-    this.#addLogprobs(choice, logprobs);
-  }
-
-  toolCall(index: number, piece: CanonicalToolCall, logprobs: object | undefined): void {
-    const choice = this.#choices[index]!;
-    if (piece.opening) {
-      this.#collected.count(piece.opening.id + piece.opening.name);
-      choice.calls.set(piece.index, { ...piece.opening, arguments: [] });
-    }
-    this.#collected.add(choice.calls.get(piece.index)!.arguments, piece.arguments);
-    this.#addLogprobs(choice, logprobs);
-  }
-
-  #addLogprobs(choice: Choice, logprobs: object | undefined): void {
-    const { logprobs: alternatives } = this.#options;
+export function chatBody({ id, created, model }: AnswerEnvelope, options: AnswerOptions): AnswerWriter {
+  const { logprobs: alternatives } = options;
+  const collected = new Collected();
+  const choices = Array.from({ length: options.choices }, (): Choice => ({
+    ...{ reasoning: [], content: [], logprobs: [], finish: undefined },
+    calls: new Map(),
+  }));
+  const addLogprobs = (choice: Choice, logprobs: object | undefined) => {
     if (logprobs && alternatives !== undefined)
-      this.#collected.addValues(choice.logprobs, chatLogprobs(logprobs, alternatives));
-  }
-
-  finish(index: number, reason: FinishReason): void {
-    this.#choices[index]!.finish = reason;
-  }
-
-  takePending(): string {
-    return "";
-  }
-
-  closing(counts: TokenCounts): string {
-    const { id, created, model } = this.#envelope;
-    const choices = this.#choices.map((choice, index) => ({
-      index,
-      message: messageOf(choice),
-      logprobs: this.#options.logprobs === undefined ? null : { content: choice.logprobs },
-      finish_reason: choice.finish,
-    }));
-    return JSON.stringify({ id, object: "chat.completion", created, model, choices, usage: usageBody(counts) });
-  }
+      collected.addValues(choice.logprobs, chatLogprobs(logprobs, alternatives));
+  };
+  const addText = (part: "reasoning" | "content") => (index: number, text: string, logprobs: object | undefined) => {
+    collected.add(choices[index]![part], text);
+    addLogprobs(choices[index]!, logprobs);
+  };
+  return {
+    role() {},
+    reasoning: addText("reasoning"),
+    content: addText("content"),
+    toolCall(index, piece, logprobs) {
+      const choice = choices[index]!;
+      if (piece.opening) {
+        collected.count(piece.opening.id + piece.opening.name);
+        choice.calls.set(piece.index, { ...piece.opening, arguments: [] });
+      }
+      collected.add(choice.calls.get(piece.index)!.arguments, piece.arguments);
+      addLogprobs(choice, logprobs);
+    },
+    finish: (index, reason) => void (choices[index]!.finish = reason),
+    takePending: () => "",
+    closing(counts) {
+      const shown = choices.map((choice, index) => ({
+        index,
+        message: messageOf(choice),
+        logprobs: alternatives === undefined ? null : { content: choice.logprobs },
+        finish_reason: choice.finish,
+      }));
+      const usage = usageBody(counts);
+      return JSON.stringify({ id, object: "chat.completion", created, model, choices: shown, usage });
+    },
+  };
 }
 
 /** Without text, `content` is null if there are calls or the limit was reached. Beside calls, blank text is none. */

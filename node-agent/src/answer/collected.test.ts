@@ -2,13 +2,13 @@
 import { asId, type ModelId } from "@weiche/shared/ids.ts";
 import { expect, test } from "vitest";
 import type { AnswerWriter } from "./answer-writer.ts";
-import { ChatBody } from "./chat-body.ts";
-import { CompletionBody } from "./completion-body.ts";
+import { chatBody } from "./chat-body.ts";
+import { completionBody } from "./completion-body.ts";
 
 const envelope = { id: "a", created: 0, model: asId<ModelId>("m") };
 const options = { choices: 1, logprobs: 20, includeUsage: false };
-const chat = () => new ChatBody(envelope, options);
-const completion = () => new CompletionBody(envelope, options);
+const chat = () => chatBody(envelope, options);
+const completion = () => completionBody(envelope, options);
 
 const long = "x".repeat(1 << 20);
 const probability = (token: string) => ({ token, logprob: -1, bytes: null, top_logprobs: [] });

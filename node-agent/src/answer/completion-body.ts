@@ -4,7 +4,6 @@ import { usageBody, type AnswerEnvelope, type AnswerOptions, type AnswerWriter }
 import type { FinishReason } from "./canonical-stream.ts";
 import { Collected } from "./collected.ts";
 import { completionLogprobs, type CompletionLogprobs } from "./logprobs.ts";
-import type { TokenCounts } from "./usage-count.ts";
 
 interface Choice {
   readonly text: string[];
@@ -13,59 +12,41 @@ interface Choice {
   finish: FinishReason | undefined;
 }
 
-export class CompletionBody implements AnswerWriter {
-  readonly #envelope: AnswerEnvelope;
-  readonly #options: AnswerOptions;
-  readonly #collected = new Collected();
-  readonly #choices: readonly Choice[];
-
-  constructor(envelope: AnswerEnvelope, options: AnswerOptions) {
-    this.#envelope = envelope;
-    this.#options = options;
-    this.#choices = Array.from({ length: options.choices }, () => ({
-      ...{ text: [], length: 0, finish: undefined },
-      logprobs: { tokens: [], token_logprobs: [], top_logprobs: [], text_offset: [] },
-    }));
-  }
-
-  role(): void {}
-
-  reasoning(index: number, text: string, logprobs: object | undefined): void {
-    this.content(index, text, logprobs);
-  }
-
-  content(index: number, text: string, logprobs: object | undefined): void {
-    const choice = this.#choices[index]!;
-    const { logprobs: alternatives } = this.#options;
+export function completionBody({ id, created, model }: AnswerEnvelope, options: AnswerOptions): AnswerWriter {
+  const { logprobs: alternatives } = options;
+  const collected = new Collected();
+  const choices = Array.from({ length: options.choices }, (): Choice => ({
+    ...{ text: [], length: 0, finish: undefined },
+    logprobs: { tokens: [], token_logprobs: [], top_logprobs: [], text_offset: [] },
+  }));
+  const content: AnswerWriter["content"] = (index, text, logprobs) => {
+    const choice = choices[index]!;
     if (logprobs && alternatives !== undefined) {
       const more = completionLogprobs(logprobs, alternatives, choice.length);
       for (const list of Object.keys(more) as (keyof CompletionLogprobs)[])
-        this.#collected.addValues(choice.logprobs[list], more[list]);
+        collected.addValues(choice.logprobs[list], more[list]);
     }
     choice.length += text.length;
-    this.#collected.add(choice.text, text);
-  }
-
-  toolCall(): void {
-    throw new EngineFault("malformed", "a tool call in a completion");
-  }
-
-  finish(index: number, reason: FinishReason): void {
-    this.#choices[index]!.finish = reason;
-  }
-
-  takePending(): string {
-    return "";
-  }
-
-  closing(counts: TokenCounts): string {
-    const { id, created, model } = this.#envelope;
-    const choices = this.#choices.map(({ text, logprobs, finish }, index) => ({
-      index,
-      text: text.join(""),
-      logprobs: this.#options.logprobs === undefined ? null : logprobs,
-      finish_reason: finish,
-    }));
-    return JSON.stringify({ id, object: "text_completion", created, model, choices, usage: usageBody(counts) });
-  }
+    collected.add(choice.text, text);
+  };
+  return {
+    role() {},
+    reasoning: content,
+    content,
+    toolCall() {
+      throw new EngineFault("malformed", "a tool call in a completion");
+    },
+    finish: (index, reason) => void (choices[index]!.finish = reason),
+    takePending: () => "",
+    closing(counts) {
+      const shown = choices.map(({ text, logprobs, finish }, index) => ({
+        index,
+        text: text.join(""),
+        logprobs: alternatives === undefined ? null : logprobs,
+        finish_reason: finish,
+      }));
+      const usage = usageBody(counts);
+      return JSON.stringify({ id, object: "text_completion", created, model, choices: shown, usage });
+    },
+  };
 }

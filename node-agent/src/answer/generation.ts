@@ -8,10 +8,10 @@ import { isObject, parseJson, type Json } from "@weiche/shared/json.ts";
 import { RequiredCalls } from "../engines/dialects/required-calls.ts";
 import type { AnswerWriter } from "./answer-writer.ts";
 import { CanonicalStream } from "./canonical-stream.ts";
-import { ChatBody } from "./chat-body.ts";
-import { ChatEvents } from "./chat-events.ts";
-import { CompletionBody } from "./completion-body.ts";
-import { CompletionEvents } from "./completion-events.ts";
+import { chatBody } from "./chat-body.ts";
+import { chatEvents } from "./chat-events.ts";
+import { completionBody } from "./completion-body.ts";
+import { completionEvents } from "./completion-events.ts";
 import { contextExceeded } from "../intake/context-exceeded.ts";
 import type { EngineCall } from "./engine-call.ts";
 import { eventFault, eventRefusal, refusalOf, type Refused } from "./engine-refusal.ts";
@@ -207,10 +207,10 @@ function createWriter(request: PromptFacts, requestId: string, created: number):
   const options = { choices, logprobs, includeUsage };
   if (request.kind === "chat") {
     const envelope = { id: `chatcmpl-${requestId}`, created, model };
-    return request.stream ? new ChatEvents(envelope, options) : new ChatBody(envelope, options);
+    return request.stream ? chatEvents(envelope, options) : chatBody(envelope, options);
   }
   const envelope = { id: `cmpl-${requestId}`, created, model };
-  return request.stream ? new CompletionEvents(envelope, options) : new CompletionBody(envelope, options);
+  return request.stream ? completionEvents(envelope, options) : completionBody(envelope, options);
 }
 
 function parseEvent(data: string): Json {

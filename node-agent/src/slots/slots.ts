@@ -1,22 +1,16 @@
 /** All slots of a node: chooses the slot for a request, and passes on what concerns all of them. */
-import type { Clock } from "@weiche/shared/time/clock.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import type { SlotConfig } from "../config/config.ts";
 import type { SlotEngines } from "../engines/engine.ts";
 import type { Admission, AdmissionRequest } from "./admission.ts";
-import type { SlotEvents } from "./slot-events.ts";
-import type { CloseOptions } from "./slot-parts.ts";
+import type { CloseOptions, SlotParts } from "./slot-parts.ts";
 import { SlotRunner } from "./slot-runner.ts";
 import { WireState, type AwakeEngine, type SlotView } from "./slot-view.ts";
-import type { transition } from "./slot.ts";
 
-export interface SlotsParts {
+interface SlotsParts extends Omit<SlotParts, "config" | "engines"> {
   readonly slots: readonly SlotConfig[];
   readonly engines: (slot: SlotConfig) => SlotEngines;
-  readonly clock: Clock;
-  readonly events: SlotEvents;
-  readonly transition?: typeof transition;
 }
 
 export type Slots = ReturnType<typeof createSlots>;

@@ -1,5 +1,5 @@
 /** Answers requests for chats, completions and embeddings by a node. Reads downwards: each line may refuse. */
-import type { Catalogue, CatalogueEntry } from "@weiche/shared/catalogue.ts";
+import type { Catalogue } from "@weiche/shared/catalogue.ts";
 import { checkModelRules } from "@weiche/shared/convention/model-rules.ts";
 import { factorAt, requestTokensMax } from "@weiche/shared/catalogue.ts";
 import type { Clock } from "@weiche/shared/time/clock.ts";
@@ -11,7 +11,7 @@ import type { Caller, KeyCache } from "../keys/caller.ts";
 import type { RefusalReason } from "../usage/refusal-codes.ts";
 import type { Limiter } from "../limits/limiter.ts";
 import type { Placed, Placement, PlacementRequest } from "../nodes/placement.ts";
-import { NodeLost, type Upstream } from "../nodes/upstream.ts";
+import { NodeLost, type Upstream, type UpstreamRequest } from "../nodes/upstream.ts";
 import { authenticate, quotaExhausted, type Authenticated } from "./authenticate.ts";
 import type { ByteBudget } from "@weiche/shared/http/byte-budget.ts";
 import type { BodyReaders } from "./body/body-readers.ts";
@@ -77,14 +77,19 @@ export async function generateAs(
   const entry = findModel(facts.model, caller, deps.catalogue());
   exchange.model = entry.id;
   checkModelRules(facts, entry);
-  const suspect = { accountId: caller.accountId, model: entry.id, digest: facts.digest };
+  const { accountId, userId, keyId } = caller;
+  const suspect = { accountId, model: entry.id, digest: facts.digest };
   deps.engineDeaths.refuseBarred(suspect);
-  const tokensMax = requestTokensMax(entry, facts.answers);
-  // The texts of an embedding request are processed one after the other.
-  const answers = facts.embeds ? 1 : facts.answers;
+  const request = {
+    ...{ path, requestId: exchange.id, model: entry.id, tokensMax: requestTokensMax(entry, facts.answers) },
+    // The time of acceptance decides on the factor, as it does on the billing period.
+    billing: { accountId, userId, keyId, factor: factorAt(entry, exchange.acceptedAtMs) },
+    // The texts of an embedding request are processed one after the other.
+    answers: facts.embeds ? 1 : facts.answers,
+  };
   const { conversation } = facts;
-  const { onPlaced } = inside ?? {};
-  await answer(exchange, { path, caller, entry, tokensMax, answers, conversation, body, suspect, onPlaced }, deps);
+  const affinityKey = conversation === undefined ? undefined : `${accountId} ${entry.id} ${conversation}`;
+  await answer(exchange, request, { body, suspect, affinityKey, onPlaced: inside?.onPlaced }, deps);
 }
 
 /** Takes a place in the account's limits until the exchange is settled. */
@@ -108,41 +113,34 @@ function limitDuration(exchange: Exchange, { clock, requestMsMax, times }: Gener
   exchange.onSettled(() => timer.cancel());
 }
 
-interface Accepted {
-  readonly path: NodePath;
-  readonly caller: Caller;
-  readonly entry: CatalogueEntry;
-  readonly tokensMax: number;
-  readonly answers: number;
-  readonly conversation: string | undefined;
-  readonly body: HeldBody;
-  readonly suspect: SuspectBody;
-  readonly onPlaced: InsideRequest["onPlaced"] | undefined;
-}
-
-async function answer(exchange: Exchange, accepted: Accepted, deps: GenerateDeps): Promise<void> {
-  const { path, caller, entry, tokensMax, answers, conversation, body, suspect, onPlaced } = accepted;
+/** `request`: as every node is asked. */
+async function answer(
+  exchange: Exchange,
+  request: Omit<UpstreamRequest, "attempt" | "slot" | "remainingMs" | "body">,
+  {
+    body,
+    suspect,
+    affinityKey,
+    onPlaced,
+  }: Pick<PlacementRequest, "affinityKey"> &
+    Partial<Pick<InsideRequest, "onPlaced">> & { readonly body: HeldBody; readonly suspect: SuspectBody },
+  deps: GenerateDeps,
+): Promise<void> {
   const { clock, requestMsMax, times, verdicts, engineDeaths } = deps;
-  const { accountId, userId, keyId } = caller;
-  // The time of acceptance decides on the factor, as it does on the billing period.
-  const billing = { accountId, userId, keyId, factor: factorAt(entry, exchange.acceptedAtMs) };
-  const affinityKey = conversation === undefined ? undefined : `${accountId} ${entry.id} ${conversation}`;
+  const { requestId, model, billing } = request;
   const tried = new Set<NodeId>();
   let refusal: NodeRefusal | undefined;
   while (exchange.attempts < attemptsMax) {
-    const placed = deps.place({ model: entry.id, affinityKey }, tried);
+    const placed = deps.place({ model, affinityKey }, tried);
     if ("refused" in placed) throw refusal ?? unplaced(placed.refused);
     onPlaced?.(placed, billing.factor);
     tried.add(placed.node);
     const attempt = ++exchange.attempts;
     const remainingMs = Math.max(0, requestMsMax - (clock.monotonicMs() - exchange.startedAtMs));
-    const request = {
-      ...{ path, requestId: exchange.id, attempt, model: entry.id, slot: placed.slot },
-      ...{ billing, tokensMax, remainingMs, answers },
-    };
-    const sent = { requestId: exchange.id, attempt, node: placed.node, model: entry.id, ...billing };
+    const sent = { requestId, attempt, node: placed.node, model, ...billing };
     try {
-      const reply = await deps.upstream.send(placed.node, { ...request, body: body.bytes! }, exchange.signal);
+      const asked = { ...request, attempt, slot: placed.slot, remainingMs, body: body.bytes! };
+      const reply = await deps.upstream.send(placed.node, asked, exchange.signal);
       if (reply.status === 200) {
         engineDeaths.watch(suspect, exchange, reply.body);
         await relay(exchange, reply, clock, times.stallMsMax);

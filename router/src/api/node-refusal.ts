@@ -2,6 +2,7 @@
 import { Type } from "typebox";
 import { Compile } from "typebox/compile";
 import type { ErrorBody } from "@weiche/shared/errors.ts";
+import { parseJson } from "@weiche/shared/json.ts";
 import { NodeLost, type UpstreamResponse } from "../nodes/upstream.ts";
 
 export class NodeRefusal extends Error {
@@ -32,7 +33,7 @@ const shape = Compile(
 /** Reads an answer that is not 200. Throws `NodeLost` if it has no error body. */
 export async function readNodeRefusal(answer: UpstreamResponse, signal: AbortSignal): Promise<NodeRefusal> {
   const { status, headers, body } = answer;
-  const parsed = parse(await collect(answer, signal));
+  const parsed = parseJson(await collect(answer, signal));
   body.cancel();
   if (status < 400 || status > 599 || !shape.Check(parsed)) throw new NodeLost(`answered ${status} without an error`);
   const { message, type, param, code } = parsed.error;
@@ -59,12 +60,4 @@ function collect({ body }: UpstreamResponse, signal: AbortSignal): Promise<strin
       end,
     });
   });
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -44,19 +44,7 @@ export interface ApiServerDeps extends Pick<
   readonly times?: Partial<ApiTimes>;
 }
 
-export interface ApiServer {
-  /** Exchanges whose answer is not closed. */
-  readonly open: number;
-  /** Throws `StartError` if it cannot listen. */
-  listen(): Promise<ListenAddress>;
-  /** Answers a chat that did not come by this listener. Resolves once the answer has begun. */
-  chat(chat: InsideChat): Promise<void>;
-  /**
-   * Takes no new requests; running ones may end within `graceMs`, then they are cut. `cutNodes` is called before that, so
-   * that no node takes the cut for a client that has left, whose request would be billed.
-   */
-  close(graceMs: number, cutNodes?: () => void): Promise<void>;
-}
+export type ApiServer = ReturnType<typeof createApiServer>;
 
 /** Its `body` is as `POST /v1/chat/completions` takes it. */
 export interface InsideChat extends InsideRequest {
@@ -82,7 +70,7 @@ const cutMsMax = 1_000;
 
 type Handler = (exchange: Exchange) => Promise<void>;
 
-export function createApiServer(deps: ApiServerDeps): ApiServer {
+export function createApiServer(deps: ApiServerDeps) {
   const { clock, events, config } = deps;
   const times = { ...defaultTimes, ...deps.times };
   const readers = new BodyReaders();
@@ -181,21 +169,28 @@ export function createApiServer(deps: ApiServerDeps): ApiServer {
   }
 
   return {
-    get open() {
+    /** Exchanges whose answer is not closed. */
+    get open(): number {
       return connections.exchanges;
     },
-    async listen() {
+    /** Throws `StartError` if it cannot listen. */
+    async listen(): Promise<ListenAddress> {
       await app.ready();
       return { host: config.listen.api.host, port: await listenOn(server, config.listen.api, "API") };
     },
-    chat({ request, sink, authenticate, ...inside }) {
+    /** Answers a chat that did not come by this listener. Resolves once the answer has begun. */
+    chat({ request, sink, authenticate, ...inside }: InsideChat): Promise<void> {
       const exchange = new Exchange("chat", request, sink, clock);
       return run(exchange, async () => {
         refuseWhileDraining();
         await generateAs(exchange, await authenticate(exchange), nodePaths.chat, generateDeps, inside);
       });
     },
-    async close(graceMs, cutNodes = () => {}) {
+    /**
+     * Takes no new requests; running ones may end within `graceMs`, then they are cut. `cutNodes` is called before that,
+     * so that no node takes the cut for a client that has left, whose request would be billed.
+     */
+    async close(graceMs: number, cutNodes: () => void = () => {}): Promise<void> {
       draining = true;
       const closed = server.listening ? once(server, "close") : Promise.resolve();
       server.close();

@@ -9,25 +9,17 @@ export interface LiveRouterEvents {
   otherRouters(count: number, wereFirst: boolean): void;
 }
 
-export interface LiveRouter extends AsyncDisposable {
-  /** Sends a heartbeat and looks for other routers. */
-  beat(): Promise<void>;
-}
-
 /** Interval of heartbeats. */
 export const beatMs = 5_000;
 
 /** Resolves after the first heartbeat. */
-export async function joinRouters(
-  { pool }: Pick<Database, "pool">,
-  routerId: string,
-  events: LiveRouterEvents,
-): Promise<LiveRouter> {
+export async function joinRouters({ pool }: Pick<Database, "pool">, routerId: string, events: LiveRouterEvents) {
   // A router without a heartbeat since then may be this one before its restart.
   const joinedAt = (await say()).seenAt;
   const earlier = idsOf(await pool.query<{ id: string }>("select id from routers where id <> $1", [routerId]));
   let others: ReadonlySet<string> = new Set();
 
+  /** Sends a heartbeat and looks for other routers. */
   async function beat(): Promise<void> {
     const { seenAt } = await say();
     const heard = await pool.query<{ id: string }>(
@@ -53,7 +45,7 @@ export async function joinRouters(
 
   return {
     beat,
-    async [Symbol.asyncDispose]() {
+    async [Symbol.asyncDispose](): Promise<void> {
       // If this fails, the others notice after 15 s.
       await pool.query("delete from routers where id = $1", [routerId]).catch(() => {});
     },

@@ -9,12 +9,7 @@ export interface MailConfig {
   readonly from: string;
 }
 
-export interface Mail extends AsyncDisposable {
-  /** Whether the server accepted the letter. Never rejects; gives up when the server stalls for some seconds. */
-  send(to: string, letter: Letter): Promise<boolean>;
-  /** Letters that the server has not taken yet. */
-  readonly pending: number;
-}
+export type Mail = ReturnType<typeof createMail>;
 
 export interface MailEvents {
   mailSent(kind: LetterKind, durationMs: number): void;
@@ -25,7 +20,7 @@ export interface MailEvents {
 const pendingMax = 50;
 const timeouts = { connectionTimeout: 5_000, greetingTimeout: 5_000, socketTimeout: 10_000, dnsTimeout: 5_000 };
 
-export function createMail(config: MailConfig, clock: Clock, events: MailEvents): Mail {
+export function createMail(config: MailConfig, clock: Clock, events: MailEvents) {
   const transport = createTransport({ url: config.url, disableFileAccess: true, disableUrlAccess: true, ...timeouts });
   const pending = new Set<Promise<boolean>>();
 
@@ -43,10 +38,12 @@ export function createMail(config: MailConfig, clock: Clock, events: MailEvents)
   }
 
   return {
-    get pending() {
+    /** Letters that the server has not taken yet. */
+    get pending(): number {
       return pending.size;
     },
-    async send(address, letter) {
+    /** Whether the server accepted the letter. Never rejects; gives up when the server stalls for some seconds. */
+    async send(address: string, letter: Letter): Promise<boolean> {
       if (pending.size >= pendingMax) {
         events.mailFailed(letter.kind, "QUEUE");
         return false;
@@ -55,7 +52,7 @@ export function createMail(config: MailConfig, clock: Clock, events: MailEvents)
       pending.add(sending);
       return sending.finally(() => pending.delete(sending));
     },
-    async [Symbol.asyncDispose]() {
+    async [Symbol.asyncDispose](): Promise<void> {
       await Promise.all(pending);
       transport.close();
     },

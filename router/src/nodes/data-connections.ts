@@ -21,7 +21,7 @@ import type { TlsFiles } from "@weiche/shared/http/tls-files.ts";
 import type { Grants } from "../usage/grants.ts";
 import { NodeAnswer } from "./answer-body.ts";
 import { askIdentity } from "./data-identity.ts";
-import { certificateOf, maySpeakFor, openNodeListener } from "./node-listener.ts";
+import { certificateOf, maySpeakFor, openNodeListener, type NodeListener } from "./node-listener.ts";
 import { question } from "./session-question.ts";
 import type { NodeRegistry } from "./registry.ts";
 import { NodeLost, type Upstream, type UpstreamRequest, type UpstreamResponse } from "./upstream.ts";
@@ -45,49 +45,11 @@ interface DataConnectionsOptions {
   readonly events: DataConnectionsEvents;
 }
 
-export interface DataConnections extends Upstream {
-  readonly address: ListenAddress;
-  /** Closes the sessions of earlier processes of the node's agent. */
-  dropEarlierBoots(node: NodeId, bootId: string): void;
-  /** Closes all sessions at once. The agents see that the router ended them, not the clients. */
-  cut(): void;
-  /** The text of the node's `/metrics`. Rejects, with a reason for people, if it cannot be had. */
-  metricsOf(node: NodeId): Promise<string>;
-  /** Accepts nothing more, lets running answers end, and cuts what is left after `deadlineMs`. */
-  close(deadlineMs: number): Promise<void>;
-}
-
 /** An agent replaces its sessions when its certificate changes: for a moment there are twice as many. */
 const sessionsPerNodeMax = 2 * sessionsMax;
 
 /** Prometheus gives up after 10 s by default. An agent with a hundred models says about 300 KB. */
 const metricsLimits = { answerMsMax: 8_000, answerBytesMax: 16 << 20 };
-
-export async function openDataConnections(options: DataConnectionsOptions): Promise<DataConnections> {
-  const sessions = new DataSessions(options);
-  const listener = await openNodeListener({
-    ...options,
-    what: "data connections",
-    accept: (socket) =>
-      void sessions.admit(socket).catch((error: Error) => {
-        options.events.dataSessionRefused("identity", error.message);
-        socket.destroy();
-      }),
-    onTlsRefused: (reason) => options.events.dataSessionRefused("tls", reason),
-  });
-  return {
-    address: listener.address,
-    send: (node, request, signal) => sessions.send(node, request, signal),
-    dropEarlierBoots: (node, bootId) => sessions.dropEarlierBoots(node, bootId),
-    metricsOf: (node) => sessions.metricsOf(node),
-    cut: () => sessions.cut(),
-    async close(deadlineMs) {
-      const closed = listener.close(deadlineMs);
-      sessions.close();
-      await closed;
-    },
-  };
-}
 
 interface DataSession {
   readonly node: NodeId;
@@ -97,18 +59,38 @@ interface DataSession {
   streams: number;
 }
 
-class DataSessions {
+export class DataConnections implements Upstream {
   readonly #options: DataConnectionsOptions;
+  #listener!: NodeListener;
   readonly #usable = new Map<NodeId, Set<DataSession>>();
   /** All open sessions, admitted or not. */
   readonly #open = new Set<ClientHttp2Session>();
 
-  constructor(options: DataConnectionsOptions) {
+  private constructor(options: DataConnectionsOptions) {
     this.#options = options;
   }
 
+  static async open(options: DataConnectionsOptions): Promise<DataConnections> {
+    const data = new DataConnections(options);
+    data.#listener = await openNodeListener({
+      ...options,
+      what: "data connections",
+      accept: (socket) =>
+        void data.#admit(socket).catch((error: Error) => {
+          options.events.dataSessionRefused("identity", error.message);
+          socket.destroy();
+        }),
+      onTlsRefused: (reason) => options.events.dataSessionRefused("tls", reason),
+    });
+    return data;
+  }
+
+  get address(): ListenAddress {
+    return this.#listener.address;
+  }
+
   /** Makes a session of an accepted connection, or closes it. */
-  async admit(socket: Socket): Promise<void> {
+  async #admit(socket: Socket): Promise<void> {
     const { clock, events } = this.#options;
     const http2 = connect("http://node", {
       createConnection: () => socket,
@@ -156,6 +138,7 @@ class DataSessions {
     });
   }
 
+  /** The text of the node's `/metrics`. Rejects, with a reason for people, if it cannot be had. */
   async metricsOf(node: NodeId): Promise<string> {
     const session = this.#leastLoaded(node);
     if (!session) throw new NodeLost(`${node} has no data session`);
@@ -164,17 +147,21 @@ class DataSessions {
     throw new Error(`${node} does not give its metrics here (${status}); is its agent older than the router?`);
   }
 
+  /** Closes the sessions of earlier processes of the node's agent. */
   dropEarlierBoots(node: NodeId, bootId: string): void {
     for (const session of this.#usable.get(node) ?? []) if (session.bootId !== bootId) session.cut();
   }
 
+  /** Closes all sessions at once. The agents see that the router ended them, not the clients. */
   cut(): void {
     for (const sessions of this.#usable.values()) for (const session of sessions) session.cut();
   }
 
-  /** Accepts no new requests; running ones end. */
-  close(): void {
+  /** Accepts nothing more, lets running answers end, and cuts what is left after `deadlineMs`. */
+  async close(deadlineMs: number): Promise<void> {
+    const closed = this.#listener.close(deadlineMs);
     for (const http2 of this.#open) http2.close();
+    await closed;
   }
 
   #use(session: DataSession): void {

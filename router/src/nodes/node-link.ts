@@ -21,18 +21,7 @@ interface NodeLinkOptions extends NodeLinkParts {
   readonly job: StartJob;
 }
 
-export interface NodeLink {
-  readonly address: ListenAddress;
-  /** Tells the nodes whose models a new catalogue concerns. */
-  rulesChanged(): void;
-  desiredStateChanged(node: NodeId): void;
-  /** Tells the node that the record of this attempt counts, even if this router dies. */
-  settled(node: NodeId, attempt: Attempt): void;
-  /** Announces the stop: agents send their usage to another router if they can. Links stay, none is added. */
-  goodbye(): void;
-  /** Takes the usage of the last answers, then ends every link; cuts those that are open after `deadlineMs`. */
-  close(deadlineMs: number): Promise<void>;
-}
+export type NodeLink = Awaited<ReturnType<typeof openNodeLink>>;
 
 const serverOptions: ServerOptions = {
   ...linkKeepAlive,
@@ -43,7 +32,7 @@ const serverOptions: ServerOptions = {
 
 const heartbeatEveryMs = 1_000;
 
-export async function openNodeLink(options: NodeLinkOptions): Promise<NodeLink> {
+export async function openNodeLink(options: NodeLinkOptions) {
   const sessions = new Set<NodeLinkSession>();
   const links: LinksByNode = new Map();
   let isStopping = false;
@@ -73,15 +62,19 @@ export async function openNodeLink(options: NodeLinkOptions): Promise<NodeLink> 
 
   return {
     address: listener.address,
+    /** Tells the nodes whose models a new catalogue concerns. */
     rulesChanged: () => sessions.forEach((session) => session.rulesChanged()),
-    desiredStateChanged: (node) => links.get(node)?.desiredStateChanged(),
-    settled: (node, attempt) => links.get(node)?.settled(attempt),
-    goodbye() {
+    desiredStateChanged: (node: NodeId) => links.get(node)?.desiredStateChanged(),
+    /** Tells the node that the record of this attempt counts, even if this router dies. */
+    settled: (node: NodeId, attempt: Attempt) => links.get(node)?.settled(attempt),
+    /** Announces the stop: agents send their usage to another router if they can. Links stay, none is added. */
+    goodbye(): void {
       isStopping = true;
       for (const name of ["", linkServiceName]) health.setStatus(name, "NOT_SERVING");
       for (const session of sessions) session.goodbye();
     },
-    async close(deadlineMs) {
+    /** Takes the usage of the last answers, then ends every link; cuts those that are open after `deadlineMs`. */
+    async close(deadlineMs: number): Promise<void> {
       isStopping = true;
       const closed = listener.close(deadlineMs);
       await quiet(sessions, options.clock, deadlineMs);

@@ -6,14 +6,7 @@ import { inTime, isUnavailable } from "../db/failures.ts";
 import { judgeAttempt, subjectsOf, type Attempt, type Purpose, type Subject } from "./attempt-rules.ts";
 import { fewAtOnce } from "./few-at-once.ts";
 
-export interface LoginThrottle {
-  take(purpose: Purpose, attempt: Attempt): Promise<Taken>;
-  /**
-   * Call after a successful authentication: empties the buckets of person and network, and makes the network known for
-   * 90 days. `code`: also after a right code of the second factor.
-   */
-  recognise(source: string, email: string, purposes: readonly ("login" | "code")[]): Promise<void>;
-}
+export type LoginThrottle = ReturnType<typeof createLoginThrottle>;
 
 export interface Taken {
   /** 0: the attempt is counted, go on. Otherwise how long to wait, and nothing is counted. */
@@ -38,7 +31,7 @@ class Wait extends Error {
   }
 }
 
-export function createLoginThrottle(database: Database, clock: Clock): LoginThrottle {
+export function createLoginThrottle(database: Database, clock: Clock) {
   const { kysely } = database;
   const few = fewAtOnce({ atOnceMax, ...waiting }, clock);
 
@@ -80,7 +73,7 @@ export function createLoginThrottle(database: Database, clock: Clock): LoginThro
   }
 
   return {
-    async take(purpose, attempt) {
+    async take(purpose: Purpose, attempt: Attempt): Promise<Taken> {
       const asker = { source: attempt.source, isKnown: attempt.sessionId !== undefined };
       const counting = () => inTime(clock, countMsMax, () => count(subjectsOf(purpose, attempt)));
       try {
@@ -92,7 +85,11 @@ export function createLoginThrottle(database: Database, clock: Clock): LoginThro
         throw error;
       }
     },
-    async recognise(source, whom, purposes) {
+    /**
+     * Call after a successful authentication: empties the buckets of person (`whom`, an e-mail address) and network, and
+     * makes the network known for 90 days. `code`: also after a right code of the second factor.
+     */
+    async recognise(source: string, whom: string, purposes: readonly ("login" | "code")[]): Promise<void> {
       const nowMs = clock.now();
       const row = { level: 0, at: instantText(nowMs), knownUntil: instantText(nowMs + knownMs) };
       const subjects = purposes.flatMap((purpose) => subjectsOf(purpose, { source, whom }));

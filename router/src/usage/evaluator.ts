@@ -25,9 +25,7 @@ export interface EvaluatorEvents {
   creditsEvaluated(evaluation: Evaluation): void;
 }
 
-export interface Evaluator {
-  evaluate(): Promise<Evaluation>;
-}
+export type Evaluator = ReturnType<typeof createEvaluator>;
 
 /** `catalogue`: for notices about its changes; absent: no such notices. */
 export function createEvaluator(
@@ -36,10 +34,10 @@ export function createEvaluator(
   subscriptions: Pick<Subscriptions, "chargeWhatIsDue">,
   events: EvaluatorEvents,
   catalogue?: Pick<LiveCatalogue, "get" | "changes">,
-): Evaluator {
+) {
   const { pool } = database;
   return {
-    async evaluate() {
+    async evaluate(): Promise<Evaluation> {
       const failures: unknown[] = [];
       const charged = await subscriptions.chargeWhatIsDue().catch((error: unknown) => {
         failures.push(error); // limits hold all the same

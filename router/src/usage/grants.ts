@@ -17,12 +17,7 @@ export type GrantedAttempt = Pick<
 /** `wrong-grant`: the signature is for another attempt or node, or not ours. */
 export type GrantFault = "no-grant" | "wrong-grant" | "too-many-tokens";
 
-export interface Grants {
-  /** Returns base64url. `node`: as authenticated on the connection that the attempt is sent on. */
-  sign(node: NodeId, attempt: GrantedAttempt): string;
-  /** Why the grant does not cover a record; undefined: it does. `node`: as authenticated on the link of the record. */
-  faultOf(node: NodeId, record: UsageRecord): GrantFault | undefined;
-}
+export type Grants = ReturnType<typeof createGrants>;
 
 /** A guess is right once in 2^128. */
 const grantBytes = 16;
@@ -33,11 +28,13 @@ export async function readGrants(pool: Pool): Promise<Grants> {
   return createGrants(rows[0]!.secret);
 }
 
-export function createGrants(secret: Buffer): Grants {
+export function createGrants(secret: Buffer) {
   const key = createSecretKey(secret);
   return {
-    sign: (node, attempt) => signatureOf(key, node, attempt).toString("base64url"),
-    faultOf(node, record) {
+    /** Returns base64url. `node`: as authenticated on the connection that the attempt is sent on. */
+    sign: (node: NodeId, attempt: GrantedAttempt): string => signatureOf(key, node, attempt).toString("base64url"),
+    /** Why the grant does not cover a record; undefined: it does. `node`: as authenticated on the link of the record. */
+    faultOf(node: NodeId, record: UsageRecord): GrantFault | undefined {
       if (record.grant === "") return "no-grant";
       const grant = Buffer.from(record.grant, "base64url");
       if (grant.length !== grantBytes || !timingSafeEqual(grant, signatureOf(key, node, record))) return "wrong-grant";

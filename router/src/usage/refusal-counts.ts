@@ -8,11 +8,7 @@ import type { AccountId, KeyId, UserId } from "@weiche/shared/ids.ts";
 import { instantText, retryConflicts } from "../db/database.ts";
 import type { RefusalCode } from "./refusal-codes.ts";
 
-export interface Refusals {
-  count(of: Refused, code: RefusalCode): void;
-  /** Adds the counts to the database. If it rejects, the next call adds them. */
-  flush(): Promise<void>;
-}
+export type Refusals = ReturnType<typeof createRefusals>;
 
 /** The key of a refused request, its user and account. */
 export interface Refused {
@@ -24,7 +20,7 @@ export interface Refused {
 export const hourMs = 3_600_000;
 
 /** `keysMax`: keys counted between two flushes; requests of further keys are not counted. */
-export function createRefusals(pool: Pool, clock: Clock, keysMax = 20_000): Refusals {
+export function createRefusals(pool: Pool, clock: Clock, keysMax = 20_000) {
   let counted: Counted = new Map();
   let flushing: Promise<void> = Promise.resolve();
 
@@ -37,6 +33,7 @@ export function createRefusals(pool: Pool, clock: Clock, keysMax = 20_000): Refu
     entry.codes.set(code, (entry.codes.get(code) ?? 0) + times);
   }
 
+  /** Adds the counts to the database. If it rejects, the next call adds them. */
   function flush(): Promise<void> {
     const stored = flushing.then(store);
     flushing = stored.catch(() => {});

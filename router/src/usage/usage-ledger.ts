@@ -19,18 +19,7 @@ import {
   type UnreadableRecord,
 } from "./records-set-aside.ts";
 
-export interface UsageLedger {
-  /**
-   * Resolves once the records are committed, however long that takes: each at most once by (request id, attempt), in one
-   * transaction with the totals. Rejects if the queue is full or the ledger is closed: then nothing is acknowledged, and
-   * the agent sends them again. Records that fail the checks, and `unreadable` ones, are set aside instead.
-   */
-  record(node: NodeId, records: readonly UsageRecord[], unreadable?: readonly UnreadableRecord[]): Promise<void>;
-  /** Resolves once it is committed that these attempts are void, whether or not their nodes have recorded them. */
-  declareVoid(attempts: readonly VoidAttempt[]): Promise<void>;
-  /** Makes partitions for the next days, and drops those that are older than usage is kept. */
-  rollDays(): Promise<void>;
-}
+export type UsageLedger = Awaited<ReturnType<typeof createUsageLedger>>;
 
 export interface VoidAttempt extends Attempt, BillingIdentity {
   readonly node: NodeId;
@@ -52,7 +41,7 @@ export async function createUsageLedger(
   clock: Clock,
   events: UsageQueueEvents,
   { grants, keepDays = 400, makesEmbeddings = () => false }: UsageLedgerOptions,
-): Promise<UsageLedger & AsyncDisposable> {
+) {
   const { pool } = database;
   await rollUsageDays(pool, clock.now(), keepDays);
   const queue = new UsageQueue(
@@ -61,7 +50,13 @@ export async function createUsageLedger(
     events,
   );
   return {
-    record(node, records, unreadable = []) {
+    /**
+     * Resolves once the records are committed, however long that takes: each at most once by (request id, attempt), in
+     * one transaction with the totals. Rejects if the queue is full or the ledger is closed: then nothing is
+     * acknowledged, and the agent sends them again. Records that fail the checks, and `unreadable` ones, are set aside
+     * instead.
+     */
+    record(node: NodeId, records: readonly UsageRecord[], unreadable: readonly UnreadableRecord[] = []): Promise<void> {
       const nowMs = clock.now();
       const oldestMs = oldestKeptMs(nowMs, keepDays);
       const checked = records.map((record): QueuedRecord => {
@@ -71,9 +66,11 @@ export async function createUsageLedger(
       });
       return queue.add([...checked, ...unreadable.map((one) => unreadableRecord(node, one))]);
     },
-    declareVoid: (attempts) =>
+    /** Resolves once it is committed that these attempts are void, whether or not their nodes have recorded them. */
+    declareVoid: (attempts: readonly VoidAttempt[]): Promise<void> =>
       queue.add(attempts.map(({ node, ...attempt }) => ({ node, record: { ...attempt, ...free } }))),
-    async rollDays() {
+    /** Makes partitions for the next days, and drops those that are older than usage is kept. */
+    async rollDays(): Promise<void> {
       const oldestMs = oldestKeptMs(clock.now(), keepDays);
       await rollUsageDays(pool, clock.now(), keepDays);
       await forgetSetAside(pool, oldestMs);

@@ -3,7 +3,7 @@ import { millicredits } from "@weiche/shared/credits.ts";
 import { asId, uuidv7 } from "@weiche/shared/ids.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import type { VoidAttempt } from "./usage-ledger.ts";
-import { VoidDeclarations } from "./void-declarations.ts";
+import { createVoidDeclarations } from "./void-declarations.ts";
 
 /** A ledger whose database is away as long as it is told. */
 class SimLedger {
@@ -26,7 +26,7 @@ function attemptOf(number: number): VoidAttempt {
 test("every attempt that is declared is committed, also after the database was away, and no other call is needed", async () => {
   const clock = new VirtualClock();
   const ledger = new SimLedger();
-  const declarations = new VoidDeclarations(ledger, clock);
+  const declarations = createVoidDeclarations(ledger, clock);
   const attempts = Array.from({ length: 1_200 }, (_, n) => attemptOf(n));
   declarations.declare(attempts[0]!);
   await clock.advanceAsync(0);
@@ -45,12 +45,12 @@ test("every attempt that is declared is committed, also after the database was a
 test("a router that stops commits what is left, and waits for a database that is away for 5 s only", async () => {
   const clock = new VirtualClock();
   const ledger = new SimLedger();
-  const declarations = new VoidDeclarations(ledger, clock);
+  const declarations = createVoidDeclarations(ledger, clock);
   declarations.declare(attemptOf(1));
   await declarations[Symbol.asyncDispose]();
   expect(ledger.committed).toHaveLength(1);
 
-  const stopping = new VoidDeclarations(Object.assign(ledger, { isAway: true }), clock);
+  const stopping = createVoidDeclarations(Object.assign(ledger, { isAway: true }), clock);
   stopping.declare(attemptOf(2));
   let isClosed = false;
   const closed = stopping[Symbol.asyncDispose]().then(() => (isClosed = true));

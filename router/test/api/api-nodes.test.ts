@@ -7,7 +7,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { asId, type NodeId } from "@weiche/shared/ids.ts";
 import { endComplete, endTrailer, identityPath, nodeHeaders } from "@weiche/shared/node-protocol.ts";
-import { openDataConnections, type DataConnections } from "../../src/nodes/data-connections.ts";
+import { DataConnections } from "../../src/nodes/data-connections.ts";
 import { place } from "../../src/nodes/placement.ts";
 import { NodeRegistry } from "../../src/nodes/registry.ts";
 import { SlotState } from "../../src/nodes/node-view.ts";
@@ -33,7 +33,7 @@ beforeAll(async () => {
     dataSessionRefused: (reason: string) => void refusedSessions.push(reason),
   };
   const listen = { host: "127.0.0.1", port: 0 };
-  data = await openDataConnections({ listen, grants, routerId: "r", clock: systemClock, counts: registry, events });
+  data = await DataConnections.open({ listen, grants, routerId: "r", clock: systemClock, counts: registry, events });
   api = await startApi({
     upstream: data,
     place: (request, exclude) =>

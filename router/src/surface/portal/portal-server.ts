@@ -42,14 +42,6 @@ export interface PortalDeps {
   readonly times?: Partial<ListenerTimes>;
 }
 
-export interface PortalServer extends AsyncDisposable {
-  readonly address: ListenAddress;
-  /** Base URL of links. */
-  readonly url: string;
-  /** Call once. Earlier requests wait for it. */
-  serve(handlers: Handlers<Contract>): Promise<void>;
-}
-
 const bodyBytesMax = 64 << 10;
 /** A browser asks for the ten or so files of a page at once, and they are served from memory. */
 export const pagesPerRequest = 15;
@@ -65,7 +57,7 @@ const securityHeaders = {
   "x-frame-options": "DENY",
 };
 
-export async function openPortal(deps: PortalDeps): Promise<PortalServer> {
+export async function openPortal(deps: PortalDeps) {
   const { clock, tls, listen, publicUrl, apiUrl } = deps;
   const times = { ...defaultListenerTimes, ...deps.times };
   const complete = Promise.withResolvers<void>();
@@ -100,6 +92,7 @@ export async function openPortal(deps: PortalDeps): Promise<PortalServer> {
   const port = await listenOn(app.server, listen, "portal");
   opened.defer(() => closeServer(app.server));
   const address = { host: listen.host, port };
+  /** Base URL of links. */
   const url = (publicUrl ?? `http${tls ? "s" : ""}://${formatListen(address)}`).replace(/\/$/, "");
 
   const ipLimit = new IpLimit(deps.limits, clock);
@@ -135,7 +128,8 @@ export async function openPortal(deps: PortalDeps): Promise<PortalServer> {
   return {
     address,
     url,
-    async serve(handlers) {
+    /** Call once. Earlier requests wait for it. */
+    async serve(handlers: Handlers<Contract>): Promise<void> {
       const addApi = async (api: FastifyInstance) => {
         api.addHook("onRequest", async (request, reply) => {
           void reply.header("cache-control", "no-store");

@@ -11,6 +11,7 @@ import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { creditsOf, formatCredits, type Millicredits } from "@weiche/shared/credits.ts";
 import { SseParser } from "@weiche/shared/http/sse.ts";
+import { parseJson } from "@weiche/shared/json.ts";
 import { HttpAnswer, type AnswerSink } from "../../edge/answer-sink.ts";
 
 interface Usage {
@@ -98,7 +99,7 @@ export class ChatAnswer implements AnswerSink {
   /** Checks only whether a chunk has text and usage; the text itself is not kept. */
   #look(data: string): void {
     if (this.#firstTokenAtMs !== undefined && !data.includes('"usage":{')) return;
-    const { choices, usage } = parse(data);
+    const { choices, usage } = (parseJson(data) ?? {}) as Chunk;
     if (choices?.some(({ delta }) => delta?.content || delta?.reasoning_content))
       this.#firstTokenAtMs ??= this.#clock.monotonicMs();
     if (usage) this.#usage = usage;
@@ -134,12 +135,4 @@ function refusalEvent({ status, headers }: { status: number; headers: OutgoingHt
 
 function event(name: string, data: object): string {
   return `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
-}
-
-function parse(text: string): Chunk {
-  try {
-    return JSON.parse(text) as Chunk;
-  } catch {
-    return {};
-  }
 }

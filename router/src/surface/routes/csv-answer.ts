@@ -28,7 +28,7 @@ export async function exportCsv(
 ): Promise<void> {
   const { left } = call;
   try {
-    using _place = await places.enter(call.session.user.accountId, left);
+    using _place = await places(call.session.user.accountId, left);
     await sendCsv(call, clock, file.fileName, file.lines(left));
   } catch (error) {
     if (!left.aborted) throw error;

@@ -1,14 +1,14 @@
 import { expect, test } from "vitest";
 import { settle, VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
-import { ExportPlaces, waitMsMax } from "./export-places.ts";
+import { createExportPlaces, waitMsMax } from "./export-places.ts";
 
 function open() {
   const clock = new VirtualClock();
-  const places = new ExportPlaces(clock);
+  const enter = createExportPlaces(clock);
   const log: string[] = [];
   const ask = (name: string) => {
     const client = new AbortController();
-    const entered = places.enter(name.slice(0, 1), client.signal);
+    const entered = enter(name.slice(0, 1), client.signal);
     entered.then(
       () => log.push(name),
       (error: { kind?: string }) => log.push(`${name} ${error.kind ?? "left"}`),

@@ -14,55 +14,52 @@ interface Waiting {
   readonly enter: () => void;
 }
 
-export class ExportPlaces {
-  readonly #clock: Clock;
-  readonly #busy = new Set<string>();
-  readonly #line: Waiting[] = [];
+export type ExportPlaces = ReturnType<typeof createExportPlaces>;
 
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
+/**
+ * Returns a function that takes a place until it is disposed. It rejects with `ApiError` after `waitMsMax`, and with the
+ * signal's reason.
+ */
+export function createExportPlaces(clock: Clock) {
+  const exporting = new Set<string>();
+  const line: Waiting[] = [];
+  const isFree = (account: string) => exporting.size < atOnceMax && !exporting.has(account);
 
-  /** Takes a place until it is disposed. Rejects with `ApiError` after `waitMsMax`, and with the signal's reason. */
-  async enter(account: string, signal: AbortSignal): Promise<Disposable> {
-    signal.throwIfAborted();
-    if (this.#isFree(account)) this.#busy.add(account);
-    else await this.#wait(account, signal);
-    return { [Symbol.dispose]: () => this.#leave(account) };
-  }
-
-  #isFree(account: string): boolean {
-    return this.#busy.size < atOnceMax && !this.#busy.has(account);
-  }
-
-  #wait(account: string, signal: AbortSignal): Promise<void> {
-    if (this.#line.length >= waitingMax || this.#line.some((waiting) => waiting.account === account)) throw busy();
+  function wait(account: string, signal: AbortSignal): Promise<void> {
+    if (line.length >= waitingMax || line.some((waiting) => waiting.account === account)) throw busy();
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const waiting: Waiting = { account, enter: resolve };
     const giveUp = (reason: Error) => {
-      const place = this.#line.indexOf(waiting);
-      if (place >= 0) this.#line.splice(place, 1);
+      const place = line.indexOf(waiting);
+      if (place >= 0) line.splice(place, 1);
       reject(reason);
     };
-    const deadline = this.#clock.after(waitMsMax, () => giveUp(busy()));
+    const deadline = clock.after(waitMsMax, () => giveUp(busy()));
     const left = () => giveUp(signal.reason as Error);
     signal.addEventListener("abort", left);
-    this.#line.push(waiting);
+    line.push(waiting);
     return promise.finally(() => {
       deadline.cancel();
       signal.removeEventListener("abort", left);
     });
   }
 
-  #leave(account: string): void {
-    this.#busy.delete(account);
-    for (const waiting of [...this.#line]) {
-      if (!this.#isFree(waiting.account)) continue;
-      this.#line.splice(this.#line.indexOf(waiting), 1);
-      this.#busy.add(waiting.account);
+  function leave(account: string): void {
+    exporting.delete(account);
+    for (const waiting of [...line]) {
+      if (!isFree(waiting.account)) continue;
+      line.splice(line.indexOf(waiting), 1);
+      exporting.add(waiting.account);
       waiting.enter();
     }
   }
+
+  return async (account: string, signal: AbortSignal): Promise<Disposable> => {
+    signal.throwIfAborted();
+    if (isFree(account)) exporting.add(account);
+    else await wait(account, signal);
+    return { [Symbol.dispose]: () => leave(account) };
+  };
 }
 
 function busy(): ApiError {

@@ -1,7 +1,7 @@
 /** All handlers of the contract. */
 import type { Handlers } from "../server/add-routes.ts";
 import { contract, type Contract } from "../contract/contract.ts";
-import { ExportPlaces } from "./export-places.ts";
+import { createExportPlaces } from "./export-places.ts";
 import type { HandlerDeps } from "./handler-deps.ts";
 import { accountsHandlers } from "./accounts.ts";
 import { auditHandlers } from "./audit.ts";
@@ -18,7 +18,7 @@ import { usageHandlers } from "./usage.ts";
 import { usersHandlers } from "./users.ts";
 
 export function createHandlers(parts: Omit<HandlerDeps, "exports">): Handlers<Contract> {
-  const deps: HandlerDeps = { ...parts, exports: new ExportPlaces(parts.clock) };
+  const deps: HandlerDeps = { ...parts, exports: createExportPlaces(parts.clock) };
   return {
     ...sessionHandlers(deps, contract),
     ...identityHandlers(deps),
