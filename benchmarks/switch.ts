@@ -2,7 +2,7 @@
  * `npm run bench:switch [switches]`: how much of a switch is ours. One slot, two models that sleep and wake, one client
  * that asks for the sleeping one. Measured is the time from its request to the first byte of the answer, less what the
  * engines themselves took by their own journals: falling asleep, waking, the probe's token and the answer's first one.
- * What is left is agent and router, HTTP and the client of this benchmark.
+ * The rest is agent and router, HTTP and the client of this benchmark.
  */
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";

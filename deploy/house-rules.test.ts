@@ -20,7 +20,7 @@ function isTest(file: string): boolean {
   return file.endsWith(".test.ts") || /\/(test|testing|fixtures)\//.test(file);
 }
 
-/** What a file imports, as paths from the root; packages by their name. */
+/** Lists the imports of a file as paths from the root; packages by their name. */
 function importsOf(file: string, pattern = /(?:from|import)\s*\(?\s*["']([^"']+)["']/g): string[] {
   return [...source.get(file)!.matchAll(pattern)].map(([, specifier]) => {
     if (specifier!.startsWith(".")) return relative(root, resolve(root, dirname(file), specifier!));
@@ -88,7 +88,7 @@ test("ARCHITECTURE.md names functions that are in the files that it names", () =
 });
 
 test("no files import each other in a circle, not even types", () => {
-  // What is imported when it is needed, by `import()`, may import back.
+  // A file that is imported by `import()`, when it is needed, may import back.
   const pattern = /(?:from|import)\s*["']([^"']+)["']/g;
   const importing = new Map(files.map((file) => [file, importsOf(file, pattern).filter((to) => source.has(to))]));
   // A file that imports nothing that is left, or that nothing left imports, is in no circle.

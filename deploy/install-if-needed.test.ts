@@ -15,7 +15,7 @@ beforeEach(() => {
 afterEach(() => rmSync(project, { recursive: true }));
 
 interface Host {
-  /** What the system's programs say. `node`: newer than npm needs, where it is left out. */
+  /** The outputs of the system's programs. `node` left out: a version that is newer than npm needs. */
   readonly npm: string;
   readonly node?: string;
   /** Libraries that `ldconfig -p` lists. */

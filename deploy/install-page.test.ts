@@ -34,7 +34,7 @@ roles.engines = [...engineBlocks]
   .find((block) => block.includes("systemctl"))!
   .split("\n");
 
-/** What cannot be done here: packages, a clone, processes. The clone is a copy of `deploy`. */
+/** Replacements for steps that cannot be done here: packages, a clone, processes. The clone is a copy of `deploy`. */
 const elsewhere = /^(apt-get|git clone|npx) /;
 
 /** The same command for the host below `host`. */

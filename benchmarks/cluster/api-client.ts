@@ -30,7 +30,7 @@ export interface Question extends Client, Reading {
  */
 export type Ending = "whole" | "left" | "error" | "refused" | "broken";
 
-/** What a client knows of its request; the same whether the answer came as one body or as a stream. */
+/** A client's knowledge of its request; the same whether the answer came as one body or as a stream. */
 export interface Answer {
   /** The header `x-request-id`; undefined: no head came. */
   readonly id: string | undefined;

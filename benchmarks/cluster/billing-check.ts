@@ -6,7 +6,7 @@ import type { LedgerEntry } from "../sim-engine/ledger.ts";
 import type { Answer } from "./api-client.ts";
 import type { DumpedRecord, DumpedSum, UsageDump } from "./usage-dump.ts";
 
-/** What the client of one request knows. */
+/** The knowledge of the client of one request. */
 export interface Received extends Pick<Answer, "ending" | "id" | "pieces" | "endedAtMs"> {
   /** The engines know the request by it, also where no id ever came back. */
   readonly mark: number;

@@ -87,7 +87,7 @@ export class LoneAgent implements AsyncDisposable {
     await this.#run();
   }
 
-  /** What `weiche-agent status --json` says. */
+  /** The output of `weiche-agent status --json`. */
   async status(): Promise<AgentStatus> {
     return (await askSocket(join(this.directory, "agent/admin.sock"), "GET", "/status")).body as AgentStatus;
   }

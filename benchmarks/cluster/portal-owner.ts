@@ -2,7 +2,7 @@
 import type { Cluster } from "./cluster.ts";
 
 export interface PortalOwner {
-  /** Of the session, as `name=value`. */
+  /** The session's cookie, as `name=value`. */
   readonly cookie: string;
   /** Reads JSON from a path below `/api`. */
   get<Reply>(path: string): Promise<Reply>;

@@ -1,7 +1,7 @@
 /** Reads a node's answer as a router gets it. */
 import type { UpstreamResponse } from "@weiche/router/src/nodes/upstream.ts";
 
-/** From now on and to its end, however it ends. `first`: the piece that comes first. */
+/** Reads from now on to the end of the answer, however it ends. `first`: the first piece. */
 export function readAnswer({ body }: UpstreamResponse): {
   readonly first: Promise<Buffer>;
   readonly whole: Promise<Buffer>;

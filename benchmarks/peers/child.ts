@@ -9,7 +9,7 @@ import { freePort } from "@weiche/node-agent/src/engines/launchers/loopback-port
 import { findProgram } from "../engines/find-program.ts";
 import type { Program, Upstream } from "./program.ts";
 
-/** Where a peer comes from. */
+/** The origin of a peer. */
 interface Source {
   /** The command without the arguments of `configure`; undefined: not installed. */
   readonly command: () => readonly [string, ...string[]] | undefined;

@@ -30,6 +30,6 @@ export interface RunningProgram extends AsyncDisposable {
   readonly keys?: string;
   /** Process ids by role. The processor time of each and of its descendants is counted. */
   readonly processes: Readonly<Record<string, number>>;
-  /** For the report. */
+  /** The version that the report shows. */
   readonly version: string;
 }

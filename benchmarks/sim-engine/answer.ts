@@ -65,7 +65,7 @@ export interface SimDialect {
   /** Treats a function that is demanded by its name as "auto". */
   readonly ignoresNamedTool?: boolean;
   readonly healthBody: string;
-  /** What it prints of a request. Absent: nothing. */
+  /** Lines that the engine prints about a request. Absent: none. */
   prints?(body: Body): readonly string[];
   /** Why this request is refused, in the engine's words. */
   check(request: SimRequest, facts: EngineFacts): Refusal | undefined;
@@ -78,7 +78,7 @@ export interface SimDialect {
   /** Why texts of these token counts are not embedded. */
   checkInputs(body: Body, tokens: readonly number[], contextTokens: number): Refusal | undefined;
   embeddings(data: readonly object[], tokens: number, of: { id: string; model: string; body: Body }): unknown;
-  /** What a `GET` of a path of its own shows. */
+  /** The answer to a `GET` of a path of this dialect. */
   page(path: string, facts: Pick<EngineFacts, "model" | "contextTokens" | "maxRunning">): unknown;
   /** The answer of a path that counts tokens; undefined: there is no such path. `count` is of the body's text or chat. */
   counted(path: string, count: number, contextTokens: number): unknown;
@@ -162,7 +162,7 @@ export function metric(name: string, type: "counter" | "gauge", value: number, l
   return `# TYPE ${name} ${type}\n${name}${labels && `{${labels}}`} ${value}\n`;
 }
 
-/** What the Python front of an engine counts of itself: it moves with each scrape, whatever the engine behind it does. */
+/** Metrics of the Python front itself, which move with each scrape, whatever the engine behind it does. */
 export function frontMetrics({ served }: EngineFigures): string {
   const labels = 'handler="/metrics",method="GET",status="2xx"';
   const cpu = metric("process_cpu_seconds_total", "counter", served / 100);

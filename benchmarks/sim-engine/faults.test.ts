@@ -12,7 +12,7 @@ async function start(faults: string[] = []): Promise<string> {
   return engine.origin;
 }
 
-/** What a caller sees of each fault of a stream of five tokens, met after two. */
+/** The caller's view of each fault that a stream of five tokens meets after two. */
 const streams: Record<string, (heard: Heard) => void> = {
   cut: (heard) => {
     expect(said(heard, "content")).toBe("t0 t1 ");

@@ -1,5 +1,5 @@
 /**
- * What the engine really did, for checkers: one entry per request, and moments of the engine's own life. Entries are also
+ * A ledger of the engine's real work, for checkers: one entry per request, and moments of its own life. Entries are also
  * given to a journal, so that they outlive a crash.
  */
 import type { Clock } from "@weiche/shared/time/clock.ts";

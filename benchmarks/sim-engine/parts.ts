@@ -1,4 +1,4 @@
-/** What the routes of one simulated engine share. */
+/** The parts that the routes of one simulated engine share. */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { SimDialect } from "./answer.ts";
 import type { EngineCore } from "./core.ts";
@@ -17,7 +17,7 @@ export interface EngineParts {
   readonly ledger: Ledger;
   readonly loaded: () => boolean;
   readonly crash: () => void;
-  /** To the engine's standard error. */
+  /** Prints a line on the engine's standard error. */
   readonly print: (line: string) => void;
   readonly coreDies: () => void;
   readonly coreIsDead: () => boolean;

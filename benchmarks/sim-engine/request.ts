@@ -20,7 +20,7 @@ export interface SimRequest {
   readonly steering: Steering;
 }
 
-/** What each choice says, token by token. */
+/** The text of each choice, token by token. */
 interface Script {
   readonly length: number;
   readonly reasoning: number;

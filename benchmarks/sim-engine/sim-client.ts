@@ -38,7 +38,7 @@ export function chat(origin: string, content: string, more: object = {}, init?: 
   return ask(origin, "/v1/chat/completions", { messages: [{ role: "user", content }], stream: true, ...more }, init);
 }
 
-/** What the deltas of one choice say, joined. */
+/** Joins the texts in the deltas of one choice. */
 export function said({ events }: Heard, name: "content" | "reasoning" | "reasoning_content" | "text", choice = 0) {
   return events
     .flatMap((event) => (event["choices"] ?? []) as Record<string, unknown>[])

@@ -9,7 +9,7 @@ export class SimClock extends VirtualClock {
     return super.now() + this.#wallOffsetMs;
   }
 
-  /** As when an administrator or NTP sets the clock. Timers and monotonic time are not affected. */
+  /** Sets the wall clock, as an administrator or NTP does. Timers and monotonic time are not affected. */
   jumpWall(ms: number): void {
     this.#wallOffsetMs += ms;
   }

@@ -14,11 +14,11 @@ export interface SimTimes {
   readonly wakeMs: Range;
   readonly stopMs: Range;
   readonly probeMs: Range;
-  /** From a crash to the news of it. */
+  /** Time from a crash to the news of it. */
   readonly newsMs: Range;
-  /** From waking to the crash of an engine that crashes. */
+  /** Time from waking to the crash of an engine that crashes. */
   readonly crashMs: Range;
-  /** From the moment a later call takes over to the answer of the earlier one. */
+  /** Time from the moment when a later call takes over to the answer of the earlier one. */
   readonly lateMs: Range;
 }
 
@@ -161,7 +161,7 @@ export class SimulatedHost implements Subject {
     engine.takeOver();
   }
 
-  /** From now on nothing goes wrong any more. */
+  /** Ends all faults: nothing goes wrong any more. */
   heal(): void {
     this.faults = noFaults;
     this.#crash?.cancel();

@@ -1,4 +1,4 @@
-/** What is promised of switches, on virtual time and in plain numbers. */
+/** The promises about switches, on virtual time and in plain numbers. */
 import { describe, expect, test } from "vitest";
 import { asId, type ModelId } from "@weiche/shared/ids.ts";
 import { WireState } from "@weiche/node-agent/src/slots/slot-view.ts";

@@ -1,5 +1,5 @@
 /**
- * What must always be true of a slot, judged from outside: by what clients asked and were answered, and by what was done to
+ * Rules that must always hold for a slot, judged from outside: by the requests and answers of clients, and by the calls to
  * the engines. The slot's own report is only compared with it.
  */
 import type { ModelId } from "@weiche/shared/ids.ts";

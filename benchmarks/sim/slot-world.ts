@@ -75,14 +75,14 @@ export class SlotWorld {
     this.agent = this.#startAgent();
   }
 
-  /** As by `kill -9`: clients are cut off, engines live on, and another agent starts. */
+  /** Ends the agent as `kill -9` does: clients are cut off, engines live on, and another agent starts. */
   killAgent(): void {
     this.agent.engines.detach();
     this.agent.clock.kill();
     this.agent = this.#startAgent();
   }
 
-  /** As by SIGTERM; another agent starts when this one has ended. */
+  /** Ends the agent as SIGTERM does; another agent starts when this one has ended. */
   closeAgent(): void {
     const { agent, rules } = this;
     agent.closing = true;

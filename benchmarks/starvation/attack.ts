@@ -2,7 +2,7 @@
 import { request } from "node:http";
 import type { Cluster } from "../cluster/cluster.ts";
 
-/** What the attacker knows: addresses, and what `prepare` returned. Passed to its process as JSON. */
+/** The attacker's knowledge: addresses, and the result of `prepare`. Passed to its process as JSON. */
 export interface Target {
   readonly apiPort: number;
   readonly portalPort: number;
@@ -11,7 +11,7 @@ export interface Target {
   readonly given: Readonly<Record<string, string>>;
 }
 
-/** What the attacker counted, such as connections and answers. */
+/** The attacker's counts, such as connections and answers. */
 export type Tally = Record<string, number>;
 
 export interface Attack {
@@ -20,13 +20,13 @@ export interface Attack {
   readonly prepare?: (cluster: Cluster) => Promise<Record<string, string>>;
   /** Runs in a process of its own until the signal aborts. */
   readonly run: (target: Target, signal: AbortSignal) => Promise<Tally>;
-  /** What is wrong with the counts; an empty list if the guard works. Times are not judged: machines are busy. */
+  /** Returns the faults in the counts; none if the guard works. Times are not judged: machines are busy. */
   readonly mistakes: (seen: AttackSeen) => string[];
 }
 
 interface AttackSeen {
   readonly tally: Tally;
-  /** By how much a sample of the router's `/metrics` grew during the attack; 0 if it is not there. */
+  /** The growth of a sample of the router's `/metrics` during the attack; 0 if the sample is not there. */
   readonly grown: (series: string) => number;
 }
 

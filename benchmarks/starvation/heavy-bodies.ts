@@ -1,4 +1,4 @@
-/** With a key, within its limits: bodies of up to a megabyte that are slow to parse, some of them with too many values. */
+/** An attack with a key, within its limits: bodies of up to a megabyte that are slow to parse, some of them with too many values. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { postFrom, type Attack, type Target } from "./attack.ts";
 

@@ -4,7 +4,7 @@ import type { Attack } from "./attack.ts";
 
 const starts = ["GET /v1/models HTTP/1.1\r\nhost:\r\n\r\n", "NONSENSE\r\n\r\n", ""];
 const connectionsAtOnce = 64;
-/** By default an address may open 100 connections at once and 50 a second; the rest are reset when they arrive. */
+/** An address may by default open 100 connections at once and 50 a second; the rest are reset when they arrive. */
 const [burst, perSecond] = [100, 50];
 const refused = "weiche_router_connections_refused_total{}";
 

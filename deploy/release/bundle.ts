@@ -28,7 +28,7 @@ const required = /createRequire\(import\.meta\.url\)\("([^"]+)"\)/g;
 /** Stands for the address of the bundle's file while it is looked for uses that would be wrong. */
 const ownUrl = "weicheOwnUrl";
 
-/** From `lib` of a part to the root of the tree. */
+/** The path from `lib` of a part to the root of the tree. */
 const toRoot = "../..";
 
 /** Writes `lib`. */

@@ -83,7 +83,7 @@ export class DebianHost implements AsyncDisposable {
     return this.#execute("chroot", [this.#folder, ...command]);
   }
 
-  /** With a new host's environment: nothing of this machine's. */
+  /** Runs a command with a new host's environment: nothing of this machine's. */
   async #execute(program: string, args: readonly string[]): Promise<string> {
     const env = { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", DEBIAN_FRONTEND: "noninteractive", LANG: "C.UTF-8" };
     try {

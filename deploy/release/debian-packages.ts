@@ -20,7 +20,7 @@ interface DebianPackage {
   readonly recommends?: string;
   /** Whether a file of the tree belongs to it. */
   readonly owns: (path: string) => boolean;
-  /** In `deploy/systemd`. */
+  /** The units' files in `deploy/systemd`. */
   readonly units?: readonly string[];
   /** Examples in `deploy` that become `/etc/weiche/…`: dpkg asks before it replaces a changed one. */
   readonly conffiles?: readonly string[];

@@ -1,4 +1,4 @@
-/** What package-lock.json says of packages: which ones a workspace brings, with version, licence and digest. */
+/** Reads package-lock.json: the packages that a workspace brings, with version, licence and digest. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -50,7 +50,7 @@ export function packagesOf(names: Iterable<string>, from: string): readonly Lock
   return [...found.values()].toSorted((a, b) => compare(a.name, b.name) || compare(a.version, b.version));
 }
 
-/** What a workspace names in its own package.json, besides workspaces of ours. */
+/** The dependencies in a workspace's own package.json, besides workspaces of ours. */
 export function dependenciesOfWorkspace(path: string): readonly string[] {
   return dependenciesOf(packages[path]!).filter((name) => !name.startsWith("@weiche/"));
 }
@@ -63,7 +63,7 @@ function dependenciesOf({ dependencies, optionalDependencies }: LockEntry): read
   return Object.keys({ ...dependencies, ...optionalDependencies });
 }
 
-/** As Node.js looks for it: in the folder itself, then in each one above. */
+/** Finds a package as Node.js does: in the folder itself, then in each one above. */
 function resolvePath(name: string, inside: string): string | undefined {
   for (let folder = inside; ; folder = folder.slice(0, Math.max(0, folder.lastIndexOf("/")))) {
     const path = folder === "" ? `node_modules/${name}` : `${folder}/node_modules/${name}`;

@@ -1,4 +1,4 @@
-/** What a release holds, before it is packed: built twice, in different folders. */
+/** The contents of a release before it is packed: built twice, in different folders. */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import {

@@ -101,7 +101,7 @@ function ofFileSystems(metrics: MachineMetrics) {
   return [fileSystemSize, fileSystemAvailable, fileSystemInodes, fileSystemInodesFree];
 }
 
-/** At a reset these would become 0. */
+/** Metrics without labels, which a reset would set to 0. */
 function withoutLabels(metrics: MachineMetrics) {
   const { swapTotal, swapUsed, diskRead, diskWritten, networkReceived, networkSent } = metrics;
   const { frequencyLimit, frequencyMax } = metrics;

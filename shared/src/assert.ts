@@ -3,7 +3,7 @@ export function assert(condition: unknown, message: string): asserts condition {
   if (!condition) throw new Error(`assertion failed: ${message}`);
 }
 
-/** For the end of an exhaustive `switch`. */
+/** Call it at the end of an exhaustive `switch`. */
 export function unreachable(value: never): never {
   throw new Error(`assertion failed: unexpected ${JSON.stringify(value)}`);
 }

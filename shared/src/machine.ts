@@ -21,7 +21,7 @@ export interface Machine {
 
 export interface MemoryModule {
   readonly sizeBytes: number;
-  /** As `DDR5`. */
+  /** Such as `DDR5`. */
   readonly type?: string;
   /** Millions of transfers per second. */
   readonly megatransfers?: number;
@@ -30,7 +30,7 @@ export interface MemoryModule {
 export interface Disk {
   readonly name: string;
   readonly sizeBytes?: number;
-  /** As `SSD`. */
+  /** Such as `SSD`. */
   readonly kind?: string;
   readonly model?: string;
 }
@@ -44,7 +44,7 @@ export interface NetworkInterface {
 }
 
 export interface Gpu {
-  /** On the PCI bus, as `0000:3b:00.0`. */
+  /** Its address on the PCI bus, such as `0000:3b:00.0`. */
   readonly busAddress: string;
   /** The number that nvidia-smi and `gpus` in agent.yaml use for it. */
   readonly index?: number;

@@ -28,7 +28,7 @@ export interface BillingIdentity {
   readonly factor: Millicredits;
 }
 
-/** Whom and how much an attempt may be billed, signed by the router for one node. The agent only repeats it. */
+/** The router's signature, for one node, over who pays for an attempt and how much at most. The agent only repeats it. */
 export interface BillingGrant extends BillingIdentity {
   /** The most tokens, prompt and answers together, that the attempt may cost. */
   readonly tokensMax: number;

@@ -4,7 +4,7 @@ import { asArray, field, type Body } from "../request.ts";
 
 interface SchemaVerdict {
   readonly refusal?: Refusal;
-  /** On its standard error. */
+  /** The lines that the engine prints on its standard error. */
   readonly prints: readonly string[];
 }
 

@@ -4,7 +4,7 @@ import type { FinishReason } from "../request.ts";
 
 const fingerprint = { system_fingerprint: "vllm-0.32.0-429dd8ad" };
 
-/** In what chats and legacy completions differ: the entries of `choices`. */
+/** The difference between chats and legacy completions: the entries of `choices`. */
 interface ChoiceWords {
   token(index: number, at: number, finish?: FinishReason): object[];
   /** An end that no token brings. */

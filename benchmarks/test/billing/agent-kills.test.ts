@@ -276,7 +276,7 @@ test.each(probes)("the probe of an engine %s: the next agent proves it and takes
   expect([c().pid, d().pid]).toEqual(pids);
 });
 
-/** What nvidia-smi says: model-c holds so much, and model-d nothing. */
+/** Simulates nvidia-smi: model-c holds so much memory, and model-d none. */
 async function holdsMemory(mebibytes: number): Promise<void> {
   const pids = [c().pid, d().pid].flatMap((pid) => pid ?? []);
   await gpu.set(

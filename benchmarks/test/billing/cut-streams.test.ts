@@ -58,7 +58,7 @@ async function ask(path: string, request: object, answer: Buffer): Promise<Seen>
 const errorEvent = /data: \{"error":\{[^\n]*"code":"500"\}\}\n\n\r\n$/;
 
 /**
- * What it was, if it was honest: whole, a status, or cut, with an error event as the last word and without its end.
+ * Classifies an honest answer: whole, refused with a status, or cut (it ends with an error event and lacks its end).
  * `late`: all of it came, and the proof of it did not.
  */
 function kindOf({ status, text, ended }: Seen): "whole" | "refused" | "cut" | "late" | "dishonest" {

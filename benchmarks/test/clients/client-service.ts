@@ -45,7 +45,7 @@ export const embedded: Subject = {
   person: "Extract name, age and city as JSON: Marlene, aged 47, lives in Kassel.",
 };
 
-/** Of `get_weather`. */
+/** The JSON Schema of the parameters of `get_weather`. */
 export const weatherParameters = {
   type: "object",
   properties: { city: { type: "string" } },
@@ -83,9 +83,9 @@ export interface Service extends AsyncDisposable {
     /** Nobody's. */
     readonly wrong: string;
     readonly noPackage: string;
-    /** Of an account whose credits are used up. */
+    /** A key of an account whose credits are used up. */
     readonly noQuota: string;
-    /** Of an account that may have five requests at once. */
+    /** A key of an account that may have five requests at once. */
     readonly fiveAtOnce: string;
   };
 }

@@ -28,7 +28,7 @@ let output = "";
 let client: OpenAI;
 let apiKey: string;
 let baseUrl: string;
-/** What the client was told that it used, over all tests. */
+/** The sums of the usage that the client was told in all tests. */
 const seen = { requests: 0, prompt: 0, completion: 0 };
 
 beforeAll(async () => {

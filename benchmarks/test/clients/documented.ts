@@ -29,7 +29,7 @@ const { paths, components } = openApiDocument("") as {
   };
 };
 
-/** Of HTTP itself. */
+/** Headers that HTTP itself defines. */
 const ofHttp = ["connection", "content-length", "content-type", "date", "keep-alive", "transfer-encoding"];
 
 /** Where a value and its schema differ. A field that the schema does not name is a difference, too. */

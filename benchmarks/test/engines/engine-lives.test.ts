@@ -38,7 +38,7 @@ async function sample(name: string, labels: Readonly<Record<string, string>>): P
   return (await agent.samples()).get(seriesOf(name, labels));
 }
 
-/** What an answer says. Fails if it is not whole. */
+/** The text of an answer. Fails if the answer is not whole. */
 async function said(model: string, text: string): Promise<string> {
   const { status, body, ending } = await agent.chat(model, text);
   expect({ status, ending, body: status === 200 ? "" : body }).toEqual({ status: 200, ending: "complete", body: "" });

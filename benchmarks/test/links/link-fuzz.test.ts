@@ -18,7 +18,7 @@ import { node, requestOf } from "./link-ends.ts";
 import { addressOf, openWholeAgent, openWholeRouter, type WholeAgent, type WholeRouter } from "./whole-links.ts";
 
 const cases = Math.ceil(Number(process.env["WEICHE_CASES"] ?? 2_000) / 20);
-/** What a test may leave behind once all peers are gone; a leak of one peer's bytes would be several times as much. */
+/** The most memory that a test may leave behind once all peers are gone; a leak of one peer's bytes would be several times as much. */
 const keptBytesMax = 48 << 20;
 
 let router: WholeRouter;
@@ -73,7 +73,7 @@ const protocol = loadSync(join(import.meta.dirname, "../../../proto/weiche/node/
 const service = protocol["weiche.node.v1.NodeControlService"] as ServiceDefinition;
 const link = service["Link"] as MethodDefinition<object, object>;
 
-/** What an agent may say, or nearly. */
+/** Valid messages of an agent, and nearly valid ones. */
 function uplink(random: Random): Buffer {
   const hello = {
     node: random.pick(["gpu-2", "gpu-3", "", "x".repeat(100), "\u0000"]),
@@ -99,7 +99,7 @@ function uplink(random: Random): Buffer {
   );
 }
 
-/** What a router may say, or nearly. */
+/** Valid messages of a router, and nearly valid ones. */
 function downlink(random: Random, dataPort: number): Buffer {
   const models = [
     { id: "m", category: random.below(6), context_tokens: 4_294_967_295, reasoning: { mode: random.below(9) } },
@@ -200,7 +200,7 @@ test("an agent lives on, whatever a router says on links and data connections, a
   for (const server of [evil, data]) server.close();
 });
 
-/** What a router may ask on a data connection, or nearly: it is the HTTP/2 client there. */
+/** Valid and nearly valid requests of a router on a data connection, where it is the HTTP/2 client. */
 async function callAgent(socket: Socket, random: Random): Promise<void> {
   if (random.chance(0.3)) return pour(socket, [http2Preface, http2Settings, ...frames(random)]);
   const session = connectHttp2("http://node", { createConnection: () => socket }).on("error", () => {});

@@ -1,4 +1,4 @@
-/** What `/metrics` of a real agent says after real situations, to the number. Engines and nvidia-smi are simulated. */
+/** Exact numbers in `/metrics` of a real agent after real situations. Engines and nvidia-smi are simulated. */
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -218,7 +218,7 @@ describe("the agent's metrics", () => {
   });
 });
 
-/** What `promtool check metrics` would say. */
+/** Finds the faults that `promtool check metrics` would report. */
 function mistakesOf({ name, help, types, samples }: MetricFamily): string[] {
   const says = (isWrong: boolean, what: string) => (isWrong ? [`${name}: ${what}`] : []);
   const buckets = [...samples].filter(([series]) => series.startsWith(`${name}_bucket`));

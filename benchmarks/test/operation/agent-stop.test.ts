@@ -38,7 +38,7 @@ test("SIGTERM makes the agent unready, running streams finish, the engine stays 
   await until("the agent to be unready", async () => !(await isReady()), 1_000);
   expect(await running).toMatchObject({ ending: "whole", usage: { completion_tokens: 300 } });
   expect(await agent.exited()).toBe(0);
-  // What it owed to the router did not wait for its next start.
+  // The agent delivered its last record before it ended.
   expect(await dumpUsage(cluster)).toHaveLength(1);
   expect(isAlive(pid)).toBe(true);
 

@@ -1,4 +1,4 @@
-/** What cannot start says so in one clear line and ends with exit code 1. */
+/** A program that cannot start says why in one clear line and ends with exit code 1. */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -46,7 +46,7 @@ const ask = (tokens: number, signal?: AbortSignal) =>
     signal,
   );
 
-/** What an answer says that it cost, per token. */
+/** The cost per token, from the usage of an answer. */
 async function factorOfAnswer(tokens: number): Promise<number> {
   const text = await (await ask(tokens)).text();
   const done = JSON.parse(/event: done\ndata: (.*)\n/.exec(text)![1]!) as Record<string, number>;

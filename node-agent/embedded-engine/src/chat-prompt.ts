@@ -10,7 +10,7 @@ const knownThinkingTags: readonly ThinkingTags[] = [
   { open: "[THINK]", close: "[/THINK]" },
 ];
 
-/** For a model without a template, which was trained to continue texts. */
+/** The template for a model that has none, since it was trained to continue texts. */
 const plainTemplate =
   "{% for message in messages %}{{ message.role + ': ' + message.content + '\\n\\n' }}{% endfor %}{{ 'assistant:' }}";
 const plainStop = ["\nuser:", "\nsystem:"];

@@ -13,7 +13,7 @@ import { formatListen } from "@weiche/shared/http/listen.ts";
 import { readOptions, type Options } from "./options.ts";
 import { EngineServer } from "./server.ts";
 
-/** For an answer that does not end although it was told to. */
+/** Time after which the process ends although an answer, told to end, has not. */
 const stopMsMax = 2_000;
 
 const server = new EngineServer({

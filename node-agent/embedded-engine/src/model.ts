@@ -66,7 +66,7 @@ async function load(options: Options, warn: (line: string) => void): Promise<Eng
     skipDownload: true,
     progressLogs: false,
     maxThreads: options.threads,
-    // By default it refuses to use the last gigabyte of memory, even for a model of three megabytes.
+    // The library refuses by default to use the last gigabyte of memory, even for a model of three megabytes.
     ramPadding: 0,
     logLevel: LlamaLogLevel.warn,
     logger: (_level, message) => warn(message.trim()),

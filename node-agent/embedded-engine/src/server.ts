@@ -93,7 +93,7 @@ async function readBody(request: IncomingMessage): Promise<unknown> {
   }
 }
 
-/** Before the first event a status; in a stream an event, and no `[DONE]`. */
+/** Answers with a status before the first event, and in a stream with an event and no `[DONE]`. */
 function refuse(response: ServerResponse, error: unknown): void {
   const known = asRequestError(error) ?? new RequestError(500, "server_error", "internal error");
   if (known.status === 500) process.stderr.write(`embedded engine: ${String((error as Error).stack)}\n`);

@@ -1,4 +1,4 @@
-/** What the embedded engine answers in a chat, from the real process. */
+/** Answers to chats by the real process of the embedded engine. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ask, chatWith, greedy, joined, type Message } from "./embedded-chat.ts";
 import { metricsOf, post, startEngine, type EngineProcess } from "./embedded-process.ts";

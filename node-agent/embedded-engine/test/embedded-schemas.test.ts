@@ -1,4 +1,4 @@
-/** What others send in schemas does not hold up a stream of the embedded engine, behind a real ingress. */
+/** Schemas that others send do not hold up a stream of the embedded engine, behind a real ingress. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { costlySchemas } from "../../test/exchange/costly-schemas.ts";

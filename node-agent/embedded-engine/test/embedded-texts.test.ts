@@ -1,4 +1,4 @@
-/** What the embedded engine makes of plain texts, from the real process: continuations and embeddings. */
+/** Continuations and embeddings of plain texts, made by the real process of the embedded engine. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { eventsOf, post, startEngine, type EngineProcess } from "./embedded-process.ts";
 

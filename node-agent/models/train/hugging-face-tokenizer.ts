@@ -6,7 +6,7 @@ export interface GgufTokenizer {
     readonly model: string;
     readonly pre: string;
     readonly tokens: readonly string[];
-    /** By token. */
+    /** One number per token. */
     readonly token_type: readonly number[];
     /** Two tokens with a space between, the most frequent pair first. */
     readonly merges: readonly string[];

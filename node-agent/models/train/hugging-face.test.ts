@@ -102,7 +102,7 @@ function tokensIn(body: string): unknown {
   return (JSON.parse(body) as { tokens: unknown }).tokens;
 }
 
-/** What the Hugging Face library does with this file, without its speed. */
+/** Tokenises with this file as the Hugging Face library does, only slower. */
 function tokensOf(text: string): number[] {
   const { added_tokens: added, pre_tokenizer, model } = json<TokenizerJson>("tokenizer.json");
   const ranks = new Map(model.merges.map((pair, rank) => [pair.join(" "), rank]));

@@ -33,7 +33,7 @@ export async function writeHuggingFace(file: string, directory: string): Promise
   writeFileSync(join(directory, "model.safetensors"), safetensors(tensors));
 }
 
-/** What a GGUF says of a model of this architecture. */
+/** The metadata in a GGUF file of a model of this architecture. */
 interface Qwen3 {
   readonly context_length: number;
   readonly embedding_length: number;

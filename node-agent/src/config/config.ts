@@ -90,7 +90,7 @@ function toConfig(raw: RawAgent, baseDir: string, env: NodeJS.ProcessEnv): Agent
   };
 }
 
-/** From where the engine is started. */
+/** Model paths of an engine, resolved against the directory in which it is started. */
 export function modelPathsOf(engine: RawEngine, baseDir: string): readonly string[] {
   return modelPaths(engine).map((path) => resolve(baseDir, engine.directory ?? ".", path));
 }

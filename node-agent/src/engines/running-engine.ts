@@ -22,9 +22,9 @@ export interface EngineHost {
 }
 
 export const defaultEngineLimits = {
-  /** For one probe; the first token of a new engine can take long. */
+  /** Time limit of one probe; the first token of a new engine can take long. */
   probeMsMax: 60_000,
-  /** Until an engine that should already run (woken, adopted, external) is ready. */
+  /** Time limit until an engine that should already run (woken, adopted, external) is ready. */
   warmMsMax: 10_000,
   sleepMsMax: 60_000,
   wakeMsMax: 120_000,
@@ -160,7 +160,7 @@ export class RunningEngine {
     limit.signal.throwIfAborted();
   }
 
-  /** For an engine of an earlier agent: wakes it if it was being woken, or reports that it sleeps. */
+  /** Wakes an engine of an earlier agent if that agent was waking it, or if the engine says that it sleeps. */
   async wakeIfAsleep(signal: AbortSignal): Promise<void> {
     if (this.handle.heading === "awake" || (await this.#isSleeping(signal))) await this.wake(signal);
   }

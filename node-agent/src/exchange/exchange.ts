@@ -24,7 +24,7 @@ export class Ended extends Error {
   }
 }
 
-/** What a stream's handler may ask of the session that the stream came on. */
+/** The questions that a stream's handler may ask about the session that the stream came on. */
 export interface StreamSession {
   /** Whether the whole session is lost: then the router went away, not its client. Ask at the stream's `close`. */
   routerLost(): boolean;

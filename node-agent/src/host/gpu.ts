@@ -27,7 +27,7 @@ export interface GpuModel {
   readonly index: number;
   readonly name: string;
   readonly driver: string;
-  /** As the kernel writes it, `0000:3b:00.0`. */
+  /** The address in the kernel's form, `0000:3b:00.0`. */
   readonly busAddress: string;
   readonly memoryTotalBytes?: number;
 }

@@ -16,7 +16,7 @@ type Library = { readonly [Name in keyof LibraryAnswers]-?: () => Promise<Librar
 type Run = (...args: readonly unknown[]) => unknown;
 
 const programMsMax = 5_000;
-/** For each interface that has an address the library runs a shell with some thirty programs. */
+/** The library runs a shell with some thirty programs for each interface that has an address. */
 const interfacesMax = 32;
 
 yieldToOthers();

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { toMachine, type LibraryAnswers } from "./inventory.ts";
 
-/** What the library said on a virtual machine without dmidecode, lspci and GPUs. */
+/** The library's answers on a virtual machine without dmidecode, lspci and GPUs. */
 const recorded = JSON.parse(
   readFileSync(join(import.meta.dirname, "../../test/recordings/systeminformation-vm.json"), "utf8"),
 ) as LibraryAnswers;

@@ -16,7 +16,7 @@ export interface MachineTelemetryEvents {
 export interface MachineTelemetryOptions {
   readonly clock: Clock;
   readonly kept: readonly KeptPath[];
-  /** Where programs are looked for. */
+  /** The variable PATH, by which programs are found. */
   readonly path: string | undefined;
   readonly events: MachineTelemetryEvents;
   /** The threads' modules. */
@@ -31,7 +31,7 @@ export interface MachineSource {
 }
 
 export const readEveryMs = 15_000;
-/** After a failure. What failed once will mostly fail again, and each try starts many programs. */
+/** Pause after a failure: the next try will mostly fail again, and each starts many programs. */
 export const takeStockAgainMs = 600_000;
 
 /** Each program has 5 s; mostly all of them together take less than one. */

@@ -204,7 +204,7 @@ class Walk {
     const rule = ruleName(name, property);
     const alike = this.#names.get(rule) ?? 0;
     this.#names.set(rule, alike + 1);
-    // For each rule of the same name, llama.cpp tries all those that it has.
+    // llama.cpp tries, for each rule of the same name, all those that it has.
     this.#budget.step(at, alike / alikeStep);
   }
 

@@ -33,7 +33,7 @@ export interface DialOptions {
   readonly onStreams: () => void;
 }
 
-/** From dialling to the router's first request. */
+/** Time limit from dialling to the router's first request. */
 const dialMsMax = 4_000;
 /** Slots admit requests: HTTP/2 must not hold back streams, since it would do so silently. */
 const streamsMax = 10_000;

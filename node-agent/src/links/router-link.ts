@@ -36,7 +36,7 @@ export const endedInOrder = "ended in order";
 
 const reportEveryMs = 1_000;
 const versionCharactersMax = 64;
-/** From dialling to welcome. */
+/** Time limit from dialling to the router's welcome. */
 const welcomeMsMax = 4_000;
 /** Most messages that wait to be sent: late reports are useless, and unacknowledged usage is sent again. */
 const unsentMax = 8;

@@ -27,7 +27,7 @@ export const outboxLimits = {
   segmentBytesMax: 4 << 20,
   /** Space reserved for the records of running requests. */
   reserveBytes: 1 << 20,
-  /** With less free space no new requests are admitted. */
+  /** Free space below which no new requests are admitted. */
   freeBytesMin: 1 << 20,
   /** How long acknowledged segments are kept, for a router whose database lost its last commits. */
   keepMs: 3_600_000,

@@ -9,7 +9,7 @@ const messages: Readonly<Record<RefusalKind, string>> = {
   maintenance: "The node is in maintenance.",
 };
 
-/** For a request that would never be admitted. Worded like a refusal by the engine itself. */
+/** The error for a request that could never be admitted, worded like a refusal by the engine itself. */
 export function answersError(answersMax: number): ApiError {
   const must = `must be at most ${answersMax}: this model's engine gives no more answers at once`;
   return new ApiError("invalid_request", `Invalid 'n': ${must}.`, { param: "n" });

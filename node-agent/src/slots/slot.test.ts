@@ -87,7 +87,7 @@ const events: Record<string, (play: Play) => string[]> = {
   "time is up": (play) => play.pass((wakeAtMs(play.slot, play.nowMs) ?? play.nowMs) - play.nowMs),
 };
 
-/** By state and event: the state after it, if it is another one, and what the slot asks for. */
+/** For each state and event: the state after it, if it is another one, and the effects that the slot asks for. */
 const table: Record<keyof typeof histories, Record<string, string>> = {
   adopting: {
     before: "starting",

@@ -9,7 +9,7 @@ export const quiet = () => {};
 
 export interface StatePerTest {
   readonly directory: string;
-  /** What the test has opened. */
+  /** The hosts that the test has opened. */
   readonly hosts: readonly Host[];
   /** An agent's life in the directory; it is closed after the test, if not before. */
   open(options: HostOptions): Host;

@@ -159,7 +159,7 @@ describe("an engine whose agent was killed while it", () => {
 });
 
 describe("an engine that still loads when its agent is killed", () => {
-  /** What such an agent leaves. */
+  /** Leaves an engine behind that is still loading, as a killed agent does. */
   async function loading(...flags: string[]): Promise<{ readonly host: Host; readonly pid: number }> {
     const spec = faultEngine(modelA, ["--starts", join(state.directory, "starts"), ...flags]);
     const before = open(spec);

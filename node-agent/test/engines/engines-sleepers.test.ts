@@ -1,4 +1,4 @@
-/** What sleeping engines keep of the GPU's memory, and who makes room for whom. */
+/** Sleeping engines keep some memory of the GPU; they are stopped where another engine needs it. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";

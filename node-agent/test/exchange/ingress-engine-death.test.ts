@@ -94,7 +94,7 @@ test.each([
   },
 );
 
-/** What vLLM's front says when its core is gone. */
+/** The event that vLLM's HTTP front sends when its core is gone. */
 const dead = {
   error: {
     message: "EngineCore encountered an issue. See stack trace (above) for the root cause.",

@@ -87,7 +87,7 @@ test("large bodies beyond 320 MB wait for room, and after 30 s they are a 503 wi
   await rig.quiet();
 });
 
-/** What is said to a request that has not ended. */
+/** Reads the answer to a request whose body has not ended. */
 async function collect(stream: ClientHttp2Stream): Promise<[status: unknown, retryAfter: unknown, text: string]> {
   const [head] = (await once(stream, "response")) as [Record<string, unknown>];
   const [bytes] = (await once(stream, "data")) as [Buffer];
@@ -122,7 +122,7 @@ test(`${atOnce} bodies of 20 MB at once: the event loop is never late by more th
       maxSessionMemory: sessionMemoryMiB,
     });
     session.on("error", () => {});
-    // What is slowest to read: as many things as a body may have.
+    // The slowest body to read has as many values as a body may have.
     const messages = Array.from({ length: 10_000 }, () => ({ role: "user", content: "hi ".repeat(640) }));
     const body = Buffer.from(JSON.stringify({ model, stream: true, messages }));
     const statuses = await Promise.all(

@@ -1,4 +1,4 @@
-/** What clients get from answers as an engine really gave them. */
+/** Clients get canonical answers from recorded answers of real engines. */
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import { expect, test } from "vitest";

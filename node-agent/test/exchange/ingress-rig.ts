@@ -22,7 +22,7 @@ import type { Admission, AdmissionRequest, Admissions } from "../../src/slots/ad
 import { EngineLoss } from "../../src/slots/engine-loss.ts";
 
 export const model = asId<ModelId>("model-under-test");
-/** What a router signs is opaque to an agent. */
+/** A grant. Any text will do, since an agent cannot check it. */
 export const grant = "q83vEjRWeJCrze8SNFZ4kA";
 
 export const chatRules: ModelRules = {
@@ -110,7 +110,7 @@ export interface Answer {
   readonly status: number | undefined;
   readonly headers: Record<string, unknown>;
   readonly text: string;
-  /** Of the stream's end, or of its head where its length proves the rest. */
+  /** The end mark, from the stream's trailers or, for a body of known length, from its head. */
   readonly trailer: string | undefined;
   readonly rstCode: number;
 }
@@ -126,18 +126,18 @@ export interface RigOptions {
   readonly cachePrompts?: CachePrompts;
   readonly rules?: ModelRules;
   readonly clock?: Clock;
-  /** By which an engine is held to be silent; the same unless told otherwise. */
+  /** The clock that measures an engine's silence. Absent: `clock`. */
   readonly lifeClock?: Clock;
   readonly socketPath?: string;
-  /** Of an engine that is not the rig's own. */
+  /** The address of another engine. Absent: the rig starts its own. */
   readonly endpoint?: EngineEndpoint;
-  /** What the engine has said that it takes. */
+  /** The context window that the engine reports. */
   readonly windowTokens?: number;
   /** How long news of the engine's death are waited for; as in production unless told otherwise. */
   readonly newsMsMax?: number;
 }
 
-/** What a connection of the engine is given, once a whole request has come. */
+/** Writes to a connection of the engine once a whole request has come. */
 export type EngineScript = (socket: Socket, request: EngineSaw) => void;
 
 export interface EngineSaw {
@@ -187,7 +187,7 @@ export class Rig implements AsyncDisposable {
   readonly unsettled: string[][] = [];
   readonly summaries: RequestSummary[] = [];
   readonly faults: string[] = [];
-  /** What the engine refused although the service promises it. */
+  /** Requests that the engine refused although the service promises them. */
   readonly shortfalls: string[] = [];
   readonly bugs: unknown[] = [];
   readonly life: EngineLife;

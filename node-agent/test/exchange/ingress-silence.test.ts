@@ -31,7 +31,7 @@ async function openSilent(streams: number, clock = new VirtualClock(), lifeClock
   return { rig, clock, sockets, asked };
 }
 
-/** What a timer has begun has had its consequences. */
+/** Waits until the work that a timer has begun is done. */
 async function settled(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
 }

@@ -1,4 +1,4 @@
-/** What clients get from answers as vLLM 0.32.0 really gave them. */
+/** Clients get canonical answers from recorded answers of vLLM 0.32.0. */
 import { expect, test } from "vitest";
 import { choicesOf } from "./ingress-rig.ts";
 import { readRecording } from "./recordings.ts";

@@ -16,13 +16,13 @@ export class RouterLinksRig {
   readonly bootId = uuidv7(systemClock);
   readonly told: unknown[][] = [];
   readonly usage: unknown[][] = [];
-  /** What was told of the routers' lives and of settled attempts. */
+  /** Events about the routers' lives and settled attempts. */
   readonly answers: unknown[][] = [];
   /** Every channel that ever came up. */
   readonly channels: UsageChannel[] = [];
   readonly seenRules: (readonly ModelRules[])[] = [];
   readonly wishes: DesiredState[] = [];
-  /** What names resolve to. */
+  /** The addresses that names resolve to. */
   readonly names = new Map<string, readonly string[]>();
   readonly load: NodeLoad = {
     slots: [

@@ -1,4 +1,4 @@
-/** What an agent and its routers say to each other. */
+/** Messages between an agent and its routers. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { LoopClock } from "@weiche/shared/time/loop-clock.ts";

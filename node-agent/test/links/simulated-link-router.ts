@@ -6,7 +6,7 @@ import { loadSync } from "@grpc/proto-loader";
 export type Message = Readonly<Record<string, unknown>>;
 
 export class SimulatedLinkRouter implements Disposable {
-  /** What agents have said, oldest first, on all links. */
+  /** The messages of agents on all links, oldest first. */
   readonly heard: Message[] = [];
   /** Links that are open. */
   readonly links = new Set<ServerDuplexStream<Message, Message>>();

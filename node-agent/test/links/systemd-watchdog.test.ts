@@ -1,4 +1,4 @@
-/** What systemd hears of the agent as a real process, with a `systemd-notify` that writes down what it is told and when. */
+/** Messages of a real agent process to systemd. A `systemd-notify` of the test writes them down with their times. */
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

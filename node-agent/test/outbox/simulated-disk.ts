@@ -3,7 +3,7 @@ import type { OutboxDisk, OutboxFile } from "../../src/outbox/outbox-disk.ts";
 
 interface Inode {
   content: Buffer;
-  /** What a power cut leaves. */
+  /** The bytes that a power cut leaves. */
   synced: Buffer;
 }
 
@@ -26,7 +26,7 @@ export class SimulatedDisk implements OutboxDisk {
   capacityBytes = Infinity;
   /** From now on no call of a file comes back. */
   hangs = false;
-  /** What a call waits for. */
+  /** The promise that a call waits for. */
   delays: (call: DiskCall) => Promise<unknown> = () => Promise.resolve();
   readonly counts: Partial<Record<DiskCall, number>> = {};
   calls = 0;
@@ -38,12 +38,12 @@ export class SimulatedDisk implements OutboxDisk {
     this.#syncedNames = new Map(this.#names);
   }
 
-  /** What another process finds after the agent was killed: everything that was written. */
+  /** The disk as another process finds it after the agent was killed: everything that was written. */
   afterKill(): SimulatedDisk {
     return new SimulatedDisk([...this.#names].map(([name, { content }]) => [name, Buffer.from(content)]));
   }
 
-  /** What is there after a power cut, in the worst case. */
+  /** The disk after a power cut, in the worst case. */
   afterPowerCut(): SimulatedDisk {
     return new SimulatedDisk([...this.#syncedNames].map(([name, { synced }]) => [name, Buffer.from(synced)]));
   }

@@ -7,7 +7,7 @@ type Found = FoundEngine | undefined;
 type Call<T> = PromiseWithResolvers<T> & { readonly onPhase: (phase: SwitchPhase) => void };
 
 export class ScriptedEngines implements SlotEngines {
-  /** What was asked for, in words and in order. */
+  /** The calls, in words and in order. */
   readonly asked: string[] = [];
   /** The call that waits for its answer. */
   activation: Call<EngineEndpoint> | undefined;

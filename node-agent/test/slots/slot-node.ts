@@ -11,7 +11,7 @@ import { a, b, c, config, endpoint } from "./slot-play.ts";
 export class Node {
   readonly clock = new VirtualClock(0);
   readonly engines = new Map<string, ScriptedEngines>();
-  /** What was told to the operator. */
+  /** Events for the operator, in order. */
   readonly told: (readonly unknown[])[] = [];
   /** Called at each of them, in the midst of what the slot is doing. */
   onTold: (event: string) => void = () => {};

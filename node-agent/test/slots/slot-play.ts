@@ -52,7 +52,7 @@ export class Play {
     this.news("adopted");
   }
 
-  /** What the slot asks for, in words. */
+  /** The effects of the slot, in words. */
   event(event: SlotEvent): string[] {
     const [after, effects] = transition(this.slot, event, this.nowMs);
     this.slot = after;
@@ -77,7 +77,7 @@ export class Play {
     return this.event({ kind: "left", ticket });
   }
 
-  /** Of the engine operation in progress. */
+  /** Sends an event about the engine operation in progress. */
   news(kind: "started" | "startFailed" | "stopped" | "stopFailed" | "adopted" | "adoptFailed" | "suspected"): string[] {
     return this.event({ kind, epoch: currentEpoch(this.slot.state) ?? 0, endpoint });
   }

@@ -1,4 +1,4 @@
-/** What is shown at an address: a page for everybody, a page behind the sign-in, or the sign-in in its place. */
+/** Chooses the page at an address: a page for everybody, a page behind the sign-in, or the sign-in in its place. */
 import { lazy, Suspense, useEffect } from "react";
 import { useLocation } from "wouter";
 import { queryClient, useRead } from "./api/queries.ts";
@@ -44,7 +44,7 @@ function WithSession({ session }: { readonly session: Session }) {
   useEffect(() => {
     loginGate.isArmed = true;
   }, []);
-  // What the user chose on another device.
+  // The user's choice on another device.
   useEffect(() => {
     if (language && language !== preferences.language) preferences.setLanguage(language);
     if (theme && theme !== preferences.theme) preferences.setTheme(theme);

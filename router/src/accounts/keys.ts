@@ -154,7 +154,7 @@ function theKey({ id }: { readonly id: KeyId }) {
   return { kind: "key", id } as const;
 }
 
-/** From usable to revoked. */
+/** All states, ordered from usable to revoked. */
 export const keyStates = ["active", "blocked-by-limit", "user-blocked", "expired", "revoked"] as const;
 
 export type KeyState = (typeof keyStates)[number];

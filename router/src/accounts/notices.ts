@@ -16,7 +16,7 @@ export interface NewNotice {
   readonly facts: object;
 }
 
-/** Who reads the notices. */
+/** The reader of the notices. */
 export interface NoticeViewer {
   readonly accountId: AccountId;
   /** Absent: the operator, who has no read marks. */

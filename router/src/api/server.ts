@@ -202,7 +202,7 @@ export function createApiServer(deps: ApiServerDeps) {
   };
 }
 
-/** For an unknown path or method. */
+/** Refuses an unknown path or method. */
 function unsupported(): Promise<void> {
   return Promise.reject(new PageRefusal("path_not_supported"));
 }

@@ -22,13 +22,13 @@ export interface DatabaseEvents extends EmbeddedServerEvents {
 }
 
 export interface Database extends AsyncDisposable {
-  /** For typed queries, with names in camel case. */
+  /** Makes typed queries, with names in camel case. */
   readonly kysely: Kysely<Schema>;
-  /** For plain SQL, which may take a while. */
+  /** Runs plain SQL, which may take a while. */
   readonly pool: Pool;
-  /** For usage records alone, which must wait neither behind other statements nor long for a dead connection. */
+  /** Serves usage records alone, which must wait neither behind other statements nor long for a dead connection. */
   readonly usagePool: Pool;
-  /** For the request path. */
+  /** Serves the request path. */
   readonly prompt: PromptQueries;
   readonly poolUses: () => readonly (PoolUse & { readonly pool: "general" | "usage" | "requests" })[];
   /** Settings for a connection outside the pools. */
@@ -151,7 +151,7 @@ async function checkServer(connection: ClientConfig): Promise<void> {
   }
 }
 
-/** On connections without timeouts, since a migration may take long. */
+/** Migrates on connections without timeouts, since a migration may take long. */
 async function migrateAlone(connection: ClientConfig): Promise<void> {
   const pool = openPool({ ...connection, max: 2 }, () => {});
   const database = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) });

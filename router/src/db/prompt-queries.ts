@@ -9,7 +9,7 @@ import { inTime, isUnavailable } from "./failures.ts";
 import { openPool, renewIdle, useOf, type PoolUse } from "./pool.ts";
 
 export interface PromptQueries {
-  /** For idempotent statements: they may run twice. */
+  /** Runs an idempotent statement, maybe twice. */
   readonly query: <Row extends QueryResultRow>(query: QueryConfig) => Promise<QueryResult<Row>>;
 }
 
@@ -25,7 +25,7 @@ export interface PromptLimits {
   readonly allMsMax: number;
 }
 
-/** On the path of a client's request. */
+/** Limits for statements on the path of a client's request. */
 const requestLimits: PromptLimits = { connectionsMax: 3, attemptMsMax: 800, allMsMax: 2_000 };
 
 /** `lost`: called when a connection gave no answer; `idleLost`: when an idle one broke. */

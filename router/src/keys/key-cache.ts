@@ -61,7 +61,7 @@ class DatabaseKeyCache implements OpenKeyCache {
   readonly #open = new AsyncDisposableStack();
   /** A separate connection: revocations must not wait for long queries in the pool, nor for a dead connection. */
   readonly #changes: PromptQueries;
-  /** By `hashApiKey`, oldest first. */
+  /** Keys by the hash that `hashApiKey` makes, oldest first. */
   readonly #known = new Map<string, CachedKey>();
   readonly #unknown = new Set<string>();
   readonly #looking = new Map<string, Promise<CachedKey | undefined>>();

@@ -10,7 +10,7 @@ export type ModelState = "active" | "switching" | "asleep" | "unavailable";
 
 export interface ModelLiveness {
   readonly state: ModelState;
-  /** For `unavailable` alone. */
+  /** Set for `unavailable` alone. */
   readonly why?: "maintenance" | "no-node";
 }
 

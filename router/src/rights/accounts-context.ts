@@ -5,7 +5,7 @@ import type { Database } from "../db/database.ts";
 export interface ActingContext {
   readonly database: Database;
   readonly clock: Clock;
-  /** Who acts, for rights and the audit log. Absent: the operator. */
+  /** The actor, whose rights count and whom the audit log names. Absent: the operator. */
   readonly origin?: Origin;
 }
 

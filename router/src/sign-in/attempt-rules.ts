@@ -15,7 +15,7 @@ import { normalEmail } from "../mail/email-address.ts";
 import { networkOf } from "../edge/client-network.ts";
 import { leaked, waitMs, type Bucket, type BucketRule } from "./leaky-bucket.ts";
 
-/** What an attempt is for. `code`: the code of the second factor; `link`: the token of a one-time link. */
+/** The purpose of an attempt. `code`: the code of the second factor; `link`: the token of a one-time link. */
 export type Purpose = "login" | "code" | "link" | "register" | "reset" | "invite";
 
 export interface Attempt {

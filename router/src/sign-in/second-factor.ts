@@ -26,7 +26,7 @@ export function createSecondFactor(context: IdentityContext) {
     if (row?.totpSecret == null) return false;
     const step = totpStep(row.totpSecret, code, clock.now(), row.totpStep);
     if (step === undefined) return false;
-    // Of parallel requests with the same code, one succeeds.
+    // One of several parallel requests with the same code succeeds.
     const taken = await on
       .updateTable("credentials")
       .set({ totpStep: step })

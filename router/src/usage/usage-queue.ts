@@ -55,7 +55,7 @@ export class UsageQueue implements AsyncDisposable {
   readonly #clock: Clock;
   readonly #events: UsageQueueEvents;
   readonly #commits: SingleFlight;
-  /** By `keyOf`, in the order of arrival. */
+  /** Records by the key that `keyOf` makes, in the order of arrival. */
   readonly #waiting = new Map<string, Waiting>();
   #batchMax = batchRecordsMax;
   #isFailing = false;

@@ -16,7 +16,7 @@ const canary = (length = 30) => `pass ${marker} ${++canaries}`.padEnd(length, "z
 const asToken = () => `${marker}${++canaries}`.padEnd(43, "z");
 
 const open = new AsyncDisposableStack();
-/** What was handed out once: in nobody's hands but the person's. */
+/** Secrets that were shown once, to their person only. */
 const handedOut: string[] = [];
 /** Every answer, without what it had to show. */
 const answers: string[] = [];

@@ -14,7 +14,7 @@ export interface ReceivedMail {
 export interface SmtpServer extends AsyncDisposable {
   readonly port: number;
   readonly mails: readonly ReceivedMail[];
-  /** What senders signed in with. */
+  /** The credentials that senders signed in with. */
   readonly credentials: readonly string[];
   mood: "friendly" | "refuses-senders" | "refuses-receivers" | "silent" | "cuts";
 }

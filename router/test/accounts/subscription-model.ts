@@ -1,4 +1,4 @@
-/** What the service says of packages as a small account that lives through its days, and random histories for it. */
+/** A model of the service's rules for packages: a small account that lives through its days, and random histories for it. */
 import type { PackageName } from "../../src/db/schema.ts";
 import fc from "fast-check";
 import { timeZone } from "../../src/subscriptions/billing-period.ts";
@@ -61,7 +61,7 @@ export class Model {
 
 const price = (name: PackageName) => packages[name].priceCents;
 
-/** Of every length up to `stepsMax`: left to itself, fast-check makes short ones only. */
+/** Makes lists of every length up to the maximum: fast-check alone makes short ones only. */
 export const lengths = (minLength: number, maxLength: number) => ({ minLength, maxLength, size: "max" }) as const;
 
 export const step = fc.record({

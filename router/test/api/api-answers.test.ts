@@ -1,4 +1,4 @@
-/** What of a node's answer reaches a client, and what of a request never does. */
+/** Tests which parts of a node's answer reach a client, and that no page and no error repeats anything of a request. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { millicredits } from "@weiche/shared/credits.ts";

@@ -1,4 +1,4 @@
-/** What is cut never looks whole: recorded answers, ended at every byte. */
+/** Recorded answers that are cut at any byte never look whole. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { chat, json, rawPost, RawClient, sse, startApi, until, type Harness, type SimAnswer } from "./api-harness.ts";
 
@@ -16,7 +16,7 @@ const events = [
   "data: [DONE]\n\n",
 ];
 const stream = Buffer.from(events.join(""));
-/** By the seed of the request that gets it. */
+/** The answers; the seed of a request is the index of its answer. */
 const answers: SimAnswer[] = [];
 
 /** The body of a chunked answer, and whether its end came. */

@@ -57,7 +57,7 @@ export class SimKeys extends Map<string, Caller | KeyRefusal> implements KeyCach
   }
 }
 
-/** What a simulated node does with one request. */
+/** The reaction of a simulated node to one request. */
 export interface SimAnswer {
   readonly status?: number;
   readonly headers?: Record<string, string>;
@@ -161,7 +161,7 @@ export interface Harness extends AsyncDisposable {
   readonly failures: unknown[];
   /** As they are counted, of known keys. */
   readonly refused: RefusalCode[];
-  /** What was decided of attempts, such as `void n1 1`. */
+  /** Verdicts about attempts, such as `void n1 1`. */
   readonly verdicts: string[];
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Answer>;
   get(path: string, headers?: Record<string, string>): Promise<Answer>;

@@ -11,7 +11,7 @@ import { caller, chat, rawPost, RawClient, startApi, until } from "./api-harness
 
 const path = "/v1/chat/completions";
 
-/** What a file says that says nothing. */
+/** Loads a configuration file that names nothing but the catalogue. */
 function defaults() {
   const folder = mkdtempSync(join(tmpdir(), "weiche-config-"));
   try {

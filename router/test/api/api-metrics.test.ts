@@ -1,4 +1,4 @@
-/** What clients make up adds nothing to what the router measures of itself. */
+/** Names that clients make up add no series to the router's metrics. */
 import { Agent, request as httpRequest } from "node:http";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { asId } from "@weiche/shared/ids.ts";

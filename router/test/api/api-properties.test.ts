@@ -161,7 +161,7 @@ interface Schema {
   readonly type?: string;
 }
 
-/** What a body can have: each field by its path and type, each word that is fixed. */
+/** Lists the members that a body can have: each field by its path and type, and each fixed word. */
 function possible({ anyOf, properties, items, enum: words, const: word, type }: Schema, at = ""): string[] {
   if (anyOf) return anyOf.flatMap((one) => possible(one, at));
   if (word !== undefined || words) return (words ?? [word]).map((each) => `${at} = ${String(each)}`);

@@ -1,4 +1,4 @@
-/** Who may ask, what is refused in which order, and what a refusal looks like: a row per sentence of the service. */
+/** The rules of the API, a row per sentence of the service contract: who may ask, the order of refusals, and their form. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { valuesMax } from "@weiche/shared/http/json-guard.ts";
 import { parseCatalogue } from "@weiche/shared/catalogue.ts";

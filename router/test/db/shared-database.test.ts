@@ -1,4 +1,4 @@
-/** What several routers know of each other through their database: themselves, and what operators want of the nodes. */
+/** Several routers learn through their database of each other, and of the operators' wishes for the nodes. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { asId, type ModelId, type NodeId } from "@weiche/shared/ids.ts";
 import type { Database } from "../../src/db/database.ts";

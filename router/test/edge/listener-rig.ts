@@ -14,7 +14,7 @@ export interface ListenerWish {
   readonly times?: Partial<ListenerTimes>;
   readonly tls?: ServerCertificate;
   readonly limits?: { readonly perIpPerSecond: number; readonly perIpBurst: number };
-  /** Of the portal: within which a request has arrived. */
+  /** The portal's time limit for receiving a request. */
   readonly requestMsMax?: number;
 }
 

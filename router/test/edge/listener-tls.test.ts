@@ -41,7 +41,7 @@ const refusedOfRsa = [
   "DHE-RSA-AES128-GCM-SHA256",
 ];
 
-/** Of the server: it has nothing in common with the client. */
+/** The server's alert where it and the client have no cipher in common. */
 const noCipher = "ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE";
 
 /** Whether the client of this test can offer it at all. */

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Database } from "../../src/db/database.ts";
 
 export interface SilentProxy extends Disposable {
-  /** Of the database, through here. */
+  /** The URL of the database behind this proxy. */
   readonly url: string;
   silenceAll(): void;
   /** How many were made. */

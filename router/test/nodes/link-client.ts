@@ -52,7 +52,7 @@ interface LinkService {
   close(): void;
 }
 
-/** What an agent says first. */
+/** The first message of an agent. */
 export function helloOf(node: string, bootId: string, models: readonly string[] = ["m"]): Message {
   return { hello: { node, boot_id: bootId, agent_version: "0.1.0", slots: [{ name: "s", models }] } };
 }

@@ -159,7 +159,7 @@ interface AxeResult {
   }[];
 }
 
-/** What axe finds against WCAG 2.2 AA on what is shown now, a line each; none is what every page must have. */
+/** Returns a line for each violation of WCAG 2.2 AA that axe finds on the page as shown now. Every page must have none. */
 export async function axeFindings(page: Page): Promise<string[]> {
   // Axe is injected as a text, which Trusted Types forbid to the page itself, so it comes through the debugger.
   await page.evaluate(readFileSync(axeFile, "utf8"));

@@ -1,4 +1,4 @@
-/** What must hold of every page, for whoever sees it, in every theme, language and width. */
+/** Visits every page as each role, and checks it in every theme, language and width. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
@@ -16,7 +16,7 @@ const openPages = [
 /** For Owners and Admins. */
 const managingPages = ["/users", "/audit"];
 
-/** Of a page itself. The frame asks, once for all pages, who is signed in and how many notices are unread. */
+/** The most calls of a page itself. The frame asks once, for all pages, who is signed in and how many notices are unread. */
 const callsMax = 3;
 const frameCalls = ["GET /api/session", "GET /api/notices"];
 
@@ -53,7 +53,7 @@ export function pagesOf(role: keyof Visited["people"]): readonly string[] {
   return role === "member" ? openPages : [...openPages, ...managingPages];
 }
 
-/** What is wrong with the pages, a line each. */
+/** Returns the faults of the pages, a line each. */
 export async function faultyPages(
   browser: Browser,
   portal: PortalRig,

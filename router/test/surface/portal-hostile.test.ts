@@ -1,4 +1,4 @@
-/** What nobody types and anybody can send: every query of every route, with text that the database cannot hold. */
+/** Hostile queries: every query parameter of every route, with text that the database cannot store. */
 import { request } from "node:http";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";

@@ -75,7 +75,7 @@ async function idsOf(of: typeof acme, asker: Person): Promise<Ids> {
   return rows[0]!;
 }
 
-/** What came of it: the status, and the code of a refusal. */
+/** The result: the status, and the code of a refusal. */
 async function ask(name: string, ids: Ids, who?: Person): Promise<{ outcome: string; text: string }> {
   const { method, path } = routes[name]!;
   const { id = "", query = "", body = {} } = (expectations as Record<string, Expected>)[name]!.ask?.(ids) ?? {};
@@ -118,7 +118,7 @@ async function principal(name: (typeof principals)[number]): Promise<Person | un
 
 const letters: Readonly<Record<string, string>> = { owner: "O", admin: "A", member: "M", stranger: "O" };
 
-/** What may come of a request with ids that are the principal's account's own, or another's. */
+/** The allowed results of a request, with ids of the principal's own account or of another. */
 function expected(name: (typeof names)[number], role: (typeof principals)[number], isOwn: boolean): readonly string[] {
   const { may, own, foreign } = expectations[name];
   if (may !== "N" && !(role in letters)) return ["401 login_required"];

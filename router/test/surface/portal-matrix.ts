@@ -1,5 +1,5 @@
 /**
- * Who may call each route of the portal and what comes of it, by hand: the test holds the contract against this table.
+ * The callers of each route of the portal and the results, by hand: the test compares the contract with this table.
  * Ids in a request are those of one account, so that the same request can be made with those of another.
  */
 import type { Contract, PortalContract } from "../../src/surface/contract/contract.ts";
@@ -7,7 +7,7 @@ import type { Contract, PortalContract } from "../../src/surface/contract/contra
 /** Fresh ones of one account. */
 export interface Ids {
   readonly user: string;
-  /** Of whoever asks, where that is somebody of this account. */
+  /** A key of the asker, if the asker is in this account. */
   readonly key: string;
   readonly notice: string;
   readonly session: string;
@@ -38,7 +38,7 @@ const quoteId = "0".repeat(48);
 export const usedDay = "2026-01-15";
 const usedDays = `from=${usedDay}&to=${usedDay}`;
 
-/** What only the operator may, over the admin socket. */
+/** Routes for the operator alone, over the admin socket. */
 export const operatorsOwn = [
   "createAccount",
   "listAccounts",
@@ -56,7 +56,7 @@ export const operatorsOwn = [
   "reloadCatalogue",
 ] as const satisfies readonly (keyof Contract)[];
 
-/** What people may, and the operator too. */
+/** Routes for people and the operator. */
 export const operatorsToo = [
   ...["listUsers", "showUser", "createUser", "updateUser", "blockUser", "unblockUser", "deleteUser"],
   ...["invitations", "renewInvitation", "withdrawInvitation", "makeResetLink"],
@@ -65,7 +65,7 @@ export const operatorsToo = [
   ...["showPackage", "quotePackage", "changePackage", "listInvoiceLines"],
 ];
 
-/** What people may. */
+/** Routes for people. */
 export const expectations: Readonly<Record<keyof PortalContract, Expected>> = {
   session: { may: "OAM", own: "200" },
   signInOffers: { may: "N", own: "200" },

@@ -1,4 +1,4 @@
-/** Who was invited and why somebody is not active, as the portal's lists tell it. */
+/** The portal's lists of invitations and users, with the reason why somebody is not active. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { invitationMsMax } from "../../src/accounts/invitation-link.ts";

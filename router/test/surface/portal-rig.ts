@@ -61,7 +61,7 @@ export interface PortalParts {
   readonly clock?: Clock;
   /** Absent: one of its own. */
   readonly database?: Database;
-  /** Of the router, behind the portal; absent ones are there and do nothing. */
+  /** Parts of the router behind the portal. Absent parts are replaced by ones that do nothing. */
   readonly parts?: (database: Database) => Partial<HandlerDeps>;
   /** Absent: all of the router's. */
   readonly handlers?: Handlers<Contract>;

@@ -79,7 +79,7 @@ async function deliver(agent: LinkClient, ...records: readonly UsageRecord[]): P
   await expect.poll(() => agent.received.some(isAcknowledged), { timeout: 5_000 }).toBe(true);
 }
 
-/** What is billed: request, attempt, account and tokens of each record. */
+/** Reads the billed records: request, attempt, account and tokens of each. */
 async function billed(): Promise<string[]> {
   const { rows } = await database.pool.query<{ row: string }>(
     `select concat_ws(' ', request_id, attempt, account_id, prompt_tokens + completion_tokens) as row from usage_records`,

@@ -15,9 +15,9 @@ import { grantedNode as node, grants, makeRecord, sumOf, sumsOf } from "./usage-
 const promisedMs = 30_000;
 const isNightly = process.env["WEICHE_NIGHTLY"] !== undefined;
 const kills = isNightly ? 20 : 2;
-/** By night longer than a statement of the ledger may take. */
+/** The nightly run stands still for longer than a statement of the ledger may take. */
 const standstillMs = isNightly ? 15_000 : 0;
-/** By day what a statement may take is cut short. */
+/** The run by day uses a shorter time limit for statements. */
 const statementMsMax = isNightly ? undefined : 500;
 const folder = temporaryFolder();
 let server: EmbeddedServer;

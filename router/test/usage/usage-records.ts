@@ -6,7 +6,7 @@ import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { createGrants, type Grants } from "../../src/usage/grants.ts";
 import type { Database } from "../../src/db/database.ts";
 
-/** What signs the grants of these records; for ledgers that shall take them. */
+/** Signs the grants of these records. A ledger that shall accept the records gets it, too. */
 export const grants = createGrants(Buffer.alloc(32, "a secret of tests"));
 export const grantedNode = asId<NodeId>("node-1");
 
@@ -50,7 +50,7 @@ export interface Sums {
   readonly credits: bigint;
 }
 
-/** What the records are worth: each identity once, whatever came how often; nothing of what is void, or had a later attempt. */
+/** Adds up the records: each identity once, however often it came. Attempts that are void or had a later attempt count nothing. */
 export function sumOf(records: readonly UsageRecord[]): Sums {
   const voidBelow = new Map<string, number>();
   for (const { requestId, attempt, outcome } of records) {

@@ -1,4 +1,4 @@
-/** What a client did not get costs nothing: attempts are declared void before or after their record, and every sum follows. */
+/** An answer that its client did not get costs nothing: its attempt is declared void before or after its record, and every sum follows. */
 import type { Pool } from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { systemClock } from "@weiche/shared/time/clock.ts";
@@ -161,7 +161,7 @@ test("after any history of attempts and declarations, over two routers, the sums
   expect(await sums()).toEqual(everySumOf(news));
 });
 
-/** What is told of one request: its records, some of them twice, and its declarations. */
+/** Makes the messages about one request: its records, some of them twice, and its declarations. */
 function newsOf(random: Random): UsageRecord[] {
   const first = makeRecord(random, nowMs - random.below(3_600_000));
   const second = granted({ ...first, attempt: 2, completionTokens: random.below(100), tokensMax: 33_000 });

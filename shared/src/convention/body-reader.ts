@@ -83,7 +83,7 @@ function readerOf(schema: TSchema): Reader {
   return valueReader(schema);
 }
 
-/** For texts, words, numbers and booleans. */
+/** Makes the reader of a text, word, number or boolean. */
 function valueReader(schema: TSchema): Reader {
   const validator = Compile(schema);
   const expected = expectedValue(schema);

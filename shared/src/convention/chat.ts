@@ -135,7 +135,7 @@ export function imageFacts(messages: readonly WithContent[]): ImageFacts[] {
   return facts;
 }
 
-/** In the order of the messages. */
+/** Lists the images in the order of the messages. */
 export function* imagesOf(
   messages: readonly WithContent[],
 ): Iterable<{ readonly url: string; readonly param: string }> {

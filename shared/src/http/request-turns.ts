@@ -10,9 +10,9 @@ import { Server as TlsServer } from "node:tls";
 import type { Clock, Timer } from "../time/clock.ts";
 
 export interface TurnTimes {
-  /** For a request's head, from its first byte to its last. */
+  /** Time limit of a request's head, from its first byte to its last. */
   readonly headersMsMax: number;
-  /** For the rest of a body after its request is answered. */
+  /** Time limit of the rest of a body after its request is answered. */
   readonly discardMs: number;
   /** For sending an answer that was handed over; one second more for every 25 KB of it. */
   readonly stallMsMax: number;

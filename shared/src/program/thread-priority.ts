@@ -10,6 +10,6 @@ export function yieldToOthers(): void {
   try {
     setPriority(0, niceness); // on Linux, 0 is this thread alone
   } catch {
-    // Not permitted: it works at normal priority.
+    // The thread works at normal priority where it may not lower it.
   }
 }

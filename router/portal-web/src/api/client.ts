@@ -64,7 +64,7 @@ const addresses: Address = {
   exportAudit: "GET /audit.csv",
 };
 
-/** What a route takes; members that it does not take are left out. */
+/** The parts of a request that a route takes; members that it does not take are left out. */
 export type Ask<Name extends RouteName> = Wanted<"params", Part<PortalContract[Name], "params">> &
   Wanted<"query", Part<PortalContract[Name], "query">> &
   Wanted<"body", Part<PortalContract[Name], "body">>;

@@ -1,4 +1,4 @@
-/** What can be done with one row of a list. */
+/** The menu of actions on one row of a list. */
 import { Menu } from "@base-ui/react/menu";
 import { Fragment } from "react";
 import { Icon } from "./icons.tsx";

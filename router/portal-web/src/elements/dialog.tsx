@@ -16,7 +16,7 @@ export function Dialog({ title, onClose, wide, children }: DialogProps) {
     const opener = document.activeElement;
     const dialog = ref.current!;
     dialog.showModal();
-    // What is not shown yet cannot be focused, so React's own way came too early.
+    // An element that is not shown yet cannot be focused, so React's own way came too early.
     dialog.querySelector<HTMLElement>("[data-autofocus]")?.focus();
     return () => {
       dialog.close();

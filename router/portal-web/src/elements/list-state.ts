@@ -1,4 +1,4 @@
-/** What a list shows (words, filters, order, page) stands in the address, so that it can be linked and gone back to. */
+/** Keeps the state of a list (words, filters, order, page) in the address, so that it can be linked and gone back to. */
 import { useCallback } from "react";
 import { useSearchParams } from "wouter";
 

@@ -1,4 +1,4 @@
-/** What of a limit is used, as a meter with marks at 75 and 90 %. */
+/** The used part of a limit, as a meter with marks at 75 and 90 %. */
 import { shareOf } from "../messages/format.ts";
 
 interface QuotaBarProps {

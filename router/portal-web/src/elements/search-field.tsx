@@ -1,4 +1,4 @@
-/** What a list is searched and filtered by. Words reach the address once the typing pauses. */
+/** The search field of a list. Words reach the address once the typing pauses. */
 import { useEffect, useState } from "react";
 import { useTexts } from "../messages/messages.ts";
 import { oneOf, type ListState } from "./list-state.ts";

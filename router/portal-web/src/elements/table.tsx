@@ -7,7 +7,7 @@ import type { ListState } from "./list-state.ts";
 export interface Column<T> {
   readonly name: string;
   readonly title: string;
-  /** What the server sorts by; absent: not at all. */
+  /** The server's sort key; absent: the column cannot be sorted. */
   readonly sort?: string;
   readonly isNumber?: boolean;
   /** The name is read out, but not shown. */

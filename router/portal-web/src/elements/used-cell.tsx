@@ -4,7 +4,7 @@ import { useTexts } from "../messages/messages.ts";
 import { QuotaBar } from "./quota-bar.tsx";
 
 interface UsedCellProps {
-  /** Whose credits, for the meter. */
+  /** The name of the credits' user, for the meter. */
   readonly label: string;
   readonly used: string;
   readonly limit: string | null;

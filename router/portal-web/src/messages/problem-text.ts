@@ -1,4 +1,4 @@
-/** What a person reads about a refusal. */
+/** Texts for people about refusals. */
 import type { Problem } from "../api/client.ts";
 import type { Texts } from "./messages.ts";
 import { germanRefusals } from "./refusals.ts";
@@ -28,7 +28,7 @@ export function problemText(problem: Problem, { t, format }: Texts): string {
   }
 }
 
-/** What is wrong with one field; undefined: nothing. */
+/** The mistake in one field; undefined: none. */
 export function fieldText(problem: Problem | null, param: string, { t }: Texts): string | undefined {
   const found = problem?.details.find((detail) => detail.param === param);
   if (!found) return undefined;

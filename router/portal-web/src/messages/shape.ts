@@ -1,4 +1,4 @@
-/** What every language must have: the names of the English texts, and functions with the same arguments. */
+/** The shape of every language: the names of the English texts, and functions with the same arguments. */
 import type { en } from "./en.ts";
 
 /** The same names with other texts. */

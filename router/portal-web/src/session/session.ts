@@ -1,4 +1,4 @@
-/** Who is signed in. Roles and rights are the server's: pages ask whether an operation may be called. */
+/** The signed-in user. Roles and rights are the server's: pages ask whether an operation may be called. */
 import { createContext, useContext } from "react";
 import type { Answer, RouteName } from "../api/client.ts";
 

@@ -1,4 +1,4 @@
-/** Who is signed in. The menu behind it is fetched when somebody is about to open it. */
+/** Shows the signed-in user. The menu behind it is fetched when somebody is about to open it. */
 import { lazy, Suspense, useState } from "react";
 import { Icon } from "../elements/icons.tsx";
 import { useTexts } from "../messages/messages.ts";

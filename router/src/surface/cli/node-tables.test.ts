@@ -1,4 +1,4 @@
-/** What `weiche nodes` shows of a slot that failed, and `weiche nodes show` of a machine. */
+/** `weiche nodes` shows why a slot failed, and `weiche nodes show` describes the machine. */
 import { expect, test } from "vitest";
 import { asId, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
 import type { NodeDetail } from "../../nodes/registry.ts";

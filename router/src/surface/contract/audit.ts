@@ -1,4 +1,4 @@
-/** Who did what in the account. */
+/** The audit log: each action in the account with its actor. */
 import { Type } from "typebox";
 import {
   administrators,

@@ -1,4 +1,4 @@
-/** Who is signed in, and what they may do. */
+/** The signed-in person, and the actions that this person may take. */
 import { Type } from "typebox";
 import { everybody, id, object, orNull, role, type Routes } from "./route.ts";
 

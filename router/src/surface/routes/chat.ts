@@ -31,7 +31,7 @@ export function chatHandlers({ database, clock, nodes, chat }: HandlerDeps): Han
     },
   };
 
-  /** As for a key of the user without restrictions. A reached limit is answered with 429: 401 means that the session is over. */
+  /** Authenticates as for a key of the user without restrictions. A reached limit is answered with 429: 401 means that the session is over. */
   async function authenticate(exchange: Exchange, userId: UserId): Promise<Authenticated> {
     const key = await lookUpTestChat(database.prompt, userId);
     const found = key ? judge(key, exchange.acceptedAtMs) : ({ refused: "invalid_api_key", why: "unknown" } as const);

@@ -68,7 +68,7 @@ function shownOnce({ key: value, accountId: _account, ...key }: KeyView & { read
   return { key, value };
 }
 
-/** For a member the keys of others do not exist. */
+/** Restricts a member to their own keys: those of others do not exist for a member. */
 function visibleTo(session: Session | undefined): { readonly userId?: UserId } {
   return session?.user.role === "member" ? { userId: session.user.id } : {};
 }

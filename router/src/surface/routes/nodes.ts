@@ -151,7 +151,7 @@ async function prewarmOn({ view: { node, slots } }: NodeDetail, model: ModelId, 
   return { model, node, state: "asked" } as const;
 }
 
-/** Where a request for the model would go. */
+/** Chooses the node to which a request for the model would go. */
 function chooseNode(model: ModelId, { details, place }: Fleet): NodeDetail {
   const placed = place({ model });
   if ("node" in placed) return details().find(({ view }) => view.node === placed.node)!;

@@ -49,7 +49,7 @@ export function usageHandlers(deps: HandlerDeps): Handlers<typeof usageContract>
   };
 }
 
-/** For a member the usage of others does not exist. */
+/** Restricts a member to their own usage: that of others does not exist for a member. */
 function wishOf(session: Session | undefined, query: Part<typeof usageContract.exportUsage, "query">): UsageTableWish {
   checkDays(query);
   const { by = "day", keyId, userId, ...filters } = query;

@@ -33,7 +33,7 @@ export interface Call<R extends Route> {
   /** Sets the session's cookie with the answer. */
   setSession(token: string, maxAgeSeconds: number): void;
   clearSession(): void;
-  /** For routes with a stream: the handler writes the answer itself; our headers are set. */
+  /** Lets the handler of a route with a stream write the answer itself. The headers of all answers are set already. */
   takeOver(): { readonly request: IncomingMessage; readonly response: ServerResponse };
 }
 

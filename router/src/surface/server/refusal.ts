@@ -18,7 +18,7 @@ export const refusals = {
   too_many_requests: { status: 503, type: "service_unavailable", code: "too_many_requests" },
 } as const satisfies Record<RefusalKind, { status: number; type: string; code: string }>;
 
-/** For a parameter that matches its schema but is invalid, such as 30 February. */
+/** The refusal of a parameter that matches its schema but is invalid, such as 30 February. */
 export function malformed(param: string, message = `${param} is not well-formed`): Refused {
   return new Refused("invalid", message, { details: [{ param, code: "malformed" }] });
 }

@@ -12,7 +12,7 @@ export const problems = {
   invalid: "Please check what you entered.",
   requestId: (id: string) => `Request ${id}`,
   staleSince: (time: string) => `Could not be refreshed; this is as of ${time}.`,
-  /** By the word that the API has for what is wrong with a field. */
+  /** Texts by the API's word for the mistake in a field. */
   fields: {
     missing: "Please fill in.",
     malformed: "This is not well-formed.",

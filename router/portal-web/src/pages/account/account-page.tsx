@@ -1,4 +1,4 @@
-/** What is the user's own: password, second factor, devices, language and theme. */
+/** The page of the user's own settings: password, second factor, devices, language and theme. */
 import type { Answer } from "../../api/client.ts";
 import { useChange, useRead } from "../../api/queries.ts";
 import { Badge } from "../../elements/badge.tsx";

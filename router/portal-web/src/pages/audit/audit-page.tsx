@@ -1,4 +1,4 @@
-/** Who did what? */
+/** The page of the audit log: who did what. */
 import { addressOf, type Answer } from "../../api/client.ts";
 import { useRead } from "../../api/queries.ts";
 import { Badge } from "../../elements/badge.tsx";

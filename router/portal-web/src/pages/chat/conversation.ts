@@ -7,7 +7,7 @@ export interface Turn {
   readonly role: "user" | "assistant";
   readonly content: string;
   readonly reasoning: string;
-  /** Of an answer: whether it is still being written, and how it ended. */
+  /** The state of an answer: whether it is still being written, and how it ended. */
   readonly state: "said" | "waiting" | "activating" | "writing" | "done" | "stopped" | "failed";
   readonly summary?: ChatSummary;
   readonly problem?: Problem;

@@ -100,7 +100,7 @@ export function KeyForm({ before, submit, busy, problem, onSubmit, onCancel, chi
   );
 }
 
-/** What was not changed stays to the second: an expiry need not be at midnight. */
+/** An expiry that was not changed stays to the second: it need not be at midnight. */
 function expiryOf(day: string | undefined, before: KeySettings | undefined): string | null {
   if (!day) return null;
   if (before?.expiresAt && lastGermanDay(before.expiresAt) === day) return before.expiresAt;

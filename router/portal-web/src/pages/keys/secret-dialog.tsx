@@ -11,7 +11,7 @@ import { useSession } from "../../session/session.ts";
 
 interface SecretDialogProps {
   readonly value: string;
-  /** What the key may call; null: every model. */
+  /** The models that the key may call; null: every model. */
   readonly allowedModels: readonly string[] | null;
   readonly onStored: () => void;
 }

@@ -1,4 +1,4 @@
-/** What can I call? */
+/** The page of models: which can be called. */
 import { Link } from "wouter";
 import type { Answer } from "../../api/client.ts";
 import { useRead } from "../../api/queries.ts";

@@ -1,4 +1,4 @@
-/** What happened that one should know. */
+/** The page of notices. */
 import { Link } from "wouter";
 import { useChange, useRead } from "../../api/queries.ts";
 import { Badge } from "../../elements/badge.tsx";

@@ -1,4 +1,4 @@
-/** What was refused in the last day, and what helps. */
+/** Refusals of the last day, with advice. */
 import { useRead } from "../../api/queries.ts";
 import { Loaded } from "../../elements/loaded.tsx";
 import { useTexts } from "../../messages/messages.ts";

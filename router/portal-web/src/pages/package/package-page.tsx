@@ -1,4 +1,4 @@
-/** What do we have, and what would change? */
+/** The page of the package: the current one, and possible changes. */
 import { useState } from "react";
 import { useRead } from "../../api/queries.ts";
 import { Badge } from "../../elements/badge.tsx";

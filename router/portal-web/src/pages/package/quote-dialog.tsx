@@ -1,4 +1,4 @@
-/** What a change of the package costs and when it happens, before it is ordered. The order carries the quote that was shown. */
+/** Shows the price and time of a package change before it is ordered. The order carries the quote that was shown. */
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { call, type Answer, type Ask, type Problem } from "../../api/client.ts";
@@ -126,7 +126,7 @@ function QuoteFacts({ quote, wish, now }: FactsProps) {
   );
 }
 
-/** What the days are a part of. */
+/** Shows both packages' prices per month and their difference, of which the remaining days are charged. */
 function Difference({ wish, now: { subscription, packages } }: Omit<FactsProps, "quote">) {
   const { t, format } = useTexts();
   const price = (wanted: string | null | undefined) => packages.find(({ name }) => name === wanted)?.priceCents;

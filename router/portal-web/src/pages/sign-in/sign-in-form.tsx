@@ -8,7 +8,7 @@ import { Form } from "../../elements/form.tsx";
 import { useTexts } from "../../messages/messages.ts";
 
 interface SignInFormProps {
-  /** Of whoever signs in again. */
+  /** The e-mail address of a person who signs in again. */
   readonly email?: string;
   readonly onSignedIn: () => void;
 }

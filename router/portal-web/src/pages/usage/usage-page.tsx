@@ -1,4 +1,4 @@
-/** What used the credits? */
+/** The page of usage: what used the credits. */
 import { useRead } from "../../api/queries.ts";
 import { addressOf } from "../../api/client.ts";
 import { ButtonLink } from "../../elements/button.tsx";
@@ -81,7 +81,7 @@ export default function UsagePage() {
 
 type UsageWindow = Pick<UsageDays, "from" | "to"> & ReturnType<typeof usageFilter>;
 
-/** By day and model where that is not too much, else by day. */
+/** A chart by day and model if there are not too many, else by day. */
 function DailyChart({ window }: { readonly window: UsageWindow }) {
   const { t } = useTexts();
   const query = { ...window, sort: "day" as const, order: "asc" as const, pageSize: chartRowsMax };

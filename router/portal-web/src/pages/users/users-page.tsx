@@ -1,4 +1,4 @@
-/** Who may do what? */
+/** The page of users: who may do what. */
 import { useState } from "react";
 import { useLocation } from "wouter";
 import { useChange, useRead } from "../../api/queries.ts";
