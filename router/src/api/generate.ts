@@ -139,8 +139,8 @@ async function answer(
     const remainingMs = Math.max(0, requestMsMax - (clock.monotonicMs() - exchange.startedAtMs));
     const sent = { requestId, attempt, node: placed.node, model, ...billing };
     try {
-      const asked = { ...request, attempt, slot: placed.slot, remainingMs, body: body.bytes! };
-      const reply = await deps.upstream.send(placed.node, asked, exchange.signal);
+      const asked = { ...request, attempt, slot: placed.slot, remainingMs };
+      const reply = await deps.upstream.send(placed.node, { ...asked, body: body.bytes! }, exchange.signal);
       if (reply.status === 200) {
         engineDeaths.watch(suspect, exchange, reply.body);
         await relay(exchange, reply, clock, times.stallMsMax);

@@ -20,16 +20,12 @@ export interface NodeListenerOptions {
   readonly onTlsRefused: (reason: string) => void;
 }
 
-export interface NodeListener {
-  readonly address: ListenAddress;
-  /** Accepts nothing more; resolves when every connection has closed, and closes those left after `deadlineMs`. */
-  close(deadlineMs: number): Promise<void>;
-}
+export type NodeListener = Awaited<ReturnType<typeof openNodeListener>>;
 
 const handshakeMsMax = 10_000;
 const socketOptions = { noDelay: true, keepAlive: true, keepAliveInitialDelay: keepAliveDelayMs };
 
-export async function openNodeListener(options: NodeListenerOptions): Promise<NodeListener> {
+export async function openNodeListener(options: NodeListenerOptions) {
   const { listen, what, tls, clock, accept, onTlsRefused } = options;
   const server = tls ? createSecureServer(tls, accept) : createServer(socketOptions, accept);
   const sockets = new Set<Socket>();
@@ -44,7 +40,8 @@ export async function openNodeListener(options: NodeListenerOptions): Promise<No
   const port = await listenOn(server, listen, what);
   return {
     address: { host: listen.host, port },
-    async close(deadlineMs) {
+    /** Accepts nothing more; resolves when every connection has closed, and closes those left after `deadlineMs`. */
+    async close(deadlineMs: number): Promise<void> {
       const deadline = clock.after(deadlineMs, () => sockets.forEach((socket) => socket.destroy()));
       server.close();
       if (server.listening || sockets.size > 0) await once(server, "close");

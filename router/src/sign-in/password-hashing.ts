@@ -11,17 +11,7 @@ export interface HashCost {
   readonly passes: number;
 }
 
-/** `by`: who a hash is made for, which decides on the place in the queue. */
-export interface PasswordHashing {
-  hash(password: string, by: Asker): Promise<string>;
-  /**
-   * `stored` undefined: false, after the time of a hash at the current cost. Hashes of another cost take their own
-   * time, until a sign-in replaces them.
-   */
-  verify(stored: string | undefined, password: string, by: Asker): Promise<boolean>;
-  /** Whether the hash was made with another cost than the current one. */
-  isOutdated(stored: string): boolean;
-}
+export type PasswordHashing = ReturnType<typeof createPasswordHashing>;
 
 /** Computes hashes, `atOnceMax` at the same time. */
 export interface Deriver {
@@ -41,7 +31,8 @@ const saltBytes = 16;
 const tagBytes = 32;
 const pattern = /^\$argon2id\$v=19\$m=(\d{1,8}),t=(\d{1,3}),p=1\$([A-Za-z0-9+/]{22,86})\$([A-Za-z0-9+/]{43,86})$/;
 
-export function createPasswordHashing(clock: Clock, deriver: Deriver, cost: HashCost = today): PasswordHashing {
+/** `by`, in its functions: the person that a hash is made for, which decides on the place in the queue. */
+export function createPasswordHashing(clock: Clock, deriver: Deriver, cost: HashCost = today) {
   const few = fewAtOnce({ atOnceMax: deriver.atOnceMax, ...waiting }, clock);
   const derive = (by: Asker, job: Derivation) => few(by, () => deriver.derive(job));
   const prefix = `$argon2id$v=19$m=${cost.memoryKib},t=${cost.passes},p=1$`;
@@ -49,17 +40,22 @@ export function createPasswordHashing(clock: Clock, deriver: Deriver, cost: Hash
   const decoy = `${prefix}${unpadded(randomBytes(saltBytes))}$${unpadded(randomBytes(tagBytes))}`;
 
   return {
-    async hash(password, by) {
+    async hash(password: string, by: Asker): Promise<string> {
       const salt = randomBytes(saltBytes);
       const tag = await derive(by, { password, salt, tagLength: tagBytes, ...cost });
       return `${prefix}${unpadded(salt)}$${unpadded(tag)}`;
     },
-    async verify(stored, password, by) {
+    /**
+     * `stored` undefined: false, after the time of a hash at the current cost. Hashes of another cost take their own
+     * time, until a sign-in replaces them.
+     */
+    async verify(stored: string | undefined, password: string, by: Asker): Promise<boolean> {
       const { tag, ...madeWith } = parse(stored ?? decoy);
       const derived = await derive(by, { password, tagLength: tag.length, ...madeWith });
       return timingSafeEqual(derived, tag) && stored !== undefined;
     },
-    isOutdated: (stored) => !stored.startsWith(prefix),
+    /** Whether the hash was made with another cost than the current one. */
+    isOutdated: (stored: string): boolean => !stored.startsWith(prefix),
   };
 }
 
