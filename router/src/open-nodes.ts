@@ -1,7 +1,7 @@
 /** Opens the router's side of the nodes: links, data connections, registry and placement. */
 import { formatListen } from "@weiche/shared/http/listen.ts";
 import { openTlsFiles } from "@weiche/shared/http/tls-files.ts";
-import { asId, type NodeId } from "@weiche/shared/ids.ts";
+import { asId, type ModelId, type NodeId } from "@weiche/shared/ids.ts";
 import type { NodesMetrics } from "@weiche/shared/program/ops-server.ts";
 import { LoopClock } from "@weiche/shared/time/loop-clock.ts";
 import type { Core } from "./core.ts";
@@ -56,6 +56,8 @@ export async function openNodes(core: Core, { database, grants, ledger }: Storag
   };
   return {
     ...{ wishes, link, data, tls, views, details, metrics, nowMs },
+    /** How long requests waited lately for this model to become active. undefined: none has. */
+    usualWaitMs: (model: ModelId) => registry.waits.usualMs(model, nowMs()),
     place: (request: PlacementRequest, exclude?: ReadonlySet<NodeId>) =>
       place(request, views(), nowMs(), random, exclude),
   };

@@ -54,6 +54,7 @@ export async function openSurface(
     apiLimits: { ...config.limits, requestMsMax: config.requestMsMax },
     reloadCatalogue: catalogue.reload,
     nodes: nodes.views,
+    usualWaitMs: nodes.usualWaitMs,
     fleet: nodes,
     chat: (chat) => api.server.chat(chat),
   });

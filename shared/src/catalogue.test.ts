@@ -1,7 +1,15 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { factorAt, isCallable, mayHost, parseCatalogue, requestTokensMax, rulesOf } from "./catalogue.ts";
+import {
+  factorAt,
+  factorEntryAt,
+  isCallable,
+  mayHost,
+  parseCatalogue,
+  requestTokensMax,
+  rulesOf,
+} from "./catalogue.ts";
 import { asId, type ModelId, type NodeId } from "./ids.ts";
 
 const entry = (more: string) =>
@@ -14,6 +22,17 @@ test("a factor holds from its instant on, and the first one from the beginning",
   expect(factorAt(model, 0)).toBe(1500n);
   expect(factorAt(model, Date.parse("2026-05-31T21:59:59.999Z"))).toBe(1500n);
   expect(factorAt(model, Date.parse("2026-05-31T22:00:00Z"))).toBe(2000n);
+});
+
+test("a factor is settled unless the catalogue says that it is provisional", () => {
+  const text = entry(factors.replace("factor: 1.5 }", "factor: 1.5, provisional: true }"));
+  const model = parseCatalogue(text).catalogue!.get(asId<ModelId>("m"))!;
+  expect(factorEntryAt(model, Date.parse("2026-05-01T00:00:00Z"))).toMatchObject({
+    factor: 1500n,
+    isProvisional: true,
+  });
+  expect(factorEntryAt(model, Date.parse("2026-07-01T00:00:00Z"))).not.toHaveProperty("isProvisional");
+  expect(parseCatalogue(text.replace("true", "perhaps")).mistakes[0]!.message).toMatch(/provisional/);
 });
 
 test("a catalogue may be a bare list", () => {

@@ -39,14 +39,25 @@ export interface CatalogueEntry extends ModelRules {
   /** The only nodes that may host the model. Absent: any node. */
   readonly nodes?: readonly NodeId[];
   /** Oldest first; the first one is valid from the beginning. */
-  readonly factors: readonly { readonly validFromMs: number; readonly factor: Millicredits }[];
+  readonly factors: readonly ModelFactor[];
+}
+
+export interface ModelFactor {
+  readonly validFromMs: number;
+  readonly factor: Millicredits;
+  /** Not settled yet, which customers are told. Absent: it is. */
+  readonly isProvisional?: true;
 }
 
 export type Catalogue = ReadonlyMap<ModelId, CatalogueEntry>;
 
 /** The factor valid at `atMs`. */
-export function factorAt(entry: CatalogueEntry, atMs: number): Millicredits {
-  return (entry.factors.findLast((f) => f.validFromMs <= atMs) ?? entry.factors[0]!).factor;
+export function factorAt(entry: Pick<CatalogueEntry, "factors">, atMs: number): Millicredits {
+  return factorEntryAt(entry, atMs).factor;
+}
+
+export function factorEntryAt({ factors }: Pick<CatalogueEntry, "factors">, atMs: number): ModelFactor {
+  return factors.findLast((f) => f.validFromMs <= atMs) ?? factors[0]!;
 }
 
 /**
@@ -89,7 +100,14 @@ const entrySchema = Type.Object(
     contextTokens,
     nodes: Type.Optional(Type.Array(Type.String({ pattern: namePattern.source }), { minItems: 1 })),
     factors: Type.Array(
-      Type.Object({ validFrom: Type.String(), factor: Type.Union([Type.Number(), Type.String()]) }, closed),
+      Type.Object(
+        {
+          validFrom: Type.String(),
+          factor: Type.Union([Type.Number(), Type.String()]),
+          provisional: Type.Optional(Type.Boolean()),
+        },
+        closed,
+      ),
       { minItems: 1 },
     ),
     reasoning: Type.Optional(
@@ -164,15 +182,15 @@ function* judgeCatalogue({ changes = [] }: Static<typeof catalogueSchema>): Gene
 const factorMax = 1_000_000n;
 
 function toEntry(raw: Static<typeof entrySchema>): CatalogueEntry | string {
-  const factors: { validFromMs: number; factor: Millicredits }[] = [];
-  for (const { validFrom, factor } of raw.factors) {
+  const factors: ModelFactor[] = [];
+  for (const { validFrom, factor, provisional } of raw.factors) {
     const validFromMs = Date.parse(validFrom);
     const parsed = parseFactor(factor);
     if (Number.isNaN(validFromMs))
       return `validFrom "${validFrom}" is not an instant such as 2026-01-01T00:00:00+01:00`;
     if (parsed === undefined) return `factor ${factor} must have at most three places`;
     if (parsed > factorMax) return `factor ${factor} is larger than 1000`;
-    factors.push({ validFromMs, factor: parsed });
+    factors.push({ validFromMs, factor: parsed, ...(provisional && { isProvisional: true }) });
   }
   if (raw.category === "embeddings" && !raw.embeddings) return "an embedding model needs `embeddings`";
   const reasoning = raw.reasoning ?? { mode: "unavailable" as const };

@@ -51,7 +51,7 @@ export function newsOf(
 /** The current factor, and those to come. */
 export function scheduleOf({ factors }: Pick<CatalogueEntry, "factors">, nowMs: number) {
   return {
-    factor: formatCredits(factorAt({ factors } as CatalogueEntry, nowMs)),
+    factor: formatCredits(factorAt({ factors }, nowMs)),
     coming: factors
       .filter(({ validFromMs }) => validFromMs > nowMs)
       .map(({ validFromMs, factor }) => ({ validFrom: instantText(validFromMs), factor: formatCredits(factor) })),

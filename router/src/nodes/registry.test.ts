@@ -158,3 +158,16 @@ describe("the machine of a node", () => {
     expect(known()!.machineReading).toBeUndefined();
   });
 });
+
+test("waits for a model that is not active are known of every node, but not across a silence", () => {
+  const other = asId<ModelId>("n");
+  const waiting = { activeModel: other, waiters: [{ model, waiting: 1 }] };
+  const link = registry.linkUp(hello);
+  link.report(report(waiting), 0);
+  link.report(report(waiting), 2_000);
+  link.report(report(), 4_000);
+  expect(registry.waits.usualMs(model, 4_000)).toBe(4_000);
+  link.report(report(waiting), 5_000);
+  link.report(report(), 60_000);
+  expect(registry.waits.usualMs(model, 60_000)).toBe(4_000);
+});

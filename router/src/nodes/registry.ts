@@ -4,6 +4,7 @@
  */
 import type { ModelId, NodeId, SlotName } from "@weiche/shared/ids.ts";
 import type { NodeHello, NodeReport, NodeView, SlotReport, SlotView } from "./node-view.ts";
+import { RecentWaits, WaitWatch } from "./recent-waits.ts";
 
 /** A node as operators see it. */
 export interface NodeDetail {
@@ -28,6 +29,8 @@ export interface NodeLinkEntry {
 }
 
 export class NodeRegistry {
+  /** Of the requests of all routers. */
+  readonly waits = new RecentWaits();
   readonly #nodes = new Map<NodeId, NodeEntry>();
   readonly #isMaintained: (node: NodeId) => boolean;
 
@@ -100,7 +103,7 @@ export class NodeRegistry {
 
   #entry(node: NodeId): NodeEntry {
     let entry = this.#nodes.get(node);
-    if (!entry) this.#nodes.set(node, (entry = new NodeEntry(node, this.#isMaintained)));
+    if (!entry) this.#nodes.set(node, (entry = new NodeEntry(node, this.#isMaintained, this.waits)));
     return entry;
   }
 }
@@ -122,10 +125,12 @@ class NodeEntry implements NodeView {
   slots: readonly LiveSlot[] = [];
   readonly #inFlight = new Map<SlotName, number>();
   readonly #isMaintained: (node: NodeId) => boolean;
+  readonly #waits: WaitWatch;
 
-  constructor(node: NodeId, isMaintained: (node: NodeId) => boolean) {
+  constructor(node: NodeId, isMaintained: (node: NodeId) => boolean, waits: RecentWaits) {
     this.node = node;
     this.#isMaintained = isMaintained;
+    this.#waits = new WaitWatch(waits);
   }
 
   get admitting(): boolean {
@@ -145,6 +150,7 @@ class NodeEntry implements NodeView {
     this.report = undefined;
     this.slots = [];
     this.reportedAtMs = -Infinity;
+    this.#waits.forget();
   }
 
   rehost(hello: NodeHello): void {
@@ -157,6 +163,8 @@ class NodeEntry implements NodeView {
     // An agent says these two only when they have changed.
     const { machine = this.report?.machine, machineReading = this.report?.machineReading } = report;
     this.report = { ...report, machine, machineReading };
+    if (nowMs - this.reportedAtMs > silentMsMax) this.#waits.forget();
+    this.#waits.take(report.slots, (name) => this.#modelsOf(name), nowMs);
     this.reportedAtMs = nowMs;
     this.slots = report.slots.map((slot) => ({
       ...slot,

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { Cluster, until } from "../../../benchmarks/cluster/cluster.ts";
 import { catalogueOf, simEngine } from "../../../benchmarks/cluster/sim-node.ts";
 import { dumpUsage } from "../../../benchmarks/cluster/usage-dump.ts";
+import { press } from "./keyboard.ts";
 import { axeFindings, openTab, startBrowser, type Browser, type Tab } from "./browser.ts";
 
 let browser: Browser;
@@ -71,7 +72,7 @@ test("a chat streams, says what it cost, can be stopped and shown as code", asyn
     "some words to be there",
     async () => (await page.locator(".turn.assistant").last().textContent())!.length > 60,
   );
-  await page.getByRole("button", { name: "Stop" }).click();
+  await press(page, /^Stop$/);
   await page.getByText("Stopped.").waitFor();
   await until("both chats to be recorded", async () => (await dumpUsage(cluster)).length === 3, 30_000);
   const chats = (await dumpUsage(cluster)).filter(({ model }) => String(model) === "chat-b");

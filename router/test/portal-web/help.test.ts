@@ -42,14 +42,19 @@ test("help has words for every refusal, the address, the limits and what LangCha
   tab.check();
 });
 
-test("changes are told in the reader's language, with what lies ahead marked, and reached from the models", async () => {
-  for (const [language, models, changes, words, ahead] of [
-    ["en", "Models", "Changelog", "The credit factor goes down from 2 to 1.5.", "announced"],
-    ["de", "Modelle", "Änderungen", "Der Credit-Faktor sinkt von 2 auf 1,5.", "angekündigt"],
+test("provisional factors are marked; changes are told in the reader's language, with what lies ahead marked, and reached from the models", async () => {
+  for (const [language, models, provisional, changes, words, ahead] of [
+    ["en", "Models", "provisional", "Changelog", "The credit factor goes down from 2 to 1.5.", "announced"],
+    ["de", "Modelle", "vorläufig", "Änderungen", "Der Credit-Faktor sinkt von 2 auf 1,5.", "angekündigt"],
   ] as const) {
     await using tab = await openTab(browser, portal.origin, { cookie: cleo.cookie, language });
     await tab.page.goto("/models");
     await tab.page.getByRole("heading", { name: models, exact: true }).waitFor();
+    await tab.page
+      .getByRole("row", { name: /^small-24b/ })
+      .getByText(provisional)
+      .waitFor();
+    expect(await tab.page.getByText(provisional).count()).toBe(2); // the other one is general-4-31b
     await tab.page.getByRole("main").getByRole("link", { name: changes }).click();
     const first = tab.page.getByRole("main").getByRole("listitem").first();
     await first.getByText(words).waitFor();

@@ -86,6 +86,46 @@ test("by keyboard alone: from the invitation to the first answer of a model", as
   ada.check();
 }, 60_000);
 
+test("by keyboard alone: each example that the page shows runs as it stands", async () => {
+  const { page } = ada;
+  const key = (
+    (await cluster.weiche("key", "create", "--user", await ownerId(), "--name", "examples")) as { key: string }
+  ).key;
+  const run = (program: string, ...args: readonly string[]) => {
+    const { stdout, stderr, status } = spawnSync(program, args, {
+      ...{ encoding: "utf8", cwd: join(import.meta.dirname, "../../.."), timeout: 30_000 },
+      env: { ...process.env, WEICHE_API_KEY: key },
+    });
+    expect({ stderr, status }).toEqual({ stderr: "", status: 0 });
+    return stdout;
+  };
+  const node = (code: string) => run(process.execPath, "--input-type=module", "--eval", code);
+  /** A program that is told nothing but by its environment, as agents and editors are. */
+  const client = `const { default: OpenAI } = await import("openai");
+    const messages = [{ role: "user", content: "Hello" }];
+    const answer = await new OpenAI().chat.completions.create({ model: process.env.OPENAI_MODEL, messages });
+    console.log(answer.choices[0].message.content);`;
+  const shell = (code: string) =>
+    run("sh", "-c", `${code}\n"$0" --input-type=module --eval "$1"`, process.execPath, client);
+  await tabTo(page, /^curl$/);
+  const codes = new Map<string, string>();
+  for (const kind of ["Python", "Node.js", "LangChain", "Agents, editors"]) {
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("Enter");
+    await page.getByRole("tab", { name: kind, selected: true }).waitFor();
+    const code = (await page.locator(".snippet pre").textContent())!;
+    expect(code).toContain(cluster.baseUrl);
+    expect(code).not.toContain(key);
+    expect(code).toContain("WEICHE_API_KEY");
+    codes.set(kind, code);
+  }
+  // Nothing here has a client for Python.
+  expect(node(codes.get("Node.js")!)).toMatch(/\w/);
+  expect(node(codes.get("LangChain")!)).toMatch(/\w/);
+  expect(shell(codes.get("Agents, editors")!)).toMatch(/\w/);
+  ada.check();
+}, 60_000);
+
 test("by keyboard alone: a test chat", async () => {
   const { page } = ada;
   await goTo(page, "Test chat");
@@ -152,6 +192,28 @@ test("by keyboard alone: somebody is invited, and loses the role while a form is
   hers.check();
 }, 60_000);
 
+test("by keyboard alone: a key is regenerated; the old value is refused, the new one holds", async () => {
+  const { page } = ada;
+  await goTo(page, "Keys");
+  const old = await makeKey(page, "nightly");
+  expect(await statusOf(old)).toBe(200);
+  await press(page, /Actions for nightly/);
+  await page.getByRole("menu").waitFor();
+  await chooseInMenu(page, "Regenerate");
+  await page.getByRole("dialog", { name: "Regenerate nightly?" }).waitFor();
+  await press(page, /^Regenerate$/);
+  const fresh = (await page.getByLabel("Key", { exact: true }).textContent())!;
+  await press(page, /I have stored it/);
+  await expect.poll(() => statusOf(old), { timeout: 1_000, interval: 25 }).toBe(401);
+  expect(await statusOf(fresh)).toBe(200);
+  ada.check();
+}, 60_000);
+
+async function ownerId(): Promise<string> {
+  const [owner] = (await cluster.weiche("user", "list", "--account", await accountId())) as { id: string }[];
+  return owner!.id;
+}
+
 async function accountId(): Promise<string> {
   const [account] = (await cluster.weiche("account", "list")) as { id: string }[];
   return account!.id;
@@ -185,15 +247,17 @@ test("with two browsers at once: a revoked key is refused within a second, and t
   other.check();
 }, 60_000);
 
-test("a key at its limit is blocked with the reason, and active again once the limit is raised", async () => {
+test("by keyboard alone: a key at its limit is blocked with the reason, and active again once the limit is raised", async () => {
   const { page } = ada;
-  await page.goto("/keys");
-  await page.getByRole("button", { name: "Create key" }).click();
+  await goTo(page, "Keys");
+  await press(page, /Create key/);
+  await page.getByRole("dialog", { name: "Create key" }).waitFor();
   await page.keyboard.type("small");
-  await page.getByLabel("Credit limit").fill("1");
+  await tabTo(page, /Credit limit/);
+  await page.keyboard.type("1");
   await page.keyboard.press("Enter");
   const key = (await page.getByLabel("Key", { exact: true }).textContent())!;
-  await page.getByRole("button", { name: "I have stored it" }).click();
+  await press(page, /I have stored it/);
   const answer = await fetch(`${cluster.baseUrl}/chat/completions`, {
     method: "POST",
     headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
@@ -209,10 +273,13 @@ test("a key at its limit is blocked with the reason, and active again once the l
   const row = page.getByRole("row", { name: /^small / });
   await row.getByText("blocked by limit").waitFor();
   await row.getByText("its limit is reached").waitFor();
-  await page.getByRole("button", { name: "Actions for small" }).click();
-  await page.getByRole("menuitem", { name: "Edit" }).click();
-  await page.getByLabel("Credit limit").fill("100000");
-  await page.getByRole("button", { name: "Save" }).click();
+  await press(page, /Actions for small/);
+  await page.getByRole("menu").waitFor();
+  await chooseInMenu(page, "Edit");
+  await tabTo(page, /Credit limit/);
+  await page.keyboard.press("ControlOrMeta+A");
+  await page.keyboard.type("100000");
+  await press(page, /^Save$/);
   await row.getByText("active", { exact: true }).waitFor();
   await expect.poll(() => statusOf(key), { timeout: 5_000 }).toBe(200);
   ada.check();

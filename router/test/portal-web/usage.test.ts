@@ -9,6 +9,7 @@ import { commitUsage } from "../../src/usage/usage-commit.ts";
 import { makeUsageDays } from "../../src/usage/usage-days.ts";
 import { startPortal, type Person, type PortalRig } from "../surface/portal-rig.ts";
 import { makeRecord } from "../usage/usage-records.ts";
+import { press, tabTo } from "./keyboard.ts";
 import { axeFindings, openTab, startBrowser, type Browser, type Page } from "./browser.ts";
 
 let browser: Browser;
@@ -53,14 +54,15 @@ async function shown(page: Page) {
   const rows = await page.getByRole("table").locator("tbody").getByRole("row").all();
   const listed = await Promise.all(rows.map(async (row) => credits(await row.getByRole("cell").allTextContents())));
   const slider = page.getByRole("slider", { name: /Credits per day/ });
-  await slider.press("Home");
+  await tabTo(page, /Credits per day/);
+  await page.keyboard.press("Home");
   const bars = [];
   for (let bar = Number(await slider.getAttribute("max")); bar >= 0; bar--) {
     bars.push(Number(/: (\d+) credits/.exec((await slider.getAttribute("aria-valuetext"))!)![1]));
-    await slider.press("ArrowRight");
+    await page.keyboard.press("ArrowRight");
   }
   const download = page.waitForEvent("download");
-  await page.getByRole("link", { name: "CSV" }).click();
+  await press(page, /^CSV$/);
   const lines = readFileSync(await (await download).path(), "utf8")
     .trim()
     .split("\r\n");

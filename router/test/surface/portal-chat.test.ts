@@ -10,11 +10,17 @@ let api: Harness;
 let portal: PortalRig;
 let ada: Person;
 let slot: Pick<SlotView, "state" | "activeModel">;
+let usualMs: number | undefined;
 let count = 0;
 beforeAll(async () => {
   api = await startApi();
   portal = await startPortal({
-    parts: () => ({ chat: (chat) => api.server.chat(chat), nodes: () => [nodeWith(slot)], limiter: api.limiter }),
+    parts: () => ({
+      chat: (chat) => api.server.chat(chat),
+      nodes: () => [nodeWith(slot)],
+      usualWaitMs: () => usualMs,
+      limiter: api.limiter,
+    }),
   });
 });
 afterAll(async () => {
@@ -25,6 +31,7 @@ beforeEach(async () => {
   ada = await portal.newAccount(`ACME ${++count}`, { package: "Starter" });
   api.nodes.sent.length = 0;
   api.refused.length = 0;
+  usualMs = undefined;
   slot = { state: SlotState.ACTIVE, activeModel: asId("general-4-31b") };
   api.nodes.script = () => answering();
 });
@@ -130,6 +137,13 @@ describe("a test chat", () => {
     expect(eventsOf(String(Buffer.from(first.value!)))).toEqual([{ event: "state", data: { state: "activating" } }]);
     resolve();
     while (!(await reader.read()).done);
+  });
+
+  test("says how long others waited lately for the model that is being activated, and nothing of that if it is active", async () => {
+    usualMs = 7_000;
+    expect(eventsOf((await ask()).text)[0]).toEqual({ event: "state", data: { state: "active" } });
+    slot = { state: SlotState.EMPTY };
+    expect(eventsOf((await ask()).text)[0]).toEqual({ event: "state", data: { state: "activating", usualMs } });
   });
 
   test("that the client closes stops the request at its node", async () => {

@@ -95,13 +95,20 @@ describe("models", () => {
 
   test("are shown with what they can do and cost", async () => {
     expect(await list(ada)).toMatchObject([
-      { id: "small-24b", factor: "2.000", tools: "enforced", images: null, reasoning: { mode: "unavailable" } },
+      {
+        id: "small-24b",
+        factor: "2.000",
+        factorIsProvisional: true,
+        tools: "enforced",
+        images: null,
+        reasoning: { mode: "unavailable" },
+      },
       {
         id: "general-3.8-27b",
         reasoning: { mode: "default-on", efforts: ["none", "low", "medium", "xhigh"], default: "xhigh" },
       },
       { id: "general-4-31b", tools: "auto", images: { max: 4 }, reasoning: { mode: "optional" } },
-      { id: "coder-next", category: "coding", factor: "1.000", comingFactors: [] },
+      { id: "coder-next", category: "coding", factor: "1.000", factorIsProvisional: false, comingFactors: [] },
       { id: "vl-embedding-2b", tools: null, embeddings: { minDimensions: 64, maxDimensions: 2048, inputTokens: 8192 } },
     ]);
   });

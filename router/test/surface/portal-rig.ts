@@ -106,6 +106,7 @@ export async function startPortal({
     apiLimits: { perIpPerSecond: 10, perIpBurst: 20, requestMsMax: 600_000 },
     limiter: new MemoryLimiter(clock),
     nodes: () => [],
+    usualWaitMs: () => undefined,
     chat: () => Promise.reject(new Error("no API behind this portal")),
     fleet: { details: () => [], wishes: noWishes, place: () => ({ refused: "no_node_available" }), nowMs: () => 0 },
     reloadCatalogue() {},

@@ -7,7 +7,7 @@ export const chatContract = {
     method: "POST",
     path: "/chat",
     summary:
-      "Streams an answer by the same way as the API. Besides its chunks: `event: state` with {state: active | activating}, " +
+      "Streams an answer by the same way as the API. Besides its chunks: `event: state` with {state: active} or {state: activating, usualMs: how long others waited lately, if any}, " +
       "at the end `event: done` with {promptTokens, completionTokens, reasoningTokens, credits, firstTokenMs, " +
       "tokensPerSecond, durationMs}, `event: error` with the error body, status and retryAfterSeconds. Closing it stops it. " +
       "At the user's credit limit it is 429 insufficient_quota, where the API answers 401: here that means a session that is over",

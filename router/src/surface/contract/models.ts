@@ -16,6 +16,7 @@ export const modelsContract = {
           status: modelStatus,
           contextTokens: count,
           factor: credits,
+          factorIsProvisional: Type.Boolean(),
           comingFactors: Type.Array(object({ validFrom: instant, factor: credits })),
           tools: orNull(
             Type.Enum(["enforced", "auto"], {

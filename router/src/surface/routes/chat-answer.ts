@@ -2,7 +2,7 @@
  * Writes the answer of a test chat: the chunks of the public API, and events of our own. The first tells whether the model
  * must be activated, the last what the answer cost. A refusal before any event keeps its status; a later one is an event.
  *
- *   event: state   {"state": "active" | "activating"}
+ *   event: state   {"state": "active"}, or {"state": "activating", "usualMs": …} with how long others waited lately, if any
  *   data: …        chunks as the API sends them, then data: [DONE]
  *   event: done    {promptTokens, completionTokens, reasoningTokens, credits, firstTokenMs, tokensPerSecond, durationMs}
  *   event: error   {error, status, retryAfterSeconds}
@@ -52,13 +52,13 @@ export class ChatAnswer implements AnswerSink {
     this.#startedAtMs = clock.monotonicMs();
   }
 
-  /** Called before each attempt. Sends an event if the state has changed. */
-  placed(state: "active" | "activating", factor: Millicredits): void {
+  /** Called before each attempt. Sends an event if the state has changed. `usualMs`: how long others waited lately. */
+  placed(state: "active" | "activating", factor: Millicredits, usualMs?: number): void {
     this.#factor = factor;
     if (this.#page.isClosed || this.#state === state) return;
     this.#begin();
     this.#state = state;
-    this.#page.piece(event("state", { state }));
+    this.#page.piece(event("state", { state, usualMs }));
   }
 
   head(status: number, headers: OutgoingHttpHeaders): void {

@@ -12,7 +12,8 @@ import type { chatContract } from "../contract/chat.ts";
 import type { Part } from "../contract/route.ts";
 import type { HandlerDeps } from "./handler-deps.ts";
 
-export function chatHandlers({ database, clock, nodes, chat }: HandlerDeps): Handlers<typeof chatContract> {
+export function chatHandlers(deps: HandlerDeps): Handlers<typeof chatContract> {
+  const { database, clock, nodes, usualWaitMs, chat } = deps;
   return {
     async chat(call) {
       const { request, response } = call.takeOver();
@@ -26,7 +27,11 @@ export function chatHandlers({ database, clock, nodes, chat }: HandlerDeps): Han
         sink,
         body: toApi(call.body),
         authenticate: (exchange) => authenticate(exchange, call.session.user.id),
-        onPlaced: (at, factor) => sink.placed(isActive(at, call.body.model) ? "active" : "activating", factor),
+        onPlaced(at, factor) {
+          const { model } = call.body;
+          if (isActive(at, model)) sink.placed("active", factor);
+          else sink.placed("activating", factor, usualWaitMs(asId(model)));
+        },
       });
     },
   };

@@ -36,6 +36,8 @@ export interface HandlerDeps {
   /** Throws a `StartError` with the mistakes if the file is wrong; the current catalogue stays then. */
   readonly reloadCatalogue: () => void;
   readonly nodes: () => readonly NodeView[];
+  /** How long requests waited lately for this model to become active. undefined: none has. */
+  readonly usualWaitMs: (model: ModelId) => number | undefined;
   readonly fleet: Fleet;
   readonly chat: ApiServer["chat"];
 }

@@ -1,5 +1,5 @@
 /** The models as the session's user may use them, with their state of now. */
-import { isCallable, type CatalogueEntry } from "@weiche/shared/catalogue.ts";
+import { factorEntryAt, isCallable, type CatalogueEntry } from "@weiche/shared/catalogue.ts";
 import type { Session } from "../../sign-in/sessions.ts";
 import { scheduleOf } from "../../accounts/notices-catalogue.ts";
 import { periodOf, readSubscription } from "../../subscriptions/subscription.ts";
@@ -54,6 +54,7 @@ function viewModel(entry: CatalogueEntry, nowMs: number): Omit<Model, "state" | 
     status,
     contextTokens,
     factor,
+    factorIsProvisional: factorEntryAt(entry, nowMs).isProvisional ?? false,
     comingFactors: coming,
     tools: category === "embeddings" ? null : toolsEnforced ? "enforced" : "auto",
     images: images ?? null,

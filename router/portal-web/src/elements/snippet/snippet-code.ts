@@ -1,5 +1,5 @@
 /** Programs that ask a model one question, with the key from the environment. Pure. */
-export const snippetKinds = ["curl", "python", "node", "langchain"] as const;
+export const snippetKinds = ["curl", "python", "node", "langchain", "settings"] as const;
 export type SnippetKind = (typeof snippetKinds)[number];
 
 /** Where a program of ours looks for the key. */
@@ -88,6 +88,13 @@ const chat = new ChatOpenAI({
 });
 const answer = await chat.invoke(${text(prompt)});
 console.log(answer.content);`,
+  }),
+  // Agents, editors and everything else that is made with a client of OpenAI reads these, or has fields for them.
+  settings: (base, model) => ({
+    install: null,
+    code: `export OPENAI_BASE_URL=${shell(base)}
+export OPENAI_API_KEY="$${keyVariable}"
+export OPENAI_MODEL=${shell(model)}`,
   }),
 };
 

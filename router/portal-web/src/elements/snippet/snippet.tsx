@@ -15,7 +15,9 @@ interface SnippetProps {
 export function Snippet(props: SnippetProps) {
   const { t } = useTexts();
   const id = useId();
-  const [kind, setKind] = useState<SnippetKind>(readKind);
+  // The code of one request is asked for: settings have none.
+  const kinds = snippetKinds.filter((one) => one !== "settings" || props.prompt === undefined);
+  const [kind, setKind] = useState<SnippetKind>(() => kinds.find((one) => one === readKind()) ?? "curl");
   const { install, code } = snippetOf(kind, props);
   return (
     <Tabs.Root
@@ -28,7 +30,7 @@ export function Snippet(props: SnippetProps) {
     >
       <div className="snippet-head">
         <Tabs.List className="tabs" aria-label={t.start.kindsLabel}>
-          {snippetKinds.map((one) => (
+          {kinds.map((one) => (
             <Tabs.Tab key={one} value={one} className="tab">
               {t.start.kinds[one]}
             </Tabs.Tab>
@@ -42,6 +44,7 @@ export function Snippet(props: SnippetProps) {
         <pre id={id} tabIndex={0}>
           {code}
         </pre>
+        {kind === "settings" && <p className="hint">{t.start.settingsHint}</p>}
         {install && (
           <p className="hint">
             <code>{t.start.install(install)}</code>

@@ -19,6 +19,7 @@ export const chat: Shape<typeof english> = {
   you: "Sie",
   thoughts: "Denken",
   activating: "Das Modell wird aktiviert, meist in Sekunden …",
+  activatingAsLately: (seconds) => `Das Modell wird aktiviert; andere warteten darauf zuletzt ${seconds} s.`,
   waiting: "Wartet auf das erste Wort …",
   stopped: "Angehalten. Was bis dahin kam, wird berechnet.",
   cutOff: "Die Verbindung brach ab.",

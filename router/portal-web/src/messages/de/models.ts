@@ -27,6 +27,7 @@ export const models: Shape<typeof english> = {
     maintenance: "Wartung",
     "no-node": "zurzeit kein Server dafür",
   },
+  provisional: "vorläufig",
   coming: (factor, at) => `${factor} ab ${at}`,
   tools: { enforced: "Werkzeuge", auto: "Werkzeuge (nach eigener Wahl)" },
   images: (count) => `bis ${count} Bilder`,

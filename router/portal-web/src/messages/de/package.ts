@@ -28,6 +28,7 @@ export const packages: Shape<typeof english> = {
     cancel: "Paket kündigen",
     withdraw: "Zurücknehmen",
   },
+  actionFor: (action, name) => `${action}: ${name}`,
   ownerOnly: "Owner des Kontos bestellen und ändern das Paket.",
   quote: {
     titles: {

@@ -16,7 +16,8 @@ export const start: Shape<typeof english> = {
   answer: "Die Antwort",
   waiting: "Wartet auf Ihren ersten Aufruf …",
   answered: (tokens, credits) => `Sie ist da: ${tokens} Token, ${credits} Credits.`,
-  kinds: { curl: "curl", python: "Python", node: "Node.js", langchain: "LangChain" },
+  kinds: { curl: "curl", python: "Python", node: "Node.js", langchain: "LangChain", settings: "Agenten, Editoren" },
+  settingsHint: "Programme mit eigenen Feldern dafür nehmen dasselbe: Basis-URL, API-Schlüssel, Modell.",
   kindsLabel: "Sprache des Beispiels",
   install: (command) => `Einmal vorher: ${command}`,
 };

@@ -16,6 +16,7 @@ export const chat = {
   you: "You",
   thoughts: "Reasoning",
   activating: "The model is being activated, usually within seconds …",
+  activatingAsLately: (seconds: string) => `The model is being activated; others lately waited ${seconds} s for it.`,
   waiting: "Waiting for the first word …",
   stopped: "Stopped. What came until then is billed.",
   cutOff: "The connection broke off.",

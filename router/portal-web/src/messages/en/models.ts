@@ -24,6 +24,7 @@ export const models = {
     maintenance: "maintenance",
     "no-node": "no server for it at the moment",
   },
+  provisional: "provisional",
   coming: (factor: string, at: string) => `${factor} from ${at}`,
   tools: { enforced: "tools", auto: "tools (free choice)" },
   images: (count: string) => `up to ${count} images`,

@@ -26,6 +26,7 @@ export const packages = {
     cancel: "Cancel the package",
     withdraw: "Withdraw",
   },
+  actionFor: (action: string, name: string) => `${action}: ${name}`,
   ownerOnly: "Owners of the account order and change the package.",
   quote: {
     titles: {

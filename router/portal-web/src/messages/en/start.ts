@@ -13,7 +13,8 @@ export const start = {
   answer: "The answer",
   waiting: "Waiting for your first call …",
   answered: (tokens: string, credits: string) => `It arrived: ${tokens} tokens, ${credits} credits.`,
-  kinds: { curl: "curl", python: "Python", node: "Node.js", langchain: "LangChain" },
+  kinds: { curl: "curl", python: "Python", node: "Node.js", langchain: "LangChain", settings: "Agents, editors" },
+  settingsHint: "Programs that have fields for them take the same: base URL, API key, model.",
   kindsLabel: "Language of the example",
   install: (command: string) => `Once before: ${command}`,
 };

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { ChatEventReader } from "./chat-events.ts";
 
 const stream = `event: state
-data: {"state":"activating"}
+data: {"state":"activating","usualMs":7000}
 
 data: {"choices":[{"delta":{"role":"assistant"}}]}
 
@@ -22,7 +22,7 @@ data: {"credits":"61.000"}
 test("events are the same whatever pieces the text comes in", () => {
   const whole = new ChatEventReader().read(stream);
   expect(whole).toEqual([
-    { kind: "state", state: "activating" },
+    { kind: "state", state: "activating", usualMs: 7000 },
     { kind: "piece", content: "", reasoning: "hm" },
     { kind: "piece", content: "Grüße", reasoning: "" },
     { kind: "done", summary: { credits: "61.000" } },

@@ -8,7 +8,8 @@ export interface ChatSummary {
 }
 
 export type ChatEvent =
-  | { readonly kind: "state"; readonly state: "active" | "activating" }
+  /** `usualMs`: how long others waited lately for the model to become active. */
+  | { readonly kind: "state"; readonly state: "active" | "activating"; readonly usualMs?: number }
   | { readonly kind: "piece"; readonly content: string; readonly reasoning: string }
   | { readonly kind: "done"; readonly summary: ChatSummary }
   | {
@@ -42,7 +43,7 @@ function readEvent(event: string): ChatEvent | undefined {
   const value = JSON.parse(data) as object;
   switch (valueOf("event") ?? "chunk") {
     case "state":
-      return { kind: "state", ...(value as { state: "active" | "activating" }) };
+      return { kind: "state", ...(value as { state: "active" | "activating"; usualMs?: number }) };
     case "done":
       return { kind: "done", summary: value as ChatSummary };
     case "error":

@@ -9,6 +9,8 @@ export interface Turn {
   readonly reasoning: string;
   /** The state of an answer: whether it is still being written, and how it ended. */
   readonly state: "said" | "waiting" | "activating" | "writing" | "done" | "stopped" | "failed";
+  /** Of an answer whose model is being activated: how long others waited lately. */
+  readonly usualMs?: number | undefined;
   readonly summary?: ChatSummary;
   readonly problem?: Problem;
 }
@@ -88,7 +90,7 @@ async function answer(turns: readonly Turn[], settings: ChatSettings, signal: Ab
 function changeOf(event: ChatEvent, before: Turn): Partial<Turn> {
   switch (event.kind) {
     case "state":
-      return event.state === "activating" ? { state: "activating" } : {};
+      return event.state === "activating" ? { state: "activating", usualMs: event.usualMs } : {};
     case "piece":
       return {
         state: "writing",

@@ -5,8 +5,9 @@ import type { ChatSummary } from "./chat-events.ts";
 import type { Turn } from "./conversation.ts";
 
 export function TurnView({ turn, model }: { readonly turn: Turn; readonly model: string }) {
-  const { t } = useTexts();
-  const { role, content, reasoning, state, summary, problem } = turn;
+  const { t, format } = useTexts();
+  const { role, content, reasoning, state, usualMs, summary, problem } = turn;
+  const seconds = (ms: number) => format.number(Math.max(1, Math.round(ms / 1_000)));
   return (
     <li className={`turn ${role}`}>
       <h2>{role === "user" ? t.chat.you : model}</h2>
@@ -18,7 +19,9 @@ export function TurnView({ turn, model }: { readonly turn: Turn; readonly model:
       )}
       {content && <p className="said">{content}</p>}
       {state === "waiting" && <Waiting text={t.chat.waiting} />}
-      {state === "activating" && <Waiting text={t.chat.activating} />}
+      {state === "activating" && (
+        <Waiting text={usualMs === undefined ? t.chat.activating : t.chat.activatingAsLately(seconds(usualMs))} />
+      )}
       {state === "stopped" && <p className="soft">{t.chat.stopped}</p>}
       {problem?.code === "cut_off" && <p className="field-error">{t.chat.cutOff}</p>}
       {problem && problem.code !== "cut_off" && <ProblemBox problem={problem} />}

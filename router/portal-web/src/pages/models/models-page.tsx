@@ -74,9 +74,10 @@ function useColumns(): readonly Column<Model>[] {
       name: "factor",
       title: columns.factor,
       isNumber: true,
-      cell: ({ factor, comingFactors: [coming] }) => (
+      cell: ({ factor, factorIsProvisional, comingFactors: [coming] }) => (
         <span>
           {format.number(factor)}
+          {factorIsProvisional && <small className="reason">{t.models.provisional}</small>}
           {coming && (
             <small className="reason">
               {t.models.coming(format.number(coming.factor), format.date(coming.validFrom))}

@@ -107,6 +107,7 @@ function PackageCards({ data, onWish }: PartProps) {
                   <Button
                     key={action}
                     kind={action === "downgrade" ? "plain" : "primary"}
+                    aria-label={texts.actionFor(texts.actions[action], one.name)}
                     onClick={() => onWish({ action, package: one.name })}
                   >
                     {texts.actions[action]}

@@ -1,0 +1,61 @@
+/**
+ * How long requests waited lately for a model that was not active, from the first waiter to the slot that serves it. Read
+ * from load reports, so to about a second. In memory: a router that has just started knows nothing.
+ */
+import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
+import { serves } from "./model-state.ts";
+import type { SlotReport } from "./node-view.ts";
+
+/** The last ones of each model that are believed to say something of the next one. */
+const keptMax = 5;
+const keptMs = 24 * 3_600_000;
+
+interface Wait {
+  readonly endedAtMs: number;
+  readonly tookMs: number;
+}
+
+export class RecentWaits {
+  readonly #waits = new Map<ModelId, readonly Wait[]>();
+
+  add(model: ModelId, tookMs: number, nowMs: number): void {
+    const wait = { endedAtMs: nowMs, tookMs };
+    this.#waits.set(model, [...(this.#waits.get(model) ?? []), wait].slice(-keptMax));
+  }
+
+  /** The median of the last five within a day. undefined: nobody has waited. */
+  usualMs(model: ModelId, nowMs: number): number | undefined {
+    const waits = (this.#waits.get(model) ?? []).filter(({ endedAtMs }) => nowMs - endedAtMs <= keptMs);
+    return waits.map(({ tookMs }) => tookMs).toSorted((a, b) => a - b)[waits.length >> 1];
+  }
+}
+
+/** The waits of one node that go on. */
+export class WaitWatch {
+  readonly #recent: RecentWaits;
+  #sinceMs = new Map<string, number>();
+
+  constructor(recent: RecentWaits) {
+    this.#recent = recent;
+  }
+
+  /** What happened in a gap between reports is not known: waits begin anew. */
+  forget(): void {
+    this.#sinceMs.clear();
+  }
+
+  /** `hosted`: the models of a slot that the node is believed to host. */
+  take(slots: readonly SlotReport[], hosted: (slot: SlotName) => readonly ModelId[], nowMs: number): void {
+    const before = this.#sinceMs;
+    this.#sinceMs = new Map();
+    for (const slot of slots)
+      for (const model of hosted(slot.name)) {
+        const key = `${slot.name} ${model}`;
+        const sinceMs = before.get(key);
+        if (serves(slot, model)) {
+          if (sinceMs !== undefined) this.#recent.add(model, nowMs - sinceMs, nowMs);
+        } else if (slot.waiters.some((waiter) => waiter.model === model && waiter.waiting > 0))
+          this.#sinceMs.set(key, sinceMs ?? nowMs);
+      }
+  }
+}
