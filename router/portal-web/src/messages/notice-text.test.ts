@@ -19,7 +19,7 @@ test("a factor's notice says what holds now and all that comes, and when nothing
     "Credit factor of small-24b becomes 1.5 on 5 Dec 2026, 00:00.",
   );
   expect(sentence("de", "model-factor", { ...fewerTokens, to: "1.750", coming })).toBe(
-    "Der Credit-Faktor von small-24b wechselte von 2 zu 1,75. Der Credit-Faktor von small-24b wird am 05.12.2026, 00:00 1,5.",
+    "Der Credit-Faktor von small-24b wechselte von 2 zu 1,75. Ab 05.12.2026, 00:00 ist der Credit-Faktor von small-24b 1,5.",
   );
   expect(sentence("en", "model-factor", { ...fewerTokens, coming: [] })).toBe(
     "Credit factor of small-24b stays at 2: the announced change does not come.",
@@ -33,6 +33,6 @@ test("an entry of the changelog is told in the reader's language, with what chan
     "5 Dec 2026: The factor goes down.",
   );
   expect(sentence("de", "model-change", { at: coming[0]!.validFrom, text, news })).toBe(
-    "05.12.2026: Der Faktor sinkt. Der Credit-Faktor von small-24b wird am 05.12.2026, 00:00 1,5.",
+    "05.12.2026: Der Faktor sinkt. Ab 05.12.2026, 00:00 ist der Credit-Faktor von small-24b 1,5.",
   );
 });

@@ -47,7 +47,7 @@ export function noticeText(notice: Notice, texts: Texts): string {
   const { t, format } = texts;
   const { notices, shell } = t;
   const { kind, facts } = notice as Facts;
-  const key = `“${notice.key?.name ?? shell.unknown}”`;
+  const key = notices.named(notice.key?.name ?? shell.unknown);
   switch (kind) {
     case "quota-75":
     case "quota-90":

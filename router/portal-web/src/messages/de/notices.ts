@@ -9,6 +9,7 @@ export const notices: Shape<typeof english> = {
   unread: "ungelesen",
   empty: "Noch keine Hinweise",
   emptyHint: "Hier erfahren Sie von erreichten Limits, ablaufenden Schlüsseln und Änderungen an Modellen.",
+  named: (name) => `„${name}“`,
   quota: (percent, name, end) => `${percent} der Credits von ${name} sind verbraucht, bis ${end}.`,
   keyLimit: (key, limit, end) => `Schlüssel ${key} hat sein Limit von ${limit} Credits erreicht, bis ${end}.`,
   userLimit: (user, limit, end) =>
@@ -19,7 +20,7 @@ export const notices: Shape<typeof english> = {
   modelGone: (model) => `Das Modell ${model} gibt es nicht mehr.`,
   modelStatus: (model, from, to) => `Das Modell ${model} wechselte von ${from} zu ${to}.`,
   factor: (model, from, to) => `Der Credit-Faktor von ${model} wechselte von ${from} zu ${to}.`,
-  factorComing: (model, factor, at) => `Der Credit-Faktor von ${model} wird am ${at} ${factor}.`,
+  factorComing: (model, factor, at) => `Ab ${at} ist der Credit-Faktor von ${model} ${factor}.`,
   factorStays: (model, factor) =>
     `Der Credit-Faktor von ${model} bleibt ${factor}: Die angekündigte Änderung entfällt.`,
 };

@@ -6,6 +6,7 @@ export const notices = {
   unread: "unread",
   empty: "No notices yet",
   emptyHint: "Here you learn of limits that are reached, keys that expire and models that change.",
+  named: (name: string) => `“${name}”`,
   quota: (percent: string, name: string, end: string) => `${percent} of the credits of ${name} are used, until ${end}.`,
   keyLimit: (key: string, limit: string, end: string) =>
     `Key ${key} reached its limit of ${limit} credits, until ${end}.`,
