@@ -206,8 +206,10 @@ export function switchEstimateMs(slot: Slot, model: ModelId): number {
 export function waitEstimateMs(slot: Slot, model: ModelId, nowMs: number): number {
   const { state } = slot;
   const engine = awakeEngine(state);
-  const isClosed = engine?.suspectedAtMs !== undefined || (state.kind === "draining" && nowMs >= state.closesAtMs);
-  if (engine?.model !== model || isClosed) return switchEstimateMs(slot, model);
+  // A drain ends with its last waiter, who may have left just now.
+  const isForOthers = slot.waiters.some((waiter) => waiter.model !== model);
+  const isClosed = state.kind === "draining" && nowMs >= state.closesAtMs && isForOthers;
+  if (engine?.model !== model || engine.suspectedAtMs !== undefined || isClosed) return switchEstimateMs(slot, model);
   const places = placesOf(slot, engine);
   const wanted = waitersFor(slot, model).reduce((sum, { answers }) => sum + placesFor(answers, places), 0);
   const waitMs = ((slot.heldMs.get(model) ?? heldMsDefault) * wanted) / places;

@@ -27,6 +27,16 @@ describe("a request that finds its engine full", () => {
     expect(play.pass(300_000)).toEqual([4, 5, 6, 7].map((ticket) => `refuse ${ticket} overloaded 1000`));
   });
 
+  test("is told of the time for a place, not for a switch, if those for another model are refused with it", () => {
+    const play = active(a, 2, { waiterMsMax: 20_000 });
+    play.pass(4_000);
+    play.release(1);
+    play.request(a);
+    play.request(b);
+    play.request(a);
+    expect(play.pass(20_000)).toEqual(["refuse 4 overloaded 10000", "refuse 5 overloaded 1000"]);
+  });
+
   test("is told 300 s at most, and a guess where nothing is known", () => {
     const play = active(a, 2);
     for (let count = 0; count < 4; count++) play.request(a);
