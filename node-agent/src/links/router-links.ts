@@ -91,11 +91,7 @@ export class RouterLinks {
     this.#options = options;
     this.#addresses = new RouterAddresses(options.routers, options.resolve, options.events);
     this.#ignoreTls = options.tls?.onChange(() => this.#renewAll());
-    this.#resolving = new SingleFlight(
-      options.clock,
-      () => this.#resolve(),
-      () => resolveAgainMs,
-    );
+    this.#resolving = new SingleFlight(options.clock, () => this.#resolve(), resolveAgainMs);
     this.#resolving.wish();
   }
 

@@ -46,11 +46,7 @@ export class UsageDelivery implements Disposable {
     this.#outbox = outbox;
     this.#clock = clock;
     this.#events = events;
-    this.#sending = new SingleFlight(
-      clock,
-      () => this.#sendNext(),
-      () => retryMs,
-    );
+    this.#sending = new SingleFlight(clock, () => this.#sendNext(), retryMs);
     outbox.onAppend(() => this.#soon(gatherMs));
   }
 

@@ -10,7 +10,7 @@ import type { EngineSpec, SwitchPhase } from "../engines/engine.ts";
 import type { Admission, AdmissionRequest } from "./admission.ts";
 import { EngineLoss } from "./engine-loss.ts";
 import { answersError, refusalError } from "./refusal.ts";
-import { SlotOperations } from "./slot-operations.ts";
+import { slotOperations } from "./slot-operations.ts";
 import type { CloseOptions, SlotParts } from "./slot-parts.ts";
 import { awakeEngine, createSlot, currentEpoch, wakeAtMs } from "./slot-state.ts";
 import type { Awake, RefusalKind, Slot, SlotEffect, SlotEvent, Ticket } from "./slot-state.ts";
@@ -44,7 +44,7 @@ export class SlotRunner {
   #timer: Timer | undefined;
   #timerAtMs: number | undefined;
   #loss = new EngineLoss();
-  readonly #operations: SlotOperations;
+  readonly #operations: ReturnType<typeof slotOperations>;
   readonly #adopted = Promise.withResolvers<void>();
   #closed: Promise<void> | undefined;
   #ended = false;
@@ -58,7 +58,7 @@ export class SlotRunner {
     const onPhase = (epoch: number, phase: SwitchPhase) => {
       if (currentEpoch(this.#slot.state) === epoch) this.#meter.enter(phase, this.#nowMs());
     };
-    this.#operations = new SlotOperations(parts, (event) => this.#dispatch(event), onPhase);
+    this.#operations = slotOperations(parts, (event) => this.#dispatch(event), onPhase);
     parts.engines.onExit((model, report) => {
       parts.events.engineExited(this.name, model, report);
       this.#dispatch({ kind: "exited", model });

@@ -15,7 +15,7 @@ import { LastPiece, UnfinishedEvent } from "./withheld.ts";
  * `ApiError`.
  */
 export function relay(exchange: Exchange, answer: UpstreamResponse, clock: Clock, stallMsMax: number): Promise<void> {
-  return new Promise((begun, failed) => new Relay(exchange, answer, clock, stallMsMax, begun, failed));
+  return new Relay(exchange, answer, clock, stallMsMax).begun;
 }
 
 class Relay implements AnswerReader {
@@ -23,8 +23,7 @@ class Relay implements AnswerReader {
   readonly #body: AnswerBody;
   readonly #clock: Clock;
   readonly #stallMsMax: number;
-  readonly #begun: () => void;
-  readonly #failed: (reason: unknown) => void;
+  readonly #first = Promise.withResolvers<void>();
   readonly #isStream: boolean;
   /** Received bytes that must not be passed on yet. */
   readonly #withheld: UnfinishedEvent | LastPiece;
@@ -32,20 +31,11 @@ class Relay implements AnswerReader {
   #received = false;
   #detached = false;
 
-  constructor(
-    exchange: Exchange,
-    answer: UpstreamResponse,
-    clock: Clock,
-    stallMsMax: number,
-    begun: () => void,
-    failed: (reason: unknown) => void,
-  ) {
+  constructor(exchange: Exchange, answer: UpstreamResponse, clock: Clock, stallMsMax: number) {
     this.#exchange = exchange;
     this.#body = answer.body;
     this.#clock = clock;
     this.#stallMsMax = stallMsMax;
-    this.#begun = begun;
-    this.#failed = failed;
     this.#isStream = String(answer.headers["content-type"]).startsWith("text/event-stream");
     this.#withheld = this.#isStream ? new UnfinishedEvent() : new LastPiece();
     exchange.sink.onDrain(() => this.#drained());
@@ -53,6 +43,11 @@ class Relay implements AnswerReader {
     exchange.onSettled(() => this.#stall?.cancel());
     if (exchange.signal.aborted) this.#onAbort();
     answer.body.readInto(this);
+  }
+
+  /** Resolves with the first byte. */
+  get begun(): Promise<void> {
+    return this.#first.promise;
   }
 
   take(chunk: Buffer): void {
@@ -78,10 +73,10 @@ class Relay implements AnswerReader {
       case "complete":
         return this.#finish();
       case "error":
-        return hasBegun ? this.#cutAfter(undefined, "broken") : this.#failed(broken());
+        return hasBegun ? this.#cutAfter(undefined, "broken") : this.#first.reject(broken());
       case "broken":
         if (hasBegun) return this.#cutAfter(broken(), "broken");
-        return this.#failed(this.#received ? broken() : new NodeLost("the answer ended before it began"));
+        return this.#first.reject(this.#received ? broken() : new NodeLost("the answer ended before it began"));
     }
   }
 
@@ -90,7 +85,7 @@ class Relay implements AnswerReader {
     this.#detach();
     this.#body.cancel();
     const reason: unknown = this.#exchange.signal.reason;
-    if (reason instanceof ClientGone || !this.#exchange.sink.hasBegun) return this.#failed(reason);
+    if (reason instanceof ClientGone || !this.#exchange.sink.hasBegun) return this.#first.reject(reason);
     this.#cutAfter(asApiError(reason), "timeout");
   };
 
@@ -125,7 +120,7 @@ class Relay implements AnswerReader {
       ...(length === undefined || this.#isStream ? {} : { "content-length": length }),
       "x-request-id": this.#exchange.id,
     });
-    this.#begun();
+    this.#first.resolve();
   }
 
   #watchStall(): void {

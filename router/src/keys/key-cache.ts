@@ -83,11 +83,7 @@ class DatabaseKeyCache implements OpenKeyCache {
       ...options,
     };
     this.#newsMs = clock.monotonicMs();
-    this.#polls = new SingleFlight(
-      clock,
-      () => this.#poll(),
-      () => this.#options.pollMs,
-    );
+    this.#polls = new SingleFlight(clock, () => this.#poll(), this.#options.pollMs);
     const doubts = { lost: () => database.doubt(), idleLost: () => {} };
     this.#changes = this.#open.use(openPromptQueries(database.connection, clock, doubts, pollLimits));
   }

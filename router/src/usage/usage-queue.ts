@@ -66,11 +66,7 @@ export class UsageQueue implements AsyncDisposable {
     this.#commit = commit;
     this.#clock = clock;
     this.#events = events;
-    this.#commits = new SingleFlight(
-      clock,
-      () => this.#commitNext(),
-      () => retryMs,
-    );
+    this.#commits = new SingleFlight(clock, () => this.#commitNext(), retryMs);
   }
 
   /** Resolves once all of them are committed. Rejects if the queue is full, or closes without a database. */

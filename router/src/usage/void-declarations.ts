@@ -20,7 +20,7 @@ export function createVoidDeclarations(ledger: Pick<UsageLedger, "declareVoid">,
     onAllCommitted();
   };
   // Failures are reported by the ledger.
-  const committing = new SingleFlight(clock, commitAll, () => retryMs);
+  const committing = new SingleFlight(clock, commitAll, retryMs);
   return {
     /** Returns at once; the void is committed as soon as the database is there. */
     declare(attempt: VoidAttempt): void {

@@ -29,7 +29,7 @@ function open(plan: readonly { readonly ms: number; readonly fails?: boolean }[]
       Object.assign(run, { endedAtMs: clock.now(), failed: fails });
       if (fails) throw new Error("failed");
     },
-    () => pauseMs,
+    pauseMs,
   );
   const startMs = clock.now();
   return { clock, work, runs, begun: () => runs.map(({ beganAtMs }) => beganAtMs - startMs) };
@@ -63,11 +63,7 @@ describe("a wish", () => {
     async (turns) => {
       const ends = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
       let runs = 0;
-      const work = new SingleFlight(
-        new VirtualClock(),
-        () => ends[runs++]!.promise,
-        () => pauseMs,
-      );
+      const work = new SingleFlight(new VirtualClock(), () => ends[runs++]!.promise, pauseMs);
       work.wish();
       await settle();
       ends[0]!.resolve();
@@ -94,7 +90,7 @@ describe("a wish", () => {
       async () => {
         if (++runs < 5) work.wish(runs % 2 === 0 ? 0 : 1_000);
       },
-      () => pauseMs,
+      pauseMs,
     );
     work.wish();
     await clock.advanceAsync(10_000);
@@ -119,7 +115,7 @@ describe("work that fails", () => {
       if (++runs < 3) throw new Error("at once");
       return Promise.resolve();
     };
-    const work = new SingleFlight(clock, fail, () => 0);
+    const work = new SingleFlight(clock, fail, 0);
     work.wish();
     await clock.advanceAsync(0);
     expect(runs).toBe(3);

@@ -12,7 +12,7 @@ import type { Clock, Timer } from "./clock.ts";
 export class SingleFlight implements AsyncDisposable {
   readonly #clock: Clock;
   readonly #work: () => Promise<void>;
-  readonly #retryMs: () => number;
+  readonly #retryMs: number;
   /** Monotonic time of the earliest wish without a run yet; Infinity: there is none. */
   #wishedAtMs = Infinity;
   /** No run begins before, after a failure. */
@@ -26,7 +26,7 @@ export class SingleFlight implements AsyncDisposable {
   #isCancelled = false;
 
   /** `retryMs`: the pause after a run that rejected. To report failures, catch them in `work`. */
-  constructor(clock: Clock, work: () => Promise<void>, retryMs: () => number) {
+  constructor(clock: Clock, work: () => Promise<void>, retryMs: number) {
     this.#clock = clock;
     this.#work = work;
     this.#retryMs = retryMs;
@@ -78,7 +78,7 @@ export class SingleFlight implements AsyncDisposable {
       if (!this.#isCancelled) {
         const nowMs = this.#clock.monotonicMs();
         this.#wishedAtMs = Math.min(this.#wishedAtMs, nowMs);
-        this.#pausedUntilMs = nowMs + this.#retryMs();
+        this.#pausedUntilMs = nowMs + this.#retryMs;
       }
     }
     this.#isRunning = false;

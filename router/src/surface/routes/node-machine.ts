@@ -17,7 +17,8 @@ type Numbers<Value> = Value extends bigint
     ? { readonly [Key in keyof Value]: Numbers<Value[Key]> }
     : Value;
 
-function numbers<Value>(value: Value): Numbers<Value> {
+/** The same with numbers instead of bigints. */
+export function numbers<Value>(value: Value): Numbers<Value> {
   const convert = (each: unknown): unknown => {
     if (typeof each === "bigint") return Number(each);
     if (Array.isArray(each)) return each.map(convert);

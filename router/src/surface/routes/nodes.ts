@@ -7,16 +7,15 @@ import { asId, type ModelId, type NodeId } from "@weiche/shared/ids.ts";
 import { Refused } from "../../rights/refused.ts";
 import { serves } from "../../nodes/model-state.ts";
 import { nodeState } from "../../nodes/node-state.ts";
-import { SlotState, stateWords, type NodeReport, type SlotView } from "../../nodes/node-view.ts";
+import { SlotState, stateWords, type SlotView } from "../../nodes/node-view.ts";
 import type { NodeDetail } from "../../nodes/registry.ts";
 import type { nodesContract } from "../contract/nodes.ts";
 import type { Reply } from "../contract/route.ts";
 import type { Handlers } from "../server/add-routes.ts";
 import { noSuch } from "../server/refusal.ts";
 import type { Fleet, HandlerDeps } from "./handler-deps.ts";
-import { viewMachine } from "./node-machine.ts";
+import { numbers, viewMachine } from "./node-machine.ts";
 
-type HostLoad = NonNullable<NodeReport["host"]>;
 type Node = Reply<typeof nodesContract.listNodes>[number];
 
 /** How long to wait for the node's report of the change. */
@@ -79,7 +78,7 @@ export function viewNode(detail: NodeDetail, nowMs: number): Node {
     dataSessions,
     reportAgeSeconds: Number.isFinite(reportAgeMs) ? seconds(reportAgeMs) : undefined,
     slots: view.slots.map((slot) => viewSlot(slot, reportAgeMs)),
-    host: report?.host && viewHost(report.host),
+    host: report?.host && numbers(report.host),
   };
 }
 
@@ -101,24 +100,6 @@ function viewSlot(slot: SlotView, reportAgeMs: number): Node["slots"][number] {
     closesInSeconds: seconds(slot.closesInMs),
     retryInSeconds: seconds(slot.retryInMs && Math.max(0, slot.retryInMs - reportAgeMs)),
   };
-}
-
-/** Converts 64-bit numbers, which JSON does not have. */
-function viewHost({ memoryTotalBytes, memoryAvailableBytes, gpus, ...host }: HostLoad): Node["host"] {
-  return {
-    ...host,
-    memoryTotalBytes: toNumber(memoryTotalBytes),
-    memoryAvailableBytes: toNumber(memoryAvailableBytes),
-    gpus: gpus.map((gpu) => ({
-      ...gpu,
-      memoryTotalBytes: toNumber(gpu.memoryTotalBytes),
-      memoryUsedBytes: toNumber(gpu.memoryUsedBytes),
-    })),
-  };
-}
-
-function toNumber(value: bigint | undefined): number | undefined {
-  return value === undefined ? undefined : Number(value);
 }
 
 function seconds(ms: number | undefined): number | undefined {
