@@ -119,7 +119,7 @@ export class Outbox implements AsyncDisposable {
     return this.#freeBytes >= this.#limits.freeBytesMin;
   }
 
-  /** What may still be written to the disk, as it was looked at last. Undefined: the disk does not say. */
+  /** Bytes that may still be written to the disk, as read last. Undefined: the disk does not say. */
   get freeBytes(): number | undefined {
     return Number.isFinite(this.#freeBytes) ? this.#freeBytes : undefined;
   }

@@ -33,7 +33,7 @@ export function changelogNews(
   return { news, told: [...told.values()] };
 }
 
-/** What tells this entry from all others, in 43 characters. */
+/** Identifies this entry among all others, in 43 characters. */
 export function eventOf(change: ServiceChange): string {
   return hashOf(toldChange(change));
 }

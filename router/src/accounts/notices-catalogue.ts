@@ -90,7 +90,7 @@ export async function announceCatalogue(
   });
 }
 
-/** By model, and remembers the catalogue. Nothing if no catalogue was known. */
+/** Returns the news by model, and remembers the catalogue. Returns none if no catalogue was known. */
 async function newsOfModels(transaction: Transaction<Schema>, catalogue: Catalogue, nowMs: number) {
   const found = new Map<ModelId, { readonly event: string; readonly news: readonly CatalogueNews[] }>();
   const rows = await transaction.selectFrom("announcedModels").selectAll().execute();

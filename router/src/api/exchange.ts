@@ -34,7 +34,7 @@ export interface FinishedRequest {
   readonly status: number;
   /** `code` of the error body; absent for answers and pages. */
   readonly errorCode?: string;
-  /** Of a refused request. */
+  /** The code under which a refused request is counted. */
   readonly refusal?: RefusalWord;
   /** The catalogue's id, never the client's text. */
   readonly model?: ModelId;

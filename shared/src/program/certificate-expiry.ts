@@ -3,7 +3,7 @@ import { X509Certificate } from "node:crypto";
 import type { Gauge } from "prom-client";
 import type { TlsFiles } from "../http/tls-files.ts";
 
-/** By what they are used for. Absent: that goes without TLS. */
+/** Certificates by their use. Absent: that connection goes without TLS. */
 export type CertificatesInUse<Use extends string> = Readonly<Record<Use, Pick<TlsFiles, "current"> | undefined>>;
 
 /** Sets the time of expiry of each file in use. */

@@ -8,8 +8,8 @@ import { registerBuildInfo } from "./version.ts";
 export type MetricRegistry = ReturnType<typeof createMetricRegistry>;
 
 /**
- * What declares a metric takes its name, its meaning (the help that Prometheus gets, and a cell of the page), its labels,
- * and `worry`: when an operator should look into it. Absent: it only explains what other metrics show.
+ * Each function that declares a metric takes its name, its meaning (the help for Prometheus, and a cell of the page), its
+ * labels, and `worry`: when an operator should look into it. Absent: it only explains what other metrics show.
  */
 export function createMetricRegistry() {
   const registry = new Registry();
@@ -21,7 +21,7 @@ export function createMetricRegistry() {
   let publish = (): void | Promise<void> => {};
   return {
     registry,
-    /** By the metric's name. */
+    /** Declarations by the metric's name. */
     worries: worries as ReadonlyMap<string, string>,
     /** The answer to a scrape by Prometheus. */
     scrape: {

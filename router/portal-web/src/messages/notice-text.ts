@@ -23,7 +23,7 @@ type Facts =
       readonly facts: {
         readonly at: string;
         readonly text: Readonly<Record<Language, string>>;
-        /** What changed about these models at the same time. */
+        /** The changes of these models at the same time. */
         readonly news: readonly ModelNews[];
       };
     };
