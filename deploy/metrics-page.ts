@@ -26,8 +26,8 @@ interface Declared {
 
 const head = `# Metrics
 
-What router and agent tell Prometheus, and [how it reaches them](README.md#prometheus). This page is made from the programs
-themselves (\`node deploy/metrics-page.ts\`).
+What router and agent tell Prometheus: [how it reaches them](README.md#prometheus), [alert rules](prometheus/rules.yml),
+[what to do when one fires](RUNBOOK.md). This page is made from the programs themselves (\`node deploy/metrics-page.ts\`).
 
 Besides these there are those of Node.js (\`process_…\`, \`nodejs_…\`; among them \`nodejs_eventloop_lag_p99_seconds\`). Labels come
 from the catalogue, from the configuration, from nodes that said hello with the right certificate, and from fixed words:

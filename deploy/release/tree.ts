@@ -20,7 +20,7 @@ export const platform = `${process.platform}-${process.arch}`;
 export const tarballPrefix = "/opt/weiche";
 
 const documents =
-  /^(INSTALL|README|CHANGELOG|METRICS)\.md$|^(router|agent|catalogue|openapi|portal-openapi)\.yaml$|^make-certificates\.sh$/;
+  /^(INSTALL|README|CHANGELOG|METRICS|RUNBOOK)\.md$|^(router|agent|catalogue|openapi|portal-openapi)\.yaml$|^make-certificates\.sh$/;
 
 export async function buildTree(tree: string, { version, made }: Release): Promise<void> {
   process.umask(0o022); // modes of folders are part of a release
@@ -109,6 +109,7 @@ function addDocuments(folder: string): void {
   const from = join(root, "deploy");
   copyFolder(from, folder, (path) => documents.test(path));
   copyFolder(join(from, "decisions"), join(folder, "decisions"));
+  copyFile(join(from, "prometheus/rules.yml"), join(folder, "prometheus/rules.yml"));
   for (const file of readdirSync(join(from, "systemd")).filter((name) => !name.endsWith(".ts")))
     writeText(join(folder, "systemd", file), unitFor(tarballPrefix, file));
 }
