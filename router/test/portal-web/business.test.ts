@@ -134,6 +134,23 @@ test("by keyboard alone: a new account starts its trial and goes on to Pro at th
   tab.check();
 });
 
+test("what is printed of the package are its invoice lines, with the account's name, and nothing else", async () => {
+  await using tab = await openTab(browser, portal.origin, { cookie: (await portal.signIn(ada)).cookie });
+  const { page } = tab;
+  await page.goto("/package");
+  const lines = page.getByRole("table", { name: "Invoice lines" });
+  await lines.waitFor();
+  const [account, packages] = [page.locator(".print-only"), page.getByRole("heading", { name: "Business Plus" })];
+  expect([await account.isVisible(), await packages.isVisible()]).toEqual([false, true]);
+  await page.emulateMedia({ media: "print" });
+  expect([await account.isVisible(), await packages.isVisible()]).toEqual([true, false]);
+  expect(await account.textContent()).toBe("ACME GmbH");
+  expect(await lines.getByRole("row", { name: /^Total/ }).isVisible()).toBe(true);
+  for (const other of ["navigation", "banner", "button"] as const)
+    for (const one of await page.getByRole(other).all()) expect(await one.isVisible()).toBe(false);
+  tab.check();
+});
+
 test("the audit log is searched and opened by those who may", async () => {
   await using tab = await openTab(browser, portal.origin, { cookie: ada.cookie });
   const { page } = tab;

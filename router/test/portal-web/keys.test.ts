@@ -185,3 +185,46 @@ test("where no answer comes, the page says so and tries again", async () => {
   await page.getByRole("cell", { name: /^support assistant/ }).waitFor();
   tab.check();
 });
+
+test("where a list cannot be refreshed, the old one stays, with its time and the request that failed", async () => {
+  await using tab = await openTab(browser, portal.origin, { cookie: ada.cookie });
+  const { page } = tab;
+  await page.goto("/");
+  const notices = page.getByRole("region", { name: "Unread notices" });
+  const dismiss = notices.getByRole("button", { name: /^Dismiss: .*expires/ });
+  await dismiss.waitFor();
+  const error = { message: "internal error", code: "internal" };
+  await page.route("**/api/notices?*", (route) =>
+    route.fulfill({ status: 500, headers: { "x-request-id": "request-7" }, json: { error } }),
+  );
+  await dismiss.click();
+  await notices
+    .getByRole("alert")
+    .getByText(/Could not be refreshed; this is as of \d\d:\d\d/)
+    .waitFor();
+  await notices.getByText("Request request-7").waitFor();
+  expect(await dismiss.isVisible()).toBe(true);
+  expect(await axeFindings(page)).toEqual([]);
+  await page.unroute("**/api/notices?*");
+  await notices.getByRole("button", { name: "Retry" }).click();
+  await dismiss.waitFor({ state: "detached" });
+  expect(await notices.getByRole("alert").count()).toBe(0);
+  tab.check();
+});
+
+test("copying says so only if it worked; else the text is selected and the keys are named", async () => {
+  for (const mayCopy of [true, false]) {
+    await using tab = await openTab(browser, portal.origin, { cookie: ada.cookie });
+    const { page } = tab;
+    if (mayCopy) await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    // As it is over plain HTTP.
+    else await page.addInitScript("delete Navigator.prototype.clipboard");
+    await page.goto("/start");
+    const code = await page.locator(".snippet pre").textContent();
+    await page.getByRole("button", { name: "Copy" }).click();
+    await page.getByRole("button", { name: mayCopy ? "Copied" : /Ctrl\+C/ }).waitFor();
+    expect(await page.evaluate(mayCopy ? "navigator.clipboard.readText()" : "getSelection().toString()")).toBe(code);
+    expect(await page.getByRole("button", { name: "Copied" }).count()).toBe(mayCopy ? 1 : 0);
+    tab.check();
+  }
+});

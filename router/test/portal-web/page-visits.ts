@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { builtPages } from "../../src/surface/portal/portal-pages.ts";
 import { startPortal, type Person, type PortalRig } from "../surface/portal-rig.ts";
-import { axeFindings, openTab, startBrowser, type Browser } from "./browser.ts";
+import { axeFindings, openTab, startBrowser, type Browser, type Page, type Tab } from "./browser.ts";
 import { fillAccount, ShiftedClock } from "./busy-account.ts";
 import { busyNodes } from "./busy-nodes.ts";
 import { someChanges } from "./some-changes.ts";
@@ -13,15 +13,17 @@ const openPages = [
   ...["/", "/keys", "/usage", "/models", "/chat", "/package", "/start", "/help"],
   ...["/account", "/notices", "/changes"],
 ];
+/** The pages of those who are not signed in; the two links with a token are over. */
+const token = "a".repeat(43);
+export const entrances = ["/", "/forgotten", "/registration", "/invitation", `/invitation#${token}`, `/reset#${token}`];
 /** For Owners and Admins. */
 const managingPages = ["/users", "/audit"];
 
-/** The most calls of a page itself. The frame asks once, for all pages, who is signed in and how many notices are unread. */
-const callsMax = 3;
 const frameCalls = ["GET /api/session", "GET /api/notices"];
 
 export interface Visit {
-  readonly cookie: string;
+  /** Absent: nobody is signed in. */
+  readonly cookie?: string;
   readonly language: "de" | "en";
   readonly theme: "light" | "dark";
   readonly width: number;
@@ -32,6 +34,8 @@ export interface Visited extends AsyncDisposable {
   readonly browser: Browser;
   readonly portal: PortalRig;
   readonly people: Readonly<Record<"owner" | "admin" | "member", Person>>;
+  /** The Owner of an account in which nothing has happened. */
+  readonly newcomer: Person;
 }
 
 export async function startVisited(): Promise<Visited> {
@@ -44,8 +48,9 @@ export async function startVisited(): Promise<Visited> {
   opened.defer(() => browser.close());
   const owner = await fillAccount(portal, clock);
   const people = { owner, admin: await portal.newUser(owner, "admin"), member: await portal.newUser(owner, "member") };
+  const newcomer = await portal.newAccount("Globex GmbH");
   const closing = opened.move();
-  return { browser, portal, people, [Symbol.asyncDispose]: () => closing.disposeAsync() };
+  return { browser, portal, people, newcomer, [Symbol.asyncDispose]: () => closing.disposeAsync() };
 }
 
 /** The pages that a role may use. */
@@ -53,41 +58,94 @@ export function pagesOf(role: keyof Visited["people"]): readonly string[] {
   return role === "member" ? openPages : [...openPages, ...managingPages];
 }
 
-/** Returns the faults of the pages, a line each. */
+/** What a page has instead of its data: an answer that does not come, a failure, a refusal. */
+export type Trouble = "loading" | "failing" | "forbidden";
+
+const answers = {
+  failing: { status: 500, message: "internal error", code: "internal" },
+  forbidden: { status: 403, message: "your role does not allow this", code: "403" },
+} as const;
+const failedRequest = "01a20725-2205-7ae0-916b-6ee7e6a3dde7";
+
+/**
+ * Returns the faults of the pages, a line each. The first is opened by its address, the others as their links do it; for those
+ * who are not signed in, each by its address, which may have a token.
+ */
 export async function faultyPages(
   browser: Browser,
   portal: PortalRig,
-  paths: readonly string[],
-  { cookie, language, theme, width }: Visit,
+  [first, ...others]: readonly string[],
+  { cookie, language, theme, width, trouble }: Visit & { readonly trouble?: Trouble },
 ): Promise<string[]> {
-  const faults: string[] = [];
   const options = { viewport: { width, height: 900 }, colorScheme: theme };
-  await using tab = await openTab(browser, portal.origin, { cookie, language, options });
-  for (const path of paths) {
-    await tab.page.goto(path);
-    await tab.page.locator("main h1").waitFor();
-    await tab.settled();
-    const calls = tab.asked().filter((call) => !frameCalls.includes(call));
-    if (calls.length > callsMax) faults.push(`${path} asks ${calls.join(", ")}`);
-    const sideways = Number(await tab.page.evaluate("document.documentElement.scrollWidth - innerWidth"));
-    if (sideways > 0) faults.push(`${path} is ${sideways} pixels too wide`);
-    faults.push(...(await axeFindings(tab.page)).map((finding) => `${path} ${finding}`));
-    tab.check();
+  await using tab = await openTab(browser, portal.origin, { language, options, ...(cookie ? { cookie } : {}) });
+  if (trouble) await cause(trouble, tab.page);
+  await tab.page.goto(first!);
+  await tab.page.locator("main h1").waitFor();
+  const faults = await faultsOf(tab, first!, trouble);
+  for (const path of others) {
+    if (cookie) await follow(tab.page, path);
+    else await tab.page.goto(path);
+    faults.push(...(await faultsOf(tab, path, trouble)));
   }
   return faults;
 }
 
-/** Kilobytes, compressed, of everything that each page fetches until it is shown, apart from the API's answers. */
-export async function pageWeights(
+/** Every call of the API but that for the session ends so from here on. */
+async function cause(trouble: Trouble, page: Page): Promise<void> {
+  await page.route(
+    ({ pathname }) => pathname.startsWith("/api/") && pathname !== "/api/session",
+    (route) => {
+      if (trouble === "loading") return;
+      const { status, ...error } = answers[trouble];
+      return route.fulfill({ status, headers: { "x-request-id": failedRequest }, json: { error } });
+    },
+  );
+}
+
+/** Goes to a page without loading the program anew. */
+async function follow(page: Page, path: string): Promise<void> {
+  await page.evaluate(`new Promise((done) => {
+    const before = document.title;
+    const look = () => (document.title === before ? requestAnimationFrame(look) : done());
+    history.pushState(null, "", ${JSON.stringify(path)});
+    look();
+  })`);
+}
+
+async function faultsOf(tab: Tab, path: string, trouble: Trouble | undefined): Promise<string[]> {
+  const faults: string[] = [];
+  if (trouble === "loading") await tab.page.locator(".skeleton").first().waitFor();
+  else await tab.settled();
+  if (trouble === "failing" && (await tab.page.getByRole("alert").getByText(failedRequest).count()) === 0)
+    faults.push(`${path} does not tell the request that failed`);
+  if (trouble === "forbidden" && (await tab.page.getByRole("alert").count()) === 0)
+    faults.push(`${path} does not tell that it was refused`);
+  const sideways = Number(await tab.page.evaluate("document.documentElement.scrollWidth - innerWidth"));
+  if (sideways > 0) faults.push(`${path} is ${sideways} pixels too wide`);
+  faults.push(...(await axeFindings(tab.page)).map((finding) => `${path} ${finding}`));
+  tab.check();
+  return faults;
+}
+
+/** What a page fetches when it is opened by its address. */
+export interface Fetched {
+  /** Kilobytes, compressed, of all but the API's answers. */
+  readonly weight: number;
+  /** The calls of the page itself. The frame asks once, for all pages, who is signed in and how many notices are unread. */
+  readonly calls: readonly string[];
+}
+
+export async function fetchedByPages(
   browser: Browser,
   portal: PortalRig,
   paths: readonly string[],
   cookie?: string,
-): Promise<ReadonlyMap<string, number>> {
+): Promise<ReadonlyMap<string, Fetched>> {
   await using tab = await openTab(browser, portal.origin, cookie === undefined ? {} : { cookie });
   let fetched = new Set<string>();
   tab.page.on("response", (response) => fetched.add(new URL(response.url()).pathname));
-  const weights = new Map<string, number>();
+  const pages = new Map<string, Fetched>();
   for (const path of paths) {
     fetched = new Set();
     await tab.page.goto(path);
@@ -95,7 +153,9 @@ export async function pageWeights(
     await tab.settled();
     const names = [...fetched].filter((name) => !name.startsWith("/api/"));
     const files = names.map((name) => readFileSync(join(builtPages, name === path ? "/index.html" : name)));
-    weights.set(path, files.reduce((sum, file) => sum + gzipSync(file, { level: 9 }).length, 0) / 1_000);
+    const weight = files.reduce((sum, file) => sum + gzipSync(file, { level: 9 }).length, 0) / 1_000;
+    pages.set(path, { weight, calls: tab.asked().filter((call) => !frameCalls.includes(call)) });
+    tab.check();
   }
-  return weights;
+  return pages;
 }

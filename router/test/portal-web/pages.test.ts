@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Person } from "../surface/portal-rig.ts";
 import { axeFindings, openTab } from "./browser.ts";
-import { faultyPages, pagesOf, pageWeights, startVisited, type Visited } from "./page-visits.ts";
+import { entrances, faultyPages, fetchedByPages, pagesOf, startVisited, type Visited } from "./page-visits.ts";
 
 let browser: Visited["browser"];
 let portal: Visited["portal"];
@@ -55,14 +55,34 @@ test("a role's navigation has the pages that it may use, and their addresses sho
   expect(await tab.page.getByRole("button", { name: /Upgrade|Cancel/ }).count()).toBe(0);
 });
 
-test("pages weigh what they may: 130 kB for sign-in and overview, 190 for any other", async () => {
-  const signIn = await pageWeights(browser, portal, ["/"]);
-  expect(signIn.get("/")).toBeLessThanOrEqual(130);
-  const weights = await pageWeights(browser, portal, pagesOf("owner"), people.owner.cookie);
-  expect(weights.get("/")).toBeLessThanOrEqual(130);
-  expect(weights.get("/usage")).toBeGreaterThan(weights.get("/")!); // what the browser has kept is counted, too
-  const tooHeavy = [...weights].filter(([, weight]) => weight > 190);
-  expect(tooHeavy).toEqual([]);
+test.each([
+  ["loading", "light", "de", 390],
+  ["failing", "dark", "en", 320],
+] as const)("of pages that are %s, in %s, %s, %i pixels wide, each is clean and says so", async (...state) => {
+  const [trouble, theme, language, width] = state;
+  const visit = { cookie: people.owner.cookie, theme, language, width, trouble };
+  expect(await faultyPages(browser, portal, pagesOf("owner"), visit)).toEqual([]);
+});
+
+const narrow = { theme: "dark", language: "de", width: 320 } as const;
+
+test("of an account in which nothing has happened, every page is clean", async () => {
+  const visit = { cookie: visited!.newcomer.cookie, ...narrow };
+  expect(await faultyPages(browser, portal, pagesOf("owner"), visit)).toEqual([]);
+});
+
+test("of those who are not signed in, every page is clean", async () => {
+  expect(await faultyPages(browser, portal, entrances, narrow)).toEqual([]);
+});
+
+test("pages fetch what they may: 130 kB for sign-in and overview, 190 for any other, by three calls", async () => {
+  const signIn = await fetchedByPages(browser, portal, ["/"]);
+  expect(signIn.get("/")!.weight).toBeLessThanOrEqual(130);
+  const pages = await fetchedByPages(browser, portal, pagesOf("owner"), people.owner.cookie);
+  expect(pages.get("/")!.weight).toBeLessThanOrEqual(130);
+  expect(pages.get("/usage")!.weight).toBeGreaterThan(pages.get("/")!.weight); // what the browser has kept is counted, too
+  expect([...pages].filter(([, { weight }]) => weight > 190)).toEqual([]);
+  expect([...pages].filter(([, { calls }]) => calls.length > 3)).toEqual([]);
 });
 
 test("moving between pages puts the focus on the heading, and the menu of narrow screens closes", async () => {

@@ -2,6 +2,7 @@
 import { generateSync } from "otplib";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startPortal, type Person, type PortalRig } from "../surface/portal-rig.ts";
+import { tabTo } from "./keyboard.ts";
 import { axeFindings, openTab, startBrowser, type Browser } from "./browser.ts";
 
 const password = "correct horse battery staple";
@@ -178,4 +179,34 @@ test("a link for a new password sets it, and says when it is over", async () => 
   await page.getByText("Hier werden keine E-Mails versandt.").waitFor();
   expect(await axeFindings(page)).toEqual([]);
   tab.check();
+});
+
+test("where registration is open, the way from the sign-in leads to an account of one's own; where it is closed, to nobody's", async () => {
+  await using open = await startPortal({ registration: "open" });
+  await using tab = await openTab(browser, open.origin);
+  const { page } = tab;
+  await page.goto("/");
+  await page.getByRole("link", { name: "Open an account" }).click();
+  await page.getByLabel("Company or project").waitFor();
+  expect(await axeFindings(page)).toEqual([]);
+  for (const [field, text] of [
+    [/Company or project/, "Globex GmbH"],
+    [/E-mail address/, "grace@globex.example"],
+    [/Password/, password],
+  ] as const) {
+    await tabTo(page, field);
+    await page.keyboard.type(text);
+  }
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Overview" }).waitFor();
+  await page.getByText("Globex GmbH").first().waitFor();
+  tab.check();
+  await using closed = await openTab(browser, portal.origin);
+  await closed.page.goto("/");
+  await closed.page.getByRole("heading", { name: "Sign in" }).waitFor();
+  await closed.settled();
+  expect(await closed.page.getByRole("link", { name: "Open an account" }).count()).toBe(0);
+  await closed.page.goto("/registration");
+  await closed.page.getByText("Ask them for an invitation.").waitFor();
+  closed.check();
 });

@@ -65,6 +65,8 @@ export interface PortalParts {
   readonly parts?: (database: Database) => Partial<HandlerDeps>;
   /** Absent: all of the router's. */
   readonly handlers?: Handlers<Contract>;
+  /** Absent: closed. */
+  readonly registration?: "open" | "closed";
 }
 
 const noWishes = { of: () => undefined, setMaintenance: async () => {}, prewarm: async () => {} };
@@ -75,6 +77,7 @@ export async function startPortal({
   database: given,
   parts = () => ({}),
   handlers: givenHandlers,
+  registration = "closed",
   ...more
 }: Partial<PortalDeps> & PortalParts = {}): Promise<PortalRig> {
   await using opened = new AsyncDisposableStack();
@@ -97,7 +100,7 @@ export async function startPortal({
       portalUrl: "https://portal.example",
       hashing: cheapHashing(),
       throttle: createLoginThrottle(database, clock),
-      registration: "closed",
+      registration,
       events: { loginFinished() {} },
     }),
     models: () => models,
