@@ -70,7 +70,7 @@ export function createSlotEvents(
     engineSuspected(slot, model, reason) {
       if (suspicions.has(reason)) restarts.lost(slot, model, reason as RestartReason);
       failures.failed(slot, model, reason);
-      log.warn({ slot, model, reason }, "engine is suspected to hang and will be probed again");
+      log.warn({ slot, model, reason }, "engine is suspected to hang: it takes nothing new and is restarted");
     },
   };
 }

@@ -78,9 +78,11 @@ export function mayHost(catalogue: Catalogue, node: NodeId, model: ModelId): boo
   return catalogue.get(model)?.nodes?.includes(node) ?? true;
 }
 
-/** The part of the entry that an agent may know. */
-export function rulesOf({ status: _status, factors: _factors, nodes: _nodes, ...rules }: CatalogueEntry): ModelRules {
-  return rules;
+/** The part of the entry that an agent may know, field by field: a new one is not sent by accident. */
+export function rulesOf(entry: CatalogueEntry): ModelRules {
+  const { id, category, contextTokens, reasoning, toolsEnforced, images, embeddings } = entry;
+  const some = { id, category, contextTokens, reasoning, toolsEnforced };
+  return { ...some, ...(images && { images }), ...(embeddings && { embeddings }) };
 }
 
 const closed = { additionalProperties: false } as const;

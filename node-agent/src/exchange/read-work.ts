@@ -40,7 +40,7 @@ export class WorkReader implements AsyncDisposable {
   async #readHeavy(job: BodyJob, about: GenerationScope, signal: AbortSignal): Promise<EngineWork> {
     const { bytes, read } = await this.#run(job, signal);
     if (read!.kind === "embedding") return new Embedding(read!, about.rules, about.tokensMax);
-    const scope = { ...job.scope, dialects: [] }; // what its schemas cost is known by now
+    const scope = { ...job.scope, dialects: [] }; // none: what its schemas cost was checked when the body was read first
     const say = async ({ dialectName: dialect, cacheSalt }: EngineAccess) =>
       asBuffer((await this.#run({ scope, bytes, dialect, cacheSalt }, signal)).bytes);
     return new Generation({ facts: read!, say }, about);

@@ -191,7 +191,11 @@ export class Outbox implements AsyncDisposable {
 
   /** Checks free space, stores the cursor and deletes old segments. What fails is tried again at the next tick. */
   tick(): Promise<void> {
-    this.#ticking = this.#lookAfterSpace().then(() => this.#lookAfterSegments().catch(() => {}));
+    this.#ticking = this.#lookAfterSpace().then(() =>
+      this.#lookAfterCursor()
+        .then(() => this.#removeOldSegments())
+        .catch(() => {}),
+    );
     return this.#ticking;
   }
 
@@ -214,7 +218,8 @@ export class Outbox implements AsyncDisposable {
     this.#judge("low");
   }
 
-  async #lookAfterSegments(): Promise<void> {
+  /** Notes which segments are acknowledged by now, and stores the cursor. */
+  async #lookAfterCursor(): Promise<void> {
     const nowMs = this.#clock.now();
     const { segment: number, offset } = this.cursor;
     for (const segment of this.#segments) {
@@ -229,6 +234,10 @@ export class Outbox implements AsyncDisposable {
       this.#cursorSaved = true;
       await this.#saveCursor().catch(() => (this.#cursorSaved = false));
     }
+  }
+
+  async #removeOldSegments(): Promise<void> {
+    const nowMs = this.#clock.now();
     const isOld = ({ acknowledgedAtMs: atMs }: Segment) => atMs !== undefined && nowMs - atMs >= this.#limits.keepMs;
     for (const segment of this.#segments.filter(isOld)) {
       await this.#disk.remove(segmentName(segment.number));

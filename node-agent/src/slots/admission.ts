@@ -26,7 +26,7 @@ export interface Admission {
   onEngineLost(listener: LossListener): void;
   /** Gives its places back. Idempotent. */
   release(): void;
-  /** Tells the slot that the engine must be probed. */
+  /** Tells the slot that the engine seems to hang: it takes nothing new, and is restarted once nothing runs on it. */
   suspect(reason: string): void;
   /** Tells the slot that the engine is dead, though its process may still be there. */
   lose(reason: string): void;

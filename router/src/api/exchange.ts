@@ -65,7 +65,8 @@ export class Exchange {
   readonly request: IncomingMessage;
   readonly sink: AnswerSink;
   readonly startedAtMs: number;
-  /** From here on: facts for the event at its end. */
+  // From here on: facts for the event at its end.
+  /** An exchange that closes before anybody has set another outcome was left by its client. */
   outcome: Outcome = "client-gone";
   status = 0;
   errorCode: string | undefined;
