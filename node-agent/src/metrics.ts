@@ -17,7 +17,7 @@ export function createMetrics() {
     scrape: registry.scrape,
     ...createRequestMetrics(registry),
     ...createSlotMetrics(registry),
-    ...createUsageMetrics(registry),
+    ...createNodeMetrics(registry),
     ...createHostMetrics(registry),
     machine: createMachineMetrics(registry),
   };
@@ -50,7 +50,7 @@ function createRequestMetrics(metrics: MetricRegistry) {
   };
 }
 
-function createUsageMetrics({ counter, gauge }: MetricRegistry) {
+function createNodeMetrics({ counter, gauge }: MetricRegistry) {
   return {
     outboxRecords: gauge("weiche_agent_outbox_records", "Usage records that no router has committed yet"),
     outboxOldest: gauge(

@@ -3,7 +3,7 @@ import type { ModelId } from "@weiche/shared/ids.ts";
 import { awakeEngine, placesOf } from "./slot-state.ts";
 import type { Awake, RefusalKind, Slot, SlotEffect, SlotState, Ticket, Waiter } from "./slot-state.ts";
 
-/** Time that a client is told to wait while no switch to the model has been measured. */
+/** Assumed time from the stop of the old engine to the proof of the new one, for a model that was not started yet. */
 const switchMsDefault = 10_000;
 /** Weight of the newest switch in the moving average. */
 const newestWeight = 0.3;

@@ -87,7 +87,7 @@ export interface Slot {
   /** In order of arrival. */
   readonly waiters: readonly Waiter[];
   readonly backoff: ReadonlyMap<ModelId, Backoff>;
-  /** Moving average of how long a switch to each model took. */
+  /** Moving average of the time from the stop of the old engine to the proof of each model's; without the drain before. */
   readonly switchMs: ReadonlyMap<ModelId, number>;
   /** Moving average of how long a request of each model held its places. */
   readonly heldMs: ReadonlyMap<ModelId, number>;

@@ -139,6 +139,7 @@ function request(
   const engine = awakeEngine(state);
   const restsMs = move.backoffLeftMs(slot, model, nowMs);
   if (engine?.model === model && engine.suspectedAtMs === undefined) {
+    // Its own model leaves: the client is told how long the next one takes to come up.
     if (state.kind === "draining" && nowMs >= state.closesAtMs)
       return refused("model_switching", move.switchEstimateMs(slot, state.next));
   } else if (restsMs > 0) {

@@ -23,6 +23,7 @@ const reasons: Partial<Record<keyof typeof keyMessages, RefusalReason>> = {
 
 export interface Authenticated {
   readonly caller: Caller;
+  /** Not thrown here: `GET /v1/models` is answered without a quota. */
   readonly quotaExhausted: boolean;
 }
 
@@ -53,7 +54,7 @@ export function accept(exchange: Exchange, found: Caller | KeyRefusal): Authenti
   }
 }
 
-export function quotaExhausted(): ApiError {
+export function quotaError(): ApiError {
   return new ApiError("insufficient_quota", "The credits of this billing period are used up.");
 }
 

@@ -12,7 +12,7 @@ import type { RefusalReason } from "../usage/refusal-codes.ts";
 import type { Limiter } from "../limits/limiter.ts";
 import type { Placed, Placement, PlacementRequest } from "../nodes/placement.ts";
 import { NodeLost, type Upstream, type UpstreamRequest } from "../nodes/upstream.ts";
-import { authenticate, quotaExhausted, type Authenticated } from "./authenticate.ts";
+import { authenticate, quotaError, type Authenticated } from "./authenticate.ts";
 import type { ByteBudget } from "@weiche/shared/http/byte-budget.ts";
 import type { BodyReaders } from "./body/body-readers.ts";
 import type { EngineDeaths, SuspectBody } from "./engine-deaths.ts";
@@ -62,12 +62,12 @@ export interface InsideRequest {
 /** Answers for a caller that is authenticated already. */
 export async function generateAs(
   exchange: Exchange,
-  { caller, quotaExhausted: noQuota }: Authenticated,
+  { caller, quotaExhausted }: Authenticated,
   path: NodePath,
   deps: GenerateDeps,
   inside?: InsideRequest,
 ): Promise<void> {
-  if (noQuota) throw quotaExhausted();
+  if (quotaExhausted) throw quotaError();
   await enterLimits(exchange, caller, deps.limiter);
   limitDuration(exchange, deps);
   const body = new HeldBody(deps.budget, exchange);

@@ -59,7 +59,7 @@ export interface NodeLinkParts {
   /** Whether the catalogue lets the node host the model. */
   readonly mayHost: (node: NodeId, model: ModelId) => boolean;
   readonly desiredStateOf: (node: NodeId) => DesiredState | undefined;
-  /** Called when a node has linked; connections of earlier starts of its agent are void. */
+  /** Called when a node has linked; connections of earlier starts of its agent are over. */
   readonly onBoot: (node: NodeId, bootId: string) => void;
   readonly events: NodeLinkEvents;
 }

@@ -2,6 +2,7 @@
  * Reads which value an engine refused and what it would accept. Only numbers are taken from its text, which may quote
  * the request.
  */
+import { stopsMax } from "@weiche/shared/convention/generation.ts";
 import type { EngineRefusal } from "./dialect.ts";
 import type { Json } from "@weiche/shared/json.ts";
 
@@ -28,7 +29,7 @@ const readings: readonly (readonly [RegExp, Reading])[] = [
     /^\d+ validation errors?:[^]*'loc': 'body\.stop'[^]*List should have at most (\d{1,9}) items/,
     (most) => ({
       ...{ param: "stop", must: `at most ${most} strings for this model, for now` },
-      shortfall: `its engine takes ${most} stop strings: start it with VLLM_MAX_STOP_STRINGS=64`,
+      shortfall: `its engine takes ${most} stop strings: start it with VLLM_MAX_STOP_STRINGS=${stopsMax}`,
     }),
   ],
   [
