@@ -110,6 +110,10 @@ test("an Owner makes a key for somebody else of the account, an Admin only for t
   const { page } = tab;
   await page.goto("/keys");
   await page.getByRole("button", { name: "Create key" }).click();
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  expect(await page.evaluate("document.activeElement.textContent")).toBe("Create key"); // back to where it was opened
+  await page.keyboard.press("Enter");
   await page.getByRole("textbox", { name: "Name" }).fill("for Cleo");
   await page.getByLabel("For", { exact: true }).fill("nobody@example.com");
   await page.keyboard.press("Enter");

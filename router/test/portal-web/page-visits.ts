@@ -80,12 +80,11 @@ export async function faultyPages(
   const options = { viewport: { width, height: 900 }, colorScheme: theme };
   await using tab = await openTab(browser, portal.origin, { language, options, ...(cookie ? { cookie } : {}) });
   if (trouble) await cause(trouble, tab.page);
-  await tab.page.goto(first!);
-  await tab.page.locator("main h1").waitFor();
+  await open(tab.page, first!);
   const faults = await faultsOf(tab, first!, trouble);
   for (const path of others) {
     if (cookie) await follow(tab.page, path);
-    else await tab.page.goto(path);
+    else await open(tab.page, path);
     faults.push(...(await faultsOf(tab, path, trouble)));
   }
   return faults;
@@ -101,6 +100,12 @@ async function cause(trouble: Trouble, page: Page): Promise<void> {
       return route.fulfill({ status, headers: { "x-request-id": failedRequest }, json: { error } });
     },
   );
+}
+
+/** Opens a page by its address. */
+async function open(page: Page, path: string): Promise<void> {
+  await page.goto(path);
+  await page.locator("main h1").waitFor();
 }
 
 /** Goes to a page without loading the program anew. */
@@ -148,8 +153,7 @@ export async function fetchedByPages(
   const pages = new Map<string, Fetched>();
   for (const path of paths) {
     fetched = new Set();
-    await tab.page.goto(path);
-    await tab.page.locator("main h1").waitFor();
+    await open(tab.page, path);
     await tab.settled();
     const names = [...fetched].filter((name) => !name.startsWith("/api/"));
     const files = names.map((name) => readFileSync(join(builtPages, name === path ? "/index.html" : name)));
