@@ -32,8 +32,9 @@ export class MemoryLimiter implements Limiter {
     dropOld(use.admittedAtMs, nowMs);
     const inWindow = use.admittedAtMs.length;
     if (inWindow >= limits.perMinute) {
-      const leavesAtMs = (use.admittedAtMs[inWindow - limits.perMinute] ?? nowMs) + windowMs;
-      return { admitted: false, limit: "minute", retryAfterMs: leavesAtMs - nowMs };
+      const admittedAtMs = use.admittedAtMs[inWindow - limits.perMinute] ?? nowMs;
+      // In this order: the sum of time and window is rounded, and could be more than a window away.
+      return { admitted: false, limit: "minute", retryAfterMs: windowMs - (nowMs - admittedAtMs) };
     }
     if (use.live.size >= limits.parallel) return { admitted: false, limit: "parallel", retryAfterMs: parallelRetryMs };
     use.admittedAtMs.push(nowMs);
