@@ -48,6 +48,15 @@ async function askedUntilAnswered(): Promise<unknown> {
   }
 }
 
+test("a thread that exits right behind its answer has not died", async () => {
+  threadThat("answer(number); process.exit(0)");
+  const asked = thread.ask();
+  // Both are seen in one turn of the event loop.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_000);
+  expect(await asked).toBe(1);
+  expect(lost).toEqual([]);
+});
+
 test("one thread answers every question, and has no variable of our environment but PATH", async () => {
   threadThat("answer([number, process.env])");
   const env = { PATH: "/somewhere", LC_ALL: "C" };

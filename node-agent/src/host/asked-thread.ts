@@ -58,12 +58,7 @@ export class AskedThread<Answer> implements AsyncDisposable {
     const { clock, answerMsMax } = this.#options;
     this.#deadline = clock.after(answerMsMax, () => this.#end(thread, `no answer within ${answerMsMax / 1000} s`));
     thread.postMessage("");
-    try {
-      return (await promise) as Answer;
-    } finally {
-      this.#deadline.cancel();
-      this.#question = undefined;
-    }
+    return (await promise) as Answer;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -82,7 +77,7 @@ export class AskedThread<Answer> implements AsyncDisposable {
       resourceLimits: { maxOldGenerationSizeMb: heapMebibytesMax, maxYoungGenerationSizeMb: youngHeapMebibytesMax },
     });
     thread.unref();
-    thread.on("message", (answer) => this.#question?.resolve(answer));
+    thread.on("message", (answer) => this.#settled()?.resolve(answer));
     thread.on("error", (error) => this.#lose(thread, `it died: ${(error as Error).message}`));
     thread.on("exit", (code) => this.#gone(thread, code));
     return thread;
@@ -98,7 +93,15 @@ export class AskedThread<Answer> implements AsyncDisposable {
     if (this.#thread !== thread || this.#isEnding) return;
     this.#isEnding = true;
     this.#options.onLost(reason);
-    this.#question?.reject(new Error(reason));
+    this.#settled()?.reject(new Error(reason));
+  }
+
+  /** The question, which is answered now: a thread may exit in the same instant, before who asked goes on. */
+  #settled(): Question | undefined {
+    const question = this.#question;
+    this.#question = undefined;
+    this.#deadline?.cancel();
+    return question;
   }
 
   #gone(thread: Worker, code: number): void {
