@@ -2,11 +2,11 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { stringify } from "yaml";
+import { freePort } from "@weiche/node-agent/src/engines/launchers/loopback-ports.ts";
 import { Cluster, until } from "../../cluster/cluster.ts";
 import { promtool } from "../../cluster/promtool.ts";
 import { catalogueOf, simEngine } from "../../cluster/sim-node.ts";
@@ -59,15 +59,6 @@ async function startPrometheus(router: string): Promise<void> {
       () => false,
     );
   await until("Prometheus to be ready", isReady);
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
 }
 
 interface RuleState {
