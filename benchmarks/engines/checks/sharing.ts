@@ -1,6 +1,6 @@
 /** Several accounts on one engine do not affect each other. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { costlySchemas, type CostlySchema } from "@weiche/node-agent/test/exchange/costly-schemas.ts";
+import { costlySchemas, record, type CostlySchema } from "@weiche/node-agent/test/exchange/costly-schemas.ts";
 import { expect, expectEqual, type Check } from "../check.ts";
 import { places } from "../engine-kinds.ts";
 import type { Account } from "../../cluster/cluster.ts";
@@ -14,11 +14,6 @@ const gapMsMax = 250;
 /** An attack without an answer by then has stopped the engine. */
 const attackMsMax = 10_000;
 const crowd = 50;
-const record = (count: number, property: object): object => {
-  const names = Array.from({ length: count }, (_, at) => `p${at}`);
-  const properties = Object.fromEntries(names.map((name) => [name, property]));
-  return { type: "object", properties, required: names, additionalProperties: false };
-};
 /** Costly to one kind of engine only, which refuses them; the last one is refused before it is read, for its many values. */
 const attacks: readonly CostlySchema[] = [
   ...costlySchemas,

@@ -1,5 +1,6 @@
 /** Writes an answer as its client gets it: event by event, or collected into one body. */
 import type { ModelId } from "@weiche/shared/ids.ts";
+import { EngineFault } from "../engines/dialects/engine-fault.ts";
 import type { GenerationRequest } from "../engines/dialects/dialect.ts";
 import type { AnswerSink } from "./canonical-stream.ts";
 import type { TokenCounts } from "./usage-count.ts";
@@ -36,6 +37,18 @@ export function eventText(object: string, { id, created, model }: AnswerEnvelope
     closing: (counts: TokenCounts) =>
       includeUsage ? `${head}],"usage":${JSON.stringify(usageBody(counts))}}\n\n${terminator}` : terminator,
   };
+}
+
+/** How a completion takes the parts of an answer: it has no reasoning, and what an engine sends as such is text. */
+export function completionParts(content: AnswerWriter["content"]) {
+  return {
+    role() {},
+    reasoning: content,
+    content,
+    toolCall() {
+      throw new EngineFault("malformed", "a tool call in a completion");
+    },
+  } satisfies Partial<AnswerWriter>;
 }
 
 export function usageBody({ promptTokens, completionTokens, cachedTokens, reasoningTokens }: TokenCounts) {

@@ -1,6 +1,11 @@
 /** Collects a completion's answer into one body. */
-import { EngineFault } from "../engines/dialects/engine-fault.ts";
-import { usageBody, type AnswerEnvelope, type AnswerOptions, type AnswerWriter } from "./answer-writer.ts";
+import {
+  completionParts,
+  usageBody,
+  type AnswerEnvelope,
+  type AnswerOptions,
+  type AnswerWriter,
+} from "./answer-writer.ts";
 import type { FinishReason } from "./canonical-stream.ts";
 import { Collected } from "./collected.ts";
 import { completionLogprobs, type CompletionLogprobs } from "./logprobs.ts";
@@ -30,12 +35,7 @@ export function completionBody({ id, created, model }: AnswerEnvelope, options: 
     collected.add(choice.text, text);
   };
   return {
-    role() {},
-    reasoning: content,
-    content,
-    toolCall() {
-      throw new EngineFault("malformed", "a tool call in a completion");
-    },
+    ...completionParts(content),
     finish: (index, reason) => void (choices[index]!.finish = reason),
     takePending: () => "",
     closing(counts) {

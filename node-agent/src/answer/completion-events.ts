@@ -1,6 +1,11 @@
 /** Writes a completion's answer as server-sent events. */
-import { EngineFault } from "../engines/dialects/engine-fault.ts";
-import { eventText, type AnswerEnvelope, type AnswerOptions, type AnswerWriter } from "./answer-writer.ts";
+import {
+  completionParts,
+  eventText,
+  type AnswerEnvelope,
+  type AnswerOptions,
+  type AnswerWriter,
+} from "./answer-writer.ts";
 import { completionLogprobs } from "./logprobs.ts";
 
 export function completionEvents(envelope: AnswerEnvelope, options: AnswerOptions): AnswerWriter {
@@ -18,13 +23,7 @@ export function completionEvents(envelope: AnswerEnvelope, options: AnswerOption
     event(choice, text, shown, "null");
   };
   return {
-    role() {},
-    /** Completions have no reasoning: what an engine sends as such is text. */
-    reasoning: content,
-    content,
-    toolCall() {
-      throw new EngineFault("malformed", "a tool call in a completion");
-    },
+    ...completionParts(content),
     finish: (choice, reason) => event(choice, "", null, `"${reason}"`),
     takePending,
     closing,

@@ -1,6 +1,6 @@
 import { ApiError } from "@weiche/shared/errors.ts";
 import { expect, test } from "vitest";
-import { costlySchemas } from "../../test/exchange/costly-schemas.ts";
+import { costlySchemas, record } from "../../test/exchange/costly-schemas.ts";
 import { usualSchemas, usualTools } from "../../test/exchange/usual-schemas.ts";
 import { schemaBounds } from "../engines/dialects/schema-bounds.ts";
 import { boundSchemas } from "./schema-cost.ts";
@@ -74,10 +74,9 @@ test.each([
   ["numbers with bounds", { type: "integer", minimum: -123_456, maximum: 654_321 }],
   ["patterns with alternatives that are counted", { type: "string", pattern: "^(ab|cd){1,128}$" }],
 ])("%s: vLLM takes no 300 of them, since they hold up its front", (_, schema) => {
-  const properties = Object.fromEntries(Array.from({ length: 300 }, (__, index) => [`p${index}`, schema]));
-  const record = answer({ type: "object", properties, required: Object.keys(properties) });
-  boundSchemas(record, { ...schemaBounds.vllm, sizeMax: Infinity });
-  expect(() => boundSchemas(record, schemaBounds.vllm)).toThrow("must be a smaller schema");
+  const many = answer(record(300, schema));
+  boundSchemas(many, { ...schemaBounds.vllm, sizeMax: Infinity });
+  expect(() => boundSchemas(many, schemaBounds.vllm)).toThrow("must be a smaller schema");
 });
 
 test("a message quotes neither names that are no words nor anything else of the schema", () => {
