@@ -1,7 +1,7 @@
 /** Text of `weiche-agent status`. Problems stand out, and narrow terminals suffice. */
 import { fileSystemTable, gpuTable, isNearlyFull, machineLines } from "@weiche/shared/program/machine-text.ts";
 import { plainText } from "@weiche/shared/program/plain-text.ts";
-import { formatTable, type Cell } from "@weiche/shared/program/table.ts";
+import { formatTable, shortened, type Cell } from "@weiche/shared/program/table.ts";
 import type { AgentStatus, SlotStatus } from "./status.ts";
 import type { EngineStatus } from "./engine-status.ts";
 
@@ -159,38 +159,21 @@ function outboxLine({ outbox: { records, oldestAgeSeconds } }: AgentStatus, opti
   return painted(line, (oldestAgeSeconds ?? 0) > lateSeconds ? "red" : undefined, options);
 }
 
-/** Lays out a table; if it is too wide, the widest columns are narrowed first. */
+/** Lays out a table, fitted to the width. */
 function tableLines(headers: readonly string[], rows: readonly Row[], options: TextOptions): readonly string[] {
-  const { width = Infinity } = options;
-  const cells = rows.map((row) => row.cells);
-  const widths = headers.map((header, column) => Math.max(header.length, ...cells.map((row) => lengthOf(row[column]))));
-  const gaps = 2 * (headers.length - 1);
-  for (let over = widths.reduce((all, one) => all + one, gaps) - width; over > 0; over--) {
-    const widest = Math.max(...widths);
-    if (widest <= narrowest) break;
-    widths[widths.indexOf(widest)]!--;
-  }
-  const fitted = cells.map((row) =>
-    row.map((cell, column) => (typeof cell === "string" ? shortened(cell, widths[column]!) : cell)),
+  const table = formatTable(
+    headers,
+    rows.map((row) => row.cells),
+    options.width,
   );
-  const [head, rule, ...lines] = formatTable(headers, fitted).split("\n");
+  const [head, rule, ...lines] = table.split("\n");
   const body = lines.flatMap((line, index) => {
     const { tone, notes = [] } = rows[index]!;
-    return [line, ...notes.map((note) => `  ${plainText(note)}`)].map((each) =>
-      painted(cut(each, options), tone, options),
+    return [line, ...notes.map((note) => cut(`  ${plainText(note)}`, options))].map((each) =>
+      painted(each, tone, options),
     );
   });
-  return [cut(head!, options), cut(rule!, options), ...body];
-}
-
-const narrowest = 8;
-
-function lengthOf(cell: Cell): number {
-  return cell === undefined || cell === null ? 1 : String(cell).length;
-}
-
-function shortened(text: string, width: number): string {
-  return text.length <= width ? text : `${text.slice(0, width - 1)}…`;
+  return [head!, rule!, ...body];
 }
 
 function cut(line: string, { width = Infinity }: TextOptions): string {

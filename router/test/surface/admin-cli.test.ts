@@ -31,10 +31,18 @@ const slot = {
   active: "tiny-chat",
   running: 0,
   waiting: 0,
+  inFlight: 0,
   waitingByModel: {},
   models: [],
 } as const;
-const gpu1 = { name: "gpu-1", state: "live", agentVersion: "1", dataSessions: 1, slots: [slot] } as const;
+const gpu1 = {
+  name: "gpu-1",
+  state: "live",
+  maintenanceReported: false,
+  agentVersion: "1",
+  dataSessions: 1,
+  slots: [slot],
+} as const;
 const open = new AsyncDisposableStack();
 const failures: unknown[] = [];
 let dataDir: string;
@@ -300,14 +308,14 @@ test("without --json there are tables and fields, and no text can steer the term
   );
   expect((await weiche(["nodes"])).out).toMatch(/^gpu-1 +live +a +active +tiny-chat/m);
   const forged = await weiche(["account", "create", "--name", "\u001b[2Jx", "--owner-email", "x@example.com"]);
-  expect(forged).toMatchObject({ code: 1, error: "weiche: name is not well-formed\n" });
+  expect(forged).toMatchObject({ code: 1, error: "weiche: --name is not well-formed\n" });
 });
 
 describe("the exit code says how it went", () => {
   const someone = "00000000-0000-7000-8000-000000000000";
   test.each([
     [1, ["account", "show", someone], `there is no account ${someone}`],
-    [1, ["account", "show", "../nodes"], "id is not well-formed"],
+    [1, ["account", "show", "../nodes"], "<id> is not well-formed"],
     [
       1,
       ["account", "create", "--name", "A", "--owner-email", "a@example.com", "--package", "Gold"],

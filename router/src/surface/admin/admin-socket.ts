@@ -106,8 +106,10 @@ async function accountOf(
 
 function answerTo(error: unknown, events: AdminEvents): ErrorAnswer {
   const refused = asRefused(error);
-  if (refused)
-    return { status: refusals[refused.kind].status, headers: {}, body: { error: refused.message, code: refused.kind } };
+  if (refused) {
+    const { kind: code, message: error, details } = refused;
+    return { status: refusals[code].status, headers: {}, body: { error, code, details } };
+  }
   events.adminFailed(error);
   return { status: 500, headers: {}, body: { error: "the router failed; its log says why" } };
 }

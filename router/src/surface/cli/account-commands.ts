@@ -27,7 +27,7 @@ export function addAccountCommands(program: Command, { ask, print, printItem, pr
       const { items, accountId } = await ask("GET /users", { query: { account: id, sort: "created" } });
       const users = items.map((user) => viewPerson(user, accountId));
       const columns = ["id", "email", "role", "blocked", "allowedModels", "creditLimit"];
-      print({ ...shown, users }, `${itemText(shown)}\n\n${listText(users, columns)}`);
+      print({ ...shown, users }, (width) => `${itemText(shown)}\n\n${listText(users, columns, width)}`);
     });
   program
     .command("notices")
@@ -37,7 +37,7 @@ export function addAccountCommands(program: Command, { ask, print, printItem, pr
     .action(async (query: { account: string; limit: string }) => {
       const { items } = await ask("GET /notices", { query });
       const told = items.map(({ user, key, ...notice }) => ({ ...notice, user: user?.email, key: key?.name }));
-      print(items, listText(told, ["at", "kind", "user", "key", "facts"]));
+      print(items, (width) => listText(told, ["at", "kind", "user", "key", "facts"], width));
     });
   program
     .command("refusals")
@@ -45,7 +45,7 @@ export function addAccountCommands(program: Command, { ask, print, printItem, pr
     .requiredOption("--account <id>")
     .action(async (query: { account: string }) => {
       const { accountId: _account, ...report } = await ask("GET /refusals", { query });
-      const table = listText(report.codes, ["code", "status", "count", "advice"]);
-      print(report, `${report.total} since ${report.since}\n\n${table}`);
+      const table = (width?: number) => listText(report.codes, ["code", "status", "count", "advice"], width);
+      print(report, (width) => `${report.total} since ${report.since}\n\n${table(width)}`);
     });
 }

@@ -35,7 +35,7 @@ export function addAuditCommands(audit: Command, { ask, print }: Actions): void 
         object: `${kind} ${id}`,
         objectName: name,
       }));
-      print(entries, auditText(items, Number(wish.limit)));
+      print(entries, (width) => auditText(items, Number(wish.limit), width));
     });
   audit
     .command("verify")
@@ -43,14 +43,14 @@ export function addAuditCommands(audit: Command, { ask, print }: Actions): void 
     .action(async (_own: object, command: Command) => {
       const { account } = command.optsWithGlobals<AuditOptions>();
       const check = await ask("POST /audit/verify", { body: { account } });
-      print(check, `${check.entries} entries in ${check.chains} chains, ${check.broken.length} chains broken`);
+      print(check, () => `${check.entries} entries in ${check.chains} chains, ${check.broken.length} chains broken`);
       const first = check.broken[0];
       if (first)
         throw new Error(`the audit log of ${first.accountId} is broken: entry ${first.number} is ${first.why}`);
     });
 }
 
-function auditText(entries: Answer<"GET /audit">["items"], limit: number): string {
+function auditText(entries: Answer<"GET /audit">["items"], limit: number, width?: number): string {
   const named = entries.map(({ actor, actorName, object: { kind, id, name }, ...entry }) => ({
     ...entry,
     actor: actorName ?? actor,
@@ -59,7 +59,7 @@ function auditText(entries: Answer<"GET /audit">["items"], limit: number): strin
   const columns = ["number", "at", "actor", "source", "action", "object", "result", "details"];
   const last = entries.at(-1);
   const isCut = last !== undefined && entries.length === limit && last.number > 1;
-  return listText(named, columns) + (isCut ? `\n\nolder ones: --before ${last.number}` : "");
+  return listText(named, columns, width) + (isCut ? `\n\nolder ones: --before ${last.number}` : "");
 }
 
 /** A day is its beginning, or that of a later one. */

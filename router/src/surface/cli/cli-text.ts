@@ -2,12 +2,13 @@
 import { plainText } from "@weiche/shared/program/plain-text.ts";
 import { formatTable, type Cell } from "@weiche/shared/program/table.ts";
 
-/** A table of the named columns of each item. */
-export function listText(items: readonly object[], columns: readonly string[]): string {
+/** A table of the named columns of each item, narrowed to the width. */
+export function listText(items: readonly object[], columns: readonly string[], width?: number): string {
   if (items.length === 0) return "none";
   return formatTable(
     columns.map((column) => column.replace(/([A-Z])/g, " $1").toUpperCase()),
     items.map((item) => columns.map((column) => cell((item as Record<string, unknown>)[column]))),
+    width,
   );
 }
 

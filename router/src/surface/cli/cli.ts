@@ -1,12 +1,12 @@
 /** `weiche`: the operators' command. Exit codes: 0 done; 1 refused or failed, the reason on stderr; 2 wrong usage; 3 no router there. */
 import { join, resolve } from "node:path";
-import { Command, CommanderError } from "commander";
-import { NobodyThere } from "@weiche/shared/program/admin-socket.ts";
+import { Command } from "commander";
 import { dataDirectory } from "@weiche/shared/files/data-directory.ts";
-import { plainJson, plainText } from "@weiche/shared/program/plain-text.ts";
+import { plainJson } from "@weiche/shared/program/plain-text.ts";
 import { version } from "@weiche/shared/program/version.ts";
 import { addAccountCommands } from "./account-commands.ts";
 import { addAuditCommands } from "./audit-commands.ts";
+import { failureOf } from "./cli-error.ts";
 import { itemText, listText } from "./cli-text.ts";
 import type { Actions } from "./actions.ts";
 import { askRouter, type Address, type Answer, type Sent } from "./client.ts";
@@ -15,20 +15,30 @@ import { addKeyCommands } from "./key-commands.ts";
 import { addNodeCommands } from "./node-commands.ts";
 import { addSubscriptionCommands } from "./subscription-commands.ts";
 import { addUsageCommands } from "./usage-commands.ts";
+import { processTerminal, widthOf, type Terminal } from "./terminal.ts";
 import { addUserCommands } from "./user-commands.ts";
 
 /** Runs one command. Returns the exit code. */
-export async function runCli(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+export async function runCli(
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+  terminal: Terminal = processTerminal,
+): Promise<number> {
+  const program = createProgram(env, terminal);
+  let running: Command | undefined;
+  program.hook("preAction", (_program, command) => void (running = command));
   try {
-    await createProgram(env).parseAsync(args, { from: "user" });
+    await program.parseAsync(args, { from: "user" });
     return 0;
   } catch (error) {
-    return exitCodeOf(error);
+    const [code, text] = failureOf(error, running, args.includes("--json"));
+    if (text !== undefined) terminal.errors.write(`${text}\n`);
+    return code;
   }
 }
 
 /** Every command there is. */
-export function createProgram(env: NodeJS.ProcessEnv): Command {
+export function createProgram(env: NodeJS.ProcessEnv, terminal: Terminal = processTerminal): Command {
   const program = new Command("weiche")
     .description("Looks at and steers the router of this machine.")
     .version(version)
@@ -36,20 +46,28 @@ export function createProgram(env: NodeJS.ProcessEnv): Command {
     .option("--data-dir <dir>", "the router's data directory", dataDirectory(env))
     .option("--socket <path>", "the router's admin socket, if it is elsewhere")
     .exitOverride()
+    .configureOutput({
+      writeOut: (text) => void terminal.output.write(text),
+      writeErr: (text) => void terminal.errors.write(text),
+      outputError: () => {}, // told by runCli
+    })
     .configureHelp({ showGlobalOptions: true });
 
   function ask<A extends Address>(address: A, sent: Sent = {}): Promise<Answer<A>> {
     const { dataDir, socket } = program.opts<{ dataDir: string; socket?: string }>();
     return askRouter(resolve(socket ?? join(dataDir, "router", "admin.sock")), address, sent);
   }
-  function print(value: unknown, text: string): void {
-    console.log(program.opts<{ json?: boolean }>().json ? plainJson(JSON.stringify(value, null, 2)) : text);
-  }
+  const wantsJson = () => program.opts<{ json?: boolean }>().json ?? false;
+  const width = () => widthOf(terminal, env);
+  const write = (text: string) => void terminal.output.write(`${text}\n`);
+  const print: Actions["print"] = (value, text) =>
+    write(wantsJson() ? plainJson(JSON.stringify(value, null, 2)) : text(width()));
   const actions: Actions = {
     ask,
-    print,
-    printItem: (item) => print(item, itemText(item)),
-    printList: (items, columns) => print(items, listText(items, columns)),
+    ...{ print, terminal, wantsJson, width },
+    printItem: (item) => print(item, () => itemText(item)),
+    printList: (items, columns) => print(items, (wide) => listText(items, columns, wide)),
+    printLine: (value, text) => write(wantsJson() ? plainJson(JSON.stringify(value)) : text),
   };
   addAccountCommands(program, actions);
   addUserCommands(program.command("user").description("the people of an account"), actions);
@@ -60,17 +78,4 @@ export function createProgram(env: NodeJS.ProcessEnv): Command {
   addUsageCommands(program.command("usage"), actions);
   addNodeCommands(program, actions);
   return program;
-}
-
-function exitCodeOf(error: unknown): number {
-  if (error instanceof CommanderError) {
-    if (error.code.startsWith("weiche.")) console.error(`weiche: ${plainText(error.message)}`);
-    return error.exitCode === 0 ? 0 : 2;
-  }
-  if (error instanceof NobodyThere) {
-    console.error(`weiche: no router there: ${plainText(error.message)} (is it running? another --data-dir?)`);
-    return 3;
-  }
-  console.error(`weiche: ${plainText(error instanceof Error ? error.message : String(error))}`);
-  return 1;
 }

@@ -27,7 +27,15 @@ export interface Sent {
 export type Ask = <A extends Address>(address: A, sent?: Sent) => Promise<Answer<A>>;
 
 /** The router refused the request, or failed. */
-export class Failed extends Error {}
+export class Failed extends Error {
+  /** The parameters that are wrong, by their names in the contract. */
+  readonly details: readonly { readonly param: string }[];
+
+  constructor(message: string, details: Failed["details"] = []) {
+    super(message);
+    this.details = details;
+  }
+}
 
 export async function askRouter<A extends Address>(
   socketPath: string,
@@ -38,6 +46,9 @@ export async function askRouter<A extends Address>(
   const given = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined);
   const target = `${path.replace(":id", encodeURIComponent(id))}?${new URLSearchParams(given).toString()}`;
   const answer = await askSocket(socketPath, method, target, body);
-  if (answer.status >= 300) throw new Failed((answer.body as { error: string }).error);
+  if (answer.status >= 300) {
+    const { error, details } = answer.body as { readonly error: string; readonly details?: Failed["details"] };
+    throw new Failed(error, details);
+  }
   return answer.body as Answer<A>;
 }

@@ -10,7 +10,7 @@ export function addCreditsCommands(credits: Command, { ask, print, printItem }: 
     .description("what an account used of its quota in this billing period, by user, key and model; its rate of now")
     .action(async (account: string) => {
       const shown = await accountCredits(ask, account);
-      print(shown, creditsText(shown));
+      print(shown, (width) => creditsText(shown, width));
     });
   credits
     .command("evaluate")
@@ -71,7 +71,10 @@ function heaviestFirst<Part extends { readonly used: string }>(parts: readonly P
   return parts.toSorted((a, b) => Number(b.used) - Number(a.used));
 }
 
-function creditsText({ users, keys, models, ...account }: Awaited<ReturnType<typeof accountCredits>>): string {
+function creditsText(
+  { users, keys, models, ...account }: Awaited<ReturnType<typeof accountCredits>>,
+  width?: number,
+): string {
   const { lastMinute, perMinute, parallel, parallelMax } = account.rate;
   const of = (used: number, max: number | null) => (max === null ? String(used) : `${used} of ${max}`);
   const summary = {
@@ -84,9 +87,9 @@ function creditsText({ users, keys, models, ...account }: Awaited<ReturnType<typ
   const named = keys.map((key) => ({ ...key, key: key.name }));
   return [
     itemText(summary),
-    listText(people, ["user", "used", "limit", "reason", "id"]),
-    listText(named, ["key", "user", "used", "limit", "reason", "id"]),
-    listText(models, ["model", "requests", "promptTokens", "completionTokens", "credits"]),
+    listText(people, ["user", "used", "limit", "reason", "id"], width),
+    listText(named, ["key", "user", "used", "limit", "reason", "id"], width),
+    listText(models, ["model", "requests", "promptTokens", "completionTokens", "credits"], width),
   ].join("\n\n");
 }
 

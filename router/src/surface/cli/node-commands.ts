@@ -3,9 +3,11 @@ import { parseListen } from "@weiche/shared/http/listen.ts";
 import { nodeTargets } from "@weiche/shared/program/ops-server.ts";
 import { Argument, type Command } from "commander";
 import type { Actions } from "./actions.ts";
+import { addDrainCommand } from "./drain-command.ts";
 import { modelsText, nodeText, nodesText } from "./node-tables.ts";
 
-export function addNodeCommands(program: Command, { ask, print, printItem }: Actions): void {
+export function addNodeCommands(program: Command, actions: Actions): void {
+  const { ask, print, printItem } = actions;
   const nodes = program
     .command("nodes")
     .description("nodes, their slots and what is active")
@@ -15,22 +17,22 @@ export function addNodeCommands(program: Command, { ask, print, printItem }: Act
     )
     .action(async ({ prometheusSd }: { prometheusSd?: string }) => {
       const all = await ask("GET /nodes");
-      if (prometheusSd === undefined) return print(all, nodesText(all));
+      if (prometheusSd === undefined) return print(all, (width) => nodesText(all, width));
       parseListen(prometheusSd, "--prometheus-sd");
       const names = all.map(({ name }) => name);
       const targets = nodeTargets(names, prometheusSd);
-      print(targets, JSON.stringify(targets, null, 2));
+      print(targets, () => JSON.stringify(targets, null, 2));
     });
   nodes
     .command("show <name>")
     .description("one node: its slots, the machine that it runs on and how that does")
     .action(async (id: string) => {
       const node = await ask("GET /nodes/:id", { id });
-      print(node, nodeText(node));
+      print(node, (width) => nodeText(node, width));
     });
-  program
-    .command("node")
-    .description("steer a node")
+  const steer = program.command("node").description("steer a node");
+  addDrainCommand(steer, actions);
+  steer
     .command("maintenance")
     .description("on: nothing new, what runs finishes; off, unless the node's own side says otherwise")
     .argument("<node>")
@@ -51,7 +53,7 @@ export function addNodeCommands(program: Command, { ask, print, printItem }: Act
     .description("the catalogue, and who serves what")
     .action(async () => {
       const models = await ask("GET /catalogue");
-      print(models, modelsText(models));
+      print(models, (width) => modelsText(models, width));
     });
   program
     .command("catalogue")

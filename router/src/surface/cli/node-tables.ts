@@ -14,7 +14,7 @@ type Node = Answer<"GET /nodes/:id">;
 type Models = Answer<"GET /catalogue">;
 
 /** A line for each slot. */
-export function nodesText(nodes: Nodes): string {
+export function nodesText(nodes: Nodes, width?: number): string {
   if (nodes.length === 0) return "no node has linked yet";
   const rows = nodes.flatMap(({ name, state, slots }) =>
     slots.map((slot) => [
@@ -22,20 +22,24 @@ export function nodesText(nodes: Nodes): string {
       failure(slot),
     ]),
   );
-  return formatTable(["NODE", "STATE", "SLOT", "SLOT STATE", "ACTIVE", "NEXT", "RUNNING", "WAITING", "NOTE"], rows);
+  return formatTable(
+    ["NODE", "STATE", "SLOT", "SLOT STATE", "ACTIVE", "NEXT", "RUNNING", "WAITING", "NOTE"],
+    rows,
+    width,
+  );
 }
 
 /** Its slots, the machine and its parts. Of an agent that tells nothing of its machine, the slots and their use. */
-export function nodeText(node: Node): string {
+export function nodeText(node: Node, width?: number): string {
   const { machine, reading, host } = node;
   const tables = [
     ...(reading ? [fileSystemTable(reading)] : []),
     ...(machine ? [gpuTable(machine, host?.gpus), diskTable(machine), interfaceTable(machine)] : []),
   ];
   return [
-    nodesText([node]),
+    nodesText([node], width),
     machineLines({ machine, reading, host }).join("\n"),
-    ...tables.map(({ headers, rows }) => (rows.length > 0 ? formatTable(headers, rows) : "")),
+    ...tables.map(({ headers, rows }) => (rows.length > 0 ? formatTable(headers, rows, width) : "")),
   ]
     .filter((part) => part !== "")
     .join("\n\n");
@@ -47,7 +51,7 @@ function failure({ state, failed, retryInSeconds }: Nodes[number]["slots"][numbe
   return retryInSeconds === undefined ? what : `${what}, tried again in ${retryInSeconds.toFixed(1)} s`;
 }
 
-export function modelsText(models: Models): string {
+export function modelsText(models: Models, width?: number): string {
   const where = (nodes: Models[number]["nodes"]) =>
     nodes.map(
       ({ name, state, active }) => `${name} (${state === "live" ? (active ? "active" : "wakes on request") : state})`,
@@ -62,5 +66,6 @@ export function modelsText(models: Models): string {
       model.factor,
       where(model.nodes).join(", "),
     ]),
+    width,
   );
 }

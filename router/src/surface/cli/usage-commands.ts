@@ -18,7 +18,7 @@ export function addUsageCommands(usage: Command, { ask, print }: Actions): void 
       if (account === undefined) throw new CommanderError(2, "weiche.account", "say which --account (see --help)");
       const report = viewReport(await ask("GET /usage", { query: { account, ...wish } }));
       if (csv) process.stdout.write(usageCsv(report));
-      else print(report, usageText(report));
+      else print(report, (width) => usageText(report, width));
     });
   usage
     .command("refused")
@@ -27,7 +27,7 @@ export function addUsageCommands(usage: Command, { ask, print }: Actions): void 
     .option("--limit <records>", "", "100")
     .action(async (query: { readonly node?: string; readonly limit: string }) => {
       const refused = await ask("GET /usage/refused", { query });
-      print(refused, listText(refused.map(shown), refusedColumns));
+      print(refused, (width) => listText(refused.map(shown), refusedColumns, width));
     });
 }
 
@@ -70,8 +70,8 @@ function usageCsv({ by, rows }: Report): string {
   return [columns, ...rows.map(cells)].map(csvLine).join("");
 }
 
-function usageText({ by, from, to, asOf, totals, rows }: Report): string {
-  return `${from} to ${to}, as of ${asOf}\n\n${listText([...rows, { [by]: "total", ...totals }], columnsOf(by))}`;
+function usageText({ by, from, to, asOf, totals, rows }: Report, width?: number): string {
+  return `${from} to ${to}, as of ${asOf}\n\n${listText([...rows, { [by]: "total", ...totals }], columnsOf(by), width)}`;
 }
 
 const refusedColumns = ["at", "node", "request", "reason", "account", "model", "input", "output", "factor"];

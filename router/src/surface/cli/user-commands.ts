@@ -62,7 +62,10 @@ export function addUserCommands(user: Command, { ask, printItem, printList }: Ac
 }
 
 /** Commands about signing in: invitations, links, sessions, second factors. */
-function addSignInCommands(user: Command, { ask, printItem, printList }: Omit<Actions, "print">): void {
+function addSignInCommands(
+  user: Command,
+  { ask, printItem, printList }: Pick<Actions, "ask" | "printItem" | "printList">,
+): void {
   for (const [name, address, effect] of [
     [
       "invite",

@@ -18,6 +18,7 @@ const slot = object({
   next: Type.Optional(Type.String()),
   running: count,
   waiting: count,
+  inFlight: Type.Integer({ minimum: 0, description: "Requests of this router whose answer is not over." }),
   waitingByModel: Type.Record(Type.String(), count),
   models: Type.Array(Type.String()),
   oldestRunningSeconds: seconds,
@@ -99,6 +100,7 @@ const reading = object({
 const node = {
   name: Type.String(),
   state: nodeState,
+  maintenanceReported: Type.Boolean({ description: "The node itself says that it takes nothing new." }),
   agentVersion: Type.String(),
   dataSessions: count,
   reportAgeSeconds: seconds,

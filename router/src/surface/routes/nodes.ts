@@ -74,6 +74,7 @@ export function viewNode(detail: NodeDetail, nowMs: number): Node {
   return {
     name: view.node,
     state: nodeState(detail),
+    maintenanceReported: report?.maintenance ?? false,
     agentVersion: hello.agentVersion,
     dataSessions,
     reportAgeSeconds: Number.isFinite(reportAgeMs) ? seconds(reportAgeMs) : undefined,
@@ -83,7 +84,7 @@ export function viewNode(detail: NodeDetail, nowMs: number): Node {
 }
 
 function viewSlot(slot: SlotView, reportAgeMs: number): Node["slots"][number] {
-  const { name, activeModel, nextModel, running, waiting, waiters, models } = slot;
+  const { name, activeModel, nextModel, running, waiting, inFlight, waiters, models } = slot;
   // The active model of a failed slot is the one that failed.
   const hasFailed = slot.state === SlotState.FAILED;
   return {
@@ -94,6 +95,7 @@ function viewSlot(slot: SlotView, reportAgeMs: number): Node["slots"][number] {
     next: nextModel,
     running,
     waiting,
+    inFlight,
     waitingByModel: Object.fromEntries(waiters.map((each) => [each.model, each.waiting])),
     models,
     oldestRunningSeconds: seconds(slot.oldestRunningMs),

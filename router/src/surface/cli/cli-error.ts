@@ -1,0 +1,68 @@
+/** How a command that failed says so: a line on stderr, or JSON with `--json`, and its exit code. */
+import { CommanderError, type Command } from "commander";
+import { NobodyThere } from "@weiche/shared/program/admin-socket.ts";
+import { plainJson, plainText } from "@weiche/shared/program/plain-text.ts";
+import { Failed } from "./client.ts";
+
+/** `refused`: the router refused or failed, or what was waited for did not come. */
+type Code = "refused" | "usage" | "no-router";
+const exitCodes: Readonly<Record<Code, number>> = { refused: 1, usage: 2, "no-router": 3 };
+
+interface CliError {
+  readonly code: Code;
+  readonly error: string;
+  /** What has to be changed: `--account`, or an argument such as `<id>`. */
+  readonly options?: readonly string[];
+}
+
+/** Returns the exit code, and what to print; no text where help or the version was asked for. `command`: that ran. */
+export function failureOf(error: unknown, command: Command | undefined, wantsJson: boolean): [number, string?] {
+  if (error instanceof CommanderError && /^commander\.(help|helpDisplayed|version)$/.test(error.code))
+    return [error.exitCode === 0 ? 0 : 2];
+  const told = tell(error, command);
+  const text = wantsJson ? plainJson(JSON.stringify(told)) : `weiche: ${plainText(told.error)}`;
+  return [exitCodes[told.code], text];
+}
+
+function tell(error: unknown, command: Command | undefined): CliError {
+  if (error instanceof CommanderError) {
+    const message = error.message.replace(/^error: /, "");
+    const option = /--[a-z][a-z-]*|(?<=argument ')[^']+/.exec(message)?.[0];
+    return { code: "usage", error: message, ...(option && { options: [option] }) };
+  }
+  if (error instanceof NobodyThere) {
+    return { code: "no-router", error: `no router there: ${error.message} (is it running? another --data-dir?)` };
+  }
+  if (error instanceof Failed && error.details.length > 0) return wrongOptions(error, command);
+  return { code: "refused", error: error instanceof Error ? error.message : String(error) };
+}
+
+/** Parameters whose option has another name. */
+const optionOfParam: Readonly<Record<string, string>> = {
+  allowedModels: "model",
+  creditLimit: "credit-limit",
+  expiresAt: "expires",
+  userId: "user",
+  from: "from",
+  to: "to",
+};
+
+/** Replaces the names of the route's parameters by those of the command's options and arguments. */
+function wrongOptions({ message, details }: Failed, command: Command | undefined): CliError {
+  const named = details.map(({ param }) => ({ param, option: nameOf(param, command) }));
+  const error = named.reduce(
+    (text, { param, option }) => (option ? text.replace(`${param} is`, `${option} is`) : text),
+    message,
+  );
+  return { code: "refused", error, options: named.flatMap(({ option }) => option ?? []) };
+}
+
+function nameOf(param: string, command: Command | undefined): string | undefined {
+  const word = param.split(".")[0]!;
+  const dashed = optionOfParam[word] ?? word.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+  const options = [`--${dashed}`, ...(word === "from" ? ["--since"] : word === "to" ? ["--until"] : [])];
+  const known = options.find((long) => command?.options.some((option) => option.long === long));
+  if (known !== undefined) return known;
+  const argument = command?.registeredArguments.find((each) => each.name() === word);
+  return argument && `<${argument.name()}>`;
+}

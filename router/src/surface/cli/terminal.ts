@@ -1,0 +1,32 @@
+/** Where the command writes and whom it asks: the process's streams, or those of a test. */
+import { createInterface } from "node:readline/promises";
+import type { Readable, Writable } from "node:stream";
+
+export interface Terminal {
+  readonly input: Readable & { readonly isTTY?: boolean };
+  readonly output: Writable & { readonly isTTY?: boolean; readonly columns?: number };
+  readonly errors: Writable & { readonly isTTY?: boolean };
+}
+
+export const processTerminal: Terminal = { input: process.stdin, output: process.stdout, errors: process.stderr };
+
+/** The width for tables: that of the terminal, or `COLUMNS`. undefined: a pipe or file, which gets whole lines. */
+export function widthOf({ output }: Terminal, env: NodeJS.ProcessEnv): number | undefined {
+  const columns = Number(env["COLUMNS"]);
+  return output.columns ?? (Number.isInteger(columns) && columns > 0 ? columns : undefined);
+}
+
+/** Whether a person can be asked. */
+export function canAsk({ input, errors }: Terminal): boolean {
+  return Boolean(input.isTTY && errors.isTTY);
+}
+
+/** Asks a question whose answer is no unless it is `y` or `yes`. */
+export async function confirmed({ input, errors }: Terminal, question: string): Promise<boolean> {
+  using lines = createInterface({ input, output: errors });
+  const ended = new AbortController();
+  lines.once("close", () => ended.abort());
+  // The end of the input is no answer, which is no.
+  const answer = await lines.question(`${question} [y/N] `, { signal: ended.signal }).catch(() => "");
+  return /^\s*y(es)?\s*$/i.test(answer);
+}
