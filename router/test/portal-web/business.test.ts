@@ -4,7 +4,7 @@ import { endOfGermanDay, germanDay } from "../../portal-web/src/time/german-day.
 import { startPortal, type Person, type PortalRig } from "../surface/portal-rig.ts";
 import { axeFindings, openTab, startBrowser, type Browser } from "./browser.ts";
 import { fillAccount, ShiftedClock } from "./busy-account.ts";
-import { press } from "./keyboard.ts";
+import { hands } from "./hands.ts";
 
 let browser: Browser;
 let portal: PortalRig;
@@ -60,74 +60,81 @@ test("rows, their sum, the chart and the CSV say the same", async () => {
   tab.check();
 });
 
-test("by keyboard alone: an upgrade whose price changes at midnight is shown anew, and charged as shown", async () => {
-  const minuteMs = 60_000;
-  const midnightMs = Date.parse(endOfGermanDay(germanDay(Date.now())));
-  clock.earlierMs = Date.now() - (midnightMs - 2 * minuteMs);
-  await using tab = await openTab(browser, portal.origin, { cookie: (await portal.signIn(ada)).cookie });
-  const { page } = tab;
-  await page.goto("/package");
-  await page.getByRole("heading", { name: "Business", exact: true }).waitFor();
-  await press(page, /^Upgrade: Business Upgrade$/);
-  const order = page.getByRole("button", { name: /^Order for €[\d.]+ net$/ });
-  await order.waitFor();
-  expect(await axeFindings(page)).toEqual([]);
-  const sum = async () => Number(/€([\d.]+)/.exec((await order.textContent())!)![1]);
-  const shown = await sum();
-  clock.earlierMs -= 5 * minuteMs;
-  await press(page, /^Order for/);
-  await page.getByRole("alert").getByText("The price changed meanwhile").waitFor();
-  const later = await sum();
-  expect(later).toBeLessThan(shown);
-  const lines = async () => (await portal.get("/package/invoice-lines", await portal.signIn(ada))).json.items;
-  expect(await lines()).toHaveLength(1);
-  await press(page, /^Order for/);
-  await page.getByText("The larger package holds now").waitFor();
-  await page.getByRole("cell", { name: `€${later.toFixed(2)}`, exact: true }).waitFor();
-  expect((await lines()).at(-1).amountCents).toBe(Math.round(later * 100));
-  clock.earlierMs = 0;
-  tab.check();
-});
+test.each(hands)(
+  "%s: an upgrade whose price changes at midnight is shown anew, and charged as shown",
+  async (...way) => {
+    const hand = way[1];
+    const [minuteMs, dayMs] = [60_000, 86_400_000];
+    const midnightMs = Date.parse(endOfGermanDay(germanDay(Date.now())));
+    clock.earlierMs = 10 * dayMs;
+    const { email, ...owner } = await portal.newAccount("Midnight", { package: "Pro" });
+    clock.earlierMs = Date.now() - (midnightMs - 2 * minuteMs);
+    const eve = await portal.signIn({ email, ...owner });
+    await using tab = await openTab(browser, portal.origin, { cookie: eve.cookie });
+    const { page } = tab;
+    await page.goto("/package");
+    await page.getByRole("heading", { name: "Business", exact: true }).waitFor();
+    await hand.press(page, /^Upgrade: Business Upgrade$/);
+    const order = page.getByRole("button", { name: /^Order for €[\d.]+ net$/ });
+    await order.waitFor();
+    expect(await axeFindings(page)).toEqual([]);
+    const sum = async () => Number(/€([\d.]+)/.exec((await order.textContent())!)![1]);
+    const shown = await sum();
+    clock.earlierMs -= 5 * minuteMs;
+    await hand.press(page, /^Order for/);
+    await page.getByRole("alert").getByText("The price changed meanwhile").waitFor();
+    const later = await sum();
+    expect(later).toBeLessThan(shown);
+    const lines = async () => (await portal.get("/package/invoice-lines", eve)).json.items;
+    expect(await lines()).toHaveLength(1);
+    await hand.press(page, /^Order for/);
+    await page.getByText("The larger package holds now").waitFor();
+    await page.getByRole("cell", { name: `€${later.toFixed(2)}`, exact: true }).waitFor();
+    expect((await lines()).at(-1).amountCents).toBe(Math.round(later * 100));
+    clock.earlierMs = 0;
+    tab.check();
+  },
+);
 
-test("by keyboard alone: a downgrade and a cancellation are announced, and each can be withdrawn", async () => {
+test.each(hands)("%s: a downgrade and a cancellation are announced, and each can be withdrawn", async (_way, hand) => {
   const owner = await portal.newAccount("Other", { package: "Business" });
   await using tab = await openTab(browser, portal.origin, { cookie: owner.cookie });
   const { page } = tab;
   await page.goto("/package");
   await page.getByRole("heading", { name: "Starter" }).waitFor();
-  await press(page, /^Downgrade: Starter/);
+  await hand.press(page, /^Downgrade: Starter/);
   await page.getByRole("button", { name: "Confirm" }).waitFor();
-  await press(page, /^Confirm$/);
+  await hand.press(page, /^Confirm$/);
   await page.getByText(/Changes to Starter on/).waitFor();
   expect(await axeFindings(page)).toEqual([]);
-  await press(page, /^Withdraw$/);
+  await hand.press(page, /^Withdraw$/);
   await page.getByRole("button", { name: "Confirm" }).waitFor();
-  await press(page, /^Confirm$/);
+  await hand.press(page, /^Confirm$/);
   await page.getByText(/Changes to Starter on/).waitFor({ state: "detached" });
-  await press(page, /^Cancel the package$/);
+  await hand.press(page, /^Cancel the package$/);
   await page.getByText(/After that the API answers 403 no_package/).waitFor();
-  await press(page, /^Cancel at the end of the period$/);
+  await hand.press(page, /^Cancel at the end of the period$/);
   await page.getByText(/Cancelled for/).waitFor();
-  await press(page, /^Withdraw$/);
+  await hand.press(page, /^Withdraw$/);
   await page.getByRole("button", { name: "Confirm" }).waitFor();
-  await press(page, /^Confirm$/);
+  await hand.press(page, /^Confirm$/);
   await page.getByText(/Cancelled for/).waitFor({ state: "detached" });
   tab.check();
 });
 
-test("by keyboard alone: a new account starts its trial and goes on to Pro at the full price", async () => {
+test.each(hands)("%s: a new account starts its trial and goes on to Pro at the full price", async (_way, hand) => {
   const owner = await portal.newAccount("New");
   await using tab = await openTab(browser, portal.origin, { cookie: owner.cookie, language: "de" });
   const { page } = tab;
   await page.goto("/package");
   await page.getByRole("button", { name: "Test beginnen" }).waitFor();
-  await press(page, /^Test beginnen$/);
+  await hand.press(page, /^Test beginnen$/);
   await page.getByRole("dialog").getByText("Der Test ist 30 Tage kostenlos.").waitFor();
-  await press(page, /^Test beginnen$/);
+  await hand.press(page, /^Test beginnen$/);
   await page.getByText("Der Test hat begonnen").waitFor();
-  await press(page, /^Hochstufen: Pro /);
+  await hand.press(page, /^Hochstufen: Pro /);
   await page.getByRole("button", { name: /Für 35,00.€ netto bestellen/ }).waitFor();
-  await press(page, /^Für 35,00.€ netto bestellen$/);
+  await hand.press(page, /^Für 35,00.€ netto bestellen$/);
   await page.getByText(/^Pro, 35,00.€ netto im Monat/).waitFor();
   const lines = (await portal.get("/package/invoice-lines", owner)).json.items;
   expect(lines.map(({ amountCents }: { amountCents: number }) => amountCents)).toEqual([3_500]);

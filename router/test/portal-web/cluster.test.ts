@@ -4,15 +4,15 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { Cluster, until } from "../../../benchmarks/cluster/cluster.ts";
 import { catalogueOf, simEngine } from "../../../benchmarks/cluster/sim-node.ts";
 import { dumpUsage } from "../../../benchmarks/cluster/usage-dump.ts";
-import { press } from "./keyboard.ts";
-import { axeFindings, openTab, startBrowser, type Browser, type Tab } from "./browser.ts";
+import { hands } from "./hands.ts";
+import { axeFindings, openTab, startBrowser, type Browser, type Page, type Tab } from "./browser.ts";
 
 let browser: Browser;
 let cluster: Cluster;
 let tab: Tab;
 
 beforeAll(async () => {
-  const engines = [simEngine("chat-a"), simEngine("chat-b")];
+  const engines = [simEngine("chat-a"), simEngine("chat-b", { "start-ms": 3_000 })];
   [browser, cluster] = await Promise.all([
     startBrowser(),
     Cluster.start({
@@ -51,40 +51,72 @@ test("from the invitation over a key and the code that is shown to the tick", as
   tab.check();
 }, 60_000);
 
-test("a chat streams, says what it cost, can be stopped and shown as code", async () => {
+/** By model: how long the first word of its first chat took. */
+const waitedSeconds = new Map<string, number>();
+const summaryOf = (page: Page) => page.getByText(/tokens · .* credits · first token after/);
+
+// The model that is not active yet, each time.
+test.each([
+  [...hands[1], "chat-b", /^The model is being activated, usually within seconds/], // nobody has waited for it yet
+  [...hands[0], "chat-a", /^The model is being activated/],
+] as const)(
+  "%s: a chat streams, says what it cost, can be stopped and shown as code",
+  async (...way) => {
+    const { page } = tab;
+    const [_name, hand, model, activating] = way;
+    await hand.goTo(page, "Models");
+    await page.getByRole("row", { name: new RegExp(`${model} .*wakes on the first request`) }).waitFor();
+    await hand.press(page, new RegExp(`^Try it: ${model}`));
+    await page.getByRole("heading", { name: "Test chat" }).waitFor();
+    await hand.reach(page, /^Message/);
+    await page.keyboard.type("sim:tokens=30 Hello");
+    await hand.submit(page, /^Send$/);
+    await page.getByText(activating).waitFor();
+    await summaryOf(page).waitFor({ timeout: 20_000 });
+    const summary = (await summaryOf(page).textContent())!;
+    const [, prompt, completion, credits] = /^(\d+) \+ (\d+) tokens · ([\d,]+) credits/.exec(summary)!;
+    waitedSeconds.set(model, Number(/first token after ([\d.]+) s/.exec(summary)![1]));
+    expect(await axeFindings(page)).toEqual([]);
+    await hand.reach(page, /^Message/);
+    await page.keyboard.type("sim:tokens=20000 Hello");
+    await hand.submit(page, /^Send$/);
+    await until(
+      "some words to be there",
+      async () => (await page.locator(".turn.assistant").last().textContent())!.length > 60,
+    );
+    await hand.press(page, /^Stop$/);
+    await page.getByText("Stopped.").waitFor();
+    const recorded = async () =>
+      (await dumpUsage(cluster)).filter((one) => one.model === model && one.keyId === one.userId);
+    await until("both chats to be recorded", async () => (await recorded()).length === 2, 30_000);
+    const chats = await recorded();
+    const finished = chats.find(({ outcome }) => outcome === "finished")!;
+    expect([finished.promptTokens, finished.completionTokens].map(String)).toEqual([prompt, completion]);
+    expect(Number(credits)).toBe(finished.promptTokens + finished.completionTokens);
+    const stopped = chats.find(({ outcome }) => outcome === "client-ended")!;
+    expect(stopped.completionTokens).toBeGreaterThan(5);
+    expect(stopped.completionTokens).toBeLessThan(20_000);
+    await hand.press(page, /^Show as code$/);
+    await page.getByRole("dialog", { name: "This request as code" }).getByText("sim:tokens=20000 Hello").waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    tab.check();
+  },
+  90_000,
+);
+
+test("while a model is activated again, the chat says for how long others waited lately", async () => {
   const { page } = tab;
-  await page.getByRole("link", { name: "Models" }).click();
-  await page.getByRole("row", { name: /chat-b .*wakes on the first request/ }).waitFor();
-  await page.getByRole("link", { name: "Try it: chat-b" }).click();
+  await page.goto("/chat?model=chat-b");
   const message = page.getByRole("textbox", { name: "Message" });
-  await message.fill("sim:tokens=30 Hello");
-  await page.keyboard.press("Enter");
-  await page.getByText("The model is being activated").waitFor();
-  const summary = page.getByText(/tokens · .* credits · first token after/);
-  await summary.waitFor({ timeout: 20_000 });
-  const [, prompt, completion, credits] = /^(\d+) \+ (\d+) tokens · ([\d,]+) credits/.exec(
-    (await summary.textContent())!,
-  )!;
+  await message.fill("sim:tokens=3 Hello");
+  await message.press("Enter");
+  const said = (await page.getByText(/^The model is being activated/).textContent())!;
+  const sentence = /^The model is being activated; others lately waited (\d+) s for it\.$/;
+  expect(said).toMatch(sentence);
+  const seconds = Number(sentence.exec(said)![1]);
+  expect(Math.abs(seconds - waitedSeconds.get("chat-b")!)).toBeLessThanOrEqual(1.5);
+  await summaryOf(page).waitFor({ timeout: 20_000 });
   expect(await axeFindings(page)).toEqual([]);
-  await message.fill("sim:tokens=20000 Hello");
-  await page.keyboard.press("Enter");
-  await until(
-    "some words to be there",
-    async () => (await page.locator(".turn.assistant").last().textContent())!.length > 60,
-  );
-  await press(page, /^Stop$/);
-  await page.getByText("Stopped.").waitFor();
-  await until("both chats to be recorded", async () => (await dumpUsage(cluster)).length === 3, 30_000);
-  const chats = (await dumpUsage(cluster)).filter(({ model }) => String(model) === "chat-b");
-  const finished = chats.find(({ outcome }) => outcome === "finished")!;
-  expect([finished.promptTokens, finished.completionTokens].map(String)).toEqual([prompt, completion]);
-  expect(Number(credits)).toBe(finished.promptTokens + finished.completionTokens);
-  const stopped = chats.find(({ outcome }) => outcome === "client-ended")!;
-  expect(stopped.completionTokens).toBeGreaterThan(5);
-  expect(stopped.completionTokens).toBeLessThan(20_000);
-  await page.getByRole("button", { name: "Show as code" }).click();
-  await page.getByRole("dialog", { name: "This request as code" }).getByText("sim:tokens=20000 Hello").waitFor();
-  await page.keyboard.press("Escape");
-  await page.getByRole("dialog").waitFor({ state: "detached" });
   tab.check();
-}, 90_000);
+}, 60_000);

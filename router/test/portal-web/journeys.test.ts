@@ -7,22 +7,31 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Cluster } from "../../../benchmarks/cluster/cluster.ts";
 import { openTab, startBrowser, type Browser, type Page, type Tab } from "./browser.ts";
-import { chooseInMenu, goTo, press, tabTo } from "./keyboard.ts";
+import { hands, type Hand } from "./hands.ts";
+import { chooseInMenu, focusedName, goTo, press, tabTo } from "./keyboard.ts";
+import { pythonOfTheExamples } from "./python-of-the-examples.ts";
 
 const password = "a password that nobody guesses";
 const model = "tiny-chat";
-const engine = {
-  ...{ model, dialect: "openai", maxConcurrent: 4, directory: join(import.meta.dirname, "../../..") },
+const engineOf = (name: string, ...flags: readonly string[]) => ({
+  ...{ model: name, dialect: "openai", maxConcurrent: 4, directory: join(import.meta.dirname, "../../..") },
   command: [
     ...["node", "node-agent/embedded-engine/src/main.ts", "--model", "node-agent/models/weiche-tiny.gguf"],
-    ...["--alias", model, "--port", "{port}"],
+    ...["--alias", name, ...flags, "--port", "{port}"],
   ],
+});
+const slots = [
+  { name: "a", engines: [engineOf(model)] },
+  { name: "b", engines: [engineOf("tiny-embed", "--embeddings")] },
+];
+const common = {
+  ...{ status: "Beta", contextTokens: 2048 },
+  factors: [{ validFrom: "2026-01-01T00:00:00+01:00", factor: 1 }],
 };
+const embeddings = { dimensions: { min: 16, max: 192, default: 192 }, inputTokens: 2048 };
 const catalogue = [
-  {
-    ...{ id: model, category: "language", status: "Beta", contextTokens: 4096 },
-    factors: [{ validFrom: "2026-01-01T00:00:00+01:00", factor: 1 }],
-  },
+  { ...common, id: model, category: "language" },
+  { ...common, id: "tiny-embed", category: "embeddings", embeddings },
 ];
 
 let browser: Browser;
@@ -30,10 +39,7 @@ let cluster: Cluster;
 let ada: Tab;
 
 beforeAll(async () => {
-  [browser, cluster] = await Promise.all([
-    startBrowser(),
-    Cluster.start({ catalogue, agents: { n1: { slots: [{ name: "a", engines: [engine] }] } } }),
-  ]);
+  [browser, cluster] = await Promise.all([startBrowser(), Cluster.start({ catalogue, agents: { n1: { slots } } })]);
   ada = await newTab();
 }, 90_000);
 afterAll(async () => {
@@ -57,14 +63,16 @@ async function joinBy(page: Page, link: string): Promise<void> {
   await page.getByRole("heading", { name: "Overview" }).waitFor();
 }
 
-/** Makes a key by keyboard, on the page Keys or First call. Returns the key. */
-async function makeKey(page: Page, name: string): Promise<string> {
-  await press(page, /Create key/);
+/** Makes a key on the page Keys or First call. Returns the key. */
+async function makeKey(page: Page, name: string, hand: Hand = hands[0][1], creditLimit = ""): Promise<string> {
+  await hand.press(page, /Create key/);
   await page.getByRole("dialog", { name: "Create key" }).waitFor();
   await page.keyboard.type(name);
-  await page.keyboard.press("Enter");
+  await hand.reach(page, /^Credit limit/);
+  await page.keyboard.type(creditLimit);
+  await hand.submit(page, /^Create key$/);
   const key = (await page.getByLabel("Key", { exact: true }).textContent())!;
-  await press(page, /I have stored it/);
+  await hand.press(page, /I have stored it/);
   await page.getByRole("dialog").waitFor({ state: "detached" });
   return key;
 }
@@ -86,45 +94,57 @@ test("by keyboard alone: from the invitation to the first answer of a model", as
   ada.check();
 }, 60_000);
 
+/** Runs a program as somebody does who has put a new key into the environment; returns what it prints. */
+async function runWithKey(program: string, ...args: readonly string[]): Promise<string> {
+  const made = await cluster.weiche("key", "create", "--user", await ownerId(), "--name", "examples");
+  const { key } = made as { key: string };
+  const { stdout, stderr, status } = spawnSync(program, args, {
+    ...{ encoding: "utf8", cwd: join(import.meta.dirname, "../../.."), timeout: 60_000 },
+    env: { ...process.env, WEICHE_API_KEY: key },
+  });
+  expect({ stderr, status }).toEqual({ stderr: "", status: 0 });
+  return stdout;
+}
+
+/** The code that the page First call shows behind one of its tabs, reached by keyboard. */
+async function exampleFor(page: Page, kind: string): Promise<string> {
+  await tabTo(page, /^(curl|Python|Node\.js|LangChain|Agents, editors)$/);
+  while ((await focusedName(page)) !== kind) await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("Enter");
+  await page.getByRole("tab", { name: kind, selected: true }).waitFor();
+  const code = (await page.locator(".snippet pre").textContent())!;
+  expect(code).toContain(cluster.baseUrl);
+  expect(code).toContain("WEICHE_API_KEY");
+  expect(code).not.toContain("sk-weiche-");
+  return code;
+}
+
 test("by keyboard alone: each example that the page shows runs as it stands", async () => {
   const { page } = ada;
-  const key = (
-    (await cluster.weiche("key", "create", "--user", await ownerId(), "--name", "examples")) as { key: string }
-  ).key;
-  const run = (program: string, ...args: readonly string[]) => {
-    const { stdout, stderr, status } = spawnSync(program, args, {
-      ...{ encoding: "utf8", cwd: join(import.meta.dirname, "../../.."), timeout: 30_000 },
-      env: { ...process.env, WEICHE_API_KEY: key },
-    });
-    expect({ stderr, status }).toEqual({ stderr: "", status: 0 });
-    return stdout;
-  };
-  const node = (code: string) => run(process.execPath, "--input-type=module", "--eval", code);
+  const node = (code: string) => runWithKey(process.execPath, "--input-type=module", "--eval", code);
   /** A program that is told nothing but by its environment, as agents and editors are. */
   const client = `const { default: OpenAI } = await import("openai");
     const messages = [{ role: "user", content: "Hello" }];
     const answer = await new OpenAI().chat.completions.create({ model: process.env.OPENAI_MODEL, messages });
     console.log(answer.choices[0].message.content);`;
   const shell = (code: string) =>
-    run("sh", "-c", `${code}\n"$0" --input-type=module --eval "$1"`, process.execPath, client);
-  await tabTo(page, /^curl$/);
-  const codes = new Map<string, string>();
-  for (const kind of ["Python", "Node.js", "LangChain", "Agents, editors"]) {
-    await page.keyboard.press("ArrowRight");
-    await page.keyboard.press("Enter");
-    await page.getByRole("tab", { name: kind, selected: true }).waitFor();
-    const code = (await page.locator(".snippet pre").textContent())!;
-    expect(code).toContain(cluster.baseUrl);
-    expect(code).not.toContain(key);
-    expect(code).toContain("WEICHE_API_KEY");
-    codes.set(kind, code);
-  }
-  // Nothing here has a client for Python.
-  expect(node(codes.get("Node.js")!)).toMatch(/\w/);
-  expect(node(codes.get("LangChain")!)).toMatch(/\w/);
-  expect(shell(codes.get("Agents, editors")!)).toMatch(/\w/);
+    runWithKey("sh", "-c", `${code}\n"$0" --input-type=module --eval "$1"`, process.execPath, client);
+  expect(await node(await exampleFor(page, "Node.js"))).toMatch(/\w/);
+  expect(await node(await exampleFor(page, "LangChain"))).toMatch(/\w/);
+  expect(await shell(await exampleFor(page, "Agents, editors"))).toMatch(/\w/);
   ada.check();
 }, 60_000);
+
+test("by keyboard alone: each example in Python, also that for embeddings, runs as it stands", async () => {
+  const { page } = ada;
+  const python = pythonOfTheExamples();
+  expect(await runWithKey(python, "-c", await exampleFor(page, "Python"))).toMatch(/\w/);
+  await goTo(page, "Help");
+  const embeddings = page.locator("#embeddings-code");
+  await embeddings.waitFor();
+  expect(await runWithKey(python, "-c", (await embeddings.textContent())!)).toBe("192\n");
+  ada.check();
+}, 90_000);
 
 test("by keyboard alone: a test chat", async () => {
   const { page } = ada;
@@ -192,22 +212,27 @@ test("by keyboard alone: somebody is invited, and loses the role while a form is
   hers.check();
 }, 60_000);
 
-test("by keyboard alone: a key is regenerated; the old value is refused, the new one holds", async () => {
-  const { page } = ada;
-  await goTo(page, "Keys");
-  const old = await makeKey(page, "nightly");
-  expect(await statusOf(old)).toBe(200);
-  await press(page, /Actions for nightly/);
-  await page.getByRole("menu").waitFor();
-  await chooseInMenu(page, "Regenerate");
-  await page.getByRole("dialog", { name: "Regenerate nightly?" }).waitFor();
-  await press(page, /^Regenerate$/);
-  const fresh = (await page.getByLabel("Key", { exact: true }).textContent())!;
-  await press(page, /I have stored it/);
-  await expect.poll(() => statusOf(old), { timeout: 1_000, interval: 25 }).toBe(401);
-  expect(await statusOf(fresh)).toBe(200);
-  ada.check();
-}, 60_000);
+test.each(hands)(
+  "%s: a key is regenerated; the old value is refused, the new one holds",
+  async (way, hand) => {
+    const { page } = ada;
+    await hand.goTo(page, "Keys");
+    const name = `nightly ${way}`;
+    const old = await makeKey(page, name, hand);
+    expect(await statusOf(old)).toBe(200);
+    await hand.press(page, new RegExp(`Actions for ${name}`));
+    await page.getByRole("menu").waitFor();
+    await hand.choose(page, "Regenerate");
+    await page.getByRole("dialog", { name: `Regenerate ${name}?` }).waitFor();
+    await hand.press(page, /^Regenerate$/);
+    const fresh = (await page.getByLabel("Key", { exact: true }).textContent())!;
+    await hand.press(page, /I have stored it/);
+    await expect.poll(() => statusOf(old), { timeout: 1_000, interval: 25 }).toBe(401);
+    expect(await statusOf(fresh)).toBe(200);
+    ada.check();
+  },
+  60_000,
+);
 
 async function ownerId(): Promise<string> {
   const [owner] = (await cluster.weiche("user", "list", "--account", await accountId())) as { id: string }[];
@@ -247,40 +272,38 @@ test("with two browsers at once: a revoked key is refused within a second, and t
   other.check();
 }, 60_000);
 
-test("by keyboard alone: a key at its limit is blocked with the reason, and active again once the limit is raised", async () => {
-  const { page } = ada;
-  await goTo(page, "Keys");
-  await press(page, /Create key/);
-  await page.getByRole("dialog", { name: "Create key" }).waitFor();
-  await page.keyboard.type("small");
-  await tabTo(page, /Credit limit/);
-  await page.keyboard.type("1");
-  await page.keyboard.press("Enter");
-  const key = (await page.getByLabel("Key", { exact: true }).textContent())!;
-  await press(page, /I have stored it/);
-  const answer = await fetch(`${cluster.baseUrl}/chat/completions`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-    body: JSON.stringify({ model, max_tokens: 4, messages: [{ role: "user", content: "Hello" }] }),
-  });
-  expect(answer.status).toBe(200);
-  const usedUp = async () => {
-    await cluster.weiche("credits", "evaluate");
-    return await statusOf(key);
-  };
-  await expect.poll(usedUp, { timeout: 20_000 }).toBe(401);
-  await page.reload();
-  const row = page.getByRole("row", { name: /^small / });
-  await row.getByText("blocked by limit").waitFor();
-  await row.getByText("its limit is reached").waitFor();
-  await press(page, /Actions for small/);
-  await page.getByRole("menu").waitFor();
-  await chooseInMenu(page, "Edit");
-  await tabTo(page, /Credit limit/);
-  await page.keyboard.press("ControlOrMeta+A");
-  await page.keyboard.type("100000");
-  await press(page, /^Save$/);
-  await row.getByText("active", { exact: true }).waitFor();
-  await expect.poll(() => statusOf(key), { timeout: 5_000 }).toBe(200);
-  ada.check();
-}, 60_000);
+test.each(hands)(
+  "%s: a key at its limit is blocked with the reason, and active again once the limit is raised",
+  async (...way) => {
+    const [{ page }, hand] = [ada, way[1]];
+    await hand.goTo(page, "Keys");
+    const name = `small ${way[0]}`;
+    const key = await makeKey(page, name, hand, "1");
+    const answer = await fetch(`${cluster.baseUrl}/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      body: JSON.stringify({ model, max_tokens: 4, messages: [{ role: "user", content: "Hello" }] }),
+    });
+    expect(answer.status).toBe(200);
+    const usedUp = async () => {
+      await cluster.weiche("credits", "evaluate");
+      return await statusOf(key);
+    };
+    await expect.poll(usedUp, { timeout: 20_000 }).toBe(401);
+    await page.reload();
+    const row = page.getByRole("row", { name: new RegExp(`^${name} `) });
+    await row.getByText("blocked by limit").waitFor();
+    await row.getByText("its limit is reached").waitFor();
+    await hand.press(page, new RegExp(`Actions for ${name}`));
+    await page.getByRole("menu").waitFor();
+    await hand.choose(page, "Edit");
+    await hand.reach(page, /^Credit limit/);
+    await page.keyboard.press("ControlOrMeta+A");
+    await page.keyboard.type("100000");
+    await hand.submit(page, /^Save$/);
+    await row.getByText("active", { exact: true }).waitFor();
+    await expect.poll(() => statusOf(key), { timeout: 5_000 }).toBe(200);
+    ada.check();
+  },
+  60_000,
+);

@@ -39,12 +39,17 @@ export async function chooseInMenu(page: Page, item: string): Promise<void> {
   throw new Error(`the menu has no ${item}`);
 }
 
-async function focusedName(page: Page): Promise<string> {
+/** A function in the page: what somebody would call an element, by its label, its text, or the label of a field. */
+export const nameOf = `((one) => {
+  const texts = [one.getAttribute("aria-label"), one.textContent, ...[...(one.labels ?? [])].map(({ textContent }) => textContent)];
+  return texts.filter(Boolean).join(" ");
+})`;
+
+export async function focusedName(page: Page): Promise<string> {
+  // If nothing has the focus, the text of the whole page is no name.
   const name = await page.evaluate(`(() => {
     const { activeElement: focused, body } = document;
-    if (focused === body) return ""; // nothing has the focus: the text of the whole page is no name
-    const texts = [focused?.getAttribute("aria-label"), focused?.textContent, ...[...(focused?.labels ?? [])].map((one) => one.textContent)];
-    return texts.filter(Boolean).join(" ");
+    return focused === null || focused === body ? "" : ${nameOf}(focused);
   })()`);
   return String(name);
 }

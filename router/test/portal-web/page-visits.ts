@@ -29,13 +29,16 @@ export interface Visit {
   readonly width: number;
 }
 
-/** A browser, and a portal with a person of each role in an account that has been used for a while. */
+export type PersonOfEachRole = Readonly<Record<"owner" | "admin" | "member", Person>>;
+
+/** A browser, and a portal with two accounts. */
 export interface Visited extends AsyncDisposable {
   readonly browser: Browser;
   readonly portal: PortalRig;
-  readonly people: Readonly<Record<"owner" | "admin" | "member", Person>>;
-  /** The Owner of an account in which nothing has happened. */
-  readonly newcomer: Person;
+  /** Of an account that has been used for a while. */
+  readonly people: PersonOfEachRole;
+  /** Of an account in which nothing has happened. */
+  readonly newcomers: PersonOfEachRole;
 }
 
 export async function startVisited(): Promise<Visited> {
@@ -47,14 +50,19 @@ export async function startVisited(): Promise<Visited> {
   const browser = await startBrowser();
   opened.defer(() => browser.close());
   const owner = await fillAccount(portal, clock);
-  const people = { owner, admin: await portal.newUser(owner, "admin"), member: await portal.newUser(owner, "member") };
-  const newcomer = await portal.newAccount("Globex GmbH");
+  const withOthers = async (one: Person): Promise<PersonOfEachRole> => ({
+    owner: one,
+    admin: await portal.newUser(one, "admin"),
+    member: await portal.newUser(one, "member"),
+  });
+  const people = await withOthers(owner);
+  const newcomers = await withOthers(await portal.newAccount("Globex GmbH"));
   const closing = opened.move();
-  return { browser, portal, people, newcomer, [Symbol.asyncDispose]: () => closing.disposeAsync() };
+  return { browser, portal, people, newcomers, [Symbol.asyncDispose]: () => closing.disposeAsync() };
 }
 
 /** The pages that a role may use. */
-export function pagesOf(role: keyof Visited["people"]): readonly string[] {
+export function pagesOf(role: keyof PersonOfEachRole): readonly string[] {
   return role === "member" ? openPages : [...openPages, ...managingPages];
 }
 

@@ -1,4 +1,4 @@
-/** Every role × page × theme × language × width. */
+/** Every role × page × state × theme × language × width. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { entrances, faultyPages, pagesOf, startVisited, type Visited } from "./page-visits.ts";
 
@@ -14,7 +14,9 @@ const looks = [1280, 768, 390, 320].flatMap((width) =>
   ),
 );
 
-describe.each(["owner", "admin", "member"] as const)("%s", (role) => {
+const roles = ["owner", "admin", "member"] as const;
+
+describe.each(roles)("%s", (role) => {
   test.each(looks)("%j", async (look) => {
     const { browser, portal, people } = visited;
     const visit = { cookie: people[role].cookie, ...look };
@@ -23,15 +25,23 @@ describe.each(["owner", "admin", "member"] as const)("%s", (role) => {
 });
 
 describe.each(["loading", "failing", "forbidden"] as const)("%s", (trouble) => {
-  test.each(looks)("%j", async (look) => {
-    const { browser, portal, people } = visited;
-    const visit = { cookie: people.owner.cookie, trouble, ...look };
-    expect(await faultyPages(browser, portal, pagesOf("owner"), visit)).toEqual([]);
+  describe.each(roles)("%s", (role) => {
+    test.each(looks)("%j", async (look) => {
+      const { browser, portal, people } = visited;
+      const visit = { cookie: people[role].cookie, trouble, ...look };
+      expect(await faultyPages(browser, portal, pagesOf(role), visit)).toEqual([]);
+    });
   });
 });
 
-test.each(looks)("a newcomer and nobody, %j", async (look) => {
-  const { browser, portal, newcomer } = visited;
-  expect(await faultyPages(browser, portal, pagesOf("owner"), { cookie: newcomer.cookie, ...look })).toEqual([]);
-  expect(await faultyPages(browser, portal, entrances, look)).toEqual([]);
+describe.each(roles)("a newcomer, %s", (role) => {
+  test.each(looks)("%j", async (look) => {
+    const { browser, portal, newcomers } = visited;
+    const visit = { cookie: newcomers[role].cookie, ...look };
+    expect(await faultyPages(browser, portal, pagesOf(role), visit)).toEqual([]);
+  });
+});
+
+test.each(looks)("nobody, %j", async (look) => {
+  expect(await faultyPages(visited.browser, visited.portal, entrances, look)).toEqual([]);
 });

@@ -1,6 +1,5 @@
 /** Every page for every role; by night also in every theme, language and width. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Person } from "../surface/portal-rig.ts";
 import { axeFindings, openTab } from "./browser.ts";
 import { entrances, faultyPages, fetchedByPages, pagesOf, startVisited, type Visited } from "./page-visits.ts";
 
@@ -24,51 +23,56 @@ test.each([
   expect(await faultyPages(browser, portal, pagesOf(role), look)).toEqual([]);
 });
 
-test("a role's navigation has the pages that it may use, and their addresses show no others", async () => {
-  const names = async (who: Person) => {
-    await using tab = await openTab(browser, portal.origin, { cookie: who.cookie });
-    await tab.page.goto("/");
-    const links = tab.page.getByRole("navigation", { name: "Pages" }).getByRole("link");
-    await links.first().waitFor();
-    return await links.allTextContents();
-  };
-  const all = [
-    "Overview",
-    "Keys",
-    "Usage",
-    "Models",
-    "Test chat",
-    "Package",
-    "Users",
-    "Audit log",
-    "First call",
-    "Help",
-  ];
-  expect(await names(people.owner)).toEqual(all);
-  expect(await names(people.admin)).toEqual(all);
-  expect(await names(people.member)).toEqual(all.filter((name) => !["Users", "Audit log"].includes(name)));
-  await using tab = await openTab(browser, portal.origin, { cookie: people.member.cookie });
-  await tab.page.goto("/audit");
-  await tab.page.getByRole("heading", { name: "There is no such page" }).waitFor();
-  await tab.page.goto("/package");
-  await tab.page.getByText("Owners of the account order and change the package.").waitFor();
-  expect(await tab.page.getByRole("button", { name: /Upgrade|Cancel/ }).count()).toBe(0);
-});
-
+/** Each state of each role in another look; by night in every one. */
 test.each([
-  ["loading", "light", "de", 390],
-  ["failing", "dark", "en", 320],
-] as const)("of pages that are %s, in %s, %s, %i pixels wide, each is clean and says so", async (...state) => {
-  const [trouble, theme, language, width] = state;
-  const visit = { cookie: people.owner.cookie, theme, language, width, trouble };
-  expect(await faultyPages(browser, portal, pagesOf("owner"), visit)).toEqual([]);
+  ["loading", "owner", "light", "de", 390],
+  ["loading", "admin", "dark", "en", 320],
+  ["loading", "member", "dark", "de", 1280],
+  ["failing", "owner", "dark", "en", 320],
+  ["failing", "admin", "light", "de", 1280],
+  ["failing", "member", "light", "en", 390],
+  ["forbidden", "owner", "light", "de", 320],
+  ["forbidden", "admin", "dark", "de", 390],
+  ["forbidden", "member", "dark", "en", 320],
+] as const)(
+  "of pages that are %s, of the %s, in %s, %s, %i pixels wide, each is clean and says so",
+  async (...state) => {
+    const [trouble, role, theme, language, width] = state;
+    const visit = { cookie: people[role].cookie, theme, language, width, trouble };
+    expect(await faultyPages(browser, portal, pagesOf(role), visit)).toEqual([]);
+  },
+);
+
+test("a placeholder is shown once data has not come for 300 ms, and not before", async () => {
+  await using tab = await openTab(browser, portal.origin, { cookie: people.member.cookie });
+  const { page } = tab;
+  await page.route("**/api/keys?*", () => {}); // no answer
+  await page.goto("/keys");
+  await page.locator("main .skeleton").waitFor();
+  const opacityAfter = (ms: number) =>
+    page.evaluate(`(() => {
+      const placeholder = document.querySelector("main .skeleton");
+      const [shown] = placeholder.getAnimations();
+      shown.pause();
+      shown.currentTime = ${ms};
+      return getComputedStyle(placeholder).opacity;
+    })()`);
+  for (const reducedMotion of ["no-preference", "reduce"] as const) {
+    await page.emulateMedia({ reducedMotion });
+    expect([await opacityAfter(299), await opacityAfter(600)]).toEqual(["0", "1"]);
+  }
+  tab.check();
 });
 
 const narrow = { theme: "dark", language: "de", width: 320 } as const;
 
-test("of an account in which nothing has happened, every page is clean", async () => {
-  const visit = { cookie: visited!.newcomer.cookie, ...narrow };
-  expect(await faultyPages(browser, portal, pagesOf("owner"), visit)).toEqual([]);
+test.each([
+  ["owner", narrow],
+  ["admin", { theme: "light", language: "en", width: 390 }],
+  ["member", { theme: "light", language: "de", width: 1280 }],
+] as const)("of an account in which nothing has happened, every page of the %s is clean", async (role, look) => {
+  const visit = { cookie: visited!.newcomers[role].cookie, ...look };
+  expect(await faultyPages(browser, portal, pagesOf(role), visit)).toEqual([]);
 });
 
 test("of those who are not signed in, every page is clean", async () => {
@@ -83,21 +87,6 @@ test("pages fetch what they may: 130 kB for sign-in and overview, 190 for any ot
   expect(pages.get("/usage")!.weight).toBeGreaterThan(pages.get("/")!.weight); // what the browser has kept is counted, too
   expect([...pages].filter(([, { weight }]) => weight > 190)).toEqual([]);
   expect([...pages].filter(([, { calls }]) => calls.length > 3)).toEqual([]);
-});
-
-test("moving between pages puts the focus on the heading, and the menu of narrow screens closes", async () => {
-  const options = { viewport: { width: 390, height: 800 } };
-  await using tab = await openTab(browser, portal.origin, { cookie: people.owner.cookie, options });
-  const { page } = tab;
-  await page.goto("/");
-  await page.getByRole("button", { name: "Menu" }).click();
-  expect(await axeFindings(page)).toEqual([]);
-  await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Keys" }).click();
-  await page.getByRole("heading", { name: "Keys" }).waitFor();
-  await expect.poll(() => page.evaluate("document.activeElement.textContent")).toBe("Keys");
-  expect(await page.title()).toBe("Keys · Weiche");
-  expect(await page.getByRole("navigation", { name: "Pages" }).isVisible()).toBe(false);
-  tab.check();
 });
 
 test.each([

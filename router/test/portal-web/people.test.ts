@@ -3,7 +3,8 @@ import { generateSync } from "otplib";
 import decodeQR from "qr/decode.js";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startPortal, type Person, type PortalRig } from "../surface/portal-rig.ts";
-import { axeFindings, openTab, startBrowser, type Browser } from "./browser.ts";
+import { axeFindings, openTab, startBrowser, type Browser, type Page } from "./browser.ts";
+import { hands, type Hand } from "./hands.ts";
 
 const password = "correct horse battery staple";
 /** Reads the QR code in the picture as a camera would; undefined: it reads nothing. */
@@ -33,55 +34,184 @@ afterAll(async () => {
   await portal?.[Symbol.asyncDispose]();
 });
 
-test("somebody is invited, joins by the link, is changed, blocked and deleted", async () => {
+/** The path of a link that names another host than this test's portal. */
+function pathOf(link: string): string {
+  const { pathname, hash } = new URL(link, portal.origin);
+  return pathname + hash;
+}
+
+async function invited() {
+  const email = `${crypto.randomUUID()}@example.com`;
+  const { json } = await portal.send("POST", "/users", { email, role: "member" }, ada);
+  return { email, path: pathOf(json.invitationUrl) };
+}
+
+async function join(page: Page, hand: Hand, link: string): Promise<void> {
+  await page.goto(pathOf(link));
+  await page.getByLabel("Password").waitFor();
+  await hand.reach(page, /^Password/);
+  await page.keyboard.type(password);
+  await hand.submit(page, /^Join$/);
+  await page.getByRole("heading", { name: "Overview" }).waitFor();
+}
+
+async function signIn(page: Page, hand: Hand, email: string, word: string): Promise<void> {
+  await page.getByRole("heading", { name: "Sign in" }).waitFor();
+  await hand.reach(page, /^E-mail address/);
+  await page.keyboard.type(email);
+  await hand.reach(page, /^Password/);
+  await page.keyboard.type(word);
+  await hand.submit(page, /^Sign in$/);
+}
+
+function totpCode(secret: string, ms: number): string {
+  return generateSync({ secret, epoch: Math.floor(ms / 1000), strategy: "totp" });
+}
+
+test.each(hands)("%s: somebody is invited, joins by the link, is changed, blocked and deleted", async (_way, hand) => {
+  const email = `${crypto.randomUUID()}@example.com`;
   await using tab = await openTab(browser, portal.origin, { cookie: ada.cookie });
   const { page } = tab;
   await page.goto("/users");
-  await page.getByRole("button", { name: "Invite somebody" }).click();
-  await page.getByRole("textbox", { name: "E-mail address" }).fill("dora@example.com");
-  await page.getByLabel("Role").last().selectOption("admin");
+  await page.getByRole("row", { name: ada.email }).waitFor();
+  await hand.press(page, /^Invite somebody$/);
+  await hand.reach(page, /^E-mail address/);
+  await page.keyboard.type(email);
+  await hand.select(page, /Role/, "Admin");
   expect(await axeFindings(page)).toEqual([]);
-  await page.getByRole("button", { name: "Make the invitation" }).click();
+  await hand.submit(page, /^Make the invitation$/);
   const link = await page.getByLabel("Link", { exact: true }).textContent();
   expect(link).toMatch(/\/invitation#[\w-]{43}$/);
   expect(await axeFindings(page)).toEqual([]);
-  await page.getByRole("button", { name: "Done" }).click();
-  await page
-    .getByRole("row", { name: /dora@example.com/ })
-    .getByText("invited")
-    .waitFor();
+  await hand.press(page, /^Done$/);
+  const row = (text: string) => page.getByRole("row", { name: new RegExp(`^${email} ${text}`) });
+  await row("Admin invited").waitFor();
   expect(await axeFindings(page)).toEqual([]);
 
   await using hers = await openTab(browser, portal.origin);
-  await hers.page.goto(`/invitation${new URL(link!).hash}`);
-  await hers.page.getByLabel("Password").fill(password);
-  await hers.page.keyboard.press("Enter");
+  await join(hers.page, hand, link!);
   await hers.page.getByRole("link", { name: "Users" }).waitFor();
   expect(await hers.page.getByRole("link", { name: "Overview" }).isVisible()).toBe(true);
 
   await page.reload();
+  await row("Admin active").waitFor();
   const act = async (item: string) => {
-    await page.getByRole("button", { name: "Actions for dora@example.com" }).click();
-    await page.getByRole("menuitem", { name: item, exact: true }).click();
+    await hand.press(page, new RegExp(`Actions for ${email}`));
+    await page.getByRole("menu").waitFor();
+    await hand.choose(page, item);
   };
   await act("Edit");
-  await page.getByLabel("Role").last().selectOption("member");
-  await page.getByLabel("Credit limit").fill("250000");
-  await page.getByRole("button", { name: "Save" }).click();
-  await page.getByRole("row", { name: /dora@example.com Member active .*250K/ }).waitFor();
+  await hand.select(page, /Role/, "Member");
+  await hand.reach(page, /^Credit limit/);
+  await page.keyboard.type("250000");
+  await hand.submit(page, /^Save$/);
+  await row("Member active .*250K").waitFor();
   await act("Block");
-  await page.getByRole("dialog", { name: "Block dora@example.com?" }).getByRole("button", { name: "Block" }).click();
-  await page.getByRole("row", { name: /dora@example.com Member blocked/ }).waitFor();
+  await page.getByRole("dialog", { name: `Block ${email}?` }).waitFor();
+  await hand.press(page, /^Block$/);
+  await row("Member blocked").waitFor();
   await hers.page.reload();
   await hers.page.getByRole("heading", { name: "Sign in" }).waitFor();
   await act("Unblock");
-  await page.getByRole("row", { name: /dora@example.com Member active/ }).waitFor();
+  await row("Member active").waitFor();
   await act("Delete");
-  await page.getByLabel("Type “dora@example.com” to confirm").fill("dora@example.com");
-  await page.getByRole("button", { name: "Delete" }).click();
-  await page.getByRole("row", { name: /dora@example.com/ }).waitFor({ state: "detached" });
+  await hand.reach(page, /^Type “/);
+  await page.keyboard.type(email.slice(1));
+  await page.keyboard.press("Enter");
+  expect(await page.getByRole("dialog", { name: `Delete ${email}?` }).isVisible()).toBe(true); // not yet the whole address
+  await page.keyboard.press("Home");
+  await page.keyboard.type(email[0]!);
+  await hand.submit(page, /^Delete$/);
+  await row("").waitFor({ state: "detached" });
   tab.check();
   hers.check();
+});
+
+test.each(hands)("%s: a link for a new password is made, sets it, and works once", async (_way, hand) => {
+  const { email, path } = await invited();
+  await using before = await openTab(browser, portal.origin);
+  await join(before.page, hand, path);
+  await using tab = await openTab(browser, portal.origin, { cookie: ada.cookie });
+  const { page } = tab;
+  await page.goto(`/users?search=${email}`);
+  await page.getByRole("row", { name: email }).waitFor();
+  await hand.press(page, new RegExp(`Actions for ${email}`));
+  await page.getByRole("menu").waitFor();
+  await hand.choose(page, "Link for a new password");
+  await page.getByRole("dialog", { name: "Link for a new password" }).waitFor();
+  await hand.press(page, /^Link for a new password$/);
+  const link = pathOf((await page.getByLabel("Link", { exact: true }).textContent())!);
+  await hand.press(page, /^Done$/);
+
+  await using his = await openTab(browser, portal.origin);
+  await his.page.goto(link);
+  await his.page.getByRole("heading", { name: "Set a new password" }).waitFor();
+  expect(his.page.url()).toBe(`${portal.origin}/reset`);
+  expect(await axeFindings(his.page)).toEqual([]);
+  await hand.reach(his.page, /^New password/);
+  await his.page.keyboard.type(`${password} two`);
+  await hand.submit(his.page, /^Set the password$/);
+  await his.page.getByRole("heading", { name: "The password is set" }).waitFor();
+  expect(await axeFindings(his.page)).toEqual([]);
+  await hand.press(his.page, /^Sign in$/);
+  await signIn(his.page, hand, email, `${password} two`);
+  await his.page.getByRole("heading", { name: "Overview" }).waitFor();
+  await before.page.reload();
+  await before.page.getByRole("heading", { name: "Sign in" }).waitFor(); // signed out everywhere
+
+  await his.page.goto(link);
+  await his.page.getByRole("heading", { name: "Set a new password" }).waitFor();
+  await hand.reach(his.page, /^New password/);
+  await his.page.keyboard.type(`${password} three`);
+  await hand.submit(his.page, /^Set the password$/);
+  await his.page.getByRole("heading", { name: "This link does not work any more" }).waitFor();
+  await his.page.getByText("Ask for a new one").waitFor();
+  expect(await axeFindings(his.page)).toEqual([]);
+  for (const each of [tab, before, his]) each.check();
+});
+
+test.each(hands)("%s: the second factor is set up, and the next sign-in asks for it", async (_way, hand) => {
+  const { email, path } = await invited();
+  await using tab = await openTab(browser, portal.origin);
+  const { page } = tab;
+  await join(page, hand, path);
+  const openMenu = async () => {
+    await hand.press(page, /^Signed in as/);
+    await page.getByRole("menu").waitFor();
+  };
+  await openMenu();
+  await hand.choose(page, "My profile");
+  await page.getByText("the password alone opens your account").waitFor();
+  await hand.press(page, /^Turn on$/);
+  await hand.reach(page, /^Current password/);
+  await page.keyboard.type(password);
+  await hand.submit(page, /^Next$/);
+  const secret = (await page.getByLabel("Secret", { exact: true }).textContent())!.replaceAll(" ", "");
+  await hand.reach(page, /^Code/);
+  await page.keyboard.type(totpCode(secret, Date.now()));
+  await hand.submit(page, /^Turn on$/);
+  const codes = page.getByRole("list", { name: "Recovery codes" });
+  await codes.waitFor();
+  expect(await axeFindings(page)).toEqual([]);
+  const recoveryCode = (await codes.getByRole("listitem").first().textContent())!;
+  await hand.press(page, /^I have stored them$/);
+  await page.getByText("10 recovery codes left").waitFor();
+
+  // By the authenticator, then by a recovery code, which works once.
+  for (const code of [totpCode(secret, Date.now() + 30_000), recoveryCode]) {
+    await openMenu();
+    await hand.choose(page, "Sign out");
+    await signIn(page, hand, email, password);
+    await page.getByLabel("Code").waitFor();
+    await hand.reach(page, /^Code/);
+    await page.keyboard.type(code);
+    await hand.submit(page, /^Sign in$/);
+    await page.getByRole("heading", { name: "Overview" }).waitFor();
+    await openMenu();
+    await hand.choose(page, "My profile");
+    await page.getByText(`${code === recoveryCode ? 9 : 10} recovery codes left`).waitFor();
+  }
+  tab.check();
 });
 
 test("a Member sees neither the users nor the way to them, and an Admin changes no Owner", async () => {
@@ -123,8 +253,7 @@ test("password, second factor, devices and language are one's own to change", as
   expect(await axeFindings(page)).toEqual([]);
   const uri = readQrCode((await page.getByRole("img", { name: "QR code of the secret" }).innerHTML()) ?? "");
   expect(new URL(uri!).searchParams.get("secret")).toBe(secret);
-  const code = (ms: number) => generateSync({ secret, epoch: Math.floor(ms / 1000), strategy: "totp" });
-  await page.getByRole("dialog").getByLabel("Code", { exact: true }).fill(code(Date.now()));
+  await page.getByRole("dialog").getByLabel("Code", { exact: true }).fill(totpCode(secret, Date.now()));
   await page.keyboard.press("Enter");
   await page.getByRole("list", { name: "Recovery codes" }).waitFor();
   expect(await page.getByRole("list", { name: "Recovery codes" }).getByRole("listitem").count()).toBe(10);
@@ -133,7 +262,7 @@ test("password, second factor, devices and language are one's own to change", as
   await page.getByText("10 recovery codes left").waitFor();
 
   await page.getByLabel("New password").fill(`${password} two`);
-  await page.getByLabel("Code of the authenticator").fill(code(Date.now() + 30_000));
+  await page.getByLabel("Code of the authenticator").fill(totpCode(secret, Date.now() + 30_000));
   await page.getByLabel("Current password").fill("a wrong password");
   await page.getByRole("button", { name: "Change the password" }).click();
   await page.getByRole("alert").getByText("The current password is wrong.").waitFor();

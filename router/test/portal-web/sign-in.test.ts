@@ -1,7 +1,9 @@
 /** Signing in, in a real browser: invitation, second factor, an ended login in the middle of work, new passwords. */
+import { asId } from "@weiche/shared/ids.ts";
 import { generateSync } from "otplib";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startPortal, type Person, type PortalRig } from "../surface/portal-rig.ts";
+import { hands } from "./hands.ts";
 import { tabTo } from "./keyboard.ts";
 import { axeFindings, openTab, startBrowser, type Browser } from "./browser.ts";
 
@@ -151,7 +153,39 @@ test("a login that ends asks for the password where one is, and the page goes on
   tab.check();
 });
 
-test("a link for a new password sets it, and says when it is over", async () => {
+test.each(hands)(
+  "%s: a login that ends while a form is open asks for the password, and the form is sent as it was",
+  async (...way) => {
+    const { path, id, email } = await invited();
+    await using tab = await joined(path);
+    const [{ page }, hand] = [tab, way[1]];
+    await hand.goTo(page, "Keys");
+    await hand.press(page, /^Create key$/);
+    await page.getByRole("dialog", { name: "Create key" }).waitFor();
+    await hand.reach(page, /^Name/);
+    await page.keyboard.type("ci");
+    await hand.reach(page, /^Credit limit/);
+    await page.keyboard.type("5000");
+    await portal.database.kysely
+      .deleteFrom("sessions")
+      .where("userId", "=", id as never)
+      .execute();
+    await hand.submit(page, /^Create key$/);
+    const again = page.getByRole("dialog", { name: "Please sign in again" });
+    await again.waitFor();
+    await hand.reach(page, /^Password/);
+    await page.keyboard.type(password);
+    await hand.submit(page, /^Sign in$/);
+    await again.waitFor({ state: "detached" });
+    expect(await page.getByLabel("Key", { exact: true }).textContent()).toMatch(/^sk-weiche-/);
+    await hand.press(page, /^I have stored it$/);
+    const her = await portal.signIn({ id: asId(id), accountId: ada.accountId, email });
+    expect((await portal.get("/keys", her)).json.items).toMatchObject([{ name: "ci", creditLimit: "5000.000" }]);
+    tab.check();
+  },
+);
+
+test("a link for a new password sets it; where no mail is sent, the page for a forgotten one says whom to ask", async () => {
   const { email, path, id } = await invited();
   await using tab = await openTab(browser, portal.origin, { language: "de" });
   const { page } = tab;

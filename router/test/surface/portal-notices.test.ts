@@ -65,6 +65,20 @@ async function lookAtCatalogue(): Promise<void> {
   await openEvaluator().evaluate();
 }
 
+/** Starts two announcements, and lets neither write what was told before the other has come as far as it can. */
+async function heldAtTheirWrite(start: () => readonly Promise<number>[]): Promise<void> {
+  const { pool } = portal.database;
+  const holder = await pool.connect();
+  await holder.query("begin");
+  await holder.query("lock table announced_changes in share mode"); // which may still be read
+  const announced = Promise.all(start());
+  const waiting = "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+  await expect.poll(async () => (await pool.query(waiting)).rowCount, { timeout: 20_000 }).toBe(2);
+  await holder.query("commit");
+  holder.release();
+  await announced;
+}
+
 async function spend(credits: number, by: Person = ada, key: KeyId = asId(by.id)): Promise<void> {
   await makeUsageDays(portal.database.pool, [clock.now()]);
   const record = makeRecord(createRandom(1), clock.now(), {
@@ -209,6 +223,22 @@ describe("notices", () => {
     expect(await kinds(ada)).toEqual(["model-change"]);
     expect(await kinds(await portal.newAccount("Later"))).toEqual([]);
     await portal.database.pool.query("delete from announced_models");
+  });
+
+  test("of an entry that two routers see at once are told once, even if one of them has read it in better words", async () => {
+    const entry = (en: string): ServiceChange => ({
+      atMs: clock.now(),
+      text: { de: "deutsch", en },
+      models: [asId<ModelId>("small-24b")],
+    });
+    const announce = (seen: readonly ServiceChange[]) =>
+      announceCatalogue(portal.database, { catalogue, changes: seen }, clock.now());
+    await announce([]); // the models are known
+    await portal.database.pool.query("delete from announced_changes");
+    await heldAtTheirWrite(() => [announce([]), announce([])]);
+    expect((await portal.database.pool.query("select 1 from announced_changes")).rowCount).toBe(1);
+    await heldAtTheirWrite(() => [announce([entry("It is cheeper")]), announce([entry("It is cheaper")])]);
+    for (const who of [ada, ben]) expect(await kinds(who)).toEqual(["model-change"]);
   });
 
   test("are unread until their reader says so, for each reader alone", async () => {

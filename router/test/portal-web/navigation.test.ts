@@ -1,0 +1,97 @@
+/** From page to page, as each role: what the navigation has, and where the focus goes. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Person } from "../surface/portal-rig.ts";
+import { axeFindings, openTab } from "./browser.ts";
+import { hands } from "./hands.ts";
+import { pagesOf, startVisited, type Visited } from "./page-visits.ts";
+
+let browser: Visited["browser"];
+let portal: Visited["portal"];
+let people: Visited["people"];
+let visited: Visited | undefined;
+
+beforeAll(async () => {
+  visited = await startVisited();
+  ({ browser, portal, people } = visited);
+});
+afterAll(() => visited?.[Symbol.asyncDispose]());
+
+test("a role's navigation has the pages that it may use, and their addresses show no others", async () => {
+  const names = async (who: Person) => {
+    await using tab = await openTab(browser, portal.origin, { cookie: who.cookie });
+    await tab.page.goto("/");
+    const links = tab.page.getByRole("navigation", { name: "Pages" }).getByRole("link");
+    await links.first().waitFor();
+    return await links.allTextContents();
+  };
+  const all = [
+    "Overview",
+    "Keys",
+    "Usage",
+    "Models",
+    "Test chat",
+    "Package",
+    "Users",
+    "Audit log",
+    "First call",
+    "Help",
+  ];
+  expect(await names(people.owner)).toEqual(all);
+  expect(await names(people.admin)).toEqual(all);
+  expect(await names(people.member)).toEqual(all.filter((name) => !["Users", "Audit log"].includes(name)));
+  await using tab = await openTab(browser, portal.origin, { cookie: people.member.cookie });
+  await tab.page.goto("/audit");
+  await tab.page.getByRole("heading", { name: "There is no such page" }).waitFor();
+  await tab.page.goto("/package");
+  await tab.page.getByText("Owners of the account order and change the package.").waitFor();
+  expect(await tab.page.getByRole("button", { name: /Upgrade|Cancel/ }).count()).toBe(0);
+});
+
+const everyRole = ["owner", "admin", "member"] as const;
+
+test.each(hands.flatMap((hand) => everyRole.map((role) => [...hand, role] as const)))(
+  "%s, $2: every page of the role is reached, and the focus is on its heading",
+  async (_way, hand, role) => {
+    await using tab = await openTab(browser, portal.origin, { cookie: people[role].cookie });
+    const { page } = tab;
+    await page.goto("/help");
+    const links = page.getByRole("navigation", { name: "Pages" }).getByRole("link");
+    await links.first().waitFor();
+    const reached = new Set<string>();
+    const arrived = async (title: string) => {
+      await page.getByRole("heading", { name: title, exact: true, level: 1 }).waitFor();
+      await expect.poll(() => page.evaluate("document.activeElement.textContent")).toBe(title);
+      reached.add(new URL(page.url()).pathname);
+    };
+    for (const title of await links.allTextContents()) {
+      await hand.goTo(page, title);
+      await arrived(title);
+      if (title !== "Models") continue;
+      await hand.press(page, /^Changelog$/);
+      await arrived("Changelog");
+    }
+    await hand.press(page, /^Notices, /);
+    await arrived("Notices");
+    await hand.press(page, /^Signed in as/);
+    await page.getByRole("menu").waitFor();
+    await hand.choose(page, "My profile");
+    await arrived("My profile");
+    expect([...reached].toSorted()).toEqual(pagesOf(role).toSorted());
+    tab.check();
+  },
+);
+
+test("moving between pages puts the focus on the heading, and the menu of narrow screens closes", async () => {
+  const options = { viewport: { width: 390, height: 800 } };
+  await using tab = await openTab(browser, portal.origin, { cookie: people.owner.cookie, options });
+  const { page } = tab;
+  await page.goto("/");
+  await page.getByRole("button", { name: "Menu" }).click();
+  expect(await axeFindings(page)).toEqual([]);
+  await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Keys" }).click();
+  await page.getByRole("heading", { name: "Keys" }).waitFor();
+  await expect.poll(() => page.evaluate("document.activeElement.textContent")).toBe("Keys");
+  expect(await page.title()).toBe("Keys · Weiche");
+  expect(await page.getByRole("navigation", { name: "Pages" }).isVisible()).toBe(false);
+  tab.check();
+});
