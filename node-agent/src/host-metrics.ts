@@ -1,6 +1,6 @@
 /** The metrics of host and GPUs, as they are read each 2 s: declared here, and set from what was read last. */
 import type { MetricRegistry } from "@weiche/shared/program/metric-registry.ts";
-import type { GpuReading } from "./host/gpu.ts";
+import { slowdowns, type GpuReading } from "./host/gpu.ts";
 import type { HostReading } from "./host/host.ts";
 
 export type HostMetrics = ReturnType<typeof createHostMetrics>;
@@ -25,13 +25,20 @@ export function createHostMetrics({ gauge }: MetricRegistry) {
     gpuUtilisation: gauge("weiche_agent_gpu_utilisation_ratio", "GPU utilisation, 0 to 1", ["gpu"]),
     gpuTemperature: gauge("weiche_agent_gpu_temperature_celsius", "GPU temperature", ["gpu"], "above 85"),
     gpuPower: gauge("weiche_agent_gpu_power_watts", "GPU power draw", ["gpu"]),
+    gpuSlowdown: gauge(
+      "weiche_agent_gpu_slowdown",
+      "1 while the GPU runs slower than it could for this reason, in NVIDIA's words: `sw_power_cap` (its power limit, usual under load), `sw_thermal_slowdown`, `hw_thermal_slowdown` (too hot), `hw_power_brake_slowdown` (the power supply asks for it), `hw_slowdown` (either of both, or too much power drawn); else 0. Absent where the driver does not say",
+      ["gpu", "reason"],
+      "1 for any reason but `sw_power_cap`, for minutes",
+    ),
   };
 }
 
 export function publishHost(metrics: HostMetrics, host: HostReading | undefined, gpus: readonly GpuReading[]): void {
-  const { gpuMemoryUsed, gpuMemoryTotal, gpuUtilisation, gpuTemperature, gpuPower } = metrics;
+  const { gpuMemoryUsed, gpuMemoryTotal, gpuUtilisation, gpuTemperature, gpuPower, gpuSlowdown } = metrics;
   // Removes series of what is no longer measured.
-  for (const gauge of [gpuMemoryUsed, gpuMemoryTotal, gpuUtilisation, gpuTemperature, gpuPower]) gauge.reset();
+  for (const gauge of [gpuMemoryUsed, gpuMemoryTotal, gpuUtilisation, gpuTemperature, gpuPower, gpuSlowdown])
+    gauge.reset();
   const { cpuUse, memoryTotalBytes, memoryAvailableBytes } = host ?? {};
   if (cpuUse !== undefined) metrics.hostCpuUse.set(cpuUse);
   if (memoryTotalBytes !== undefined) metrics.hostMemoryTotal.set(memoryTotalBytes);
@@ -46,4 +53,7 @@ function publishGpu(metrics: HostMetrics, gpu: GpuReading): void {
   if (gpu.utilisation !== undefined) metrics.gpuUtilisation.set(labels, gpu.utilisation);
   if (gpu.temperatureCelsius !== undefined) metrics.gpuTemperature.set(labels, gpu.temperatureCelsius);
   if (gpu.powerWatts !== undefined) metrics.gpuPower.set(labels, gpu.powerWatts);
+  if (!gpu.slowdowns) return;
+  for (const reason of slowdowns)
+    metrics.gpuSlowdown.set({ ...labels, reason }, gpu.slowdowns.includes(reason) ? 1 : 0);
 }

@@ -63,9 +63,15 @@ export function beginCountersAtZero(metrics: Counters): void {
   beginAtZero(metrics.databaseErrors, { what: databaseUses });
 }
 
+interface ModelCounters {
+  readonly requests: Counter<"endpoint" | "model" | "outcome">;
+  readonly credits: Counter<"model">;
+  readonly creditsVoided: Counter<"model">;
+}
+
 /** For the models of a catalogue, each time that it changes. */
-export function beginRequestsAtZero(
-  requests: Counter<"endpoint" | "model" | "outcome">,
+export function beginModelsAtZero(
+  { requests, credits, creditsVoided }: ModelCounters,
   catalogue: Iterable<{ readonly id: ModelId; readonly category: string }>,
 ): void {
   const outcome = Object.keys(outcomes);
@@ -73,5 +79,6 @@ export function beginRequestsAtZero(
   for (const { id, category } of catalogue) {
     const endpoint: readonly Endpoint[] = category === "embeddings" ? ["embeddings"] : ["chat", "completions"];
     beginAtZero(requests, { endpoint, model: [id], outcome });
+    for (const counter of [credits, creditsVoided]) beginAtZero(counter, { model: [id] });
   }
 }

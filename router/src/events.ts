@@ -72,12 +72,10 @@ function createNodeEvents(
 ): NodeLinkEvents & DataConnectionsEvents & TlsFilesEvents & LiveRouterEvents {
   return {
     nodeLinked(node, bootId, agentVersion) {
-      metrics.nodeLinks.set({ node }, 1);
       beginAtZero(metrics.hostingIgnored, { node: [node] });
       log.info({ node, bootId, agentVersion }, "node linked");
     },
     nodeUnlinked(node, reason) {
-      metrics.nodeLinks.set({ node }, 0);
       log.info({ node, reason }, "node unlinked");
     },
     nodeRefused(reason, detail) {
@@ -102,11 +100,9 @@ function createNodeEvents(
       else log.info(routers, "other routers of this database came or went");
     },
     dataSessionUp(node, sessions) {
-      metrics.dataSessions.set({ node }, sessions);
       log.debug({ node, sessions }, "data session up");
     },
     dataSessionDown(node, sessions) {
-      metrics.dataSessions.set({ node }, sessions);
       log.debug({ node, sessions }, "data session down");
     },
     dataSessionRefused(reason, detail) {
@@ -170,10 +166,12 @@ function createDatabaseEvents(
     databaseUnavailable: failed("portal", "a request of the portal met a database that does not answer"),
     keyLookupFailed: failed("key-lookup", "a key could not be looked up"),
     keyChangesRead: (durationMs) => metrics.databaseRoundTrip.observe(durationMs / 1000),
-    usageCommitted({ records, repeated, voided, durationMs }) {
+    usageCommitted({ records, repeated, voided, credits, voidedCredits, durationMs }) {
       metrics.usageRecords.inc({ result: "voided" }, voided);
       metrics.usageRecords.inc({ result: "committed" }, records - repeated);
       metrics.usageRecords.inc({ result: "repeated" }, repeated);
+      for (const [model, sum] of credits) metrics.credits.inc({ model }, Number(sum) / 1000);
+      for (const [model, sum] of voidedCredits) metrics.creditsVoided.inc({ model }, Number(sum) / 1000);
       metrics.usageCommits.observe(durationMs / 1000);
     },
     usageCommitFailed(error, isNews) {

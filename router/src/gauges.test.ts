@@ -60,8 +60,20 @@ test("a node has exactly one state, and its last report an age, until it is forg
   link.down(nowMs);
   expect(await state()).toBe("gone");
   expect(await samples("node_state")).toHaveLength(5);
+  expect(await samples("node_link_up")).toEqual(['node_link_up{node="gpu-1"} 0']);
+  expect(await samples("node_maintenance")).toEqual(['node_maintenance{node="gpu-1"} 1']);
   nowMs += 3_600_001;
-  expect(await samples("node_")).toEqual([]);
+  expect([await samples("node_"), await samples("data_sessions")]).toEqual([[], []]);
+});
+
+test("the link of a node, and how many data sessions it has", async () => {
+  const link = registry.linkUp(hello);
+  for (let n = 0; n < 3; n++) registry.sessionUp(node);
+  const both = async () => [...(await samples("node_link_up")), ...(await samples("data_sessions"))];
+  expect(await both()).toEqual(['node_link_up{node="gpu-1"} 1', 'data_sessions{node="gpu-1"} 3']);
+  registry.sessionDown(node);
+  link.down(nowMs);
+  expect(await both()).toEqual(['node_link_up{node="gpu-1"} 0', 'data_sessions{node="gpu-1"} 2']);
 });
 
 test("connections to the database by pool, and who waits for one", async () => {

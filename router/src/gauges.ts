@@ -35,11 +35,15 @@ export function publishGauges(metrics: Metrics, parts: GaugedParts): void {
   else metrics.mailsPending.remove();
 }
 
-function publishNodes({ nodeState: states, reportAge }: Metrics, nodes: readonly NodeDetail[], nowMs: number): void {
+function publishNodes(metrics: Metrics, nodes: readonly NodeDetail[], nowMs: number): void {
+  const { nodeState: states, nodeLinks, nodeMaintenance, reportAge, dataSessions } = metrics;
   // Removes series of nodes that are forgotten, or have not reported since their agent started.
-  for (const gauge of [states, reportAge]) gauge.reset();
+  for (const gauge of [states, nodeLinks, nodeMaintenance, reportAge, dataSessions]) gauge.reset();
   for (const detail of nodes) {
-    const { node, reportedAtMs } = detail.view;
+    const { node, reportedAtMs, maintenance } = detail.view;
+    nodeLinks.set({ node }, detail.linked ? 1 : 0);
+    nodeMaintenance.set({ node }, maintenance ? 1 : 0);
+    dataSessions.set({ node }, detail.dataSessions);
     const is = nodeState(detail);
     for (const state of nodeStates) states.set({ node, state }, state === is ? 1 : 0);
     if (Number.isFinite(reportedAtMs)) reportAge.set({ node }, (nowMs - reportedAtMs) / 1000);

@@ -90,9 +90,14 @@ function createNodeMetrics({ counter, gauge }: MetricRegistry) {
     nodeLinks: gauge("weiche_router_node_link_up", "1 while the link to a node is up", ["node"], "0"),
     nodeState: gauge(
       "weiche_router_node_state",
-      `1 for the state that a node is in, 0 for the others: ${nodeStates.map((state) => `\`${state}\``).join(", ")}. A node that is gone for an hour is forgotten`,
+      `1 for the state that a node is in, 0 for the others: ${nodeStates.map((state) => `\`${state}\``).join(", ")}. A node that is gone is forgotten after a week, after an hour if it is in maintenance`,
       ["node", "state"],
       "`silent`, `gone` or `not-admitting`",
+    ),
+    nodeMaintenance: gauge(
+      "weiche_router_node_maintenance",
+      "1 while a node is in maintenance, also while it is away: as it said last, or as operators wish",
+      ["node"],
     ),
     reportAge: gauge(
       "weiche_router_node_report_age_seconds",
@@ -129,6 +134,13 @@ function createUsageMetrics({ counter, histogram }: MetricRegistry) {
       "Usage records that were set aside and are billed to nobody: `unreadable`, `malformed`, `too-expensive` (beyond a trillion credits), `too-old`, `from-the-future`, `no-grant`, `wrong-grant`, `too-many-tokens`, `database` (it refuses the values). `weiche usage refused` shows them",
       ["reason"],
       "it rises: a node is damaged or lies",
+    ),
+    credits: counter("weiche_router_credits_total", "Credits of committed usage records", ["model"]),
+    creditsVoided: counter(
+      "weiche_router_credits_voided_total",
+      "Credits of these that were taken back, since the clients did not get the answers",
+      ["model"],
+      "it is more than a small share of `weiche_router_credits_total`: nodes or routers die",
     ),
     usageCommits: histogram(
       "weiche_router_usage_commit_seconds",

@@ -4,7 +4,7 @@ import { openTlsFiles } from "@weiche/shared/http/tls-files.ts";
 import { returnMemory } from "@weiche/shared/program/memory-return.ts";
 import { createApiServer } from "./api/server.ts";
 import type { Core } from "./core.ts";
-import { beginRequestsAtZero } from "./counters-at-zero.ts";
+import { beginModelsAtZero } from "./counters-at-zero.ts";
 import { createApiEvents } from "./events.ts";
 import type { Nodes } from "./open-nodes.ts";
 import type { Storage } from "./open-storage.ts";
@@ -16,7 +16,7 @@ export async function openApi(core: Core, { keys, voids, refusals }: Storage, no
   /** The portal shows the same certificate. Absent: plain HTTP behind a proxy. */
   const tls = config.tls && opened.use(openTlsFiles(config.tls, clock, core.events));
   const events = createApiEvents(log, metrics, refusals);
-  const beginAtZero = () => beginRequestsAtZero(metrics.requests, catalogue.get().values());
+  const beginAtZero = () => beginModelsAtZero(metrics, catalogue.get().values());
   beginAtZero();
   catalogue.onReload(beginAtZero);
   const server = createApiServer({

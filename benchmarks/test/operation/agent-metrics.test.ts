@@ -22,7 +22,7 @@ function nvidiaSmi(row: string): void {
 }
 
 beforeAll(async () => {
-  nvidiaSmi("0, GPU-1, 143771, 1024, 142000, 37, 61, 276.5");
+  nvidiaSmi("0, GPU-1, 143771, 1024, 142000, 37, 61, 276.5, 0x0000000000000044");
   agent = await LoneAgent.start({
     models: ["model-a", "model-b"],
     slots: [{ ...slot, engines: [simEngine("model-a"), simEngine("model-b")] }],
@@ -185,9 +185,13 @@ describe("the agent's metrics", () => {
     expect(await value("weiche_agent_gpu_utilisation_ratio", gpu)).toBe(0.37);
     expect(await value("weiche_agent_gpu_temperature_celsius", gpu)).toBe(61);
     expect(await value("weiche_agent_gpu_power_watts", gpu)).toBe(276.5);
-    nvidiaSmi("0, GPU-1, 143771, 1024, 142000, [N/A], 61, [N/A]");
+    const slowdown = (reason: string) => value("weiche_agent_gpu_slowdown", { ...gpu, reason });
+    expect([await slowdown("sw_power_cap"), await slowdown("hw_thermal_slowdown")]).toEqual([1, 1]);
+    expect([await slowdown("hw_slowdown"), await slowdown("sw_thermal_slowdown")]).toEqual([0, 0]);
+    nvidiaSmi("0, GPU-1, 143771, 1024, 142000, [N/A], 61, [N/A], [N/A]");
     await becomes("weiche_agent_gpu_power_watts", gpu, undefined);
     expect(await value("weiche_agent_gpu_utilisation_ratio", gpu)).toBeUndefined();
+    expect(await slowdown("sw_power_cap")).toBeUndefined();
     expect(await value("weiche_agent_gpu_temperature_celsius", gpu)).toBe(61);
   });
 

@@ -40,6 +40,44 @@ test("what the GPU does not measure is absent, not 0", async () => {
   ]);
 });
 
+test("why a GPU runs slower than it could is told, without that it is idle or what its operator set", async () => {
+  const mask = "0x00000000000000E7"; // idle, application clocks, power cap, both thermal ones, power brake
+  const program = await nvidiaSmi(
+    `printf "0, GPU-0, 1, 1, 1, 1, 1, 1, ${mask}\\n1, GPU-1, 1, 1, 1, 1, 1, 1, 0x0000000000000001\\n"`,
+  );
+  const reasons = ["sw_power_cap", "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown"];
+  expect(await createGpuReader({ clock, program }).readGpus()).toMatchObject([
+    { slowdowns: reasons },
+    { slowdowns: [] },
+  ]);
+});
+
+test.each([
+  ["under its older name", "clocks_throttle_reasons.active", ["hw_slowdown"]],
+  ["not at all", "nothing", undefined],
+])(
+  "a driver that knows the reasons of slowdowns %s is measured, and asked in its words from then on",
+  async (_, known, slowdowns) => {
+    const program = await nvidiaSmi(`
+    case "$1" in
+    *,${known}) echo "0, GPU-0, 1, 1, 1, 1, 61, 1, 0x0000000000000008" ;;
+    *reasons*) field="\${1##*,}"; echo "Field \\"$field\\" is not a valid field to query."; exit 2 ;;
+    *) echo "0, GPU-0, 1, 1, 1, 1, 61, 1" ;;
+    esac`);
+    const reader = createGpuReader({ clock, program });
+    const expected = [{ index: 0, temperatureCelsius: 61, slowdowns }];
+    expect(await reader.readGpus()).toMatchObject(expected);
+    const first = await runs();
+    expect(await reader.readGpus()).toMatchObject(expected);
+    expect(await runs()).toBe(first + 1);
+  },
+);
+
+test("a GPU that does not say why it is slow has no reasons, which is not the same as none", async () => {
+  const program = await nvidiaSmi('echo "0, GPU-0, 1, 1, 1, 1, 1, 1, [N/A]"');
+  expect((await createGpuReader({ clock, program }).readGpus())?.[0]).toHaveProperty("slowdowns", undefined);
+});
+
 test("processes on GPUs are told with what they hold", async () => {
   const program = await nvidiaSmi('printf "GPU-1, 4711, 512\\nGPU-1, 4712, [N/A]\\n"');
   expect(await createGpuReader({ clock, program }).readGpuProcesses()).toEqual([

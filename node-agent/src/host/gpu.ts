@@ -14,7 +14,23 @@ export interface GpuReading {
   readonly utilisation?: number;
   readonly temperatureCelsius?: number;
   readonly powerWatts?: number;
+  /** Why it runs slower now than it could. Empty: it does not. Undefined: it does not say. */
+  readonly slowdowns?: readonly Slowdown[];
 }
+
+/**
+ * Reasons of NVML (`nvmlClocksEventReasons`), with their bits. Left out: that a GPU is idle, and what its operator wished
+ * (application clocks, sync boost, display clocks).
+ */
+const slowdownBits = {
+  sw_power_cap: 0x04n,
+  hw_slowdown: 0x08n,
+  sw_thermal_slowdown: 0x20n,
+  hw_thermal_slowdown: 0x40n,
+  hw_power_brake_slowdown: 0x80n,
+} as const;
+export type Slowdown = keyof typeof slowdownBits;
+export const slowdowns = Object.keys(slowdownBits) as readonly Slowdown[];
 
 export interface GpuProcess {
   readonly gpuUuid: string;
@@ -41,6 +57,8 @@ const missingMs = 60_000;
 const brokenMs = 5_000;
 
 const gpuFields = "index,uuid,memory.total,memory.used,memory.free,utilization.gpu,temperature.gpu,power.draw" as const;
+/** The reasons of a slowdown since driver 535, and before it. nvidia-smi refuses a query with a field that it does not know. */
+const slowdownFields = ["clocks_event_reasons.active", "clocks_throttle_reasons.active"] as const;
 const processFields = "gpu_uuid,pid,used_memory" as const;
 
 export function createGpuReader({
@@ -51,11 +69,24 @@ export function createGpuReader({
   readonly program?: string;
 }) {
   let silentUntilMs = -Infinity;
+  let slowdownFieldsLeft: readonly string[] = slowdownFields;
 
-  async function query(what: string): Promise<readonly (readonly string[])[] | undefined> {
+  async function runGpuQuery(): Promise<Rows> {
+    const [field] = slowdownFieldsLeft;
+    if (field === undefined) return await run(program, `--query-gpu=${gpuFields}`);
+    try {
+      return await run(program, `--query-gpu=${gpuFields},${field}`);
+    } catch (error) {
+      if (!isUnknown(field, error)) throw error;
+      slowdownFieldsLeft = slowdownFieldsLeft.slice(1);
+      return runGpuQuery();
+    }
+  }
+
+  async function unlessSilent(query: () => Promise<Rows>): Promise<Rows | undefined> {
     if (clock.monotonicMs() < silentUntilMs) return undefined;
     try {
-      return await run(program, what);
+      return await query();
     } catch (error) {
       const isMissing = (error as NodeJS.ErrnoException).code === "ENOENT";
       silentUntilMs = clock.monotonicMs() + (isMissing ? missingMs : brokenMs);
@@ -65,9 +96,9 @@ export function createGpuReader({
 
   return {
     /** Readings not older than `ageMsMax`. Undefined: this host measures no GPUs. */
-    readGpus: remembered(clock, async () => (await query(`--query-gpu=${gpuFields}`))?.map(toReading)),
+    readGpus: remembered(clock, async () => (await unlessSilent(runGpuQuery))?.map(toReading)),
     readGpuProcesses: remembered(clock, async () =>
-      (await query(`--query-compute-apps=${processFields}`))?.map(toProcess),
+      (await unlessSilent(() => run(program, `--query-compute-apps=${processFields}`)))?.map(toProcess),
     ),
   };
 }
@@ -85,11 +116,18 @@ export async function readGpuModels(program = "nvidia-smi"): Promise<readonly Gp
 }
 
 /** The cells of the CSV that it writes. */
-async function run(program: string, what: string): Promise<readonly (readonly string[])[]> {
+type Rows = readonly (readonly string[])[];
+
+async function run(program: string, what: string): Promise<Rows> {
   const args = [what, "--format=csv,noheader,nounits"];
   const { stdout } = await promisify(execFile)(program, args, { timeout: runMsMax, killSignal: "SIGKILL" });
   const lines = stdout.split("\n").filter((line) => line.trim() !== "");
   return lines.map((line) => line.split(",").map((cell) => cell.trim()));
+}
+
+function isUnknown(field: string, error: unknown): boolean {
+  const { stdout = "", stderr = "" } = error as { stdout?: string; stderr?: string };
+  return `${stdout}${stderr}`.includes(`"${field}" is not a valid field`);
 }
 
 /** Runs `read` once at a time, for all concurrent callers. Its result serves later callers who accept its age. */
@@ -109,7 +147,7 @@ function remembered<T>(clock: Clock, read: () => Promise<readonly T[] | undefine
 }
 
 function toReading(cells: readonly string[]): GpuReading {
-  const [index, uuid, total, used, free, utilisation, temperature, power] = cells;
+  const [index, uuid, total, used, free, utilisation, temperature, power, reasons] = cells;
   return {
     index: Number(index),
     uuid: uuid ?? "",
@@ -119,7 +157,14 @@ function toReading(cells: readonly string[]): GpuReading {
     utilisation: scaled(utilisation, 0.01),
     temperatureCelsius: scaled(temperature, 1),
     powerWatts: scaled(power, 1),
+    slowdowns: toSlowdowns(reasons),
   };
+}
+
+/** `mask`: such as `0x0000000000000004`; `[N/A]` where the GPU does not say. */
+function toSlowdowns(mask: string | undefined): readonly Slowdown[] | undefined {
+  if (mask === undefined || !/^0x[0-9a-f]+$/i.test(mask)) return undefined;
+  return slowdowns.filter((reason) => (BigInt(mask) & slowdownBits[reason]) !== 0n);
 }
 
 function toProcess([gpuUuid, pid, used]: readonly string[]): GpuProcess {

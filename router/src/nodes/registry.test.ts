@@ -127,14 +127,35 @@ test("a slot is idle since it was first seen with nothing to do, and no longer w
   expect(idleSince({ activeModel: asId<ModelId>("other") }, 7)).toBe(7);
 });
 
-test("operators see a lost node for an hour", () => {
-  const link = registry.linkUp(hello);
-  link.report(report(), 0);
-  link.down(1_000);
-  expect(registry.details(2_000)).toMatchObject([
-    { hello, linked: false, dataSessions: 0, view: { reachable: false } },
-  ]);
-  expect(registry.details(3_601_001)).toEqual([]);
+describe("a lost node is known", () => {
+  const hourMs = 3_600_000;
+
+  test("for a week", () => {
+    const link = registry.linkUp(hello);
+    link.report(report(), 0);
+    link.down(1_000);
+    const gone = [{ hello, linked: false, dataSessions: 0, view: { reachable: false } }];
+    expect(registry.details(2_000)).toMatchObject(gone);
+    expect(registry.details(7 * 24 * hourMs)).toMatchObject(gone);
+    expect(registry.details(7 * 24 * hourMs + 1_001)).toEqual([]);
+  });
+
+  test("for an hour if it left in maintenance", () => {
+    const link = registry.linkUp(hello);
+    link.report({ ...report(), maintenance: true }, 0);
+    link.down(1_000);
+    expect(registry.details(hourMs)).toHaveLength(1);
+    expect(registry.details(hourMs + 1_001)).toEqual([]);
+  });
+
+  test("no longer than that once operators have put it into maintenance", () => {
+    const wished = new Set<string>();
+    const registry = new NodeRegistry((node) => wished.has(node));
+    registry.linkUp(hello).down(1_000);
+    expect(registry.details(48 * hourMs)).toHaveLength(1);
+    wished.add(hello.node);
+    expect(registry.details(48 * hourMs)).toEqual([]);
+  });
 });
 
 describe("the machine of a node", () => {

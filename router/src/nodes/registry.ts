@@ -17,8 +17,9 @@ export interface NodeDetail {
 
 /** Reports come each second. */
 export const silentMsMax = 3_000;
-/** How long a node without link is still shown to operators. */
-const forgottenAfterMs = 3_600_000;
+/** How long a node without link is still known: if it is in maintenance, and if nobody said that it would go. */
+const maintainedMs = 3_600_000;
+const missedMs = 7 * 86_400_000;
 
 /** A link's access to its node. Without effect once another link has replaced it. */
 export interface NodeLinkEntry {
@@ -87,8 +88,8 @@ export class NodeRegistry {
     const views: NodeView[] = [];
     for (const [node, entry] of this.#nodes) {
       if (!entry.hello) continue;
-      if (!entry.link && nowMs - entry.lostAtMs > forgottenAfterMs && entry.dataSessions === 0)
-        this.#nodes.delete(node);
+      const keptMs = entry.maintenance ? maintainedMs : missedMs;
+      if (!entry.link && nowMs - entry.lostAtMs > keptMs && entry.dataSessions === 0) this.#nodes.delete(node);
       else views.push(entry.look(nowMs));
     }
     return views;

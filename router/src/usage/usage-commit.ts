@@ -1,6 +1,7 @@
 /** Commits a batch of usage records and adds them to all sums, in one statement. */
 import type { Pool } from "pg";
-import { arrays, movedSums, names, rowsOf, type NodeRecord } from "./usage-rows.ts";
+import { millicredits, type Millicredits } from "@weiche/shared/credits.ts";
+import { arrays, creditsByModel, movedSums, names, rowsOf, type CreditsTexts, type NodeRecord } from "./usage-rows.ts";
 import { commitVoids, splitVoids } from "./usage-voids.ts";
 
 export interface Committed {
@@ -8,16 +9,33 @@ export interface Committed {
   readonly inserted: number;
   /** Attempts that were billed before and are void now. */
   readonly voided: number;
+  /** Of new records, by model. */
+  readonly credits: CreditsByModel;
+  /** Taken back, by model. */
+  readonly voidedCredits: CreditsByModel;
 }
+
+export type CreditsByModel = ReadonlyMap<string, Millicredits>;
 
 /** The records must be well-formed, and their days must exist. Void attempts are committed first, by themselves. */
 export async function commitUsage(pool: Pool, batch: readonly NodeRecord[]): Promise<Committed> {
   const { records, voids } = splitVoids(batch);
-  const voided = voids.length > 0 ? await commitVoids(pool, voids) : 0;
-  if (records.length === 0) return { inserted: 0, voided };
+  const taken = voids.length > 0 ? await commitVoids(pool, voids) : { voided: 0, credits: {} };
+  const back = { voided: taken.voided, voidedCredits: byModel(taken.credits) };
+  if (records.length === 0) return { inserted: 0, credits: new Map(), ...back };
   const values = await rowsOf(pool, records);
-  const { rows } = await pool.query<{ inserted: number }>({ name: "commit-usage", text: commitSql, values });
-  return { inserted: rows[0]!.inserted, voided };
+  const { rows } = await pool.query<CommitRow>({ name: "commit-usage", text: commitSql, values });
+  const { inserted, credits } = rows[0]!;
+  return { inserted, credits: byModel(credits), ...back };
+}
+
+interface CommitRow {
+  readonly inserted: number;
+  readonly credits: CreditsTexts;
+}
+
+function byModel(credits: CreditsTexts): CreditsByModel {
+  return new Map(Object.entries(credits).map(([model, sum]) => [model, millicredits(BigInt(sum))]));
 }
 
 /** The time in a UUIDv7. */
@@ -43,4 +61,4 @@ const commitSql = `
     order by key_id
     on conflict (key_id) do update set last_used_at = greatest(u.last_used_at, excluded.last_used_at)
   )
-  select count(*)::integer as inserted from inserted`;
+  select (select count(*) from inserted)::integer as inserted, (${creditsByModel("costing")}) as credits`;

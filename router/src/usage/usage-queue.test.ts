@@ -11,6 +11,7 @@ import type { NodeRecord } from "./usage-rows.ts";
 import { UsageQueue, type QueuedRecord } from "./usage-queue.ts";
 
 const promisedMs = 1_000;
+const nothing: Committed = { inserted: 0, voided: 0, credits: new Map(), voidedCredits: new Map() };
 
 /** A database as far as usage goes: what it has committed, how long a commit takes, and until when it is not well. */
 class SimulatedDatabase {
@@ -40,7 +41,7 @@ class SimulatedDatabase {
     this.setAside.push(...batch.filter(({ setAside }) => setAside));
     for (const one of batch) if (!one.setAside) this.committed.add(one.record.requestId);
     for (const one of batch) this.onCommitted(one);
-    return { inserted: this.committed.size - before, voided: 0 };
+    return { ...nothing, inserted: this.committed.size - before };
   };
 
   beUnwell(forMs: number, commitMs: number, fails: boolean): void {
@@ -270,7 +271,7 @@ test("a database that is too slow for a whole batch gets smaller ones", async ()
     sizes.push(batch.length);
     if (batch.length > 100)
       throw Object.assign(new Error("canceling statement due to statement timeout"), { code: "57014" });
-    return { inserted: batch.length, voided: 0 };
+    return { ...nothing, inserted: batch.length };
   };
   const queue = new UsageQueue(commit, clock, events);
   const records = Array.from({ length: 500 }, () => makeRecord(createRandom(4), clock.now()));

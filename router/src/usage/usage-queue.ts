@@ -7,7 +7,7 @@ import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { NodeId } from "@weiche/shared/ids.ts";
 import { SingleFlight } from "@weiche/shared/time/single-flight.ts";
 import { isDataError } from "../db/failures.ts";
-import type { Committed } from "./usage-commit.ts";
+import type { Committed, CreditsByModel } from "./usage-commit.ts";
 import type { SetAside, SetAsideReason } from "./usage-check.ts";
 import type { NodeRecord } from "./usage-rows.ts";
 
@@ -16,6 +16,9 @@ export interface CommittedBatch {
   readonly records: number;
   readonly repeated: number;
   readonly voided: number;
+  /** Billed by this batch, and taken back by it. */
+  readonly credits: CreditsByModel;
+  readonly voidedCredits: CreditsByModel;
   readonly durationMs: number;
 }
 
@@ -144,8 +147,8 @@ export class UsageQueue implements AsyncDisposable {
     }
     const durationMs = this.#clock.monotonicMs() - startMs;
     const records = sendersOf(batch.filter(({ record, setAside }) => !setAside && record.outcome !== "void"));
-    const { inserted, voided } = committed;
-    this.#events.usageCommitted({ records, repeated: records - inserted, voided, durationMs });
+    const { inserted, ...sums } = committed;
+    this.#events.usageCommitted({ records, repeated: records - inserted, ...sums, durationMs });
     this.#tellSetAside(batch);
     for (const one of batch) this.#settle(one);
   }

@@ -136,6 +136,15 @@ async function readPeriods(pool: Pool, accounts: ReadonlySet<string>): Promise<P
   return new Periods(rows);
 }
 
+/** Sums of credits by model as a query tells them: as texts, since JSON has no integers of this size. */
+export type CreditsTexts = Readonly<Record<string, string>>;
+
+/** A query for the sums of a clause's rows. */
+export function creditsByModel(rows: string): string {
+  return `select coalesce(json_object_agg(model, credits), '{}')
+    from (select model, sum(credits)::text as credits from ${rows} group by model) s`;
+}
+
 const moved = ["requests", "prompt_tokens", "completion_tokens", "credits"];
 const totalKeys = "account_id, period_start, scope, subject";
 const dayKeys = "account_id, day, period_start, user_id, key_id, model";

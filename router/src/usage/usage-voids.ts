@@ -5,7 +5,7 @@
 import type { Pool } from "pg";
 import { asId } from "@weiche/shared/ids.ts";
 import type { Attempt } from "@weiche/shared/usage-record.ts";
-import { arrays, movedSums, names, rowsOf, type NodeRecord } from "./usage-rows.ts";
+import { arrays, creditsByModel, movedSums, names, rowsOf, type CreditsTexts, type NodeRecord } from "./usage-rows.ts";
 
 interface Split {
   readonly records: readonly NodeRecord[];
@@ -47,11 +47,17 @@ function keyOf({ requestId, attempt }: Attempt): string {
   return `${requestId} ${attempt}`;
 }
 
-/** Returns how many of the attempts were billed before. */
-export async function commitVoids(pool: Pool, voids: readonly NodeRecord[]): Promise<number> {
+export interface CommittedVoids {
+  /** How many of the attempts were billed before. */
+  readonly voided: number;
+  /** What they had cost. */
+  readonly credits: CreditsTexts;
+}
+
+export async function commitVoids(pool: Pool, voids: readonly NodeRecord[]): Promise<CommittedVoids> {
   const values = await rowsOf(pool, voids);
-  const { rows } = await pool.query<{ voided: number }>({ name: "commit-voids", text: commitSql, values });
-  return rows[0]!.voided;
+  const { rows } = await pool.query<CommittedVoids>({ name: "commit-voids", text: commitSql, values });
+  return rows[0]!;
 }
 
 /**
@@ -73,4 +79,4 @@ const commitSql = `
       voided_completion_tokens as completion_tokens, voided_credits as credits
     from declared where voided_credits is not null
   ), ${movedSums("voided", "-")}
-  select count(*)::integer as voided from voided`;
+  select (select count(*) from voided)::integer as voided, (${creditsByModel("voided")}) as credits`;

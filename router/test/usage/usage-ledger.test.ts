@@ -9,7 +9,7 @@ import { createRandom } from "@weiche/shared/testing/random.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { createUsageLedger } from "../../src/usage/usage-ledger.ts";
-import type { UsageQueueEvents } from "../../src/usage/usage-queue.ts";
+import type { CommittedBatch, UsageQueueEvents } from "../../src/usage/usage-queue.ts";
 import { rollUsageDays } from "../../src/usage/usage-days.ts";
 import { readUsageTable } from "../../src/usage/usage-table.ts";
 import type { Database } from "../../src/db/database.ts";
@@ -31,7 +31,7 @@ beforeEach(async () => {
 });
 
 interface Recorded extends UsageQueueEvents {
-  readonly committed: { records: number; repeated: number; voided: number }[];
+  readonly committed: CommittedBatch[];
   readonly refused: string[];
   readonly failed: unknown[];
 }
@@ -44,7 +44,7 @@ function recorder(): Recorded {
     committed,
     refused,
     failed,
-    usageCommitted: ({ records, repeated, voided }) => void committed.push({ records, repeated, voided }),
+    usageCommitted: (batch) => void committed.push(batch),
     usageCommitFailed: (error) => void failed.push(error),
     usageSetAside: (_node, reason, count) => void refused.push(...Array.from({ length: count }, () => reason)),
   };
@@ -100,6 +100,20 @@ describe("billed exactly once", () => {
     await Promise.all(Array.from({ length: 100 }, () => ledger.record(node, batch)));
     expect(await sumsOf(database)).toEqual(everySum(batch));
     expect(events.committed.reduce((sum, { repeated }) => sum + repeated, 0)).toBe(99 * 50);
+  });
+
+  test("a commit tells the credits of its new records by model, and none of repeated ones", async () => {
+    const events = recorder();
+    await using ledger = await openLedger(database, events);
+    const all = records(300, 3);
+    await ledger.record(node, all);
+    await ledger.record(node, all);
+    const told = new Map<string, bigint>();
+    for (const { credits } of events.committed)
+      for (const [model, sum] of credits) told.set(model, (told.get(model) ?? 0n) + sum);
+    const billed = Map.groupBy(all, ({ model }) => model);
+    expect(billed.size).toBeGreaterThan(1);
+    expect(told).toEqual(new Map([...billed].map(([model, ofModel]) => [model, sumOf(ofModel).credits])));
   });
 
   test("an attempt that comes again under another account counts once", async () => {

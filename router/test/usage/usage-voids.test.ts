@@ -79,6 +79,9 @@ describe("an attempt that is declared void costs nothing", () => {
       [2, 0, 0],
       [0, 0, 1],
     ]);
+    const costOf = (record: UsageRecord) => [[record.model, sumOf([record]).credits]];
+    expect(committed.map(({ voidedCredits }) => [...voidedCredits])).toEqual([[], costOf(lost)]);
+    expect([...committed[1]!.credits]).toEqual([]);
   });
 
   test("if the declaration came first, however often its record is sent then", async () => {
