@@ -1,24 +1,19 @@
-/** The alert rules as Prometheus' own checker sees them, what they ask for, and that each has its entry in the runbook. */
+/**
+ * The rules as Prometheus' own checker sees them, what they ask for, that each is tried, and that each alert has its entry in
+ * the runbook.
+ */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { parse } from "yaml";
+import { createMetrics } from "../../router/src/metrics.ts";
 import { promtool } from "../../benchmarks/cluster/promtool.ts";
-import { declaredMetrics } from "../metrics-page.ts";
-
-interface Rule {
-  readonly alert: string;
-  readonly expr: string;
-  readonly labels: { readonly severity: string };
-  readonly annotations: { readonly summary: string; readonly runbook: string };
-}
+import { askedSeries, labelsOfMetrics, readRules, rulesFile, unknownSeries } from "./rules.ts";
 
 const here = import.meta.dirname;
-const rulesFile = join(here, "rules.yml");
-const testFiles = ["tests.yml", "tests-of-days.yml"].map((file) => join(here, file));
-const { groups } = parse(readFileSync(rulesFile, "utf8")) as { readonly groups: readonly { rules: Rule[] }[] };
-const rules = groups.flatMap((group) => group.rules);
-const names = rules.map(({ alert }) => alert);
+const testFiles = ["tests.yml", "tests-of-days.yml", "tests-of-recorded.yml"].map((file) => join(here, file));
+const { alerts, recorded } = readRules();
+const rules = [...alerts, ...recorded];
+const names = alerts.map(({ alert }) => alert);
 
 test("promtool takes the rules", () => {
   const { status, said } = promtool(["check", "rules", rulesFile]);
@@ -36,44 +31,45 @@ test("each alert fires in a fault that is tried", () => {
   expect(fired).toEqual(new Set(names));
 });
 
+test("each recorded series is tried with known numbers", () => {
+  const tried = readFileSync(join(here, "tests-of-recorded.yml"), "utf8");
+  const untried = recorded.filter(({ record }) => !new RegExp(`expr: .*${record}`).test(tried));
+  expect(untried.map(({ record }) => record)).toEqual([]);
+});
+
 test("each alert has its entry in the runbook, and the runbook has no other", () => {
   const runbook = readFileSync(join(here, "../RUNBOOK.md"), "utf8");
   const entries = [...runbook.matchAll(/^### (\w+)\n\n\*\*Means:\*\* .+\n\n\*\*Look at:\*\* .+\n\n\*\*Do:\*\* .+$/gm)];
   expect(entries.map(([, name]) => name)).toEqual(names);
   expect(runbook.match(/^### /gm)).toHaveLength(names.length);
-  const links = rules.map(({ annotations }) => annotations.runbook);
+  const links = alerts.map(({ annotations }) => annotations.runbook);
   expect(links).toEqual(names.map((name) => `RUNBOOK.md#${name.toLowerCase()}`));
-  expect(rules.filter(({ labels }) => !["critical", "warning"].includes(labels.severity))).toEqual([]);
+  expect(alerts.filter(({ labels }) => !["critical", "warning"].includes(labels.severity))).toEqual([]);
 });
 
 test("the rules ask for metrics and labels that router and agent have", async () => {
-  const { router, agent } = await declaredMetrics();
-  const labelsOf = new Map([...router, ...agent].map(({ name, labels }) => [name, labels]));
-  // What every target has, and what histograms add.
-  const always = ["job", "instance", "le", "__name__"];
-  const ofAsked = rules.flatMap(({ alert, expr }) =>
-    [...expr.matchAll(/\b(weiche_\w+)(?:\{([^}]*)\})?/g)].map(([, asked, matchers = ""]) => {
-      const name = labelsOf.has(asked!) ? asked! : asked!.replace(/_(bucket|sum|count)$/, "");
-      const labels = [...matchers.matchAll(/(\w+)\s*(?:=|!)/g)].map(([, label]) => label!);
-      return { alert, name, labels };
-    }),
-  );
-  const wrong = ofAsked.filter(
-    ({ name, labels }) =>
-      !labelsOf.has(name) || !labels.every((label) => [...labelsOf.get(name)!, ...always].includes(label)),
-  );
-  const patterns = /weiche_\(router\|agent\)_certificate_expiry_timestamp_seconds/;
-  expect(wrong.filter(({ alert }) => !alert.startsWith("WeicheCertificate"))).toEqual([]);
-  expect(rules.filter(({ expr }) => patterns.test(expr)).length).toBe(2);
-  expect(ofAsked.length).toBeGreaterThan(35);
+  const labelsOf = await labelsOfMetrics();
+  const wrong = rules.flatMap(({ expr }) => unknownSeries(expr, labelsOf));
+  expect(wrong).toEqual([]);
+  expect(rules.flatMap(({ expr }) => askedSeries(expr)).length).toBeGreaterThan(45);
+  expect(unknownSeries('rate(weiche_router_requests_total{modle="m"}[5m])', labelsOf)).toHaveLength(1);
+  expect(unknownSeries("instance:weiche_router_requests:rate10m", labelsOf)).toHaveLength(1);
+  const pattern = /"weiche_\(router\|agent\)_certificate_expiry_timestamp_seconds"/;
+  expect(rules.filter(({ expr }) => pattern.test(expr))).toHaveLength(1);
 });
+
+async function refusalReasons(): Promise<readonly string[]> {
+  const { values } = await createMetrics(() => 0).refusals.get();
+  return values.map(({ labels }) => String(labels.reason));
+}
 
 test("the values of labels that the rules ask for are ones that exist", async () => {
   const text = readFileSync(rulesFile, "utf8");
   const page = readFileSync(join(here, "../METRICS.md"), "utf8");
-  const asked = [...text.matchAll(/\b(state|outcome|result|name|what)=~?"([^"]+)"/g)].flatMap(([, , words]) =>
+  const asked = [...text.matchAll(/\b(state|outcome|result|name|what|reason)=~?"([^"]+)"/g)].flatMap(([, , words]) =>
     words!.split("|"),
   );
   expect(asked.length).toBeGreaterThan(12);
-  expect(asked.filter((word) => !page.includes(`\`${word}\``))).toEqual([]);
+  const refusals = await refusalReasons();
+  expect(asked.filter((word) => !page.includes(`\`${word}\``) && !refusals.includes(word))).toEqual([]);
 });

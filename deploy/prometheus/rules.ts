@@ -1,0 +1,72 @@
+/** The rules of rules.yml, and what expressions ask for: for the tests of rules and dashboards. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parse } from "yaml";
+import { declaredMetrics } from "../metrics-page.ts";
+
+export const rulesFile = join(import.meta.dirname, "rules.yml");
+
+export interface AlertRule {
+  readonly alert: string;
+  readonly expr: string;
+  readonly labels: { readonly severity: string };
+  readonly annotations: { readonly summary: string; readonly runbook: string };
+}
+
+export interface RecordingRule {
+  /** `level:metric:operations`; the level is the labels of its series, joined by `_`. */
+  readonly record: string;
+  readonly expr: string;
+}
+
+export function readRules(): { readonly alerts: readonly AlertRule[]; readonly recorded: readonly RecordingRule[] } {
+  const { groups } = parse(readFileSync(rulesFile, "utf8")) as {
+    readonly groups: readonly { readonly rules: readonly (AlertRule | RecordingRule)[] }[];
+  };
+  const rules = groups.flatMap((group) => group.rules);
+  return {
+    alerts: rules.filter((rule) => "alert" in rule),
+    recorded: rules.filter((rule) => "record" in rule),
+  };
+}
+
+/** The metrics of ours that an expression asks for, with the labels that it matches. */
+export function askedSeries(expr: string): readonly { readonly name: string; readonly labels: readonly string[] }[] {
+  const selectors = expr.matchAll(/(?<![\w:"])((?:\w+:)?weiche_[\w:]+)(?:\{([^}]*)\})?/g);
+  return Array.from(selectors, ([, name, matchers = ""]) => ({
+    name: name!,
+    labels: Array.from(matchers.matchAll(/(\w+)\s*(?:=|!)/g), ([, label]) => label!),
+  }));
+}
+
+/** The labels of all metrics that can be asked for: those of the programs and those that the rules record. */
+export async function labelsOfMetrics(): Promise<ReadonlyMap<string, readonly string[]>> {
+  // Labels of every target; nodes also have `node`.
+  const { router, agent } = await declaredMetrics();
+  const ofPrograms = [
+    ...router.map(({ name, type, labels }) => ({ name, type, labels: [...labels, "job", "instance"] })),
+    ...agent.map(({ name, type, labels }) => ({ name, type, labels: [...labels, "job", "instance", "node"] })),
+  ].flatMap(({ name, type, labels }): [string, string[]][] =>
+    type === "histogram"
+      ? [
+          [`${name}_bucket`, [...labels, "le"]],
+          [`${name}_sum`, labels],
+          [`${name}_count`, labels],
+        ]
+      : [[name, labels]],
+  );
+  const recorded = readRules().recorded.map(({ record }): [string, string[]] => [
+    record,
+    record.slice(0, record.indexOf(":")).split("_"),
+  ]);
+  return new Map([...ofPrograms, ...recorded]);
+}
+
+/** What an expression asks for and nothing has, as `metric{label}`. */
+export function unknownSeries(expr: string, labelsOf: ReadonlyMap<string, readonly string[]>): readonly string[] {
+  return askedSeries(expr).flatMap(({ name, labels }) => {
+    const known = labelsOf.get(name);
+    if (!known) return [name];
+    return labels.filter((label) => !known.includes(label)).map((label) => `${name}{${label}}`);
+  });
+}
