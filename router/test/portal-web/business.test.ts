@@ -126,7 +126,11 @@ test.each(hands)("%s: a new account starts its trial and goes on to Pro at the f
   const owner = await portal.newAccount("New");
   await using tab = await openTab(browser, portal.origin, { cookie: owner.cookie, language: "de" });
   const { page } = tab;
-  await page.goto("/package");
+  for (const path of ["/", "/start"]) {
+    await page.goto(path);
+    await page.getByRole("main").getByRole("link", { name: "Paket" }).waitFor(); // what to do next
+  }
+  await page.getByRole("main").getByRole("link", { name: "Paket" }).click();
   await page.getByRole("button", { name: "Test beginnen" }).waitFor();
   await hand.press(page, /^Test beginnen$/);
   await page.getByRole("dialog").getByText("Der Test ist 30 Tage kostenlos.").waitFor();

@@ -10,7 +10,7 @@ export const chat: Shape<typeof english> = {
   on: "an",
   levels: { none: "aus", low: "niedrig", medium: "mittel", high: "hoch", xhigh: "sehr hoch" },
   message: "Nachricht",
-  placeholder: "Fragen Sie das Modell etwas. Eingabe sendet, Umschalt+Eingabe ist eine neue Zeile.",
+  placeholder: "Ihre Frage. Eingabe sendet, Umschalt+Eingabe: neue Zeile.",
   send: "Senden",
   stop: "Anhalten",
   clear: "Neues Gespräch",

@@ -5,7 +5,7 @@ export const keys: Shape<typeof english> = {
   count: (count) => `${count} Schlüssel`,
   leadNone: "Mit einem Schlüssel ruft ein Programm die API in Ihrem Namen auf.",
   create: "Schlüssel anlegen",
-  search: "Suche nach Name, Benutzer oder letzten Zeichen",
+  search: "Name, Benutzer, letzte Zeichen",
   state: "Zustand",
   states: {
     active: "aktiv",

@@ -18,7 +18,7 @@ export const overview: Shape<typeof english> = {
   perDay: (credits) => `${credits} am Tag, wie in den letzten 7 Tagen`,
   period: (from, to) => `${from} bis ${to}`,
   now: "Jetzt",
-  lastMinute: "Anfragen in den letzten 60 s",
+  lastMinute: "Anfragen in den letzten 60\u00a0s",
   parallel: "Gleichzeitige Anfragen",
   ofMax: (count, max) => `${count} von ${max}`,
   refusals: "Abgelehnt in den letzten 24 Stunden",

@@ -15,7 +15,7 @@ export const overview = {
   perDay: (credits: string) => `${credits} a day, as in the last 7 days`,
   period: (from: string, to: string) => `${from} to ${to}`,
   now: "Now",
-  lastMinute: "Requests in the last 60 s",
+  lastMinute: "Requests in the last 60\u00a0s",
   parallel: "Requests in parallel",
   ofMax: (count: string, max: string) => `${count} of ${max}`,
   refusals: "Refused in the last 24 hours",

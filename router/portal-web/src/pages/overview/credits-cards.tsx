@@ -1,5 +1,6 @@
 /** Credits of the package and of the user's own limit, and how busy the account is now. */
 import type { Answer } from "../../api/client.ts";
+import { ButtonLink } from "../../elements/button.tsx";
 import { QuotaBar } from "../../elements/quota-bar.tsx";
 import { useTexts } from "../../messages/messages.ts";
 
@@ -33,7 +34,12 @@ export function CreditsCard({ credits }: CardProps) {
           </p>
         </>
       ) : (
-        <p>{t.overview.leads.noPackage}</p>
+        <>
+          <p>{t.start.packageMissing}</p>
+          <div className="actions">
+            <ButtonLink to="/package">{t.shell.pages.package}</ButtonLink>
+          </div>
+        </>
       )}
     </section>
   );

@@ -11,12 +11,12 @@ import { useTexts } from "../../messages/messages.ts";
 import { usePreferences } from "../../session/preferences.tsx";
 import { queryClient, useRead } from "../../api/queries.ts";
 import { Entrance } from "./entrance.tsx";
+import { IncompleteLink } from "./incomplete-link.tsx";
 import { useLinkToken } from "./link-token.ts";
 
 export default function InvitationPage() {
-  const { invitation } = useTexts().t.signIn;
   const token = useLinkToken();
-  if (!token) return <Entrance title={invitation.missingTitle} lead={invitation.missingLead} />;
+  if (!token) return <IncompleteLink />;
   return <Invitation token={token} />;
 }
 

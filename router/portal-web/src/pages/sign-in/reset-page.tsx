@@ -6,6 +6,7 @@ import { fieldText } from "../../messages/problem-text.ts";
 import { useTexts } from "../../messages/messages.ts";
 import { useChange } from "../../api/queries.ts";
 import { Entrance } from "./entrance.tsx";
+import { IncompleteLink } from "./incomplete-link.tsx";
 import { useLinkToken } from "./link-token.ts";
 
 export default function ResetPage() {
@@ -13,7 +14,7 @@ export default function ResetPage() {
   const { signIn } = texts.t;
   const token = useLinkToken();
   const change = useChange("resetPassword");
-  if (!token) return <Entrance title={signIn.invitation.missingTitle} lead={signIn.invitation.missingLead} />;
+  if (!token) return <IncompleteLink />;
   const isOver = change.error?.status === 404;
   if (change.isSuccess || isOver)
     return (

@@ -33,7 +33,8 @@ export default function StartPage() {
           return (
             <ol className="steps">
               <Step title={t.start.package} isDone={hasPackage}>
-                {hasPackage ? t.start.packageDone : t.start.packageMissing}
+                <p>{hasPackage ? t.start.packageDone : t.start.packageMissing}</p>
+                {!hasPackage && <ButtonLink to="/package">{t.shell.pages.package}</ButtonLink>}
               </Step>
               <Step title={t.start.key} isDone={key !== undefined}>
                 <p>{key ? t.start.keyDone(key.name) : t.start.keyMissing}</p>

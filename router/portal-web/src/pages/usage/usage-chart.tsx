@@ -6,7 +6,18 @@ import type { DayBars } from "./day-bars.ts";
 
 /** In units of the picture, which is as wide as its card; narrow screens get a picture with larger letters. */
 const [height, ground, margin] = [220, 196, 48];
+const labelWidthMax = 60;
 const widthOf = () => (window.innerWidth < 700 ? 420 : 960);
+
+/** Below the bar of a day; at the end of the picture it stays inside. */
+function DayLabel({ middle, end, text }: { readonly middle: number; readonly end: number; readonly text: string }) {
+  const isLast = middle + labelWidthMax / 2 > end;
+  return (
+    <text x={isLast ? end : middle} y={height - 6} textAnchor={isLast ? "end" : "middle"}>
+      {text}
+    </text>
+  );
+}
 
 export function UsageChart({ series, bars }: DayBars) {
   const { t, format } = useTexts();
@@ -54,11 +65,7 @@ export function UsageChart({ series, bars }: DayBars) {
                 className={`series-${series.indexOf(name)}`}
               />
             ))}
-            {at % every === 0 && (
-              <text x={x(day)! + x.bandwidth() / 2} y={height - 6} textAnchor="middle">
-                {format.day(day)}
-              </text>
-            )}
+            {at % every === 0 && <DayLabel middle={x(day)! + x.bandwidth() / 2} end={width} text={format.day(day)} />}
           </g>
         ))}
       </svg>
