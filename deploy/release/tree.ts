@@ -110,6 +110,7 @@ function addDocuments(folder: string): void {
   copyFolder(from, folder, (path) => documents.test(path));
   copyFolder(join(from, "decisions"), join(folder, "decisions"));
   copyFile(join(from, "prometheus/rules.yml"), join(folder, "prometheus/rules.yml"));
+  copyFolder(join(from, "grafana"), join(folder, "grafana"), (path) => !path.endsWith(".ts"));
   for (const file of readdirSync(join(from, "systemd")).filter((name) => !name.endsWith(".ts")))
     writeText(join(folder, "systemd", file), unitFor(tarballPrefix, file));
 }

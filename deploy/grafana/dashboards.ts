@@ -1,0 +1,26 @@
+/** Makes the dashboards' JSON files. `node deploy/grafana/dashboards.ts` writes them. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { money } from "./money.ts";
+import { nodesAndSlots } from "./nodes-and-slots.ts";
+import { service } from "./service.ts";
+
+/** By the name of the file. */
+export const dashboards = { service, "nodes-and-slots": nodesAndSlots, money };
+
+export const dashboardFile = (name: string) => join(import.meta.dirname, `${name}.json`);
+
+export function jsonOf(dashboard: (typeof dashboards)[keyof typeof dashboards]): string {
+  return `${JSON.stringify(dashboard, null, 2)}\n`;
+}
+
+/** What Grafana puts in the place of variables in an expression, with every value chosen. */
+export function expand(expr: string, { rateInterval, range }: { rateInterval: string; range: string }): string {
+  return expr
+    .replaceAll("$__rate_interval", rateInterval)
+    .replaceAll("$__range", range)
+    .replaceAll(/\$(router|node|slot|model)\b/g, ".*");
+}
+
+if (import.meta.main)
+  for (const [name, dashboard] of Object.entries(dashboards)) writeFileSync(dashboardFile(name), jsonOf(dashboard));

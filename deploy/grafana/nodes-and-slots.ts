@@ -1,0 +1,256 @@
+/** The dashboard *Nodes and slots*: which model each slot serves, and how it, its GPUs and its host do. */
+import { dashboard } from "./dashboard.ts";
+import { gpus, hosts } from "./hosts.ts";
+import { lanes, lines } from "./panels.ts";
+
+const slot = 'node=~"$node", slot=~"$slot"';
+const ofModel = `${slot}, model=~"$model"`;
+
+const over = [
+  lanes(
+    {
+      title: "Model of each slot",
+      description: "The model that the slot serves, starts or stops. A lane for each slot of each node.",
+      unit: "none",
+      empty: "no slot has a model",
+      height: 10,
+    },
+    {
+      expr: `label_join(weiche_agent_slot_active_model{${ofModel}} == 1, "lane", " / ", "node", "slot")`,
+      lane: "lane",
+      word: "model",
+    },
+  ),
+  lanes(
+    {
+      title: "State of each slot",
+      description:
+        "Between two models a slot drains, stops the one engine and starts the other. `failed`: see the alerts.",
+      unit: "none",
+      empty: "no slot",
+      height: 10,
+      colours: {
+        active: "green",
+        empty: "text",
+        starting: "blue",
+        "draining-open": "yellow",
+        "draining-closed": "orange",
+        stopping: "purple",
+        failed: "red",
+      },
+    },
+    {
+      expr: `label_join(weiche_agent_slot_state{${slot}} == 1, "lane", " / ", "node", "slot")`,
+      lane: "lane",
+      word: "state",
+    },
+  ),
+];
+
+const waiters = [
+  lines(
+    {
+      title: "Waiting, by model",
+      description: "Requests that are held, each as often as it asks for answers. Near `waitersMax` more are refused.",
+      unit: "none",
+      empty: "no slot",
+      stacked: true,
+    },
+    { expr: `sum by (model) (weiche_agent_model_waiting_requests{${ofModel}})`, legend: "{{model}}" },
+  ),
+  lines(
+    {
+      title: "Oldest waiter",
+      description: "How long the oldest held request has waited. Alert above 120 s; refused after `waiterSeconds`.",
+      unit: "s",
+      empty: "no slot",
+    },
+    { expr: `weiche_agent_oldest_waiter_seconds{${slot}}`, legend: "{{node}} / {{slot}}" },
+  ),
+  lines(
+    {
+      title: "Running",
+      description: "Requests that run, each as often as it asks for answers: places of the engine in use.",
+      unit: "none",
+      empty: "no slot",
+      stacked: true,
+    },
+    { expr: `weiche_agent_running_requests{${slot}}`, legend: "{{node}} / {{slot}}" },
+  ),
+];
+
+const switches = [
+  lines(
+    {
+      title: "Parts of a switch",
+      description:
+        "How long each part took on average in the last quarter of an hour: drain, stop, memory, start, probe.",
+      unit: "s",
+      empty: "no switch in a quarter of an hour",
+      stacked: true,
+    },
+    {
+      expr: `sum by (phase) (increase(weiche_agent_switch_phase_seconds_sum{${slot}}[15m])) / (sum by (phase) (increase(weiche_agent_switch_phase_seconds_count{${slot}}[15m])) > 0)`,
+      legend: "{{phase}}",
+    },
+  ),
+  lines(
+    {
+      title: "Switches per hour",
+      description: "Switches from one model to the next, by slot.",
+      unit: "none",
+      empty: "no slot has switched",
+    },
+    { expr: `increase(weiche_agent_switch_seconds_count{${slot}}[1h])`, legend: "{{node}} / {{slot}}" },
+  ),
+  lines(
+    {
+      title: "Share of time spent switching",
+      description: "Alert above a half: more models than the slot can serve.",
+      unit: "percentunit",
+      empty: "no slot has switched",
+      max: 1,
+    },
+    { expr: `instance_node_slot:weiche_agent_switch_seconds:rate15m{${slot}}`, legend: "{{node}} / {{slot}}" },
+  ),
+  lines(
+    {
+      title: "Drain closes in",
+      description: "While a drain is open, the old model still takes requests. Then it closes.",
+      unit: "s",
+      empty: "no drain is open",
+    },
+    { expr: `weiche_agent_slot_drain_closes_seconds{${slot}}`, legend: "{{node}} / {{slot}}" },
+  ),
+  lines(
+    {
+      title: "Refused by slots",
+      description: "Requests that a slot refused, by code, per minute. Only codes that occurred.",
+      unit: "cpm",
+      empty: "nothing was refused",
+      stacked: true,
+    },
+    {
+      expr: `60 * sum by (code) (rate(weiche_agent_refusals_total{${ofModel}}[$__rate_interval])) > 0`,
+      legend: "{{code}}",
+    },
+  ),
+  lines(
+    {
+      title: "Sleeping engines",
+      description: "GPU memory that each sleeping engine keeps.",
+      unit: "bytes",
+      empty: "no engine sleeps, or no GPU tells what it keeps",
+      stacked: true,
+    },
+    { expr: `weiche_agent_sleeper_gpu_memory_bytes{${ofModel}}`, legend: "{{node}} / {{slot}} {{model}}" },
+  ),
+];
+
+const engines = [
+  lines(
+    {
+      title: "Engine failures per hour",
+      description: "What went wrong with engines. Only what occurred.",
+      unit: "none",
+      empty: "no engine failed",
+      stacked: true,
+    },
+    {
+      expr: `sum by (model, what) (increase(weiche_agent_engine_failures_total{${ofModel}}[1h])) > 0`,
+      legend: "{{model}} {{what}}",
+    },
+  ),
+  lines(
+    {
+      title: "Engines ready per hour",
+      description: "Engines that were proven ready: started, woken, adopted from an earlier agent, probed once more.",
+      unit: "none",
+      empty: "no slot",
+      stacked: true,
+    },
+    { expr: `sum by (how) (increase(weiche_agent_engine_ready_total{${ofModel}}[1h]))`, legend: "{{how}}" },
+  ),
+  lines(
+    {
+      title: "Engines lost and started again, per hour",
+      description: "By why they were lost.",
+      unit: "none",
+      empty: "no node",
+      stacked: true,
+    },
+    {
+      expr: 'sum by (model, reason) (increase(weiche_agent_engine_restarts_total{node=~"$node", model=~"$model"}[1h]))',
+      legend: "{{model}} {{reason}}",
+    },
+  ),
+  lines(
+    {
+      title: "KV cache in use",
+      description: "Near 1 for long: the engine moves requests out of its batches. llama-server does not say.",
+      unit: "percentunit",
+      empty: "no engine says so",
+      max: 1,
+      width: 12,
+    },
+    { expr: `weiche_agent_engine_kv_cache_use_ratio{${ofModel}}`, legend: "{{node}} / {{slot}} {{model}}" },
+  ),
+  lines(
+    {
+      title: "Prompts found in the prefix cache",
+      description: "Share of prompt tokens that the awake engine found since it started.",
+      unit: "percentunit",
+      empty: "no engine says so",
+      max: 1,
+      width: 12,
+    },
+    { expr: `weiche_agent_engine_prefix_cache_hit_ratio{${ofModel}}`, legend: "{{node}} / {{slot}} {{model}}" },
+  ),
+];
+
+const nodes = [
+  lanes(
+    {
+      title: "State of each node",
+      description: "As the routers see it. A lane for each node at each router.",
+      unit: "none",
+      empty: "no node",
+      height: 8,
+      width: 16,
+      colours: { live: "green", maintenance: "blue", "not-admitting": "orange", silent: "red", gone: "dark-red" },
+    },
+    {
+      expr: 'label_join(weiche_router_node_state{instance=~"$router", node=~"$node"} == 1, "lane", " at ", "node", "instance")',
+      lane: "lane",
+      word: "state",
+    },
+  ),
+  lines(
+    {
+      title: "Age of the last report",
+      description: "One comes each second. Above 3 s no request goes to the node.",
+      unit: "s",
+      empty: "no node",
+    },
+    {
+      expr: 'weiche_router_node_report_age_seconds{instance=~"$router", node=~"$node"}',
+      legend: "{{node}} at {{instance}}",
+    },
+  ),
+];
+
+export const nodesAndSlots = dashboard({
+  uid: "weiche-nodes-and-slots",
+  title: "Nodes and slots",
+  description: "Which model each slot serves, and how it, its GPUs and its host do.",
+  variables: ["router", "node", "slot", "model"],
+  rows: {
+    Slots: over,
+    Waiters: waiters,
+    Switches: switches,
+    Engines: engines,
+    Nodes: nodes,
+    GPUs: gpus,
+    Hosts: hosts,
+  },
+});
