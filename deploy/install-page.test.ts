@@ -109,7 +109,7 @@ test("every unit, path and user of ours that the page names is there", () => {
     page.match(/weiche-[a-z-]+@?(?=\.service)|(?<=-u |start |stop |reload |restart )weiche-(?:node-agent|router)/g),
   );
   expect([...units].filter((unit) => !existsSync(join(here, "systemd", `${unit}.service`)))).toEqual([]);
-  expect(units.size).toBe(3);
+  expect(units.size).toBe(4);
   const sysusers = readFileSync(join(here, "systemd/weiche.sysusers"), "utf8");
   const users = [...page.matchAll(/(?:chown root:|pkill -u )([a-z-]+)/g)].map(([, user]) => user!);
   expect(users.filter((user) => !sysusers.includes(`u ${user} `))).toEqual([]);

@@ -27,6 +27,7 @@ export async function openNodeEnd(
   const shared = { routerId: uuidv7(clock), clock, events, listen: { host: "127.0.0.1", port: 0 } };
   const data = await DataConnections.open({ ...shared, counts: registry, grants: createGrants(randomBytes(32)) });
   const link = await openNodeLink({
+    ledgerName: () => "ledger",
     ...{ ...shared, registry, job: plainJobs(clock), ledger: { record } },
     dataAddress: `127.0.0.1:${data.address.port}`,
     rulesOf: () => catalogue.values().map(rulesOf).toArray(),

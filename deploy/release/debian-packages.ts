@@ -49,7 +49,7 @@ export const debianPackages: readonly DebianPackage[] = [
     ],
     depends: [sameRuntime, "systemd (>= 250)"],
     owns: (path) => ownedBy("router", path),
-    units: ["weiche-router.service"],
+    units: ["weiche-router.service", "weiche-backup.service", "weiche-backup.timer"],
     conffiles: ["router.yaml", "catalogue.yaml"],
     users: ["u weiche-router "],
   },

@@ -36,14 +36,18 @@ function analyze(...args: readonly string[]): { readonly status: number | null; 
   return { status, output: stdout + stderr };
 }
 
-test.each(["weiche-router", "weiche-node-agent", "weiche-engine@a-small-24b"])("%s is right to systemd", (unit) => {
-  const { status, output } = analyze("verify", "--man=no", `./${unit}.service`);
-  const aboutOurs = output.split("\n").filter((line) => line.includes("weiche"));
-  expect([status, aboutOurs]).toEqual([0, []]);
-});
+test.each(["weiche-router", "weiche-backup", "weiche-node-agent", "weiche-engine@a-small-24b"])(
+  "%s is right to systemd",
+  (unit) => {
+    const { status, output } = analyze("verify", "--man=no", `./${unit}.service`);
+    const aboutOurs = output.split("\n").filter((line) => line.includes("weiche"));
+    expect([status, aboutOurs]).toEqual([0, []]);
+  },
+);
 
 test.each([
   ["weiche-router", 15],
+  ["weiche-backup", 15],
   ["weiche-node-agent", 20],
   ["weiche-engine@a-small-24b", 20],
 ])("%s is exposed to at most %i tenths", (unit, threshold) => {

@@ -101,6 +101,8 @@ export function createUsageEvents(log: Log, metrics: Metrics): OutboxEvents & De
     outboxDamaged: (bytes) => log.error({ bytes }, "a part of the usage outbox is damaged and was passed over"),
     outboxTornTail: (bytes) => log.warn({ bytes }, "an unfinished record at the end of the usage outbox was cut off"),
     usageDelivered: (records) => metrics.usageDelivered.inc(records),
+    usageSentAgain: (records) =>
+      log.warn({ records }, "the routers' database was restored or taken over; usage records are sent again"),
     usageNotAcknowledged: (routerId) => log.warn({ routerId }, "usage was not acknowledged in time; it is sent again"),
     usageUnreadable: (code) => log.error({ code }, "the usage outbox could not be read; tried again"),
   };

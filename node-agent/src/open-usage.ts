@@ -4,7 +4,7 @@ import type { Core } from "./core.ts";
 import { createUsageEvents } from "./link-events.ts";
 import { UsageDelivery } from "./outbox/delivery.ts";
 import { openOutboxDirectory } from "./outbox/outbox-disk.ts";
-import { openOutbox } from "./outbox/outbox.ts";
+import { openOutbox, outboxLimits } from "./outbox/outbox.ts";
 import { UnsettledAnswers } from "./outbox/unsettled-answers.ts";
 
 export type UsageParts = Awaited<ReturnType<typeof openUsage>>;
@@ -12,7 +12,9 @@ export type UsageParts = Awaited<ReturnType<typeof openUsage>>;
 export async function openUsage({ config, clock, log, metrics, opened }: Core) {
   const events = createUsageEvents(log, metrics);
   const directory = await openOutboxDirectory(join(config.stateDir, "outbox"));
-  const outbox = opened.use(await openOutbox(directory, clock, events));
+  const outbox = opened.use(
+    await openOutbox(directory, clock, events, { ...outboxLimits, keepMs: config.usageKeepMs }),
+  );
   const unsettled = opened.use(new UnsettledAnswers({ clock, append: (record) => outbox.append(record), events }));
   const delivery = opened.use(new UsageDelivery(outbox, clock, events));
   return { outbox, unsettled, delivery };

@@ -8,7 +8,7 @@ import { sweepIdentity } from "./accounts/identity-sweep.ts";
 import type { RouterConfig } from "./config/config.ts";
 import { createCore, type Core, type Given } from "./core.ts";
 import { jobOfOneRouter } from "./db/lease.ts";
-import { beatMs, joinRouters } from "./db/live-routers.ts";
+import { beatMs, joinRouters, type LiveRouter } from "./db/live-routers.ts";
 import { publishGauges } from "./gauges.ts";
 import { openApi } from "./open-api.ts";
 import { openNodes } from "./open-nodes.ts";
@@ -41,8 +41,8 @@ export async function createRouter(config: RouterConfig, given: Partial<Given> =
     await openOpsServer({ config: config.ops, metrics: metrics.scrape, ready: () => ready, clock, events }),
   );
   const storage = await openStorage(core);
-  await joinOthers(core, storage);
-  const nodes = await openNodes(core, storage);
+  const self = await joinOthers(core, storage);
+  const nodes = await openNodes(core, storage, self.ledger);
   ops.serveNodes(nodes.metrics);
   const api = await openApi(core, storage, nodes);
   const subscriptions = createSubscriptions({ database: storage.database, clock });
@@ -84,9 +84,10 @@ export async function createRouter(config: RouterConfig, given: Partial<Given> =
 }
 
 /** Announces this router to the other routers of the database. */
-async function joinOthers({ events, job, routerId, opened }: Core, { database }: Storage): Promise<void> {
+async function joinOthers({ events, job, routerId, opened }: Core, { database }: Storage): Promise<LiveRouter> {
   const self = opened.use(await joinRouters(database, routerId, events));
   opened.use(job("routers", beatMs, () => self.beat()));
+  return self;
 }
 
 const hourMs = 3_600_000;

@@ -17,6 +17,7 @@ import type { MailEvents } from "./mail/mail.ts";
 import type { Metrics } from "./metrics.ts";
 import type { DataConnectionsEvents } from "./nodes/data-connections.ts";
 import type { NodeLinkEvents } from "./nodes/node-link-session.ts";
+import { auditMessage, loggedDeed, type AuditEvents } from "./rights/audit-entry.ts";
 import type { PortalEvents } from "./surface/portal/portal-entrance.ts";
 
 export function createApiEvents(log: Log, metrics: Metrics, refusals: Pick<Refusals, "count">): ApiEvents {
@@ -61,6 +62,7 @@ export function createEvents(log: Log, metrics: Metrics) {
   return {
     ...createNodeEvents(log, metrics),
     ...createAdminEvents(log),
+    ...createAuditEvents(log),
     ...createIdentityEvents(log, metrics),
     ...createDatabaseEvents(log, metrics),
   };
@@ -124,6 +126,12 @@ function createAdminEvents(log: Log): AdminEvents {
       const stack = error instanceof Error ? error.stack : undefined;
       log.error({ ...describeError(error), stack }, "an operator's command failed");
     },
+  };
+}
+
+function createAuditEvents(log: Log): AuditEvents {
+  return {
+    audited: (entry) => log.info(loggedDeed(entry), auditMessage),
   };
 }
 

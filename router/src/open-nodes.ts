@@ -17,7 +17,8 @@ export type Nodes = Awaited<ReturnType<typeof openNodes>>;
 /** Timeout for closing links and data sessions, once no answer runs any more. */
 const closeMsMax = 2_000;
 
-export async function openNodes(core: Core, { database, grants, ledger }: Storage) {
+/** `ledgerName`: names the state of the database, for the nodes. */
+export async function openNodes(core: Core, { database, grants, ledger }: Storage, ledgerName: () => string) {
   const { config, clock, random, events, job, routerId, catalogue, opened } = core;
   const wishes = await openNodeWishes(database);
   opened.use(job("node-wishes", readWishesMs, () => wishes.read()));
@@ -36,6 +37,7 @@ export async function openNodes(core: Core, { database, grants, ledger }: Storag
     job,
     registry,
     ledger,
+    ledgerName,
     rulesOf: catalogue.rulesOf,
     mayHost: catalogue.mayHost,
     desiredStateOf: (node) => wishes.of(node),

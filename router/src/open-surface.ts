@@ -40,7 +40,7 @@ export async function openSurface(
       events: { ...api.events, ...events },
     }),
   );
-  const people = { database, clock, portalUrl: portal.url };
+  const people = { database, clock, portalUrl: portal.url, audits: events };
   const accounts = createAccounts(people);
   const { registration } = config;
   const throttle = createLoginThrottle(database, clock);

@@ -43,6 +43,7 @@ export async function openWholeRouter(
   const shared = { routerId: id, clock: systemClock, events, ...secure };
   const data = await DataConnections.open({ ...shared, listen: listenOn(ports.data), counts: registry, grants });
   const link = await openNodeLink({
+    ledgerName: () => "ledger",
     ...shared,
     job: plainJobs(systemClock),
     listen: listenOn(ports.link),
@@ -126,6 +127,7 @@ export function openWholeAgent(
       linkUp: (channel) => channels.set(channel.routerId, channel),
       acknowledged: (_routerId, batchId) => acknowledged.push(batchId),
       linkDown: (routerId) => channels.delete(routerId),
+      committedTo() {},
     },
     handle: given.handle ?? answering("hello"),
     onRules: () => {},

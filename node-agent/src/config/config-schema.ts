@@ -59,6 +59,7 @@ export const agentSchema = Type.Object(
     ops: Type.Optional(opsSchema),
     requestSeconds: Type.Optional(seconds),
     shutdownSeconds: Type.Optional(seconds),
+    usageKeepHours: Type.Optional(Type.Number({ minimum: 1 })),
     logLevel: Type.Optional(Type.Enum(["trace", "debug", "info", "warn", "error", "fatal"])),
   },
   closed,

@@ -39,6 +39,8 @@ export interface AgentConfig {
   readonly requestMsMax: number;
   /** How long running streams may go on after SIGTERM. */
   readonly shutdownMsMax: number;
+  /** How long usage records are kept once they are committed, for a database that loses commits. */
+  readonly usageKeepMs: number;
   readonly logLevel: string;
 }
 
@@ -86,6 +88,7 @@ function toConfig(raw: RawAgent, baseDir: string, env: NodeJS.ProcessEnv): Agent
     ),
     requestMsMax: (raw.requestSeconds ?? 600) * 1000,
     shutdownMsMax: (raw.shutdownSeconds ?? 600) * 1000,
+    usageKeepMs: (raw.usageKeepHours ?? 1) * 3_600_000,
     logLevel: env["WEICHE_LOG_LEVEL"] ?? raw.logLevel ?? "info",
   };
 }

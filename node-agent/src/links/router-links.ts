@@ -30,7 +30,7 @@ export interface RouterLinksOptions extends RouterLinkParts {
   readonly routers: readonly string[];
   readonly random: () => number;
   readonly resolve: Resolve;
-  readonly usage: Pick<UsageDelivery, "linkUp" | "acknowledged" | "linkDown">;
+  readonly usage: Pick<UsageDelivery, "linkUp" | "acknowledged" | "linkDown" | "committedTo">;
   readonly answers: RouterLives;
   /** Takes the requests that come on the data connections. */
   readonly handle: StreamHandler;
@@ -214,6 +214,7 @@ export class RouterLinks {
       case "settled":
         return this.#options.answers.settled(link.routerId, message.value.attempts);
       case "heartbeat":
+        return this.#options.usage.committedTo(message.value.ledger);
       case "goodbye": // the link knows, and usage goes elsewhere if it can; what runs needs reports and data sessions
         return;
     }

@@ -67,6 +67,7 @@ let b: SimulatedRouter;
 const deliveryEvents: DeliveryEvents = {
   usageDelivered: (records) => heard.push(`delivered ${records}`),
   usageNotAcknowledged: (routerId) => heard.push(`silent ${routerId}`),
+  usageSentAgain: (records) => heard.push(`again ${records}`),
   usageUnreadable: (code) => heard.push(`unreadable ${code}`),
 };
 
@@ -261,8 +262,9 @@ describe("with one router", () => {
     expect(outbox.depth).toBe(0);
   });
 
-  it("sends again what was acknowledged since an instant, even if more is on its way", async () => {
+  it("sends again what is held when the database is another one, even if more is on its way", async () => {
     delivery.linkUp(a);
+    delivery.committedTo("first");
     await append(0, 300);
     await clock.advanceAsync(300);
     expect(outbox.depth).toBe(0);
@@ -270,7 +272,7 @@ describe("with one router", () => {
     a.answer = () => {};
     await append(300, 310);
     await clock.advanceAsync(210);
-    delivery.resendSince(0);
+    delivery.committedTo("second");
     a.answer = (commit, batchId) => {
       commit();
       delivery.acknowledged("a", batchId);
@@ -283,11 +285,12 @@ describe("with one router", () => {
 
   it("forgets what it was just reading when it is asked to begin earlier", async () => {
     delivery.linkUp(a);
+    delivery.committedTo("first");
     await append(0, 5);
     await clock.advanceAsync(300);
     await append(5, 8);
-    clock.advance(200); // the read has begun; `resendSince` comes before the disk answers
-    delivery.resendSince(0);
+    clock.advance(200); // the read has begun; the new database is known before the disk answers
+    delivery.committedTo("second");
     await clock.advanceAsync(300);
     expect(database.arrivals).toEqual([...range(0, 5), ...range(0, 8)]);
   });
@@ -360,6 +363,7 @@ describe("with two routers", () => {
     const sender = new UsageDelivery(box, time, {
       usageDelivered() {},
       usageNotAcknowledged() {},
+      usageSentAgain() {},
       usageUnreadable() {},
     });
     const store = new Database();
@@ -386,7 +390,7 @@ describe("with two routers", () => {
     for (let step = 0; step < 60; step++) {
       for (let records = random.below(30); records > 0; records--) void box.append(usageRecord(count++));
       for (const router of routers) if (random.chance(0.3)) toggle(router, random.chance(0.6));
-      if (random.chance(0.03)) sender.resendSince(time.now() - random.below(60_000));
+      if (random.chance(0.03)) sender.committedTo(`after step ${step}`);
       await time.advanceAsync(random.below(4_000));
     }
     well = true;

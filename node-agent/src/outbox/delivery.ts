@@ -12,6 +12,8 @@ export interface DeliveryEvents {
   usageDelivered(records: number): void;
   /** A router did not acknowledge in time; the batch goes to the next one. */
   usageNotAcknowledged(routerId: string): void;
+  /** The routers' database is another one, or lost commits: this many records are sent, most of them again. */
+  usageSentAgain(records: number): void;
   /** Records could not be read from disk; this is tried again. */
   usageUnreadable(code: string): void;
 }
@@ -78,11 +80,15 @@ export class UsageDelivery implements Disposable {
     this.#soon(0);
   }
 
-  /** Sends records acknowledged since `sinceMs` (wall time) again, as the routers' database lost its last commits. */
-  resendSince(sinceMs: number): void {
+  /**
+   * `ledger`: names the state of the routers' database. A new one may have lost commits: every record that is still held
+   * is sent again. Undefined: the router does not say.
+   */
+  committedTo(ledger: string | undefined): void {
+    if (ledger === undefined || !this.#outbox.committedTo(ledger)) return;
     this.#sent.clear();
     this.#stopWaiting();
-    this.#outbox.rewind(sinceMs);
+    this.#events.usageSentAgain(this.#outbox.depth);
     this.#soon(0);
   }
 

@@ -171,7 +171,8 @@ describe("a cursor that was moved back", () => {
       const outbox = await open(disk);
       outbox.acknowledge((await outbox.read(1_000)).end);
       await outbox.tick();
-      outbox.rewind(0);
+      outbox.committedTo("first");
+      outbox.committedTo("second");
       let left: SimulatedDisk | undefined;
       const from = disk.calls;
       disk.fails = (_call, calls) => {

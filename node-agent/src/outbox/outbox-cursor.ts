@@ -13,6 +13,8 @@ export interface StoredCursor {
   readonly offset: number;
   /** Wall time at which each completely acknowledged segment was acknowledged, by its number. */
   readonly acknowledged: Readonly<Record<string, number>>;
+  /** Names of the states of the routers' database that records were acknowledged in, the newest last. */
+  readonly ledgers: readonly string[];
 }
 
 export interface CursorEvents {
@@ -20,7 +22,7 @@ export interface CursorEvents {
   outboxCursorUnreadable(file: string, reason: string): void;
 }
 
-const nothing: StoredCursor = { segment: 0, offset: 0, acknowledged: {} };
+const nothing: StoredCursor = { segment: 0, offset: 0, acknowledged: {}, ledgers: [] };
 const magic = "WUC1";
 const headLength = magic.length + 10;
 
@@ -70,8 +72,8 @@ export class OutboxCursor {
   }
 }
 
-function encodeCursor({ segment, offset, acknowledged }: StoredCursor): Buffer {
-  const text = JSON.stringify({ segment, offset, acknowledged });
+function encodeCursor({ segment, offset, acknowledged, ledgers }: StoredCursor): Buffer {
+  const text = JSON.stringify({ segment, offset, acknowledged, ledgers });
   return Buffer.from(`${magic} ${checksum(text)} ${text}`);
 }
 
@@ -79,7 +81,7 @@ function decodeCursor(bytes: Buffer): StoredCursor {
   const content = bytes.toString("latin1");
   const text = content.slice(headLength);
   if (content.slice(0, headLength) !== `${magic} ${checksum(text)} `) throw new Error("damaged, or of another version");
-  return JSON.parse(text) as StoredCursor;
+  return { ...nothing, ...(JSON.parse(text) as StoredCursor) }; // 0.1.0 wrote no ledgers
 }
 
 function checksum(text: string): string {

@@ -47,6 +47,7 @@ export interface Recovered {
   /** All records before it are acknowledged. */
   readonly cursor: Position;
   readonly nextNumber: number;
+  readonly ledgers: readonly string[];
 }
 
 export async function recoverOutbox(
@@ -70,7 +71,7 @@ export async function recoverOutbox(
         cursor = { ...cursor, index: frames.filter((frame) => frame.end <= cursor.offset).length };
     }
   }
-  return { segments: [...segments, ...adopted], cursor, nextNumber };
+  return { segments: [...segments, ...adopted], cursor, nextNumber, ledgers: stored.ledgers };
 }
 
 async function scan(

@@ -222,20 +222,34 @@ describe("acknowledged segments", () => {
     const disk = new SimulatedDisk();
     const clock = new VirtualClock();
     const outbox = await openOutbox(disk, clock, recorder(), limits);
+    outbox.committedTo("first");
     await append(outbox, ...range(0, 12));
     outbox.acknowledge((await outbox.read(12)).end);
     await clock.advanceAsync(1_800_000);
     await outbox[Symbol.asyncDispose]();
     const again = await openOutbox(disk, clock, recorder(), limits);
     expect(await waiting(again)).toEqual([]);
-    again.rewind(clock.now() - 2_000_000);
+    expect(again.committedTo("first")).toBe(false);
+    expect(await waiting(again)).toEqual([]);
+    expect(again.committedTo("second")).toBe(true);
     expect(await waiting(again)).toEqual(range(0, 12));
     expect(again.depth).toBe(12);
     again.acknowledge((await again.read(12)).end);
     await clock.advanceAsync(3_700_000);
     expect(disk.list().filter((name) => name.endsWith(".usage"))).toEqual([]);
-    again.rewind(0);
+    again.committedTo("third");
     expect(await waiting(again)).toEqual([]);
+  });
+
+  it("are asked for once by a name that comes in turn with another one", async () => {
+    const outbox = await openOutbox(new SimulatedDisk(), new VirtualClock(), recorder(), limits);
+    await append(outbox, 0);
+    expect(["old", "new", "old", "new"].map((ledger) => outbox.committedTo(ledger))).toEqual([
+      false,
+      true,
+      false,
+      false,
+    ]);
   });
 
   it("are kept for no more than an hour after the host's clock was set back", async () => {

@@ -35,6 +35,8 @@ export const outboxLimits = {
 export type OutboxLimits = Readonly<typeof outboxLimits>;
 
 const tickMs = 500;
+/** Routers that share a database may name an older state of it for some seconds after it has changed. */
+const ledgersMax = 8;
 /** A hanging disk must not keep the agent from ending. */
 const closeMsMax = 2_000;
 
@@ -74,6 +76,7 @@ export class Outbox implements AsyncDisposable {
   #ticking: Promise<void> = Promise.resolve();
   /** All records before it are acknowledged. */
   cursor: Position;
+  #ledgers: readonly string[];
   #cursorSaved = true;
   /** As it was looked at last. NaN: that failed. */
   #freeBytes = NaN;
@@ -96,6 +99,7 @@ export class Outbox implements AsyncDisposable {
     this.#storedCursor = storedCursor;
     this.#segments = found.segments;
     this.cursor = found.cursor;
+    this.#ledgers = found.ledgers;
     this.#reserve = new OutboxReserve(disk, limits.reserveBytes);
     this.#writer = new OutboxWriter({
       disk,
@@ -180,13 +184,20 @@ export class Outbox implements AsyncDisposable {
     return true;
   }
 
-  /** Moves the cursor back to the first segment that was not completely acknowledged before `sinceMs` (wall time). */
-  rewind(sinceMs: number): void {
-    const first = this.#segments.findIndex(({ acknowledgedAtMs: atMs }) => atMs === undefined || atMs >= sinceMs);
-    if (first < 0) return;
-    for (const segment of this.#segments.slice(first)) delete segment.acknowledgedAtMs;
-    const start = { segment: this.#segments[first]!.number, offset: headerBytes, index: 0 };
-    if (isBefore(start, this.cursor)) this.#moveCursor(start);
+  /**
+   * `ledger`: names the state of the routers' database that acknowledged records are in. A new one may have lost commits:
+   * every record that is still held counts as unacknowledged again. Returns whether that is so.
+   */
+  committedTo(ledger: string): boolean {
+    if (this.#ledgers.includes(ledger)) return false;
+    const isFirst = this.#ledgers.length === 0;
+    this.#ledgers = [...this.#ledgers.slice(1 - ledgersMax), ledger];
+    this.#cursorSaved = false;
+    const [oldest] = this.#segments;
+    if (isFirst || !oldest) return false;
+    for (const segment of this.#segments) delete segment.acknowledgedAtMs;
+    this.#moveCursor({ segment: oldest.number, offset: headerBytes, index: 0 });
+    return true;
   }
 
   /** Checks free space, stores the cursor and deletes old segments. What fails is tried again at the next tick. */
@@ -264,7 +275,7 @@ export class Outbox implements AsyncDisposable {
       atMs === undefined ? [] : [[number, atMs]],
     );
     const acknowledged = Object.fromEntries(passed) as Record<string, number>;
-    await this.#storedCursor.save({ segment, offset, acknowledged });
+    await this.#storedCursor.save({ segment, offset, acknowledged, ledgers: this.#ledgers });
   }
 
   async #readFile({ number }: Segment, offset: number, length: number): Promise<Buffer> {

@@ -15,6 +15,7 @@ const model = asId<ModelId>("m");
 export class RouterLinksRig {
   readonly bootId = uuidv7(systemClock);
   readonly told: unknown[][] = [];
+  readonly ledgers: (string | undefined)[] = [];
   readonly usage: unknown[][] = [];
   /** Events about the routers' lives and settled attempts. */
   readonly answers: unknown[][] = [];
@@ -83,6 +84,7 @@ export class RouterLinksRig {
         },
         acknowledged: (...args) => this.usage.push(["ack", ...args]),
         linkDown: (routerId) => this.usage.push(["down", routerId]),
+        committedTo: (ledger) => this.ledgers.push(ledger),
       },
       answers: {
         linkUp: (routerId) => this.answers.push(["up", routerId]),

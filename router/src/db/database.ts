@@ -126,7 +126,7 @@ export function instantValue(ms: number) {
 }
 
 /** Throws `StartError` for a server that could lose committed usage, or that our SQL does not run on. */
-async function checkServer(connection: ClientConfig): Promise<void> {
+export async function checkServer(connection: ClientConfig): Promise<void> {
   const client = new Client({ ...connection, connectionTimeoutMillis: limits.connectionTimeoutMillis });
   client.on("error", () => {});
   try {
@@ -151,12 +151,12 @@ async function checkServer(connection: ClientConfig): Promise<void> {
   }
 }
 
-/** Migrates on connections without timeouts, since a migration may take long. */
-async function migrateAlone(connection: ClientConfig): Promise<void> {
+/** Migrates on connections without timeouts, since a migration may take long. `upTo`: see `migrate`. */
+export async function migrateAlone(connection: ClientConfig, upTo?: string): Promise<void> {
   const pool = openPool({ ...connection, max: 2 }, () => {});
   const database = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) });
   try {
-    await migrate(database);
+    await migrate(database, upTo);
   } finally {
     await database.destroy();
   }

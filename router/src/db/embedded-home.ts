@@ -44,10 +44,9 @@ const systemDir = "/var/lib/weiche";
 
 export async function embeddedHome(stateDir: string): Promise<EmbeddedHome> {
   const programs = await installedPrograms();
-  const inside = join(stateDir, "database");
-  if (process.getuid?.() !== 0) return { directory: makePrivate(inside), programs };
+  if (process.getuid?.() !== 0) return { directory: makePrivate(foldersOf(stateDir)[0]), programs };
   const user = unprivilegedUser();
-  const { directory, notice } = reachableFolder(stateDir, inside, user);
+  const { directory, notice } = reachableFolder(stateDir, user);
   return { directory: makePrivate(directory, user), programs: reachablePrograms(programs, user), user, ...notice };
 }
 
@@ -89,12 +88,23 @@ function lookUpUser(name: string): ServerUser | undefined {
   return { uid: Number(uid.stdout), gid: Number(gid.stdout) };
 }
 
+/** The folder of a database that exists, wherever it is. Undefined if there is none. Changes nothing. */
+export function existingFolder(stateDir: string): string | undefined {
+  return foldersOf(stateDir).find((directory) => existsSync(join(directory, "cluster")));
+}
+
+/** Below the data directory, or outside if the server's user could not reach that. */
+function foldersOf(stateDir: string): readonly [inside: string, outside: string] {
+  const digest = createHash("sha256").update(dirname(stateDir)).digest("hex");
+  return [join(stateDir, "database"), join(systemDir, digest.slice(0, 16))];
+}
+
 /** A database that exists stays where it is; a new one goes below the data directory if the user can reach it. */
-function reachableFolder(stateDir: string, inside: string, user: ServerUser) {
+function reachableFolder(stateDir: string, user: ServerUser) {
   for (const own of [dirname(stateDir), stateDir]) openToGroup(own, user);
-  const outside = join(systemDir, createHash("sha256").update(dirname(stateDir)).digest("hex").slice(0, 16));
+  const [inside, outside] = foldersOf(stateDir);
   const notice = `the database runs as another user than root, who cannot reach ${stateDir}: its files are in ${outside}`;
-  const settled = [inside, outside].find((directory) => existsSync(join(directory, "cluster")));
+  const settled = existingFolder(stateDir);
   if (settled === outside) return { directory: outside, notice: { notice } };
   const reachable = may(user, "-x", makePrivate(inside, user));
   if (reachable) return { directory: inside };

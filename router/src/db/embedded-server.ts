@@ -17,7 +17,7 @@ import { socketPathBytesMax } from "@weiche/shared/program/admin-socket.ts";
 import { every, sleep, type Clock } from "@weiche/shared/time/clock.ts";
 import { StartError } from "@weiche/shared/files/start-error.ts";
 import { makeCluster, passwordFile, removeHalfMade, superuser } from "./cluster.ts";
-import { embeddedHome, type EmbeddedHome } from "./embedded-home.ts";
+import { embeddedHome, existingFolder, type EmbeddedHome } from "./embedded-home.ts";
 import { disownPostmaster, isPostmaster, readPostmaster, runningPostmaster, type Postmaster } from "./postmaster.ts";
 import { lastWords, startProgram } from "./server-program.ts";
 
@@ -106,8 +106,24 @@ export async function startEmbeddedServer(
   };
 }
 
+/** How to connect to the embedded server that a router runs. Throws `StartError` if none runs, or it is not ours to use. */
+export function runningServer(stateDir: string): ClientConfig {
+  const directory = existingFolder(stateDir);
+  if (directory === undefined)
+    throw new StartError(`no embedded database in ${stateDir}: is it that of a router? name its configuration file`);
+  const cluster = join(directory, "cluster");
+  try {
+    const found = readPostmaster(cluster);
+    if (found?.status === "ready" && isPostmaster(found.pid, cluster))
+      return { ...connectionTo(found, readPassword({ directory })), database: databaseName };
+  } catch (error) {
+    throw new StartError(`${cluster} cannot be read: ${(error as NodeJS.ErrnoException).code}; run this as root`);
+  }
+  throw new StartError(`the database in ${directory} does not run: start the router first`);
+}
+
 /** Needed on loopback only; "" if there is none. */
-function readPassword({ directory }: EmbeddedHome): string {
+function readPassword({ directory }: Pick<EmbeddedHome, "directory">): string {
   try {
     return readFileSync(passwordFile(directory), "utf8");
   } catch {

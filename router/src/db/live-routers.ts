@@ -12,14 +12,33 @@ export interface LiveRouterEvents {
 /** Interval of heartbeats. */
 export const beatMs = 5_000;
 
+/**
+ * Text that changes when commits may have been lost: the identity of the database, which a restore replaces, and its
+ * timeline, which grows when a standby takes over. Servers that do not tell their timeline have the identity alone.
+ */
+const ledgerText = "select id || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8) as ledger from ledger_identity";
+const identityText = "select id::text as ledger from ledger_identity";
+
+export interface LiveRouter extends AsyncDisposable {
+  /** Sends a heartbeat and looks for other routers. */
+  beat(): Promise<void>;
+  /** Names the state of the database that usage is committed to, as of the last heartbeat. */
+  readonly ledger: () => string;
+}
+
 /** Resolves after the first heartbeat. */
-export async function joinRouters({ pool }: Pick<Database, "pool">, routerId: string, events: LiveRouterEvents) {
+export async function joinRouters(
+  { pool }: Pick<Database, "pool">,
+  routerId: string,
+  events: LiveRouterEvents,
+): Promise<LiveRouter> {
   // A router without a heartbeat since then may be this one before its restart.
   const joinedAt = (await say()).seenAt;
+  let tellsTimeline = true;
+  let ledger = await readLedger();
   const earlier = idsOf(await pool.query<{ id: string }>("select id from routers where id <> $1", [routerId]));
   let others: ReadonlySet<string> = new Set();
 
-  /** Sends a heartbeat and looks for other routers. */
   async function beat(): Promise<void> {
     const { seenAt } = await say();
     const heard = await pool.query<{ id: string }>(
@@ -32,6 +51,18 @@ export async function joinRouters({ pool }: Pick<Database, "pool">, routerId: st
     const came = live.difference(others);
     if (came.size > 0 || live.size < others.size) events.otherRouters(live.size, !came.isDisjointFrom(earlier));
     others = live;
+    ledger = await readLedger();
+  }
+
+  async function readLedger(): Promise<string> {
+    try {
+      const { rows } = await pool.query<{ ledger: string }>(tellsTimeline ? ledgerText : identityText);
+      return rows[0]!.ledger;
+    } catch (error) {
+      if (!tellsTimeline || !isUnsupported(error)) throw error;
+      tellsTimeline = false;
+      return readLedger();
+    }
   }
 
   async function say(): Promise<{ readonly seenAt: string }> {
@@ -45,6 +76,7 @@ export async function joinRouters({ pool }: Pick<Database, "pool">, routerId: st
 
   return {
     beat,
+    ledger: () => ledger,
     async [Symbol.asyncDispose](): Promise<void> {
       // If this fails, the others notice after 15 s.
       await pool.query("delete from routers where id = $1", [routerId]).catch(() => {});
@@ -54,4 +86,9 @@ export async function joinRouters({ pool }: Pick<Database, "pool">, routerId: st
 
 function idsOf({ rows }: { readonly rows: readonly { readonly id: string }[] }): ReadonlySet<string> {
   return new Set(rows.map(({ id }) => id));
+}
+
+/** No permission, no such function, or not supported. */
+function isUnsupported(error: unknown): boolean {
+  return ["42501", "42883", "0A000"].includes((error as { code?: string }).code ?? "");
 }

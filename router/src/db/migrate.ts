@@ -8,21 +8,27 @@ import { describeError } from "@weiche/shared/program/log.ts";
 
 const folder = join(import.meta.dirname, "../../migrations");
 
-export async function migrate(database: Kysely<unknown>): Promise<void> {
+/** `upTo`: name of the last migration to apply; absent: all. */
+export async function migrate(database: Kysely<unknown>, upTo?: string): Promise<void> {
   const migrator = new Migrator({ db: database, provider: { getMigrations: () => Promise.resolve(readMigrations()) } });
-  const { error, results } = await migrator.migrateToLatest();
+  const { error, results } = await (upTo === undefined ? migrator.migrateToLatest() : migrator.migrateTo(upTo));
   if (error === undefined) return;
   const failed = results?.find(({ status }) => status === "Error")?.migrationName ?? "the schema";
   throw new StartError(`cannot migrate the database (${failed}): ${describeError(error).error}`);
 }
 
+/** The names of all migrations, in order. */
+export function migrationNames(): readonly string[] {
+  const files = readdirSync(folder).filter((name) => /^\d{4}-[a-z-]+\.sql$/.test(name));
+  return files.map((name) => name.replace(/\.sql$/, "")).toSorted();
+}
+
 function readMigrations(): Record<string, Migration> {
-  const names = readdirSync(folder).filter((name) => /^\d{4}-[a-z-]+\.sql$/.test(name));
   return Object.fromEntries(
-    names.map((name) => {
-      const text = readFileSync(join(folder, name), "utf8");
+    migrationNames().map((name) => {
+      const text = readFileSync(join(folder, `${name}.sql`), "utf8");
       const up = async (db: Kysely<unknown>) => void (await sql.raw(text).execute(db));
-      return [name.replace(/\.sql$/, ""), { up }];
+      return [name, { up }];
     }),
   );
 }

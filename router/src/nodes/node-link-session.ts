@@ -150,8 +150,9 @@ export class NodeLinkSession {
     if (attempts.length > 0) this.#send({ $case: "settled", value: { attempts } });
   }
 
-  heartbeat(): void {
-    if (this.#hello) this.#send({ $case: "heartbeat", value: {} });
+  /** `ledger`: names the state of the database that usage is committed to. */
+  heartbeat(ledger: string): void {
+    if (this.#hello) this.#send({ $case: "heartbeat", value: { ledger } });
   }
 
   goodbye(): void {

@@ -19,6 +19,8 @@ import { describeServices } from "./reflection.ts";
 interface NodeLinkOptions extends NodeLinkParts {
   readonly listen: ListenAddress;
   readonly job: StartJob;
+  /** Names the state of the database that usage is committed to. */
+  readonly ledgerName: () => string;
 }
 
 export type NodeLink = Awaited<ReturnType<typeof openNodeLink>>;
@@ -58,7 +60,8 @@ export async function openNodeLink(options: NodeLinkOptions) {
     onTlsRefused: (reason) => options.events.nodeRefused("tls", reason),
   });
 
-  const heartbeats = options.job("heartbeats", heartbeatEveryMs, () => sessions.forEach((each) => each.heartbeat()));
+  const beat = () => sessions.forEach((each) => each.heartbeat(options.ledgerName()));
+  const heartbeats = options.job("heartbeats", heartbeatEveryMs, beat);
 
   return {
     address: listener.address,

@@ -4,11 +4,12 @@
  * key, password, e-mail address or content.
  */
 import { hash } from "node:crypto";
-import { sql, type Selectable, type Transaction } from "kysely";
+import { sql, type Transaction } from "kysely";
 import { formatCredits, type Millicredits } from "@weiche/shared/credits.ts";
 import type { AccountId } from "@weiche/shared/ids.ts";
 import { inTransaction, instantText } from "../db/database.ts";
 import type { Schema } from "../db/schema.ts";
+import type { AuditEntry } from "./audit-entry.ts";
 import { operator, type ActingContext } from "./accounts-context.ts";
 import { Refused } from "./refused.ts";
 
@@ -33,8 +34,6 @@ export interface Subject {
   readonly id: string;
 }
 
-type AuditEntry = Omit<Selectable<Schema["auditLog"]>, "hash">;
-
 /** The previous hash of a chain's first entry. */
 export const chainStart = "0".repeat(64);
 
@@ -47,17 +46,21 @@ export async function audited<T>(
 ): Promise<T> {
   const { database } = context;
   try {
-    return await inTransaction(database, async (transaction) => {
-      const result = await work(transaction);
-      await append(context, transaction, deed, madeBy?.(result) ?? deed.on, "done");
-      return result;
+    const { result, entry } = await inTransaction(database, async (transaction) => {
+      const done = await work(transaction);
+      return { result: done, entry: await append(context, transaction, deed, madeBy?.(done) ?? deed.on, "done") };
     });
+    if (entry) context.audits?.audited(entry);
+    return result;
   } catch (error) {
     // `not_found`: the object does not exist, or is another account's, whose log the actor must not write to.
-    if (error instanceof Refused && error.kind !== "not_found")
-      await inTransaction(database, (transaction) =>
-        append(context, transaction, deed, deed.on, `refused: ${error.kind}`),
+    if (error instanceof Refused && error.kind !== "not_found") {
+      const refused = `refused: ${error.kind}`;
+      const entry = await inTransaction(database, (transaction) =>
+        append(context, transaction, deed, deed.on, refused),
       );
+      if (entry) context.audits?.audited(entry);
+    }
     throw error;
   }
 }
@@ -68,16 +71,16 @@ export function hashEntry(before: string, entry: AuditEntry): string {
   return hash("sha256", JSON.stringify([...fields, details]));
 }
 
-/** Call last in a transaction: it locks the chain's head until the commit. */
+/** Call last in a transaction: it locks the chain's head until the commit. Returns the entry, unless no chain has it. */
 async function append(
   { clock, origin = operator }: ActingContext,
   transaction: Transaction<Schema>,
   deed: Deed,
   object: Subject,
   result: string,
-): Promise<void> {
+): Promise<AuditEntry | undefined> {
   const accountId = await accountOf(transaction, object);
-  if (accountId === undefined) return; // the object does not exist: no chain to write to
+  if (accountId === undefined) return undefined; // the object does not exist: no chain to write to
   const head = await transaction
     .insertInto("auditHeads")
     .values({ accountId, number: 0n, hash: chainStart })
@@ -107,6 +110,7 @@ async function append(
     .set({ number: entry.number, hash: ownHash })
     .where("accountId", "=", accountId)
     .execute();
+  return entry;
 }
 
 async function accountOf(transaction: Transaction<Schema>, { kind, id }: Subject): Promise<AccountId | undefined> {

@@ -31,13 +31,22 @@ const saltBytes = 16;
 const tagBytes = 32;
 const pattern = /^\$argon2id\$v=19\$m=(\d{1,8}),t=(\d{1,3}),p=1\$([A-Za-z0-9+/]{22,86})\$([A-Za-z0-9+/]{43,86})$/;
 
+/** A hash that no password has. */
+export function hashOfNoPassword(cost: HashCost = today): string {
+  return `${prefixOf(cost)}${unpadded(randomBytes(saltBytes))}$${unpadded(randomBytes(tagBytes))}`;
+}
+
+function prefixOf({ memoryKib, passes }: HashCost): string {
+  return `$argon2id$v=19$m=${memoryKib},t=${passes},p=1$`;
+}
+
 /** `by`, in its functions: the person that a hash is made for, which decides on the place in the queue. */
 export function createPasswordHashing(clock: Clock, deriver: Deriver, cost: HashCost = today) {
   const few = fewAtOnce({ atOnceMax: deriver.atOnceMax, ...waiting }, clock);
   const derive = (by: Asker, job: Derivation) => few(by, () => deriver.derive(job));
-  const prefix = `$argon2id$v=19$m=${cost.memoryKib},t=${cost.passes},p=1$`;
-  /** A hash of no password, checked where none is stored. */
-  const decoy = `${prefix}${unpadded(randomBytes(saltBytes))}$${unpadded(randomBytes(tagBytes))}`;
+  const prefix = prefixOf(cost);
+  /** Checked where none is stored. */
+  const decoy = hashOfNoPassword(cost);
 
   return {
     async hash(password: string, by: Asker): Promise<string> {

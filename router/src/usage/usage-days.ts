@@ -8,6 +8,8 @@ const dayMs = 86_400_000;
 const daysAhead = 3;
 /** One router at a time changes partitions. */
 const lockId = 7_310_201_899;
+/** Advisory lock that backups share while they read: days are dropped later. */
+export const backupLock = 7_310_201_900;
 
 export function startOfDay(ms: number): number {
   return Math.floor(ms / dayMs) * dayMs;
@@ -42,10 +44,16 @@ export async function rollUsageDays(pool: Pool, nowMs: number, keepDays: number)
       where i.inhparent = 'usage_records'::regclass and c.relname < $1`,
     [oldest],
   );
+  let dropped = 0;
   await locked(pool, async (client) => {
+    const { rows: free } = await client.query<{ is: boolean }>("select pg_try_advisory_xact_lock($1) as is", [
+      backupLock,
+    ]);
+    if (!free[0]!.is) return;
     for (const { name } of rows) await client.query(`drop table if exists ${name}`);
+    dropped = rows.length;
   });
-  return rows.length;
+  return dropped;
 }
 
 /** The beginning of the oldest day that is kept. */
@@ -71,6 +79,12 @@ async function locked(pool: Pool, work: (client: PoolClient) => Promise<void>): 
 function partitionOf(startMs: number): string {
   const day = Temporal.Instant.fromEpochMilliseconds(startMs).toString().slice(0, 10);
   return `usage_records_${day.replaceAll("-", "")}`;
+}
+
+/** The day of a partition in ms since 1970, by its name. Undefined for a name of something else. */
+export function dayOfPartition(name: string): number | undefined {
+  const [, year, month, day] = /^usage_records_(\d{4})(\d\d)(\d\d)$/.exec(name) ?? [];
+  return day === undefined ? undefined : Date.UTC(Number(year), Number(month) - 1, Number(day));
 }
 
 /** The lowest UUID whose first 48 bits are this time. */

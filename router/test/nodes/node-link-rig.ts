@@ -45,6 +45,7 @@ export class NodeLinkRig implements AsyncDisposable {
   static async open(ledger?: UsageLedger): Promise<NodeLinkRig> {
     const rig = new NodeLinkRig();
     rig.link = await openNodeLink({
+      ledgerName: () => "ledger",
       listen: { host: "127.0.0.1", port: 0 },
       routerId: "router-1",
       dataAddress: "router1.example:7444",

@@ -6,6 +6,7 @@ import { plainJson } from "@weiche/shared/program/plain-text.ts";
 import { version } from "@weiche/shared/program/version.ts";
 import { addAccountCommands } from "./account-commands.ts";
 import { addAuditCommands } from "./audit-commands.ts";
+import { addBackupCommands } from "./backup-commands.ts";
 import { failureOf } from "./cli-error.ts";
 import { itemText, listText } from "./cli-text.ts";
 import type { Actions } from "./actions.ts";
@@ -77,5 +78,6 @@ export function createProgram(env: NodeJS.ProcessEnv, terminal: Terminal = proce
   addAuditCommands(program.command("audit"), actions);
   addUsageCommands(program.command("usage"), actions);
   addNodeCommands(program, actions);
+  addBackupCommands(program, actions, env);
   return program;
 }

@@ -170,6 +170,12 @@ export interface Goodbye {
 
 /** Each second, as load reports are upwards: whoever hears nothing for some seconds knows that the other end is gone. */
 export interface Heartbeat {
+  /**
+   * Which state of the routers' database usage is committed to: its identity and its timeline. It becomes another one
+   * when the database is restored from a backup, or when a standby takes over: commits may be lost then, and the agent
+   * sends again what it still holds of acknowledged records. Absent: a router of 0.1.0 or older.
+   */
+  readonly ledger?: string | undefined;
 }
 
 /**
@@ -893,11 +899,14 @@ export const Goodbye: MessageFns<Goodbye> = {
 };
 
 function createBaseHeartbeat(): Heartbeat {
-  return {};
+  return { ledger: undefined };
 }
 
 export const Heartbeat: MessageFns<Heartbeat> = {
-  encode(_: Heartbeat, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+  encode(message: Heartbeat, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.ledger !== undefined) {
+      writer.uint32(10).string(message.ledger);
+    }
     return writer;
   },
 
@@ -914,6 +923,14 @@ export const Heartbeat: MessageFns<Heartbeat> = {
       while (reader.pos < end) {
         const tag = reader.uint32();
         switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.ledger = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;

@@ -1,0 +1,104 @@
+/**
+ * Repeats what took rights away after a backup was written: without it, keys that were revoked since would open doors
+ * again. It reads the routers' logs, where every entry of the audit log is a line. What gave rights (new keys, users,
+ * accounts) is not repeated, since its secrets are nowhere; it is counted.
+ */
+import { asId, type KeyId, type UserId } from "@weiche/shared/ids.ts";
+import { createAccounts } from "../accounts/accounts.ts";
+import type { AccountsContext } from "../rights/accounts-context.ts";
+import { auditMessage, type loggedDeed } from "../rights/audit-entry.ts";
+import { audited } from "../rights/audit-log.ts";
+import { Refused } from "../rights/refused.ts";
+import { lockUser } from "../rights/rights.ts";
+import { hashOfNoPassword } from "../sign-in/password-hashing.ts";
+import { setPassword } from "../sign-in/passwords.ts";
+
+export type LoggedDeed = ReturnType<typeof loggedDeed>;
+
+/** Numbers of deeds, by action. */
+export interface Replayed {
+  readonly repeated: Readonly<Record<string, number>>;
+  /** Done since the backup, and not in the restored database. */
+  readonly lost: Readonly<Record<string, number>>;
+}
+
+/** Clocks of routers and database may differ by so much. What is repeated twice changes nothing more. */
+const marginMs = 300_000;
+
+/** The deeds among log lines that may have come after the backup, oldest first. Other lines are passed over. */
+export async function readDeeds(lines: AsyncIterable<string>, backupAt: string): Promise<readonly LoggedDeed[]> {
+  const sinceMs = Date.parse(backupAt) - marginMs;
+  const deeds: LoggedDeed[] = [];
+  for await (const line of lines) {
+    const deed = readDeed(line);
+    if (deed?.result === "done" && Date.parse(deed.at) >= sinceMs) deeds.push(deed);
+  }
+  return deeds.toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at) || a.number - b.number);
+}
+
+function readDeed(line: string): LoggedDeed | undefined {
+  if (!line.includes(`"msg":"${auditMessage}"`)) return undefined;
+  try {
+    return JSON.parse(line.slice(line.indexOf("{"))) as LoggedDeed;
+  } catch {
+    return undefined; // the torn last line of a router that was killed
+  }
+}
+
+/** `backupAt`: when the backup was written; what is lost counts from then. */
+export async function replayDeeds(
+  context: AccountsContext,
+  deeds: readonly LoggedDeed[],
+  backupAt: string,
+): Promise<Replayed> {
+  const repeats = repeatsOf(context);
+  const replayed = { repeated: {} as Record<string, number>, lost: {} as Record<string, number> };
+  for (const deed of deeds) {
+    const outcome = await repeat(repeats[deed.action], deed);
+    if (outcome === "lost" && Date.parse(deed.at) < Date.parse(backupAt)) continue; // in the backup
+    if (outcome !== "needless") replayed[outcome][deed.action] = (replayed[outcome][deed.action] ?? 0) + 1;
+  }
+  return replayed;
+}
+
+type Repeat = (id: string, deed: LoggedDeed) => Promise<unknown>;
+
+async function repeat(how: Repeat | undefined, deed: LoggedDeed): Promise<keyof Replayed | "needless"> {
+  if (deed.action.startsWith("session.")) return "needless"; // a restore ends all sessions
+  if (!how) return "lost";
+  try {
+    const done = await how(deed.object.split(" ")[1] ?? "", deed);
+    return done === undefined ? "lost" : "repeated";
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    // Not in the backup: there is nothing to take away.
+    return error.kind === "not_found" ? "needless" : "lost";
+  }
+}
+
+/** How each action that takes rights away is repeated. One that resolves with undefined did not. */
+function repeatsOf(context: AccountsContext): Readonly<Record<string, Repeat>> {
+  const { keys, users } = createAccounts(context);
+  const losePassword: Repeat = (id) => giveNoPassword(context, asId<UserId>(id));
+  return {
+    "key.revoke": (id) => keys.revoke(asId<KeyId>(id)),
+    "key.regenerate": async (_id, { replaces }) => replaces && keys.revoke(asId<KeyId>(replaces)),
+    "user.block": (id) => users.setBlocked(asId<UserId>(id), true),
+    "user.unblock": (id) => users.setBlocked(asId<UserId>(id), false),
+    "user.delete": (id) => users.delete(asId<UserId>(id)),
+    "user.update": async (id, { role }) => role && users.update(asId<UserId>(id), { role }),
+    "user.change-password": losePassword,
+    "user.reset-password": losePassword,
+  };
+}
+
+/** The password from before the change must not open the door again: its user asks for a link to set a new one. */
+function giveNoPassword(context: AccountsContext, id: UserId): Promise<UserId> {
+  return audited(context, { action: "user.reset-password", on: { kind: "user", id } }, async (transaction) => {
+    await lockUser(transaction, id);
+    const credentials = transaction.selectFrom("credentials").select("userId").where("userId", "=", id);
+    if (!(await credentials.executeTakeFirst())) throw new Refused("not_found", "the user never joined");
+    await setPassword(transaction, id, hashOfNoPassword(), context.clock.now());
+    return id;
+  });
+}

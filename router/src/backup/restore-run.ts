@@ -1,0 +1,80 @@
+/** Restores a backup into the database that a router is configured with, and repeats what took rights away since. */
+import { createReadStream, existsSync, statSync } from "node:fs";
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { createZstdDecompress } from "node:zlib";
+import { lockDirectory } from "@weiche/shared/files/directory-lock.ts";
+import { StartError } from "@weiche/shared/files/start-error.ts";
+import { systemClock, type Clock } from "@weiche/shared/time/clock.ts";
+import { openDatabase, type DatabaseConfig } from "../db/database.ts";
+import { startEmbeddedServer, type EmbeddedServerEvents } from "../db/embedded-server.ts";
+import { readDeeds, replayDeeds, type Replayed } from "./audit-replay.ts";
+import { restoreBackup, type Restored, type RestoreProgress } from "./restore.ts";
+
+/** Reads a backup to its end and checks it; changes nothing. `source`: its bytes as they are in the file. */
+export function checkBackup(source: Readable): Promise<Restored> {
+  return restoreBackup(decompressed(source), undefined, () => {});
+}
+
+/** `auditLogs`: files with the routers' logs. */
+export async function restoreInto(
+  source: Readable,
+  config: DatabaseConfig,
+  auditLogs: readonly string[],
+  onProgress: (progress: RestoreProgress) => void,
+  clock: Clock = systemClock,
+): Promise<Restored & { readonly replayed: Replayed }> {
+  requireOwner(config);
+  using _lock = lockDirectory(config.stateDir);
+  const restored = await fill(source, config, onProgress, clock);
+  const { at } = restored.header;
+  await using database = await openDatabase(config, clock, { ...quiet, databaseConnectionLost() {} });
+  const context = { database, clock, portalUrl: "", origin: { actor: "operator", source: "restore" } };
+  const deeds = await readDeeds(linesOf(auditLogs), at);
+  return { ...restored, replayed: await replayDeeds(context, deeds, at) };
+}
+
+const quiet: EmbeddedServerEvents = { databaseRestarted() {}, databaseRestartFailed() {} };
+
+async function fill(
+  source: Readable,
+  { stateDir, databaseUrl }: DatabaseConfig,
+  onProgress: (progress: RestoreProgress) => void,
+  clock: Clock,
+): Promise<Restored> {
+  if (databaseUrl !== undefined)
+    return restoreBackup(decompressed(source), { connectionString: databaseUrl }, onProgress);
+  await using server = await startEmbeddedServer(stateDir, clock, quiet);
+  return await restoreBackup(decompressed(source), server.connection, onProgress);
+}
+
+/** Files that root makes in the data directory of another user could not be read by its router. */
+function requireOwner({ stateDir, databaseUrl }: DatabaseConfig): void {
+  if (databaseUrl !== undefined || process.getuid?.() !== 0 || !existsSync(stateDir)) return;
+  const { uid } = statSync(stateDir);
+  if (uid !== 0)
+    throw new StartError(
+      `${stateDir} belongs to user ${uid}: run this as that user, with the backup on standard input`,
+    );
+}
+
+function decompressed(source: Readable): AsyncIterable<Buffer> {
+  const decompressor = createZstdDecompress();
+  pipeline(source, decompressor).catch(() => {}); // its reader gets the error
+  return readable(decompressor);
+}
+
+async function* readable(stream: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  try {
+    yield* stream;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const isOurs = code?.startsWith("ZSTD_") || code === "Z_BUF_ERROR" || code === "Z_DATA_ERROR";
+    throw isOurs ? new StartError("the backup is damaged or incomplete: it does not decompress") : error;
+  }
+}
+
+async function* linesOf(files: readonly string[]): AsyncGenerator<string> {
+  for (const file of files) yield* createInterface({ input: createReadStream(file) });
+}

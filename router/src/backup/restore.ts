@@ -1,0 +1,115 @@
+/** Brings a backup into an empty database. */
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { Client, type ClientConfig } from "pg";
+import { from as copyFrom } from "pg-copy-streams";
+import { StartError } from "@weiche/shared/files/start-error.ts";
+import { checkServer, migrateAlone } from "../db/database.ts";
+import { migrationNames } from "../db/migrate.ts";
+import { openPool } from "../db/pool.ts";
+import { dayOfPartition, makeUsageDays } from "../usage/usage-days.ts";
+import { BackupReader, type BackupHeader, type BackupTable } from "./backup-file.ts";
+
+export interface RestoreProgress {
+  readonly table: string;
+  /** Which table of how many this is. */
+  readonly number: number;
+  readonly tables: number;
+}
+
+export interface Restored {
+  readonly header: BackupHeader;
+  readonly rows: number;
+}
+
+/**
+ * Reads a backup to its end. With a connection it fills that database, in one transaction: a backup that is damaged or
+ * incomplete leaves a database without accounts. Without a connection it only checks the backup. Throws `StartError`.
+ */
+export async function restoreBackup(
+  source: AsyncIterable<Buffer>,
+  connection: ClientConfig | undefined,
+  onProgress: (progress: RestoreProgress) => void,
+): Promise<Restored> {
+  const reader = new BackupReader(source);
+  const header = await reader.header();
+  const client = connection && (await prepare(connection, header));
+  try {
+    const counts: Record<string, number> = {};
+    for (const [index, table] of header.tables.entries()) {
+      onProgress({ table: table.name, number: index + 1, tables: header.tables.length });
+      if (client) counts[table.name] = await load(client, table, reader.rows());
+      else for await (const _ of reader.rows());
+    }
+    const { rows } = await reader.trailer();
+    const wrong = client && header.tables.find(({ name }) => counts[name] !== rows[name]);
+    if (wrong) throw new StartError(`${wrong.name} has other rows than the backup says`);
+    if (client) await finish(client, header.tables);
+    return { header, rows: Object.values(rows).reduce((sum, each) => sum + each, 0) };
+  } finally {
+    await client?.end().catch(() => {});
+  }
+}
+
+/** Makes the tables as they were when the backup was written. Returns a connection in an open transaction. */
+async function prepare(connection: ClientConfig, { version, migrations, tables }: BackupHeader): Promise<Client> {
+  const known = migrationNames();
+  const unknown = migrations.find((name, index) => known[index] !== name);
+  if (unknown !== undefined)
+    throw new StartError(
+      `the backup is of Weiche ${version}, which is newer than this one: install that version first`,
+    );
+  await checkServer(connection);
+  await requireEmpty(connection);
+  await migrateAlone(connection, migrations.at(-1));
+  await makePartitions(connection, tables);
+  const client = new Client({ ...connection, application_name: "weiche restore" });
+  client.on("error", () => {}); // the statement that runs rejects
+  await client.connect();
+  await client.query("begin");
+  for (const { name } of tables) {
+    // What migrations wrote gives way; triggers would note each row as a change.
+    await client.query(`alter table ${client.escapeIdentifier(name)} disable trigger user`);
+  }
+  for (const { name } of tables.toReversed()) await client.query(`delete from ${client.escapeIdentifier(name)}`);
+  return client;
+}
+
+async function requireEmpty(connection: ClientConfig): Promise<void> {
+  const client = new Client(connection);
+  client.on("error", () => {});
+  await client.connect();
+  try {
+    const { rows } = await client.query<{ there: boolean }>("select to_regclass('accounts') is not null as there");
+    if (!rows[0]!.there) return;
+    const { rows: accounts } = await client.query("select 1 from accounts limit 1");
+    if (accounts.length > 0)
+      throw new StartError("the database has accounts: restore into an empty data directory, or an empty database");
+  } finally {
+    await client.end();
+  }
+}
+
+async function makePartitions(connection: ClientConfig, tables: readonly BackupTable[]): Promise<void> {
+  const days = tables.flatMap(({ name }) => dayOfPartition(name) ?? []);
+  const pool = openPool({ ...connection, max: 1 }, () => {});
+  try {
+    await makeUsageDays(pool, days);
+  } finally {
+    await pool.end();
+  }
+}
+
+/** Returns how many rows there were. */
+async function load(client: Client, { name, columns }: BackupTable, rows: AsyncIterable<Buffer>): Promise<number> {
+  const columnList = columns.map((column) => client.escapeIdentifier(column)).join(", ");
+  const copy = client.query(copyFrom(`copy ${client.escapeIdentifier(name)} (${columnList}) from stdin`));
+  await pipeline(Readable.from(rows, { objectMode: false }), copy);
+  return copy.rowCount;
+}
+
+async function finish(client: Client, tables: readonly BackupTable[]): Promise<void> {
+  await client.query("set constraints all immediate"); // a table with checks to come cannot be altered
+  for (const { name } of tables) await client.query(`alter table ${client.escapeIdentifier(name)} enable trigger user`);
+  await client.query("commit");
+}

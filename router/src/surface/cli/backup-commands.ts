@@ -1,0 +1,140 @@
+/**
+ * Commands that work on the database itself, and not through the router: a backup takes nothing of the router's time, and
+ * a restore runs while there is no router. Their parts are loaded when they run, since they would slow down every command.
+ */
+import { createReadStream } from "node:fs";
+import { join } from "node:path";
+import { InvalidArgumentError, Option, type Command } from "commander";
+import { systemClock } from "@weiche/shared/time/clock.ts";
+import type { BackupDone } from "../../backup/backup-run.ts";
+import type { Actions } from "./actions.ts";
+
+interface Where {
+  readonly config?: string;
+}
+
+const configOption = () =>
+  new Option("--config <file>", "the router's configuration, if its database is not the embedded one").env(
+    "WEICHE_CONFIG",
+  );
+
+export function addBackupCommands(program: Command, actions: Actions, env: NodeJS.ProcessEnv): void {
+  const stateDir = () => join(program.opts<{ dataDir: string }>().dataDir, "router");
+
+  /** The database that the router uses. */
+  async function databaseOf({ config }: Where): Promise<{ readonly stateDir: string; readonly databaseUrl?: string }> {
+    if (config === undefined) return { stateDir: stateDir() };
+    const { loadRouterConfig } = await import("../../config/config.ts");
+    const { databaseUrl } = loadRouterConfig(config, env);
+    return { stateDir: stateDir(), ...(databaseUrl && { databaseUrl }) };
+  }
+
+  program
+    .command("backup")
+    .argument("[file]", "a new file, or - for standard output")
+    .description("writes the whole database to a file, as of one instant, while the router works")
+    .addOption(new Option("--to <folder>", "write a file named after the time into this folder"))
+    .addOption(
+      new Option("--keep <count>", "with --to: how many backups stay; older ones are removed")
+        .argParser(readCount)
+        .default(14),
+    )
+    .addOption(configOption())
+    .action(async (file: string | undefined, options: Where & { readonly to?: string; readonly keep: number }) => {
+      const { to: folder, keep } = options;
+      if ((file === undefined) === (folder === undefined))
+        program.error("error: name either a file or a folder (--to)", { code: "weiche.backup", exitCode: 2 });
+      const { stateDir: state, databaseUrl } = await databaseOf(options);
+      const { runningServer } = await import("../../db/embedded-server.ts");
+      const { backUpInto, backUpTo } = await import("../../backup/backup-run.ts");
+      const connection = databaseUrl === undefined ? runningServer(state) : { connectionString: databaseUrl };
+      const progress = progressLine(actions);
+      const backUp = (path: string) =>
+        backUpTo(path, connection, process.stdout, ({ bytes, bytesTotal, table }) =>
+          progress.show(`${table}: ${sizeText(bytes)} of about ${sizeText(bytesTotal)}`),
+        );
+      const done: BackupDone =
+        folder === undefined ? await backUp(file!) : await backUpInto(folder, keep, systemClock.now(), backUp);
+      progress.end();
+      if (done.file === "-") return;
+      const removed = done.removed ? `; ${done.removed.length} older removed` : "";
+      actions.print(done, () => `${done.file}: ${sizeText(done.bytes!)}, everything until ${done.at}${removed}`);
+    });
+
+  program
+    .command("restore")
+    .argument("<file>", "a backup, or - for standard input")
+    .description("fills an empty data directory, or an empty database, from a backup; the router must not run")
+    .option("--audit-log <file...>", "the router's log since the backup: keys that it revoked stay revoked")
+    .option("--check", "only read the backup to its end and compare its checksum")
+    .addOption(configOption())
+    .action(
+      async (file: string, options: Where & { readonly auditLog?: readonly string[]; readonly check?: boolean }) => {
+        const { checkBackup, restoreInto } = await import("../../backup/restore-run.ts");
+        const source = file === "-" ? process.stdin : createReadStream(file);
+        if (options.check) {
+          const { header, rows } = await checkBackup(source);
+          const { at, version } = header;
+          return actions.print(
+            { at, version, rows },
+            () => `a whole backup of Weiche ${version}, everything until ${at}: ${rows} rows`,
+          );
+        }
+        const progress = progressLine(actions);
+        const { header, rows, replayed } = await restoreInto(
+          source,
+          await databaseOf(options),
+          options.auditLog ?? [],
+          ({ table, number, tables }) => progress.show(`${table} (${number} of ${tables})`),
+        );
+        progress.end();
+        const { at, version } = header;
+        actions.print({ at, version, rows, ...replayed }, () =>
+          [
+            `restored: everything until ${at}, ${rows} rows`,
+            ...(options.auditLog === undefined
+              ? [
+                  "No --audit-log: what was revoked, blocked or deleted after that time is not so any more. Compare with the router's log.",
+                ]
+              : [
+                  `repeated from the audit log: ${countsText(replayed.repeated)}`,
+                  `lost since the backup: ${countsText(replayed.lost)}`,
+                ]),
+            "Everybody signs in again. Nodes send their records of the last hour again once the router runs.",
+          ].join("\n"),
+        );
+      },
+    );
+}
+
+function readCount(text: string): number {
+  const count = Number(text);
+  if (!Number.isInteger(count) || count < 1) throw new InvalidArgumentError("It must be a whole number from 1.");
+  return count;
+}
+
+function countsText(counts: Readonly<Record<string, number>>): string {
+  return (
+    Object.entries(counts)
+      .map(([action, count]) => `${count} × ${action}`)
+      .join(", ") || "nothing"
+  );
+}
+
+/** A line on a terminal that is written over, at most ten times a second. */
+function progressLine({ terminal: { errors } }: Actions) {
+  let shownAtMs = -Infinity;
+  return {
+    show(text: string): void {
+      const nowMs = performance.now();
+      if (!errors.isTTY || nowMs - shownAtMs < 100) return;
+      shownAtMs = nowMs;
+      errors.write(`\r\u001b[K${text}`);
+    },
+    end: () => void (errors.isTTY && errors.write("\r\u001b[K")),
+  };
+}
+
+function sizeText(bytes: number): string {
+  return `${(bytes / 1e6).toFixed(1)} MB`;
+}

@@ -1,0 +1,177 @@
+/** Backups of a real database into another one: every table, as of one instant, also from an older schema. */
+import { PassThrough } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Client, type ClientConfig } from "pg";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { randomUUID } from "node:crypto";
+import { dumpDatabase, leftOut } from "../../src/backup/dump.ts";
+import { restoreBackup } from "../../src/backup/restore.ts";
+import { migrateAlone } from "../../src/db/database.ts";
+import { rollUsageDays } from "../../src/usage/usage-days.ts";
+import { startDatabaseServer, urlOf, type DatabaseServer } from "./database-fixture.ts";
+
+let server: DatabaseServer;
+
+beforeAll(async () => {
+  server = await startDatabaseServer();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+async function emptyDatabase(name: string): Promise<ClientConfig> {
+  await using client = await connect(server.embedded.connection);
+  await client.query(`create database ${name}`);
+  return { connectionString: urlOf(server.embedded, name) };
+}
+
+async function connect(connection: ClientConfig) {
+  const client = new Client(connection);
+  await client.connect();
+  return { query: client.query.bind(client), [Symbol.asyncDispose]: () => client.end() };
+}
+
+/** `meanwhile`: done while the dump has begun and waits for its reader. */
+async function backUp(connection: ClientConfig, meanwhile?: () => Promise<unknown>): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  const sink = new PassThrough({ highWaterMark: 1 });
+  const dumped = dumpDatabase(connection, sink, () => {});
+  for await (const part of sink as AsyncIterable<Buffer>) if (parts.push(part) === 1) await meanwhile?.();
+  await dumped;
+  return Buffer.concat(parts);
+}
+
+async function* bytesOf(bytes: Buffer): AsyncGenerator<Buffer> {
+  for (let at = 0; at < bytes.length; at += 5_000) yield bytes.subarray(at, at + 5_000);
+}
+
+/** The rows of each table as text, without those that a backup leaves out. */
+async function contentOf(connection: ClientConfig): Promise<Record<string, readonly string[]>> {
+  await using client = await connect(connection);
+  const { rows: tables } = await client.query<{ name: string }>(
+    "select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r' order by 1",
+  );
+  const content: Record<string, readonly string[]> = {};
+  for (const { name } of tables.filter((table) => !leftOut.includes(table.name))) {
+    const { rows } = await client.query<{ row: string }>(`select t::text as row from ${name} t order by 1`);
+    content[name] = rows.map(({ row }) => row);
+  }
+  return content;
+}
+
+const accountId = randomUUID();
+const userId = randomUUID();
+
+/** Rows that a dump must bring back unchanged: references in both directions, odd characters, nulls, arrays. */
+async function fillIn(connection: ClientConfig): Promise<void> {
+  await using client = await connect(connection);
+  const [older, newer] = [randomUUID(), randomUUID()];
+  await client.query("begin");
+  await client.query("insert into accounts (id, name, created_at) values ($1, $2, now())", [
+    accountId,
+    'Tab\\ "Ö" \\N',
+  ]);
+  await client.query(
+    "insert into users (id, account_id, email, role, allowed_models, created_at) values ($1, $2, 'a@example.com', 'owner', $3, now())",
+    [userId, accountId, ["a b", 'c"d', "\\"]],
+  );
+  const key = `insert into api_keys (id, account_id, user_id, hash, last_four, name, revoked_at, regenerated_as, created_at)
+    values ($1, $2, $3, $4, 'abcd', $5, $6, $7, now())`;
+  await client.query(key, [older, accountId, userId, "0".repeat(64), "older", new Date(), newer]);
+  await client.query(key, [newer, accountId, userId, "1".repeat(64), "newer", null, null]);
+  await client.query("insert into audit_heads values ($1, 1, $2)", [accountId, "2".repeat(64)]);
+  await client.query(
+    "insert into audit_log values ($1, 1, now(), 'operator', 'admin.sock', 'account.create', $2, 'done', '{}', $3)",
+    [accountId, `account ${accountId}`, "2".repeat(64)],
+  );
+  await client.query("commit");
+}
+
+test("every table comes back as it was, but for what is left out, and the ledger has another identity", async () => {
+  const database = await server.newDatabase();
+  await fillIn(database.connection);
+  await rollUsageDays(database.pool, Date.now(), 400);
+  const before = await contentOf(database.connection);
+  const target = await emptyDatabase("restored");
+  const { header } = await restoreBackup(bytesOf(await backUp(database.connection)), target, () => {});
+  await migrateAlone(target);
+  expect(await contentOf(target)).toEqual(before);
+  expect(header.tables.map(({ name }) => name).toSorted()).toEqual(Object.keys(before));
+  const ledgerOf = async (connection: ClientConfig) => {
+    await using client = await connect(connection);
+    return (await client.query<{ id: string }>("select id from ledger_identity")).rows[0]!.id;
+  };
+  expect(await ledgerOf(target)).not.toBe(await ledgerOf(database.connection));
+  // What guarded the tables guards them again.
+  await using client = await connect(target);
+  await expect(client.query("delete from audit_log")).rejects.toThrow("only added to");
+  const { rows: changes } = await client.query<{ number: string }>("select number from change_counter");
+  await client.query("update accounts set name = 'Other'");
+  expect((await client.query<{ number: string }>("select number from change_counter")).rows).not.toEqual(changes);
+});
+
+test("a backup of an older schema is brought up to today's", async () => {
+  const old = await emptyDatabase("old");
+  await migrateAlone(old, "0012-usage-refused");
+  await fillIn(old);
+  const bytes = await backUp(old);
+  const target = await emptyDatabase("from_old");
+  await restoreBackup(bytesOf(bytes), target, () => {});
+  await migrateAlone(target);
+  await using client = await connect(target);
+  expect((await client.query("select id from api_keys")).rows).toHaveLength(2);
+  expect((await client.query("select 1 from grant_secret")).rows).toHaveLength(1);
+});
+
+test("it is of one instant, though others write meanwhile, and no day is dropped under it", async () => {
+  const database = await server.newDatabase();
+  await fillIn(database.connection);
+  const longAgo = Date.UTC(2020, 0, 1);
+  await rollUsageDays(database.pool, longAgo, 400);
+  let writing = true;
+  const writer = (async () => {
+    while (writing) {
+      // The key and its use are one transaction: a backup has both or none.
+      const id = randomUUID();
+      const client = await database.pool.connect();
+      await client.query("begin");
+      await client.query("insert into key_uses values ($1, now())", [id]);
+      await client.query(
+        `insert into api_keys (id, account_id, user_id, hash, last_four, name, created_at)
+         values ($1, $2, $3, $4, 'abcd', 'new', now())`,
+        [id, accountId, userId, id.replaceAll("-", "").padEnd(64, "0")],
+      );
+      await client.query("commit");
+      client.release();
+      await sleep(1);
+    }
+  })();
+  let dropped: number | undefined;
+  const bytes = await backUp(database.connection, async () => {
+    dropped = await rollUsageDays(database.pool, Date.now(), 400);
+    await sleep(50); // the writer goes on
+  });
+  writing = false;
+  await writer;
+  expect(dropped).toBe(0);
+  expect(await rollUsageDays(database.pool, Date.now(), 400)).toBeGreaterThan(0);
+  const target = await emptyDatabase("consistent");
+  await restoreBackup(bytesOf(bytes), target, () => {});
+  await using client = await connect(target);
+  const { rows } = await client.query<{ keys: string; uses: string }>(
+    "select (select count(*) from api_keys where name = 'new') as keys, (select count(*) from key_uses) as uses",
+  );
+  expect(rows[0]!.keys).toBe(rows[0]!.uses);
+});
+
+test("a damaged backup, and one of a later version, change nothing", async () => {
+  const database = await server.newDatabase();
+  await fillIn(database.connection);
+  const bytes = await backUp(database.connection);
+  const target = await emptyDatabase("untouched");
+  await expect(restoreBackup(bytesOf(bytes.subarray(0, -10)), target, () => {})).rejects.toThrow("incomplete");
+  const later = Buffer.from(bytes.toString("latin1").replace('"0016-ledger"', '"9999-later"'), "latin1");
+  await expect(restoreBackup(bytesOf(later), target, () => {})).rejects.toThrow("install that version first");
+  await using client = await connect(target);
+  expect((await client.query("select 1 from accounts")).rows).toEqual([]);
+  await restoreBackup(bytesOf(bytes), target, () => {});
+  await expect(restoreBackup(bytesOf(bytes), target, () => {})).rejects.toThrow("the database has accounts");
+});
