@@ -12,11 +12,19 @@ let cluster: Cluster;
 let tab: Tab;
 
 beforeAll(async () => {
-  const engines = [simEngine("chat-a"), simEngine("chat-b", { "start-ms": 3_000 })];
+  const engines = [
+    simEngine("chat-a"),
+    simEngine("chat-b", { "start-ms": 3_000 }),
+    simEngine("chat-thinks", { "reasoning-tokens": 20 }),
+  ];
+  const reasoning = { mode: "default-on", efforts: ["none", "low"], default: "low", templateKwargs: "accepted" };
   [browser, cluster] = await Promise.all([
     startBrowser(),
     Cluster.start({
-      catalogue: catalogueOf("chat-a", "chat-b"),
+      catalogue: [
+        ...catalogueOf("chat-a", "chat-b"),
+        ...catalogueOf("chat-thinks").map((entry) => ({ ...entry, reasoning })),
+      ],
       agents: { n1: { slots: [{ name: "a", gpus: [0], engines }] } },
     }),
   ]);
@@ -120,3 +128,31 @@ test("while a model is activated again, the chat says for how long others waited
   expect(await axeFindings(page)).toEqual([]);
   tab.check();
 }, 60_000);
+
+test.each(hands)(
+  "%s: reasoning is folded behind the answer, can be unfolded, and can be turned off",
+  async (_way, hand) => {
+    const { page } = tab;
+    await page.goto("/chat?model=chat-thinks");
+    await page.getByRole("textbox", { name: "Message" }).waitFor();
+    const say = async () => {
+      await hand.reach(page, /^Message/);
+      await page.keyboard.type("sim:tokens=5 Hello");
+      await hand.submit(page, /^Send$/);
+    };
+    await say();
+    await summaryOf(page).waitFor({ timeout: 30_000 });
+    const thoughts = page.locator(".turn.assistant details");
+    expect(await thoughts.locator("p").isVisible()).toBe(false);
+    await hand.press(page, /^Reasoning$/);
+    await thoughts.locator("p").waitFor();
+    expect(await thoughts.locator("p").textContent()).toMatch(/\w/);
+    expect(await axeFindings(page)).toEqual([]);
+    await hand.select(page, /^Reasoning.*(low|off)/, "Reasoning: off");
+    await say();
+    await summaryOf(page).nth(1).waitFor({ timeout: 20_000 });
+    expect(await thoughts.count()).toBe(1);
+    tab.check();
+  },
+  90_000,
+);

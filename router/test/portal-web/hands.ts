@@ -69,7 +69,7 @@ async function find(page: Page, name: RegExp) {
     const isMeant = (one) => one.checkVisibility() && !one.disabled && name.test(nameOf(one));
     const look = () => {
       const scope = [...document.querySelectorAll("dialog[open]")].at(-1) ?? document;
-      const found = [...scope.querySelectorAll("a, button, input, select, textarea")].find(isMeant);
+      const found = [...scope.querySelectorAll("a, button, input, select, textarea, summary")].find(isMeant);
       if (found) done(found);
       else requestAnimationFrame(look);
     };

@@ -165,7 +165,7 @@ test.each(hands)("%s: a link for a new password is made, sets it, and works once
   await his.page.keyboard.type(`${password} three`);
   await hand.submit(his.page, /^Set the password$/);
   await his.page.getByRole("heading", { name: "This link does not work any more" }).waitFor();
-  await his.page.getByText("Ask for a new one").waitFor();
+  await his.page.getByText("Ask an Admin or Owner of your account for a new one").waitFor();
   expect(await axeFindings(his.page)).toEqual([]);
   for (const each of [tab, before, his]) each.check();
 });

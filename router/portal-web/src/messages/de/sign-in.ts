@@ -50,7 +50,8 @@ export const signIn: Shape<typeof english> = {
     doneTitle: "Das Passwort ist gesetzt",
     doneLead: "Melden Sie sich jetzt damit an.",
     overTitle: "Dieser Link gilt nicht mehr",
-    overLead: "Er wurde verwendet oder ist zu alt. Fordern Sie einen neuen an; das bisherige Passwort gilt weiter.",
+    overLead:
+      "Er wurde verwendet oder ist zu alt. Bitten Sie einen Admin oder Owner Ihres Kontos um einen neuen; das bisherige Passwort gilt weiter.",
   },
   registration: {
     title: "Konto eröffnen",

@@ -46,7 +46,8 @@ export const signIn = {
     doneTitle: "The password is set",
     doneLead: "Sign in with it now.",
     overTitle: "This link does not work any more",
-    overLead: "It was used or is too old. Ask for a new one; the password of before still works.",
+    overLead:
+      "It was used or is too old. Ask an Admin or Owner of your account for a new one; the old password still works.",
   },
   registration: {
     title: "Open an account",
