@@ -5,7 +5,7 @@ import { version } from "@weiche/shared/program/version.ts";
 import type { Core } from "./core.ts";
 import type { MachineSource } from "./host/machine-telemetry.ts";
 import { createLinkEvents } from "./link-events.ts";
-import { withMetrics } from "./links/metrics-answer.ts";
+import { withQuestions } from "./links/router-questions.ts";
 import { RouterLinks } from "./links/router-links.ts";
 import type { Maintenance } from "./maintenance.ts";
 import type { UsageParts } from "./open-usage.ts";
@@ -51,7 +51,10 @@ export function openLinks(core: Core, parts: LinkedParts): RouterLinks {
     }),
     usage: usage.delivery,
     answers: usage.unsettled,
-    handle: withMetrics(requests.ingress.handle, () => metrics.scrape.metrics()),
+    handle: withQuestions(requests.ingress.handle, {
+      metrics: () => metrics.scrape.metrics(),
+      requests: () => requests.ingress.requests(),
+    }),
     onRules: (known) => requests.takeRules(known),
     onDesiredState({ maintenance: wished, prewarmModels }) {
       maintenance.routerSays(wished);

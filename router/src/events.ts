@@ -8,6 +8,7 @@ import type { IdentityEvents } from "./sign-in/identity-context.ts";
 import type { KeyCacheEvents } from "./keys/key-cache.ts";
 import type { AdminEvents } from "./surface/admin/admin-socket.ts";
 import type { ApiEvents } from "./api/exchange.ts";
+import type { RecentRequests } from "./api/recent-requests.ts";
 import type { EvaluatorEvents } from "./usage/evaluator.ts";
 import type { Refusals } from "./usage/refusal-counts.ts";
 import type { UsageQueueEvents } from "./usage/usage-queue.ts";
@@ -20,11 +21,17 @@ import type { NodeLinkEvents } from "./nodes/node-link-session.ts";
 import { auditMessage, loggedDeed, type AuditEvents } from "./rights/audit-entry.ts";
 import type { PortalEvents } from "./surface/portal/portal-entrance.ts";
 
-export function createApiEvents(log: Log, metrics: Metrics, refusals: Pick<Refusals, "count">): ApiEvents {
+export function createApiEvents(
+  log: Log,
+  metrics: Metrics,
+  refusals: Pick<Refusals, "count">,
+  recent: Pick<RecentRequests, "remember">,
+): ApiEvents {
   return {
     requestRefused: (of, code) => refusals.count(of, code),
     connectionRefused: () => metrics.connectionsRefused.inc(),
     requestFinished(facts) {
+      recent.remember(facts);
       const {
         endpoint,
         model = "none",

@@ -2,6 +2,7 @@
 import { formatListen } from "@weiche/shared/http/listen.ts";
 import { openTlsFiles } from "@weiche/shared/http/tls-files.ts";
 import { returnMemory } from "@weiche/shared/program/memory-return.ts";
+import { RecentRequests } from "./api/recent-requests.ts";
 import { createApiServer } from "./api/server.ts";
 import type { Core } from "./core.ts";
 import { beginModelsAtZero } from "./counters-at-zero.ts";
@@ -15,7 +16,8 @@ export async function openApi(core: Core, { keys, voids, refusals }: Storage, no
   const { config, clock, log, metrics, limiter, catalogue, opened } = core;
   /** The portal shows the same certificate. Absent: plain HTTP behind a proxy. */
   const tls = config.tls && opened.use(openTlsFiles(config.tls, clock, core.events));
-  const events = createApiEvents(log, metrics, refusals);
+  const recent = new RecentRequests();
+  const events = createApiEvents(log, metrics, refusals, recent);
   const beginAtZero = () => beginModelsAtZero(metrics, catalogue.get().values());
   beginAtZero();
   catalogue.onReload(beginAtZero);
@@ -33,5 +35,5 @@ export async function openApi(core: Core, { keys, voids, refusals }: Storage, no
   opened.use(returnMemory(clock, () => server.open));
   /** Base URL for clients, without `/v1`. */
   const url = config.publicApi ?? `http${tls ? "s" : ""}://${formatListen(address)}`;
-  return { server, address, url, tls, events };
+  return { server, address, url, tls, events, recent };
 }

@@ -56,6 +56,11 @@ export async function openSurface(
     nodes: nodes.views,
     usualWaitMs: nodes.usualWaitMs,
     fleet: nodes,
+    requests: {
+      running: api.server.running,
+      recent: api.recent,
+      ofNode: (node) => nodes.data.requestsOf(node),
+    },
     chat: (chat) => api.server.chat(chat),
   });
   await portal.serve(handlers);

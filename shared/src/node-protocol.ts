@@ -54,6 +54,39 @@ export interface NodeIdentity {
 /** An agent answers with its metrics, so that a router can hand them to a scraper that does not reach the agent. */
 export const metricsPath = "/weiche/metrics";
 
+/** An agent answers with its `NodeRequest`s as JSON, the oldest first, for operators who look at running requests. */
+export const requestsPath = "/weiche/requests";
+/** More are not listed. */
+export const nodeRequestsMax = 2_000;
+
+/** A request that an agent serves. Nothing of its content. */
+export interface NodeRequest {
+  readonly requestId: string;
+  readonly attempt: number;
+  readonly model: string;
+  /** The slot that runs it; absent while it waits. */
+  readonly slot?: string;
+  /** `reading`: its body comes or is checked. `waiting`: for a switch, or for a place of the engine. */
+  readonly state: "reading" | "waiting" | "answering";
+  /** Tokens of the answer so far. */
+  readonly completionTokens: number;
+  /** Since the first token. */
+  readonly generatingMs?: number;
+}
+
+/** Header of an answer: what the request waited for in its slot, and how many ms. Absent: it did not wait. */
+export const waitedHeader = "x-weiche-waited";
+export type WaitedFor = "switch" | "place";
+
+export function waitedText(waitedFor: WaitedFor, ms: number): string {
+  return `${waitedFor} ${Math.round(ms)}`;
+}
+
+/** Returns a value that is well-formed. */
+export function readWaited(value: unknown): string | undefined {
+  return typeof value === "string" && /^(switch|place) \d{1,9}$/.test(value) ? value : undefined;
+}
+
 /** Paths that an agent serves; the router maps its public paths to them. */
 export const nodePaths = {
   chat: "/v1/chat/completions",

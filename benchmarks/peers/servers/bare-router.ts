@@ -2,6 +2,7 @@
  * `bare-router.ts CATALOGUE`: the router without keys, limits, database and metering. Its listener, relay and links to
  * nodes are the real ones, so that the difference to the whole router is the cost of what is left out. Prints its addresses.
  */
+import { RecentRequests } from "@weiche/router/src/api/recent-requests.ts";
 import { createApiServer } from "@weiche/router/src/api/server.ts";
 import { loadCatalogue } from "@weiche/router/src/config/config.ts";
 import { createApiEvents } from "@weiche/router/src/events.ts";
@@ -37,6 +38,7 @@ const api = createApiServer({
     createLog("bare-router"),
     createMetrics(() => 0),
     { count: () => {} },
+    new RecentRequests(),
   ),
 });
 const { port } = await api.listen();

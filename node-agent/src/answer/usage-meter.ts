@@ -32,6 +32,11 @@ export class UsageMeter {
     this.gaps.take(chunks, this.#clock.monotonicMs());
   }
 
+  /** Since the first token. Absent: none has come. */
+  get generatingMs(): number | undefined {
+    return this.#firstTokenMs === undefined ? undefined : this.#sinceAdmissionMs() - this.#firstTokenMs;
+  }
+
   /** Resolves when the record is on disk. Only the first call counts: a finished request cannot break any more. */
   async append(outcome: RequestOutcome, counts: TokenCounts): Promise<void> {
     if (this.record) return;

@@ -3,7 +3,15 @@ import { once } from "node:events";
 import { constants, type ServerHttp2Stream } from "node:http2";
 import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
 import { errorBody, errorHeaders, type ApiError } from "@weiche/shared/errors.ts";
-import { endComplete, endError, endTrailer, engineDeathHeader } from "@weiche/shared/node-protocol.ts";
+import {
+  endComplete,
+  endError,
+  endTrailer,
+  engineDeathHeader,
+  waitedHeader,
+  waitedText,
+  type WaitedFor,
+} from "@weiche/shared/node-protocol.ts";
 import { readBody } from "../intake/request-body.ts";
 
 /** Why a request ends early, other than by a fault of the engine. */
@@ -54,6 +62,7 @@ export class Exchange {
   /** Value of the end trailer; set with the last byte. */
   #ending: typeof endComplete | typeof endError | undefined;
   #moreTrailers: Record<string, string> = {};
+  #waited: string | undefined;
 
   constructor(stream: ServerHttp2Stream, session: StreamSession, clock: Clock) {
     this.#stream = stream;
@@ -83,6 +92,11 @@ export class Exchange {
   async causeOf(error: unknown): Promise<unknown> {
     if (this.#stream.destroyed || this.#stream.aborted) await this.#closed;
     return this.signal.aborted ? this.signal.reason : error;
+  }
+
+  /** Is told to the router with the head of the answer. */
+  hasWaited(waitedFor: WaitedFor, ms: number): void {
+    this.#waited = waitedText(waitedFor, ms);
   }
 
   limitTo(ms: number): void {
@@ -153,7 +167,8 @@ export class Exchange {
 
   #respond(headers: Record<string, string | number>): void {
     const waitForTrailers = !(endTrailer in headers);
-    this.#stream.respond(headers, { waitForTrailers });
+    const sent = this.#waited === undefined ? headers : { ...headers, [waitedHeader]: this.#waited };
+    this.#stream.respond(sent, { waitForTrailers });
     if (!waitForTrailers) return;
     this.#stream.once("wantTrailers", () => {
       if (this.#ending) this.#stream.sendTrailers({ [endTrailer]: this.#ending, ...this.#moreTrailers });

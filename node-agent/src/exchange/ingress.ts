@@ -8,7 +8,7 @@ import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { ApiError, type ApiErrorKind } from "@weiche/shared/errors.ts";
 import type { ModelId, RequestId, SlotName } from "@weiche/shared/ids.ts";
-import type { NodePath } from "@weiche/shared/node-protocol.ts";
+import { nodeRequestsMax, type NodePath, type NodeRequest } from "@weiche/shared/node-protocol.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import type { Dialect } from "../engines/dialects/dialect.ts";
 import { EngineFault, type EngineFaultReason } from "../engines/dialects/engine-fault.ts";
@@ -81,6 +81,8 @@ export class Ingress implements AsyncDisposable {
   readonly #reader = new WorkReader();
   readonly #budget: ByteBudget;
   readonly #running = new Map<Exchange, Promise<void>>();
+  /** In the order of arrival. */
+  readonly #runs = new Set<RequestRun>();
   /** Callbacks that give up waiting for a record. */
   readonly #waits = new Set<() => void>();
   #hasGivenUp = false;
@@ -95,6 +97,15 @@ export class Ingress implements AsyncDisposable {
   /** Requests between their first header and their last byte, waiting ones included. */
   get running(): number {
     return this.#running.size;
+  }
+
+  /** Those requests, the oldest first. */
+  requests(): readonly NodeRequest[] {
+    return this.#runs
+      .values()
+      .take(nodeRequestsMax)
+      .map((run) => run.view())
+      .toArray();
   }
 
   /** Serves a stream of a data connection, and owns it. */
@@ -135,6 +146,16 @@ export class Ingress implements AsyncDisposable {
   async #serve(exchange: Exchange, headers: IncomingHttpHeaders): Promise<void> {
     const head = readRequestHead(headers);
     const run = new RequestRun(head, new UsageMeter(head, this.#parts.outbox, this.#parts.clock));
+    this.#runs.add(run);
+    try {
+      await this.#serveRun(exchange, run);
+    } finally {
+      this.#runs.delete(run);
+    }
+  }
+
+  async #serveRun(exchange: Exchange, run: RequestRun): Promise<void> {
+    const { head } = run;
     let error: ApiError | undefined;
     try {
       const { counts, rest } = await this.#answer(exchange, run);
@@ -186,6 +207,7 @@ export class Ingress implements AsyncDisposable {
     try {
       run.admission = admission;
       meter.onAdmitted();
+      if (admission.waitedMs >= 1) exchange.hasWaited(admission.waitedFor, admission.waitedMs);
       return await run.work.run(this.#accessTo(admission, exchange, run));
     } catch (error) {
       const cause = await exchange.causeOf(error);

@@ -1,4 +1,5 @@
 /** State of one running request: what it is, what it costs so far, and what it holds. */
+import type { NodeRequest } from "@weiche/shared/node-protocol.ts";
 import type { ByteBudget } from "@weiche/shared/http/byte-budget.ts";
 import type { Admission } from "../slots/admission.ts";
 import type { EngineWork } from "../answer/engine-work.ts";
@@ -32,6 +33,18 @@ export class RequestRun {
 
   /** Idempotent. */
   giveRoom: () => void = () => {};
+
+  /** For operators. */
+  view(): NodeRequest {
+    const { requestId, attempt, model } = this.head;
+    return {
+      ...{ requestId, attempt, model },
+      slot: this.admission?.slot,
+      state: this.admission ? "answering" : this.work ? "waiting" : "reading",
+      completionTokens: this.soFar().completionTokens,
+      generatingMs: this.meter.generatingMs,
+    };
+  }
 
   soFar(): TokenCounts {
     return this.work?.soFar() ?? noTokens;

@@ -1,4 +1,5 @@
 /** Interface between the ingress and the slots. */
+import type { WaitedFor } from "@weiche/shared/node-protocol.ts";
 import type { ModelId, RequestId, SlotName } from "@weiche/shared/ids.ts";
 import type { DialectName, EngineEndpoint, EngineSpec } from "../engines/engine.ts";
 import type { LossListener } from "./engine-loss.ts";
@@ -22,6 +23,8 @@ export interface Admission {
   readonly engine: EngineSpec;
   readonly endpoint: EngineEndpoint;
   readonly waitedMs: number;
+  /** What it would wait for when it came: its model was not active, or it was. */
+  readonly waitedFor: WaitedFor;
   /** Calls back, once, if the engine is gone before the release: at once if it is gone already. */
   onEngineLost(listener: LossListener): void;
   /** Gives its places back. Idempotent. */

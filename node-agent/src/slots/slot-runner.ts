@@ -6,6 +6,7 @@ import { assert, unreachable } from "@weiche/shared/assert.ts";
 import { within, type Timer } from "@weiche/shared/time/clock.ts";
 import type { ApiError } from "@weiche/shared/errors.ts";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
+import type { WaitedFor } from "@weiche/shared/node-protocol.ts";
 import type { EngineSpec, SwitchPhase } from "../engines/engine.ts";
 import type { Admission, AdmissionRequest } from "./admission.ts";
 import { EngineLoss } from "./engine-loss.ts";
@@ -22,6 +23,7 @@ import { SwitchMeter } from "./switch-meter.ts";
 interface Pending {
   readonly request: AdmissionRequest;
   readonly sinceMs: number;
+  readonly waitsFor: WaitedFor;
   readonly resolve: (admission: Admission) => void;
   readonly reject: (reason: Error) => void;
   readonly onAbort: () => void;
@@ -72,7 +74,8 @@ export class SlotRunner {
       const ticket = ++this.#tickets;
       const onAbort = () => this.#leave(ticket);
       request.signal.addEventListener("abort", onAbort, { once: true });
-      this.#pending.set(ticket, { request, sinceMs: this.#nowMs(), resolve, reject, onAbort });
+      const waitsFor = awakeEngine(this.#slot.state)?.model === request.model ? "place" : "switch";
+      this.#pending.set(ticket, { request, sinceMs: this.#nowMs(), waitsFor, resolve, reject, onAbort });
       const { model, routerId, answers } = request;
       this.#dispatch({ kind: "request", ticket, model, routerId, answers });
     });
@@ -209,6 +212,7 @@ export class SlotRunner {
       engine: this.models.get(model)!,
       endpoint,
       waitedMs,
+      waitedFor: pending.waitsFor,
       onEngineLost: (listener) => loss.listen(ticket, listener),
       release,
       suspect: (reason) => {

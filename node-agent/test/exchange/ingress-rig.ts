@@ -75,6 +75,7 @@ export class SimulatedSlot implements Admissions {
       },
       endpoint: this.endpoint,
       waitedMs: 0,
+      waitedFor: "place",
       onEngineLost: (listener) => this.#loss.listen(ticket, listener),
       release: () => {
         this.#loss.forget(ticket);

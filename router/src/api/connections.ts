@@ -19,6 +19,10 @@ export class Connections {
     return this.#live.size;
   }
 
+  get live(): ReadonlySet<Exchange> {
+    return this.#live;
+  }
+
   /** Adds an exchange until its answer is closed. */
   addExchange(exchange: Exchange): void {
     const { socket } = exchange.request;

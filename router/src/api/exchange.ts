@@ -11,7 +11,9 @@ import {
   type AccountId,
   type KeyId,
   type ModelId,
+  type NodeId,
   type RequestId,
+  type SlotName,
 } from "@weiche/shared/ids.ts";
 import type { Identity } from "../keys/caller.ts";
 import type { AnswerSink } from "../edge/answer-sink.ts";
@@ -25,6 +27,19 @@ export type Endpoint = "chat" | "completions" | "embeddings" | "models" | "other
  * the client did not read.
  */
 export type Outcome = "answered" | "refused" | "client-gone" | "broken" | "timeout" | "stalled";
+
+/** A node that a request was sent to. Times are ms since the request began. */
+export interface TriedNode {
+  readonly node: NodeId;
+  readonly slot: SlotName | undefined;
+  readonly sentMs: number;
+  /** When it answered, refused or was lost. */
+  repliedMs?: number;
+  /** `answered`, `lost`, or the code of its error. */
+  result?: string;
+  /** What the request waited for in the slot, and how long, as the node says: `switch 5200`. Absent: for nothing. */
+  waited?: string;
+}
 
 export interface FinishedRequest {
   readonly requestId: RequestId;
@@ -41,6 +56,9 @@ export interface FinishedRequest {
   readonly accountId?: AccountId;
   readonly keyId?: KeyId;
   readonly attempts: number;
+  readonly tried: readonly TriedNode[];
+  /** Wall time. */
+  readonly endedAtMs: number;
   readonly durationMs: number;
   readonly firstByteMs?: number;
   readonly bytesSent: number;
@@ -73,7 +91,7 @@ export class Exchange {
   refusal: RefusalWord | undefined;
   model: ModelId | undefined;
   identity: Identity | undefined;
-  attempts = 0;
+  readonly tried: TriedNode[] = [];
   firstByteAtMs: number | undefined;
   bytesSent = 0;
   /** The router is stopping and cuts the client off. */
@@ -150,11 +168,16 @@ export class Exchange {
     return headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0";
   }
 
-  finishedAt(nowMs: number): FinishedRequest {
-    const { endpoint, outcome, status, errorCode, refusal, model, attempts, bytesSent } = this;
+  get attempts(): number {
+    return this.tried.length;
+  }
+
+  finishedAt(nowMs: number, endedAtMs: number): FinishedRequest {
+    const { endpoint, outcome, status, errorCode, refusal, model, attempts, tried, bytesSent } = this;
     const { identity, firstByteAtMs } = this;
     return {
-      ...{ requestId: this.id, endpoint, outcome, status, errorCode, refusal, model, attempts, bytesSent },
+      ...{ requestId: this.id, endpoint, outcome, status, errorCode, refusal, model, attempts, tried, bytesSent },
+      endedAtMs,
       accountId: identity?.accountId,
       keyId: identity?.keyId,
       durationMs: nowMs - this.startedAtMs,

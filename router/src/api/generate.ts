@@ -6,7 +6,7 @@ import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { Millicredits } from "@weiche/shared/credits.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
 import type { NodeId } from "@weiche/shared/ids.ts";
-import type { NodePath } from "@weiche/shared/node-protocol.ts";
+import { readWaited, waitedHeader, type NodePath } from "@weiche/shared/node-protocol.ts";
 import type { Caller, KeyCache } from "../keys/caller.ts";
 import type { RefusalReason } from "../usage/refusal-codes.ts";
 import type { Limiter } from "../limits/limiter.ts";
@@ -16,11 +16,12 @@ import { authenticate, quotaError, type Authenticated } from "./authenticate.ts"
 import type { ByteBudget } from "@weiche/shared/http/byte-budget.ts";
 import type { BodyReaders } from "./body/body-readers.ts";
 import type { EngineDeaths, SuspectBody } from "./engine-deaths.ts";
-import type { Exchange } from "./exchange.ts";
+import type { Exchange, TriedNode } from "./exchange.ts";
 import { HeldBody } from "./body/held-body.ts";
 import { findModel } from "./model-access.ts";
 import { NodeRefusal, readNodeRefusal } from "./node-refusal.ts";
 import { readBody, type BodyTimes } from "./body/read-body.ts";
+import { refusalCodeOf } from "./refuse.ts";
 import { relay } from "./relay.ts";
 import { decideAfter, decideAtEnd, type AttemptVerdicts } from "./sent-attempts.ts";
 
@@ -128,20 +129,25 @@ async function answer(
 ): Promise<void> {
   const { clock, requestMsMax, times, verdicts, engineDeaths } = deps;
   const { requestId, model, billing } = request;
-  const tried = new Set<NodeId>();
+  const excluded = new Set<NodeId>();
   let refusal: NodeRefusal | undefined;
   while (exchange.attempts < attemptsMax) {
-    const placed = deps.place({ model, affinityKey }, tried);
+    const placed = deps.place({ model, affinityKey }, excluded);
     if ("refused" in placed) throw refusal ?? unplaced(placed.refused);
     onPlaced?.(placed, billing.factor);
-    tried.add(placed.node);
-    const attempt = ++exchange.attempts;
-    const remainingMs = Math.max(0, requestMsMax - (clock.monotonicMs() - exchange.startedAtMs));
+    excluded.add(placed.node);
+    const sentMs = clock.monotonicMs() - exchange.startedAtMs;
+    const tried: TriedNode = { node: placed.node, slot: placed.slot, sentMs };
+    const attempt = exchange.tried.push(tried);
+    const remainingMs = Math.max(0, requestMsMax - sentMs);
     const sent = { requestId, attempt, node: placed.node, model, ...billing };
     try {
       const asked = { ...request, attempt, slot: placed.slot, remainingMs };
       const reply = await deps.upstream.send(placed.node, { ...asked, body: body.bytes! }, exchange.signal);
+      tried.repliedMs = clock.monotonicMs() - exchange.startedAtMs;
+      tried.waited = readWaited(reply.headers[waitedHeader]);
       if (reply.status === 200) {
+        tried.result = "answered";
         engineDeaths.watch(suspect, exchange, reply.body);
         await relay(exchange, reply, clock, times.stallMsMax);
         decideAtEnd(sent, reply.body, exchange, verdicts);
@@ -149,11 +155,14 @@ async function answer(
         return body.drop();
       }
       refusal = await readNodeRefusal(reply, exchange.signal);
+      tried.result = refusalCodeOf(refusal);
       if (reply.body.engineDeath) engineDeaths.died(suspect, reply.body.engineDeath);
       if (refusal.status !== 503) throw refusal;
     } catch (error) {
       decideAfter(error, sent, exchange, verdicts);
       if (!(error instanceof NodeLost)) throw error;
+      tried.repliedMs ??= clock.monotonicMs() - exchange.startedAtMs;
+      tried.result = "lost";
     }
     exchange.signal.throwIfAborted();
   }

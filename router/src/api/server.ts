@@ -157,7 +157,7 @@ export function createApiServer(deps: ApiServerDeps) {
 
   async function run(exchange: Exchange, work: () => Promise<void>): Promise<void> {
     connections.addExchange(exchange);
-    exchange.onSettled(() => events.requestFinished(exchange.finishedAt(clock.monotonicMs())));
+    exchange.onSettled(() => events.requestFinished(exchange.finishedAt(clock.monotonicMs(), clock.now())));
     try {
       await work();
     } catch (error) {
@@ -173,6 +173,8 @@ export function createApiServer(deps: ApiServerDeps) {
     get open(): number {
       return connections.exchanges;
     },
+    /** The requests that are not settled, the oldest first. */
+    running: (): readonly Exchange[] => [...connections.live].filter(({ settled }) => !settled),
     /** Throws `StartError` if it cannot listen. */
     async listen(): Promise<ListenAddress> {
       await app.ready();

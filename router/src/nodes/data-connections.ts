@@ -10,11 +10,13 @@ import type { ListenAddress } from "@weiche/shared/http/listen.ts";
 import {
   metricsPath,
   nodeHeaders,
+  requestsPath,
   routerWindowBytes,
   sessionMemoryMiB,
   sessionsMax,
   sessionWindowBytes,
   streamsPerSessionMax,
+  type NodeRequest,
 } from "@weiche/shared/node-protocol.ts";
 import { watchPulse } from "@weiche/shared/time/session-pulse.ts";
 import type { TlsFiles } from "@weiche/shared/http/tls-files.ts";
@@ -22,6 +24,7 @@ import type { Grants } from "../usage/grants.ts";
 import { NodeAnswer } from "./answer-body.ts";
 import { askIdentity } from "./data-identity.ts";
 import { certificateOf, maySpeakFor, openNodeListener, type NodeListener } from "./node-listener.ts";
+import { readNodeRequests } from "./node-requests.ts";
 import { question } from "./session-question.ts";
 import type { NodeRegistry } from "./registry.ts";
 import { NodeLost, type Upstream, type UpstreamRequest, type UpstreamResponse } from "./upstream.ts";
@@ -50,6 +53,8 @@ const sessionsPerNodeMax = 2 * sessionsMax;
 
 /** Prometheus gives up after 10 s by default. An agent with a hundred models says about 300 KB. */
 const metricsLimits = { answerMsMax: 8_000, answerBytesMax: 16 << 20 };
+
+const requestsLimits = { answerMsMax: 2_000, answerBytesMax: 4 << 20 };
 
 interface DataSession {
   readonly node: NodeId;
@@ -145,6 +150,15 @@ export class DataConnections implements Upstream {
     const { status, text } = await question(session.http2, metricsPath, metricsLimits, this.#options.clock);
     if (status === 200) return text;
     throw new Error(`${node} does not give its metrics here (${status}); is its agent older than the router?`);
+  }
+
+  /** The requests that the node serves. Rejects if it cannot be asked, or is older than this question. */
+  async requestsOf(node: NodeId): Promise<readonly NodeRequest[]> {
+    const session = this.#leastLoaded(node);
+    if (!session) throw new NodeLost(`${node} has no data session`);
+    const { status, text } = await question(session.http2, requestsPath, requestsLimits, this.#options.clock);
+    if (status !== 200) throw new Error(`${node} does not list its requests (${status})`);
+    return readNodeRequests(text);
   }
 
   /** Closes the sessions of earlier processes of the node's agent. */

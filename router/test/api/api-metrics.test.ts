@@ -15,7 +15,9 @@ let api: Harness;
 let metrics: Metrics;
 beforeAll(async () => {
   metrics = createMetrics(() => api.limiter.running);
-  api = await startApi({ events: createApiEvents(createLog("test", "silent"), metrics, { count: () => {} }) });
+  api = await startApi({
+    events: createApiEvents(createLog("test", "silent"), metrics, { count: () => {} }, { remember: () => {} }),
+  });
   // A node may make up statuses and codes, too.
   api.nodes.script = ({ body }) => {
     const n = Number(/node-(\d+)/.exec(body.toString())?.[1] ?? NaN);
@@ -73,7 +75,7 @@ test("made-up models, paths, methods, hosts, keys and codes add no series", { ti
 
 test("refusals are told apart by their reason, and each begins with 0", async () => {
   const own = createMetrics(() => 0);
-  const events = createApiEvents(createLog("test", "silent"), own, { count: () => {} });
+  const events = createApiEvents(createLog("test", "silent"), own, { count: () => {} }, { remember: () => {} });
   const limits = { perIpPerSecond: 1, perIpBurst: 8 };
   await using limited = await startApi({ events, limits, clock: new VirtualClock() });
   const path = "/v1/chat/completions";

@@ -54,6 +54,10 @@ export const operatorsOwn = [
   "prewarm",
   "listCatalogue",
   "reloadCatalogue",
+  "listRunning",
+  "listEnded",
+  "countRunning",
+  "explainRequest",
 ] as const satisfies readonly (keyof Contract)[];
 
 /** Routes for people and the operator. */

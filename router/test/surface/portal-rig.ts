@@ -6,6 +6,7 @@ import { Compile } from "typebox/compile";
 import { systemClock, type Clock } from "@weiche/shared/time/clock.ts";
 import { asId, type AccountId, type UserId } from "@weiche/shared/ids.ts";
 import { createIdentity } from "../../src/accounts/identity.ts";
+import { RecentRequests } from "../../src/api/recent-requests.ts";
 import { createLoginThrottle } from "../../src/sign-in/login-throttle.ts";
 import { createSessions, startSession } from "../../src/sign-in/sessions.ts";
 import { createAccounts, type Accounts } from "../../src/accounts/accounts.ts";
@@ -109,6 +110,7 @@ export async function startPortal({
     apiLimits: { perIpPerSecond: 10, perIpBurst: 20, requestMsMax: 600_000 },
     limiter: new MemoryLimiter(clock),
     nodes: () => [],
+    requests: { running: () => [], recent: new RecentRequests(), ofNode: () => Promise.resolve([]) },
     usualWaitMs: () => undefined,
     chat: () => Promise.reject(new Error("no API behind this portal")),
     fleet: { details: () => [], wishes: noWishes, place: () => ({ refused: "no_node_available" }), nowMs: () => 0 },

@@ -19,6 +19,17 @@ export function itemText(item: object): string {
   return fields.map(([name, value]) => `${name.padEnd(width)}  ${cell(value)}`).join("\n");
 }
 
+/** Breaks a line between words. Further lines begin with `indent`. */
+export function wrapped(line: string, indent = "", width: number = 80): string {
+  const lines: string[] = [];
+  for (const word of line.split(/(?<=\S) /)) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + 1 + word.length <= width) lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(last === undefined ? word : indent + word);
+  }
+  return lines.join("\n");
+}
+
 /** Numbers stay numbers, since the table aligns them to the right. */
 function cell(value: unknown): Cell {
   if (value === null || value === undefined || typeof value === "number") return value;

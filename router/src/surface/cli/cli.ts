@@ -14,6 +14,7 @@ import { askRouter, type Address, type Answer, type Sent } from "./client.ts";
 import { addCreditsCommands } from "./credits-commands.ts";
 import { addKeyCommands } from "./key-commands.ts";
 import { addNodeCommands } from "./node-commands.ts";
+import { addRequestCommands } from "./request-commands.ts";
 import { addSubscriptionCommands } from "./subscription-commands.ts";
 import { addUsageCommands } from "./usage-commands.ts";
 import { processTerminal, widthOf, type Terminal } from "./terminal.ts";
@@ -79,5 +80,6 @@ export function createProgram(env: NodeJS.ProcessEnv, terminal: Terminal = proce
   addUsageCommands(program.command("usage"), actions);
   addNodeCommands(program, actions);
   addBackupCommands(program, actions, env);
+  addRequestCommands(program, actions);
   return program;
 }

@@ -1,10 +1,11 @@
 /** `weiche nodes` and `nodes show`, `models`, `catalogue`, `node` and `prewarm`: nodes and the catalogue, and what operators want of them. */
 import { parseListen } from "@weiche/shared/http/listen.ts";
 import { nodeTargets } from "@weiche/shared/program/ops-server.ts";
-import { Argument, type Command } from "commander";
+import { Argument, Option, type Command } from "commander";
 import type { Actions } from "./actions.ts";
 import { addDrainCommand } from "./drain-command.ts";
-import { modelsText, nodeText, nodesText } from "./node-tables.ts";
+import { modelsText, nodesScene, nodeText, nodesText } from "./node-tables.ts";
+import { watch } from "./watch.ts";
 
 export function addNodeCommands(program: Command, actions: Actions): void {
   const { ask, print, printItem } = actions;
@@ -15,7 +16,9 @@ export function addNodeCommands(program: Command, actions: Actions): void {
       "--prometheus-sd <host:port>",
       "instead: a file for file_sd_configs of Prometheus, which scrapes the nodes through this router; host:port: its operations listener",
     )
-    .action(async ({ prometheusSd }: { prometheusSd?: string }) => {
+    .addOption(new Option("--watch", "again every second, until Ctrl-C").conflicts("prometheusSd"))
+    .action(async ({ prometheusSd, watch: wish }: { prometheusSd?: string; watch?: boolean }) => {
+      if (wish) return void (await watch(actions, async () => nodesScene(await ask("GET /nodes"))));
       const all = await ask("GET /nodes");
       if (prometheusSd === undefined) return print(all, (width) => nodesText(all, width));
       parseListen(prometheusSd, "--prometheus-sd");

@@ -8,6 +8,7 @@ import {
 } from "@weiche/shared/program/machine-text.ts";
 import { formatTable } from "@weiche/shared/program/table.ts";
 import type { Answer } from "./client.ts";
+import type { Scene } from "./watch.ts";
 
 type Nodes = Answer<"GET /nodes">;
 type Node = Answer<"GET /nodes/:id">;
@@ -27,6 +28,20 @@ export function nodesText(nodes: Nodes, width?: number): string {
     rows,
     width,
   );
+}
+
+/** A line for each node and slot that changes. */
+export function nodesScene(nodes: Nodes): Scene {
+  const ofNode = (node: Nodes[number]) => [
+    [node.name, node.state] as const,
+    ...node.slots.map((slot) => [`${node.name}/${slot.name}`, slotLine(slot)] as const),
+  ];
+  return { value: nodes, text: (width) => nodesText(nodes, width), lines: new Map(nodes.flatMap(ofNode)) };
+}
+
+function slotLine({ state, active, next, failed, running, waiting }: Nodes[number]["slots"][number]): string {
+  const models = [active ?? failed, next && `next ${next}`].filter((part) => part !== undefined);
+  return `${[state, ...models].join(" ")}, ${running} running, ${waiting} waiting`;
 }
 
 /** Its slots, the machine and its parts. Of an agent that tells nothing of its machine, the slots and their use. */

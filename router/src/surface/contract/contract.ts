@@ -12,6 +12,7 @@ import { packageContract } from "./package.ts";
 import { modelsContract } from "./models.ts";
 import { nodesContract } from "./nodes.ts";
 import { noticesContract } from "./notices.ts";
+import { requestsContract } from "./requests.ts";
 import { serviceContract } from "./service.ts";
 import { sessionContract } from "./session.ts";
 import { usageContract } from "./usage.ts";
@@ -33,6 +34,7 @@ export const contract = {
   ...auditContract,
   ...accountsContract,
   ...nodesContract,
+  ...requestsContract,
 } as const;
 
 export type Contract = typeof contract;

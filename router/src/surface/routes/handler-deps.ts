@@ -1,10 +1,13 @@
 /** The parts of the router that the handlers of the contract show and change. */
 import type { Catalogue } from "@weiche/shared/catalogue.ts";
 import type { ServiceChange } from "@weiche/shared/changelog.ts";
-import type { ModelId } from "@weiche/shared/ids.ts";
+import type { ModelId, NodeId } from "@weiche/shared/ids.ts";
+import type { NodeRequest } from "@weiche/shared/node-protocol.ts";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { Accounts } from "../../accounts/accounts.ts";
 import type { Identity } from "../../accounts/identity.ts";
+import type { Exchange } from "../../api/exchange.ts";
+import type { RecentRequests } from "../../api/recent-requests.ts";
 import type { ApiServer } from "../../api/server.ts";
 import type { Database } from "../../db/database.ts";
 import type { IpLimitSettings } from "../../edge/ip-limit.ts";
@@ -39,7 +42,17 @@ export interface HandlerDeps {
   /** How long requests waited lately for this model to become active. undefined: none has. */
   readonly usualWaitMs: (model: ModelId) => number | undefined;
   readonly fleet: Fleet;
+  readonly requests: Requests;
   readonly chat: ApiServer["chat"];
+}
+
+/** The requests of the API, running and ended. */
+export interface Requests {
+  /** Those that are not settled, the oldest first. */
+  readonly running: () => readonly Exchange[];
+  readonly recent: RecentRequests;
+  /** What a node says of its requests. Rejects if it cannot be asked. */
+  readonly ofNode: (node: NodeId) => Promise<readonly NodeRequest[]>;
 }
 
 /** The nodes as operators see and steer them. */

@@ -12,6 +12,7 @@ import { modelsHandlers } from "./models.ts";
 import { nodesHandlers } from "./nodes.ts";
 import { noticesHandlers } from "./notices.ts";
 import { packageHandlers } from "./package.ts";
+import { requestsHandlers } from "./requests.ts";
 import { serviceHandlers } from "./service.ts";
 import { sessionHandlers } from "./session.ts";
 import { usageHandlers } from "./usage.ts";
@@ -33,5 +34,6 @@ export function createHandlers(parts: Omit<HandlerDeps, "exports">): Handlers<Co
     ...chatHandlers(deps),
     ...accountsHandlers(deps),
     ...nodesHandlers(deps),
+    ...requestsHandlers(deps),
   };
 }

@@ -1,0 +1,125 @@
+/** What happened to one request, in sentences for a tired reader. */
+import { formatTable } from "@weiche/shared/program/table.ts";
+import { plainText } from "@weiche/shared/program/plain-text.ts";
+import { wrapped } from "./cli-text.ts";
+import type { Answer } from "./client.ts";
+import { inWords } from "./duration.ts";
+
+type Explained = Answer<"GET /requests/:id">;
+type Running = NonNullable<Explained["running"]>;
+type Ended = NonNullable<Explained["ended"]>;
+
+/** Each line has at most 80 characters, if ids and names do. */
+export function explainText(explained: Explained): string {
+  const { id, acceptedAt, running, ended, usage } = explained;
+  const request = running ?? ended;
+  const [first] = usage ?? [];
+  const accountId = request?.accountId ?? first?.accountId;
+  const keyId = request?.keyId ?? first?.keyId;
+  const head = [
+    ["request", id],
+    ["accepted", acceptedAt],
+    ...(request ? [["for", `${request.endpoint}${request.model ? `, ${request.model}` : ""}`]] : []),
+    ...(!request && first ? [["for", first.model]] : []),
+    ...(accountId ? [["account", accountId]] : []),
+    ...(keyId ? [["key", keyId]] : []),
+  ];
+  return [
+    ...head.map(([name, value]) => `${name!.padEnd(9)} ${plainText(value!)}`),
+    "",
+    ...(request ? attemptsOf(request.tried) : forgottenOf(explained)).map((line) => wrapped(line, "  ")),
+    ...(running ? [nowOf(running)] : ended ? endOf(ended) : []).map((line) => wrapped(line)),
+    "",
+    ...costOf(explained),
+  ].join("\n");
+}
+
+function attemptsOf(tried: Ended["tried"]): string[] {
+  return tried.length === 0 ? ["It was sent to no node."] : tried.flatMap(attemptOf);
+}
+
+function attemptOf(attempt: Ended["tried"][number], index: number): string[] {
+  const { node, slot, sentAfterSeconds, repliedAfterSeconds, result, waitedFor, waitedSeconds } = attempt;
+  const place = plainText(slot === undefined ? node : `${node}, slot ${slot}`);
+  const lines = [`Attempt ${index + 1}: sent to ${place} after ${inWords(sentAfterSeconds)}.`];
+  if (waitedFor !== undefined) {
+    const what = waitedFor === "switch" ? "the slot to switch to its model" : "a free place of the engine";
+    lines.push(`  It waited ${inWords(waitedSeconds ?? 0)} for ${what}.`);
+  }
+  if (repliedAfterSeconds === undefined) return lines;
+  const after = `after ${inWords(repliedAfterSeconds)}`;
+  if (result === "answered") lines.push(`  The node began to answer ${after}.`);
+  else if (result === "lost") lines.push(`  The node or its connection was lost ${after}.`);
+  else lines.push(`  The node refused it ${after}: ${plainText(result ?? "for an unknown reason")}.`);
+  return lines;
+}
+
+function endOf(request: Ended): string[] {
+  const took = `after ${inWords(request.seconds)}`;
+  const sent = `${request.bytesSent} bytes were sent to the client`;
+  switch (request.outcome) {
+    case "answered":
+      return [`The client got the whole answer (${request.status}) ${took}; ${sent}.`];
+    case "refused": {
+      const reason = request.refusal ?? request.code;
+      const advice = request.advice === undefined ? [] : [`What helps: ${request.advice.replaceAll("-", " ")}.`];
+      return [`It was refused ${took} with ${request.status}${reason ? `: ${reason}` : ""}.`, ...advice];
+    }
+    case "client-gone":
+      return [`The client left ${took}, before it had the whole answer; ${sent}.`];
+    case "broken":
+      return [`The answer was broken off ${took}, by a lost node or engine; ${sent}.`];
+    case "timeout":
+      return [`The answer was cut ${took}, at the time limit of requests; ${sent}.`];
+    case "stalled":
+      return [`The client did not read its answer, and was cut ${took}; ${sent}.`];
+  }
+}
+
+function nowOf(request: Running): string {
+  const age = `It runs, for ${inWords(request.seconds)} so far`;
+  if (request.waitsFor === "switch")
+    return `${age}: it waits for its slot (${request.slotState}) to switch to its model.`;
+  if (request.waitsFor === "place") return `${age}: it waits for a free place of the engine.`;
+  switch (request.state) {
+    case "waiting":
+      return `${age}: it waits in its slot.`;
+    case "reading":
+      return `${age}: its body comes, or is checked.`;
+    case "sent":
+      return `${age}: the node does not say how it stands.`;
+    case "answering": {
+      const speed = request.tokensPerSecond === undefined ? "" : `, ${request.tokensPerSecond} a second`;
+      const tokens = request.completionTokens === undefined ? "" : ` (${request.completionTokens} tokens${speed})`;
+      return `${age}: it is being answered${tokens}.`;
+    }
+  }
+}
+
+function forgottenOf({ memory: { requests, requestsMax, since }, usage }: Explained): string[] {
+  const extent = since === null ? "It remembers none yet." : `It remembers ${requests}, since ${since}.`;
+  const why = `it has restarted since, or has forgotten it (it keeps the last ${requestsMax}), or another router took it, or there was none`;
+  return [
+    `This router does not remember the request: ${why}. ${extent}`,
+    ...(usage?.length ? ["What follows is from the database."] : []),
+  ];
+}
+
+function costOf({ running, ended, usage, setAside }: Explained): string[] {
+  if (usage === null) return ["What it cost is not known: the database does not answer."];
+  const rows = usage.map((one) => [
+    ...[one.attempt, one.node, one.outcome, one.promptTokens, one.completionTokens, one.factor, one.credits],
+  ]);
+  const aside = setAside.map(({ attempt, node, reason, detail }) =>
+    wrapped(
+      `Attempt ${attempt} on ${plainText(node)} is billed to nobody: its usage record was set aside (${plainText(detail ?? reason)}).`,
+    ),
+  );
+  const headers = ["ATTEMPT", "NODE", "OUTCOME", "INPUT", "OUTPUT", "FACTOR", "CREDITS"];
+  if (rows.length > 0) return ["It cost:", "", formatTable(headers, rows), ...aside];
+  if (aside.length > 0) return aside;
+  if (running) return ["It has cost nothing yet: usage is recorded at its end."];
+  if (ended && !ended.tried.some(({ result }) => result === "answered")) return ["It cost nothing."];
+  const none = "The database has no usage record of it: it cost nothing, or the record is still on its node";
+  return [wrapped(`${none} (\`weiche-agent status\` there).`)];
+}

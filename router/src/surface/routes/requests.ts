@@ -1,0 +1,196 @@
+/** Requests as the operator sees them: those that run, from the API's exchanges and from their nodes; those that ended, from memory. */
+import type { ModelId, NodeId } from "@weiche/shared/ids.ts";
+import { uuidv7TimeMs } from "@weiche/shared/ids.ts";
+import type { NodeRequest } from "@weiche/shared/node-protocol.ts";
+import type { Exchange, FinishedRequest, TriedNode } from "../../api/exchange.ts";
+import { requestsMax, type RecentRequests } from "../../api/recent-requests.ts";
+import { instantText } from "../../db/database.ts";
+import { stateWords } from "../../nodes/node-view.ts";
+import { Refused } from "../../rights/refused.ts";
+import { refusalCodes } from "../../usage/refusal-codes.ts";
+import { readRequestUsage, type RequestUsage } from "../../usage/request-usage.ts";
+import type { requestsContract } from "../contract/requests.ts";
+import type { Reply } from "../contract/route.ts";
+import type { Handlers } from "../server/add-routes.ts";
+import type { HandlerDeps } from "./handler-deps.ts";
+
+type Running = Reply<typeof requestsContract.listRunning>["items"][number];
+type Ended = Reply<typeof requestsContract.listEnded>["items"][number];
+
+const limitDefault = 100;
+/** Models and accounts that are counted one by one. */
+const countedMax = 50;
+const candidatesMax = 10;
+
+export function requestsHandlers(deps: HandlerDeps): Handlers<typeof requestsContract> {
+  const { requests, database } = deps;
+  return {
+    async listRunning({ query: { limit = limitDefault, ...wish } }) {
+      const matching = requests.running().filter((exchange) => matches(factsOf(exchange, deps), wish));
+      const shown = matching.slice(0, limit);
+      const { told, silentNodes } = await askNodes(shown, deps);
+      return {
+        total: matching.length,
+        items: shown.filter(({ settled }) => !settled).map((exchange) => viewRunning(exchange, told, deps)),
+        silentNodes,
+      };
+    },
+    listEnded({ query: { limit = limitDefault, outcome, ...wish } }) {
+      const isMeant = (facts: FinishedRequest) =>
+        matches(facts, wish) && (outcome === undefined || facts.outcome === outcome);
+      return { items: requests.recent.latest(isMeant, limit).map(viewEnded), memory: memoryOf(requests.recent) };
+    },
+    countRunning() {
+      const running = requests.running();
+      return {
+        requests: running.length,
+        models: most(running.map(({ model }) => model)).map(([model, count]) => ({ model, requests: count })),
+        accounts: most(running.map(({ identity }) => identity?.accountId)).map(([accountId, count]) => ({
+          ...{ accountId, requests: count },
+        })),
+      };
+    },
+    async explainRequest({ params: { id: prefix } }) {
+      const running = requests.running().filter(({ id }) => id.startsWith(prefix));
+      const ended = requests.recent.find(prefix, candidatesMax + 1);
+      const recorded = await readRequestUsage(database.pool, prefix).catch(() => undefined);
+      const id = onlyOne(prefix, [
+        ...running.map((exchange) => exchange.id as string),
+        ...ended.map(({ requestId }) => requestId as string),
+        ...(recorded?.usage ?? []).map(({ requestId }) => requestId),
+        ...(recorded?.setAside ?? []).map(({ requestId }) => requestId),
+      ]);
+      const { told } = await askNodes(running, deps);
+      const isRunning = running[0] && !running[0].settled;
+      return {
+        id,
+        acceptedAt: instantText(uuidv7TimeMs(id)),
+        running: isRunning ? viewRunning(running[0]!, told, deps) : null,
+        ended: !isRunning && ended[0] ? viewEnded(ended[0]) : null,
+        usage: recorded ? (recorded.usage as readonly RequestUsage[]) : null,
+        setAside: recorded?.setAside ?? [],
+        memory: memoryOf(requests.recent),
+      };
+    },
+  };
+}
+
+/** The id that is meant. A whole id need not be known. */
+function onlyOne(prefix: string, candidates: readonly string[]): string {
+  const ids = [...new Set(candidates)];
+  if (ids.length > 1) {
+    const shown = ids.slice(0, candidatesMax).join(", ");
+    throw new Refused(
+      "conflict",
+      `${prefix} is the beginning of several ids: ${shown}${ids.length > candidatesMax ? ", …" : ""}`,
+    );
+  }
+  const id = ids[0] ?? (prefix.length === 36 ? prefix : undefined);
+  if (id === undefined) throw new Refused("not_found", `no request is known whose id begins with ${prefix}`);
+  return id;
+}
+
+interface Wish {
+  readonly account?: string;
+  readonly model?: string;
+  readonly node?: string;
+}
+
+function matches({ accountId, model, tried }: FinishedRequest, wish: Wish): boolean {
+  return (
+    (wish.account === undefined || accountId === wish.account) &&
+    (wish.model === undefined || model === wish.model) &&
+    (wish.node === undefined || tried.some(({ node }) => node === wish.node))
+  );
+}
+
+/** Pairs of a value and how often it occurs, most often first. */
+function most<Value extends string>(values: readonly (Value | undefined)[]): readonly (readonly [Value, number])[] {
+  const counts = new Map<Value, number>();
+  for (const value of values) if (value !== undefined) counts.set(value, (counts.get(value) ?? 0) + 1);
+  return [...counts].toSorted((a, b) => b[1] - a[1]).slice(0, countedMax);
+}
+
+/** What the nodes of these requests say of them, by request id and attempt. */
+async function askNodes(exchanges: readonly Exchange[], { requests }: HandlerDeps) {
+  const nodes = new Set(exchanges.flatMap(({ tried }) => tried.at(-1)?.node ?? []));
+  const told = new Map<string, NodeRequest>();
+  const silentNodes: NodeId[] = [];
+  await Promise.all(
+    Array.from(nodes, async (node) => {
+      const list = await requests.ofNode(node).catch(() => void silentNodes.push(node));
+      for (const one of list ?? []) told.set(`${one.requestId} ${one.attempt}`, one);
+    }),
+  );
+  return { told, silentNodes };
+}
+
+function factsOf(exchange: Exchange, { clock }: Pick<HandlerDeps, "clock">): FinishedRequest {
+  return exchange.finishedAt(clock.monotonicMs(), clock.now());
+}
+
+function viewRunning(exchange: Exchange, told: ReadonlyMap<string, NodeRequest>, deps: HandlerDeps): Running {
+  const facts = factsOf(exchange, deps);
+  const ofNode = told.get(`${exchange.id} ${exchange.attempts}`);
+  const { completionTokens, generatingMs } = ofNode ?? {};
+  const isWaiting = ofNode?.state === "waiting";
+  return {
+    ...viewFacts(facts),
+    state:
+      exchange.attempts === 0 ? "reading" : (ofNode?.state ?? (facts.firstByteMs === undefined ? "sent" : "answering")),
+    ...(isWaiting && facts.model !== undefined && slotOf(facts.tried.at(-1)!, facts.model, deps)),
+    completionTokens,
+    tokensPerSecond:
+      generatingMs !== undefined && generatingMs > 0
+        ? Math.round((10_000 * completionTokens!) / generatingMs) / 10
+        : undefined,
+  };
+}
+
+/** What a request waits for in its slot. */
+function slotOf({ node, slot: name }: TriedNode, model: ModelId, { nodes }: HandlerDeps) {
+  const slot = nodes()
+    .find((view) => view.node === node)
+    ?.slots.find((each) => each.name === name);
+  if (!slot) return {};
+  return { waitsFor: slot.activeModel === model ? "place" : "switch", slotState: stateWords[slot.state] } as const;
+}
+
+function viewEnded(facts: FinishedRequest): Ended {
+  const { outcome, status, errorCode, refusal } = facts;
+  const advice =
+    refusal !== undefined && refusal in refusalCodes ? refusalCodes[refusal as "internal"].advice : undefined;
+  return { ...viewFacts(facts), outcome, status, code: errorCode, refusal, advice };
+}
+
+function viewFacts({ requestId, endpoint, model, accountId, keyId, durationMs, ...facts }: FinishedRequest) {
+  return {
+    id: requestId as string,
+    acceptedAt: instantText(uuidv7TimeMs(requestId)),
+    ...{ endpoint, model, accountId, keyId },
+    seconds: inSeconds(durationMs),
+    firstByteSeconds: facts.firstByteMs === undefined ? undefined : inSeconds(facts.firstByteMs),
+    bytesSent: facts.bytesSent,
+    tried: facts.tried.map(viewTried),
+  };
+}
+
+function viewTried({ node, slot, sentMs, repliedMs, result, waited }: TriedNode): Running["tried"][number] {
+  const [waitedFor, waitedMs] = waited?.split(" ") ?? [];
+  return {
+    ...{ node, slot, sentAfterSeconds: inSeconds(sentMs) },
+    repliedAfterSeconds: repliedMs === undefined ? undefined : inSeconds(repliedMs),
+    result,
+    waitedFor: waitedFor as "switch" | "place" | undefined,
+    waitedSeconds: waitedMs === undefined ? undefined : inSeconds(Number(waitedMs)),
+  };
+}
+
+function memoryOf(recent: RecentRequests) {
+  const { requests, oldest } = recent.extent;
+  return { requests, requestsMax, since: oldest ? instantText(oldest.endedAtMs) : null };
+}
+
+function inSeconds(ms: number): number {
+  return Math.round(ms) / 1_000;
+}

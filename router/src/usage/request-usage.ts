@@ -1,0 +1,58 @@
+/** What the database knows of one request: its usage records, and those of it that were set aside. */
+import type { Pool } from "pg";
+import { formatCredits, type Millicredits } from "@weiche/shared/credits.ts";
+
+/** One attempt of the request. */
+export interface RequestUsage {
+  readonly requestId: string;
+  readonly attempt: number;
+  readonly accountId: string;
+  readonly userId: string;
+  readonly keyId: string;
+  readonly model: string;
+  readonly node: string;
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  readonly factor: string;
+  readonly credits: string;
+  readonly outcome: string;
+  readonly durationSeconds: number;
+  readonly firstTokenSeconds: number | null;
+}
+
+export interface SetAsideUsage {
+  readonly requestId: string;
+  readonly attempt: number;
+  readonly node: string;
+  readonly reason: string;
+  readonly detail: string | null;
+}
+
+/** More attempts than of one request: an id prefix may match several requests. */
+const rowsMax = 20;
+
+/** Of the requests whose ids begin so. `idPrefix`: hexadecimal digits and dashes, as in a UUID. */
+export async function readRequestUsage(pool: Pool, idPrefix: string) {
+  const end = (digit: string) =>
+    idPrefix + "00000000-0000-0000-0000-000000000000".replaceAll("0", digit).slice(idPrefix.length);
+  const [used, aside] = await Promise.all([
+    pool.query<Omit<RequestUsage, "factor" | "credits"> & Record<"factor" | "credits", Millicredits>>(
+      `select request_id as "requestId", attempt, account_id as "accountId", user_id as "userId", key_id as "keyId",
+         model, node, prompt_tokens as "promptTokens", completion_tokens as "completionTokens", factor, credits, outcome,
+         duration_ms / 1000.0::float8 as "durationSeconds", first_token_ms / 1000.0::float8 as "firstTokenSeconds"
+       from usage_records where request_id between $1 and $2 order by request_id desc, attempt limit ${rowsMax}`,
+      [end("0"), end("f")],
+    ),
+    pool.query<SetAsideUsage>(
+      `select request_id as "requestId", attempt::integer, node, reason, detail
+       from usage_refused where starts_with(request_id, $1) order by request_id desc, attempt limit ${rowsMax}`,
+      [idPrefix],
+    ),
+  ]);
+  const usage: readonly RequestUsage[] = used.rows.map((row) => ({
+    ...row,
+    factor: formatCredits(row.factor),
+    credits: formatCredits(row.credits),
+  }));
+  return { usage, setAside: aside.rows as readonly SetAsideUsage[] };
+}
