@@ -73,6 +73,7 @@ export class Cluster implements AsyncDisposable {
       WEICHE_CONFIG: join(this.directory, "router.yaml"),
       WEICHE_API_LISTEN: before?.["api"] ?? anyPort,
       WEICHE_PORTAL_LISTEN: before?.["portal"] ?? anyPort,
+      WEICHE_CONSOLE_LISTEN: before?.["console"] ?? anyPort,
       WEICHE_NODES_LISTEN: before?.["nodes"] ?? anyPort,
       WEICHE_DATA_LISTEN: before?.["data"] ?? anyPort,
       WEICHE_OPS_LISTEN: before?.["ops"] ?? anyPort,

@@ -26,6 +26,7 @@ export const parts = {
     files: [
       "router/migrations",
       "router/portal-web/built",
+      "router/portal-web/built-console",
       "router/src/nodes/health.binpb",
       "proto/gen/descriptors.binpb",
     ],

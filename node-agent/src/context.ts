@@ -67,7 +67,16 @@ export async function createAgent(
   opened.defer(() => void measuring[Symbol.asyncDispose]()); // a stop waits for no nvidia-smi
   const machine = openMachine(core, environment);
   const requests = openRequests(core, usage, engines, engineLife);
-  const links = openLinks(core, { usage, slots, requests, telemetry, machine, maintenance, tls });
+  const links = openLinks(core, {
+    usage,
+    slots,
+    history: engines.history,
+    requests,
+    telemetry,
+    machine,
+    maintenance,
+    tls,
+  });
   const certificates = { links: tls, ops: ops.tls };
   const gauged = { ...usage, slots, links, telemetry, machine, maintenance, certificates };
   metrics.scrape.onScrape(() => publishGauges(metrics, gauged));

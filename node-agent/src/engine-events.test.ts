@@ -22,7 +22,7 @@ beforeEach(() => {
   metrics = createMetrics();
   failures = new SlotFailures();
   restarts = new EngineRestarts(metrics.engineRestarts, [model]);
-  slots = createSlotEvents(log, metrics, restarts, failures);
+  slots = createSlotEvents(log, metrics, restarts, failures, { switched() {}, startFailed() {} });
   engines = createEngineEvents(log, metrics, restarts, failures);
 });
 

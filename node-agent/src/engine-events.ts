@@ -10,6 +10,7 @@ import type { Metrics } from "./metrics.ts";
 import type { SlotFailures } from "./slot-failures.ts";
 import type { SlotEvents } from "./slots/slot-events.ts";
 import { stateWords } from "./slots/slot-view.ts";
+import type { SwitchHistory } from "./slots/switch-history.ts";
 
 /** Suspicions of requests that count as the loss of an engine. */
 const suspicions: ReadonlySet<string> = new Set<RestartReason>(["silent", "refused"]);
@@ -19,6 +20,7 @@ export function createSlotEvents(
   metrics: Metrics,
   restarts: EngineRestarts,
   failures: SlotFailures,
+  history: Pick<SwitchHistory, "switched" | "startFailed">,
 ): SlotEvents {
   return {
     stateChanged(slot, state, active) {
@@ -29,13 +31,16 @@ export function createSlotEvents(
     requestAdmitted: (slot, model, waitedMs) => metrics.waited.observe({ slot, model }, waitedMs / 1000),
     requestRefused: (slot, model, code) => metrics.refusals.inc({ slot, model, code }),
     waiterLeft: (slot, model) => metrics.refusals.inc({ slot, model, code: "client_left" }),
-    switched(slot, { from, model, tookMs, phasesMs }) {
+    switched(slot, report) {
+      const { from, model, tookMs, phasesMs } = report;
+      history.switched(slot, report);
       metrics.switches.observe({ slot }, tookMs / 1000);
       for (const [phase, ms] of Object.entries(phasesMs)) metrics.switchPhases.observe({ slot, phase }, ms / 1000);
       log.info({ slot, from, model, tookMs: Math.round(tookMs), phasesMs }, "switched");
     },
     startFailed(slot, model, reason) {
       restarts.lost(slot, model, "start");
+      history.startFailed(slot, model);
       failures.failed(slot, model, reason);
       metrics.engineFailures.inc({ slot, model, what: "start" });
       log.error({ slot, model, reason }, "engine did not start");

@@ -16,6 +16,7 @@ import type { Telemetry } from "./telemetry.ts";
 export interface LinkedParts {
   readonly usage: UsageParts;
   readonly slots: SlotParts["slots"];
+  readonly history: SlotParts["history"];
   readonly requests: Requests;
   readonly telemetry: Telemetry;
   readonly machine: MachineSource;
@@ -24,10 +25,18 @@ export interface LinkedParts {
   readonly tls: TlsFiles | undefined;
 }
 
+/** Reading it reads a record from the disk. */
+const outboxAgeEveryMs = 2_000;
+
 export function openLinks(core: Core, parts: LinkedParts): RouterLinks {
-  const { usage, slots, requests, telemetry, machine, maintenance, tls } = parts;
-  const { config, loopClock, random, log, metrics, resolve, life, bootId, opened } = core;
+  const { usage, slots, history, requests, telemetry, machine, maintenance, tls } = parts;
+  const { config, clock, loopClock, random, log, metrics, resolve, life, bootId, job, opened } = core;
   const events = createLinkEvents(log, metrics);
+  let oldestMs: number | undefined;
+  const looking = job("outbox-age", outboxAgeEveryMs, async () => {
+    oldestMs = await usage.outbox.oldestMs().catch(() => undefined);
+  });
+  opened.defer(() => void looking[Symbol.asyncDispose]()); // a stop does not wait for a disk that hangs
   const links = new RouterLinks({
     ...{ random, resolve, events },
     clock: loopClock,
@@ -42,6 +51,8 @@ export function openLinks(core: Core, parts: LinkedParts): RouterLinks {
     load: () => ({
       slots: slots.views(),
       engines: telemetry.engines,
+      past: { of: history.all, nowMs: clock.monotonicMs() },
+      outbox: { records: usage.outbox.depth, oldestMs: usage.outbox.depth === 0 ? undefined : oldestMs },
       host: telemetry.host,
       gpus: telemetry.gpus,
       machine: machine.machine,

@@ -7,6 +7,7 @@ import { createSlotEngines, stopForgottenEngines } from "./node-engines.ts";
 import { SlotFailures } from "./slot-failures.ts";
 import { beginSlotAtZero } from "./slot-metrics.ts";
 import { createSlots } from "./slots/slots.ts";
+import { SwitchHistory } from "./slots/switch-history.ts";
 
 export type SlotParts = Awaited<ReturnType<typeof openSlots>>;
 
@@ -16,6 +17,7 @@ export async function openSlots(core: Core, environment: NodeJS.ProcessEnv) {
   const { config, clock, log, metrics, models, gpuReader, job, opened } = core;
   const restarts = new EngineRestarts(metrics.engineRestarts, models);
   const failures = new SlotFailures();
+  const history = new SwitchHistory(clock);
   const events = createEngineEvents(log, metrics, restarts, failures);
   const host = opened.use(createEngineHost(config.stateDir, environment, clock, events));
   const { gone: forgotten } = await stopForgottenEngines(config.slots, host, events);
@@ -27,7 +29,7 @@ export async function openSlots(core: Core, environment: NodeJS.ProcessEnv) {
     slots: config.slots,
     engines: ({ name }) => inSlots.get(name)!.engines,
     clock,
-    events: createSlotEvents(log, metrics, restarts, failures),
+    events: createSlotEvents(log, metrics, restarts, failures, history),
   });
   for (const { name, engines } of config.slots)
     beginSlotAtZero(metrics, name, new Set(engines.map(({ model }) => model)));
@@ -35,5 +37,5 @@ export async function openSlots(core: Core, environment: NodeJS.ProcessEnv) {
     Promise.all([...inSlots.values()].map(({ memory }) => memory.foreignProcesses()));
   const looking = job("foreign-processes", foreignEveryMs, lookForForeignProcesses);
   opened.defer(() => void looking[Symbol.asyncDispose]()); // not awaited: a stop does not wait for nvidia-smi
-  return { slots, host, restarts, failures, events };
+  return { slots, host, restarts, failures, history, events };
 }

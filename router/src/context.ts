@@ -21,7 +21,10 @@ import { createEvaluator, type Evaluator } from "./usage/evaluator.ts";
 export interface Router {
   readonly log: Log;
   /** The addresses of its listeners, with the actual ports. */
-  readonly listen: Readonly<Record<"api" | "portal" | "nodes" | "data" | "ops", string>>;
+  readonly listen: Readonly<Record<"api" | "portal" | "nodes" | "data" | "ops", string>> & {
+    /** Absent: it is off. */
+    readonly console?: string;
+  };
   /** Takes the catalogue file over; a wrong one is logged and the one before stays. */
   reloadCatalogue(): void;
   /** Takes nothing new, lets running answers end, commits what usage has come, and closes. */
@@ -48,7 +51,7 @@ export async function createRouter(config: RouterConfig, given: Partial<Given> =
   const subscriptions = createSubscriptions({ database: storage.database, clock });
   const evaluator = createEvaluator(storage.database, clock, subscriptions, core.events, catalogue);
   startUpkeep(core, storage, evaluator);
-  const { portal, mail } = await openSurface(core, storage, nodes, api, evaluator);
+  const { portal, console: ofOperators, mail } = await openSurface(core, storage, nodes, api, evaluator);
   catalogue.onReload(() => log.info({ models: catalogue.get().size }, "catalogue read again"));
   const certificates = { api: api.tls, nodes: nodes.tls, ops: ops.tls };
   metrics.scrape.onScrape(() => publishGauges(metrics, { ...storage, nodes, catalogue, certificates, mail }));
@@ -60,6 +63,7 @@ export async function createRouter(config: RouterConfig, given: Partial<Given> =
     listen: {
       api: formatListen(api.address),
       portal: formatListen(portal.address),
+      ...(ofOperators && { console: formatListen(ofOperators.address) }),
       nodes: formatListen(nodes.link.address),
       data: formatListen(nodes.data.address),
       ops: formatListen(ops.address),

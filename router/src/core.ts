@@ -5,7 +5,7 @@ import { systemClock, type Clock } from "@weiche/shared/time/clock.ts";
 import { createJobs, type StartJob } from "@weiche/shared/time/job.ts";
 import type { RouterConfig } from "./config/config.ts";
 import { LiveCatalogue } from "./config/live-catalogue.ts";
-import { createEvents, createJobEvents, type RouterEvents } from "./events.ts";
+import { createEvents, createJobEvents, type JobRuns, type RouterEvents } from "./events.ts";
 import { MemoryLimiter } from "./limits/memory-limiter.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
 
@@ -23,6 +23,7 @@ export interface Core extends Given {
   readonly metrics: Metrics;
   readonly events: RouterEvents;
   readonly job: StartJob;
+  readonly jobRuns: JobRuns;
   readonly limiter: MemoryLimiter;
   readonly catalogue: LiveCatalogue;
   /** Each part adds what it opens; closed in reverse order. */
@@ -34,7 +35,21 @@ export function createCore(config: RouterConfig, given: Partial<Given>, opened: 
   const limiter = new MemoryLimiter(clock);
   const metrics = createMetrics(() => limiter.running);
   const events = createEvents(log, metrics);
-  const job = createJobs(clock, random, createJobEvents(log, metrics, clock));
+  const jobRuns: JobRuns = new Map();
+  const job = createJobs(clock, random, createJobEvents(log, metrics, clock, jobRuns));
   const catalogue = new LiveCatalogue(config.catalogueFile, clock);
-  return { config, clock, random, log, routerId: uuidv7(clock), metrics, events, job, limiter, catalogue, opened };
+  return {
+    config,
+    clock,
+    random,
+    log,
+    routerId: uuidv7(clock),
+    metrics,
+    events,
+    job,
+    jobRuns,
+    limiter,
+    catalogue,
+    opened,
+  };
 }

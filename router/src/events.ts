@@ -7,6 +7,7 @@ import type { TlsFilesEvents } from "@weiche/shared/http/tls-files.ts";
 import type { IdentityEvents } from "./sign-in/identity-context.ts";
 import type { KeyCacheEvents } from "./keys/key-cache.ts";
 import type { AdminEvents } from "./surface/admin/admin-socket.ts";
+import type { ConsoleSessionEvents } from "./surface/console/console-sessions.ts";
 import type { ApiEvents } from "./api/exchange.ts";
 import type { RecentRequests } from "./api/recent-requests.ts";
 import type { EvaluatorEvents } from "./usage/evaluator.ts";
@@ -19,7 +20,7 @@ import type { Metrics } from "./metrics.ts";
 import type { DataConnectionsEvents } from "./nodes/data-connections.ts";
 import type { NodeLinkEvents } from "./nodes/node-link-session.ts";
 import { auditMessage, loggedDeed, type AuditEvents } from "./rights/audit-entry.ts";
-import type { PortalEvents } from "./surface/portal/portal-entrance.ts";
+import type { WebEvents } from "./surface/server/web-answers.ts";
 
 export function createApiEvents(
   log: Log,
@@ -127,8 +128,11 @@ function createNodeEvents(
   };
 }
 
-function createAdminEvents(log: Log): AdminEvents {
+function createAdminEvents(log: Log): AdminEvents & ConsoleSessionEvents {
   return {
+    consoleSessionsNotSaved(error) {
+      log.warn(describeError(error), "sessions of the console are not saved; a restart of the router ends them");
+    },
     adminFailed(error) {
       const stack = error instanceof Error ? error.stack : undefined;
       log.error({ ...describeError(error), stack }, "an operator's command failed");
@@ -166,7 +170,7 @@ function createDatabaseEvents(
   KeyCacheEvents &
   UsageQueueEvents &
   EvaluatorEvents &
-  Pick<PortalEvents, "databaseUnavailable"> & { auditEntriesRemoved(entries: number): void } {
+  Pick<WebEvents, "databaseUnavailable"> & { auditEntriesRemoved(entries: number): void } {
   const failed = (what: string, message: string) => (error: unknown) => {
     metrics.databaseErrors.inc({ what });
     log.warn(describeError(error), message);
@@ -221,9 +225,15 @@ const jobFailures: Readonly<Record<string, string>> = {
   "usage-days": "partitions of usage records could not be made or dropped",
 };
 
-export function createJobEvents(log: Log, metrics: Metrics, clock: Clock): JobEvents {
+/** When each job last ended without an error, in ms since 1970. */
+export type JobRuns = Map<string, number>;
+
+export function createJobEvents(log: Log, metrics: Metrics, clock: Clock, runs: JobRuns): JobEvents {
   return {
-    jobRan: (job) => metrics.jobRuns.set({ name: job }, clock.now() / 1000),
+    jobRan(job) {
+      runs.set(job, clock.now());
+      metrics.jobRuns.set({ name: job }, clock.now() / 1000);
+    },
     jobFailed(job, error) {
       metrics.databaseErrors.inc({ what: job });
       log.warn(describeError(error), jobFailures[job] ?? `the job ${job} failed`);

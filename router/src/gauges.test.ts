@@ -42,7 +42,7 @@ async function state(): Promise<string | undefined> {
 
 test("a node has exactly one state, and its last report an age, until it is forgotten", async () => {
   expect(await samples("node_")).toEqual([]);
-  const link = registry.linkUp(hello);
+  const link = registry.linkUp(hello, 0);
   registry.sessionUp(node);
   expect(await state()).toBe("silent");
   expect(await samples("node_report_age")).toEqual([]);
@@ -67,7 +67,7 @@ test("a node has exactly one state, and its last report an age, until it is forg
 });
 
 test("the link of a node, and how many data sessions it has", async () => {
-  const link = registry.linkUp(hello);
+  const link = registry.linkUp(hello, 0);
   for (let n = 0; n < 3; n++) registry.sessionUp(node);
   const both = async () => [...(await samples("node_link_up")), ...(await samples("data_sessions"))];
   expect(await both()).toEqual(['node_link_up{node="gpu-1"} 1', 'data_sessions{node="gpu-1"} 3']);

@@ -1,7 +1,8 @@
-/** Opens the portal, and the admin socket behind the `weiche` command. */
+/** Opens the portal, the operators' console, and the admin socket behind the `weiche` command. */
 import { join } from "node:path";
 import { createAccounts } from "./accounts/accounts.ts";
 import { createIdentity } from "./accounts/identity.ts";
+import { isLoopback } from "@weiche/shared/http/listen.ts";
 import type { Core } from "./core.ts";
 import { createMail } from "./mail/mail.ts";
 import type { PublicApi } from "./open-api.ts";
@@ -13,20 +14,23 @@ import { startPasswordThreads } from "./sign-in/password-threads.ts";
 import { createSessions } from "./sign-in/sessions.ts";
 import { openAdminSocket } from "./surface/admin/admin-socket.ts";
 import { openPortal } from "./surface/portal/portal-server.ts";
+import { openConsole } from "./surface/console/console-server.ts";
+import { ConsoleSessions } from "./surface/console/console-sessions.ts";
 import { createHandlers } from "./surface/routes/handlers.ts";
 import type { Evaluator } from "./usage/evaluator.ts";
 
 export async function openSurface(
   core: Core,
-  { database }: Storage,
+  { database, ledger, keys }: Storage,
   nodes: Nodes,
   api: PublicApi,
   evaluator: Evaluator,
 ) {
-  const { config, clock, events, limiter, catalogue, opened } = core;
+  const { config, clock, events, limiter, catalogue, jobRuns, opened } = core;
   /** Absent: none is configured. */
   const mail = config.smtp && opened.use(createMail(config.smtp, clock, events));
   const hashing = createPasswordHashing(clock, opened.use(startPasswordThreads()));
+  const webEvents = { ...api.events, ...events };
   // Links to the portal need its address, so that it listens before accounts and sign-in are made.
   const portal = opened.use(
     await openPortal({
@@ -37,9 +41,25 @@ export async function openSurface(
       limits: config.limits,
       sessions: createSessions(database, clock),
       clock,
-      events: { ...api.events, ...events },
+      events: webEvents,
     }),
   );
+  const consoleSessions = opened.use(
+    new ConsoleSessions(join(config.stateDir, "console-sessions.json"), clock, events),
+  );
+  /** Absent: it is off. */
+  const ofOperators =
+    config.listen.console &&
+    opened.use(
+      await openConsole({
+        listen: config.listen.console,
+        publicUrl: config.publicConsole,
+        // The certificate names no loopback address; there nobody is on the way.
+        tls: isLoopback(config.listen.console.host) ? undefined : api.tls,
+        limits: config.limits,
+        ...{ sessions: consoleSessions, database, clock, events: webEvents },
+      }),
+    );
   const people = { database, clock, portalUrl: portal.url, audits: events };
   const accounts = createAccounts(people);
   const { registration } = config;
@@ -62,8 +82,19 @@ export async function openSurface(
       ofNode: (node) => nodes.data.requestsOf(node),
     },
     chat: (chat) => api.server.chat(chat),
+    console: ofOperators && {
+      url: ofOperators.url,
+      sessions: consoleSessions,
+      pipeline: {
+        waitingForCommit: () => ledger.waiting(),
+        jobRanAtMs: (job) => jobRuns.get(job),
+        evaluateMs: config.evaluateMs,
+        keysAgeMs: () => keys.ageMs,
+      },
+    },
   });
   await portal.serve(handlers);
+  await ofOperators?.serve(handlers);
   opened.use(await openAdminSocket(join(config.stateDir, "admin.sock"), { database, handlers, events }));
-  return { portal, mail };
+  return { portal, console: ofOperators, mail };
 }

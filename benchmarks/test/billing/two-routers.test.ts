@@ -35,7 +35,7 @@ beforeAll(async () => {
   mkdirSync(secondDataDir);
   const env = { WEICHE_DATA_DIR: secondDataDir, WEICHE_CONFIG: join(cluster.directory, "router.yaml") };
   const ports = Object.fromEntries(
-    ["API", "PORTAL", "NODES", "DATA", "OPS"].map((name) => [`WEICHE_${name}_LISTEN`, "127.0.0.1:0"]),
+    ["API", "PORTAL", "CONSOLE", "NODES", "DATA", "OPS"].map((name) => [`WEICHE_${name}_LISTEN`, "127.0.0.1:0"]),
   );
   second = await RunningProgram.start("router/src/main.ts", [], { ...env, ...ports });
   opened.defer(async () => void (await second.stop()));

@@ -17,6 +17,7 @@ const env = {
   WEICHE_DATA_DIR: dataDir,
   WEICHE_API_LISTEN: anyPort,
   WEICHE_PORTAL_LISTEN: anyPort,
+  WEICHE_CONSOLE_LISTEN: anyPort,
   WEICHE_NODES_LISTEN: anyPort,
   WEICHE_DATA_LISTEN: anyPort,
   WEICHE_OPS_LISTEN: anyPort,

@@ -53,12 +53,8 @@ export const grants = createGrants(randomBytes(32));
 
 export async function openRouterEnd(given: { port?: number; tls?: TlsFiles } = {}): Promise<RouterEnd> {
   const registry = new NodeRegistry();
-  const link = registry.linkUp({
-    node,
-    bootId: "boot",
-    agentVersion: "0",
-    slots: [{ name: slot, models: [asId<ModelId>("m")] }],
-  });
+  const slots = [{ name: slot, models: [asId<ModelId>("m")] }];
+  const link = registry.linkUp({ node, bootId: "boot", agentVersion: "0", slots }, 0);
   const report = { name: slot, state: SlotState.EMPTY, running: 0, runningOfRouter: 0, stateAgeMs: 0 } as const;
   link.report({ slots: [{ ...report, waiters: [] }], maintenance: false, admitting: true }, 0);
   const { events, told } = recorder<Parameters<typeof DataConnections.open>[0]["events"]>();

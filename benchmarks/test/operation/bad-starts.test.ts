@@ -9,7 +9,9 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 
 const root = join(import.meta.dirname, "../../..");
 const anyPort = "127.0.0.1:0";
-const listeners = ["API", "PORTAL", "NODES", "DATA", "OPS", "AGENT_OPS"].map((name) => `WEICHE_${name}_LISTEN`);
+const listeners = ["API", "PORTAL", "CONSOLE", "NODES", "DATA", "OPS", "AGENT_OPS"].map(
+  (name) => `WEICHE_${name}_LISTEN`,
+);
 let directory: string;
 beforeAll(() => (directory = reachableDirectory("weiche-bad-")));
 afterAll(() => rmSync(directory, { recursive: true }));
@@ -78,6 +80,13 @@ const cases: [name: string, program: string, args: string[], env: () => Record<s
     [],
     () => ({ WEICHE_NODES_LISTEN: "0.0.0.0:0" }),
     /^weiche-router: .*listen\.nodes 0\.0\.0\.0:0 is not loopback: it needs nodes\.tls/,
+  ],
+  [
+    "the console beyond loopback without TLS",
+    router,
+    [],
+    () => ({ WEICHE_CONSOLE_LISTEN: "0.0.0.0:0" }),
+    /^weiche-router: .*listen\.console 0\.0\.0\.0:0 is not loopback: it needs tls/,
   ],
   [
     "an address that is none",

@@ -1,8 +1,15 @@
 /** Makes load reports of slots, engines and host. Pure. */
-import type { HostLoad, LoadReport, SlotLoad } from "@weiche/proto/weiche/node/v1/node_control.ts";
+import type {
+  HostLoad,
+  LoadReport,
+  PastSwitch as WireSwitch,
+  SlotHistory,
+  SlotLoad,
+} from "@weiche/proto/weiche/node/v1/node_control.ts";
 import type { SlotName } from "@weiche/shared/ids.ts";
 import type { EngineMetrics } from "../engines/dialect-lifecycle.ts";
 import type { SlotView } from "../slots/slot-view.ts";
+import type { PastSwitch } from "../slots/switch-history.ts";
 import type { GpuReading } from "../host/gpu.ts";
 import type { HostReading } from "../host/host.ts";
 import type { Machine, MachineReading } from "@weiche/shared/machine.ts";
@@ -14,6 +21,10 @@ export interface NodeLoad {
   readonly slots: readonly SlotView[];
   /** Metrics of awake engines. */
   readonly engines: ReadonlyMap<SlotName, EngineMetrics>;
+  /** Past switches of slots; the same array means the same switches. `nowMs`: monotonic, as they are dated by. */
+  readonly past?: { readonly of: ReadonlyMap<SlotName, readonly PastSwitch[]>; readonly nowMs: number };
+  /** `oldestMs` absent: there is no record, or it could not be read. */
+  readonly outbox?: { readonly records: number; readonly oldestMs?: number | undefined };
   readonly host?: HostReading;
   readonly gpus?: readonly GpuReading[];
   readonly machine?: Machine;
@@ -23,25 +34,30 @@ export interface NodeLoad {
   readonly admitting: boolean;
 }
 
-/** The facts of the machine that one link reported last. */
-export type Told = Pick<NodeLoad, "machine" | "reading">;
+/** What one link reported last of the facts that seldom change. */
+export type Told = Partial<Pick<NodeLoad, "machine" | "reading" | "past">>;
 
-/** The report for one router. It has the machine only where that differs from `told`. */
+/** The report for one router. It has machine and past switches only where they differ from `told`. */
 export function loadReport(load: NodeLoad, routerId: string, sequence: bigint, told: Told = {}): LoadReport {
-  const { slots, engines, host, gpus, maintenance, admitting } = load;
+  const { slots, engines, host, gpus, maintenance, admitting, outbox } = load;
   return {
     sequence,
-    slots: slots.map((slot) => slotLoad(slot, routerId, engines.get(slot.name))),
+    slots: slots.map((slot) => ({
+      ...slotLoad(slot, routerId, engines.get(slot.name)),
+      history: historyOf(slot.name, load, told),
+    })),
     host: host || gpus ? hostLoad(host, gpus ?? []) : undefined,
     maintenance,
     admitting,
     machine: load.machine === told.machine ? undefined : machineLoad(load.machine),
     machineReading: load.reading === told.reading ? undefined : readingLoad(load.reading),
+    outbox: outbox && { records: optionalUint64(outbox.records)!, oldestMs: optionalUint32(outbox.oldestMs) },
   };
 }
 
 function slotLoad(slot: SlotView, routerId: string, engine: EngineMetrics | undefined): SlotLoad {
   const { running, waiting } = engine ?? {};
+  const { switching } = slot;
   return {
     ...slot,
     runningOfRouter: slot.runningByRouter.get(routerId) ?? 0,
@@ -49,7 +65,34 @@ function slotLoad(slot: SlotView, routerId: string, engine: EngineMetrics | unde
     closesInMs: optionalUint32(slot.closesInMs),
     stateAgeMs: uint32(slot.stateAgeMs),
     retryInMs: optionalUint32(slot.retryInMs),
+    oldestWaitingMs: optionalUint32(slot.oldestWaitingMs),
+    switching: switching && {
+      ...{ ageMs: uint32(switching.ageMs), phase: switching.phase, usualMs: optionalUint32(switching.usualMs) },
+    },
+    history: undefined,
     engine: engine && { ...engine, running: optionalUint32(running), waiting: optionalUint32(waiting) },
+  };
+}
+
+function historyOf(slot: SlotName, { past }: NodeLoad, told: Told): SlotHistory | undefined {
+  const switches = past?.of.get(slot);
+  if (!past || !switches || switches === told.past?.of.get(slot)) return undefined;
+  return { switches: switches.map((one) => pastLoad(one, past.nowMs)) };
+}
+
+function pastLoad({ endedAtMs, model, report }: PastSwitch, nowMs: number): WireSwitch {
+  const { drain, stop, memory, start, probe } = report?.phasesMs ?? {};
+  return {
+    endedAgoMs: uint32(nowMs - endedAtMs),
+    fromModel: report?.from,
+    model,
+    failed: report === undefined,
+    tookMs: uint32(report?.tookMs ?? 0),
+    drainMs: optionalUint32(drain),
+    stopMs: optionalUint32(stop),
+    memoryMs: optionalUint32(memory),
+    startMs: optionalUint32(start),
+    probeMs: optionalUint32(probe),
   };
 }
 

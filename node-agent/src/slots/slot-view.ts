@@ -25,7 +25,7 @@ export const stateWords = {
 } as const;
 
 /** The part of a report that is the same for every router, and what only this host sees. Times may have fractions. */
-export interface SlotView extends Omit<SlotLoad, "runningOfRouter" | "engine"> {
+export interface SlotView extends Omit<SlotLoad, "runningOfRouter" | "engine" | "history"> {
   readonly name: SlotName;
   readonly models: readonly ModelId[];
   readonly state: ShownState;

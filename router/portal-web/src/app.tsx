@@ -1,7 +1,8 @@
 /** Chooses the page at an address: a page for everybody, a page behind the sign-in, or the sign-in in its place. */
 import { lazy, Suspense, useEffect } from "react";
 import { useLocation } from "wouter";
-import { queryClient, useRead } from "./api/queries.ts";
+import { useRead } from "./api/queries.ts";
+import { queryClient } from "./api/hooks.ts";
 import { ProblemBox } from "./elements/problem-box.tsx";
 import { Skeleton } from "./elements/loaded.tsx";
 import { SignInPage } from "./pages/sign-in/sign-in-page.tsx";

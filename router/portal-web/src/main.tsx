@@ -7,7 +7,7 @@ import { App } from "./app.tsx";
 import type { Language } from "./messages/format.ts";
 import { loadTexts } from "./messages/messages.ts";
 import { PreferencesProvider } from "./session/preferences.tsx";
-import { queryClient } from "./api/queries.ts";
+import { queryClient } from "./api/hooks.ts";
 import "./styles/tokens.css";
 import "./styles/base.css";
 import "./styles/elements.css";
@@ -27,7 +27,7 @@ createRoot(document.getElementById("app")!).render(
   <StrictMode>
     <CSPProvider disableStyleElements>
       <QueryClientProvider client={queryClient}>
-        <PreferencesProvider texts={texts}>
+        <PreferencesProvider texts={texts} load={loadTexts}>
           <App />
         </PreferencesProvider>
       </QueryClientProvider>

@@ -7,7 +7,7 @@ import { parseCatalogue, type Catalogue } from "@weiche/shared/catalogue.ts";
 import type { ServiceChange } from "@weiche/shared/changelog.ts";
 import { dataDirectory } from "@weiche/shared/files/data-directory.ts";
 import { StartError } from "@weiche/shared/files/start-error.ts";
-import { formatListen, isLoopback, parseListen } from "@weiche/shared/http/listen.ts";
+import { formatListen, isLoopback, parseListen, type ListenAddress } from "@weiche/shared/http/listen.ts";
 import { opsSchema, readOpsConfig } from "@weiche/shared/program/ops-access.ts";
 import { checkPrivate, holdsPassword, readSecret, withPassword } from "@weiche/shared/files/private-file.ts";
 
@@ -28,10 +28,10 @@ const smtp = { url: Type.String({ pattern: "^smtps?://" }), from: Type.String({ 
 
 const routerSchema = Type.Object(
   {
-    listen: section({ api: text, portal: text, nodes: text, data: text, ops: text }),
+    listen: section({ api: text, portal: text, console: text, nodes: text, data: text, ops: text }),
     ops: Type.Optional(opsSchema),
     dataDir: Type.Optional(text),
-    public: section({ api: text, portal: text }),
+    public: section({ api: text, portal: text, console: text }),
     portal: section({ registration: Type.Enum(["closed", "open"]) }),
     retention: section({ usageDays: days, auditDays: days }),
     catalogue: text,
@@ -68,6 +68,11 @@ export function loadRouterConfig(file: string, env: NodeJS.ProcessEnv): RouterCo
       );
     }
   }
+  const { console: ofConsole } = config.listen;
+  if (ofConsole && !config.tls && !isLoopback(ofConsole.host))
+    throw new StartError(
+      `${file}: listen.console ${formatListen(ofConsole)} is not loopback: it needs tls (cert, key), or listen on 127.0.0.1, or turn it off`,
+    );
   return config;
 }
 
@@ -100,6 +105,8 @@ function toConfig(raw: Static<typeof routerSchema>, baseDir: string, env: NodeJS
     listen: {
       api: parseListen(env["WEICHE_API_LISTEN"] ?? raw.listen?.api ?? "127.0.0.1:8080", "listen.api"),
       portal: parseListen(env["WEICHE_PORTAL_LISTEN"] ?? raw.listen?.portal ?? "127.0.0.1:8081", "listen.portal"),
+      /** Absent: it is off. */
+      console: readConsoleListen(env["WEICHE_CONSOLE_LISTEN"] ?? raw.listen?.console ?? "127.0.0.1:8082"),
       nodes: parseListen(env["WEICHE_NODES_LISTEN"] ?? raw.listen?.nodes ?? "127.0.0.1:7443", "listen.nodes"),
       data: parseListen(env["WEICHE_DATA_LISTEN"] ?? raw.listen?.data ?? "127.0.0.1:7444", "listen.data"),
     },
@@ -113,6 +120,7 @@ function toConfig(raw: Static<typeof routerSchema>, baseDir: string, env: NodeJS
     /** Addresses for people: snippets, links, invitations. Absent: where the router listens. */
     publicApi: raw.public?.api,
     publicPortal: raw.public?.portal,
+    publicConsole: raw.public?.console,
     /** Whether anybody may open an account in the portal. */
     registration: raw.portal?.registration ?? "closed",
     /** Absent: links for people are shown to whoever makes them. The URL may hold a password. */
@@ -142,4 +150,8 @@ function toConfig(raw: Static<typeof routerSchema>, baseDir: string, env: NodeJS
     shutdownMsMax: (raw.shutdownSeconds ?? 600) * 1000,
     logLevel: env["WEICHE_LOG_LEVEL"] ?? raw.logLevel ?? "info",
   };
+}
+
+function readConsoleListen(text: string): ListenAddress | undefined {
+  return text === "off" ? undefined : parseListen(text, "listen.console");
 }

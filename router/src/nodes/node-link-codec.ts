@@ -16,6 +16,7 @@ import {
   type LinkResponse,
   type LoadReport,
   type ModelRules as WireRules,
+  type PastSwitch,
   type SlotLoad,
   type UsageRecord as WireRecord,
 } from "@weiche/proto/weiche/node/v1/node_control.ts";
@@ -44,6 +45,8 @@ export function readLinkDescriptors(): Buffer {
 const modelPattern = /^[\x21-\x7e]{1,200}$/;
 const idPattern = /^[\x21-\x7e]{1,64}$/;
 const countMax = 1_000;
+/** Past switches of a slot. */
+const pastMax = 50;
 
 /** Returns the hello, or what is wrong with it. */
 export function readHello(hello: Hello): NodeHello | string {
@@ -68,7 +71,11 @@ export function readReport(load: LoadReport): NodeReport | string {
   const slots = load.slots.filter(isKnown);
   return {
     ...load,
-    slots: slots.map((slot) => ({ ...slot, waiters: slot.waiters.filter(({ waiting }) => waiting > 0) })),
+    slots: slots.map((slot) => ({
+      ...slot,
+      waiters: slot.waiters.filter(({ waiting }) => waiting > 0),
+      history: slot.history && { switches: slot.history.switches.filter(isPlausible).slice(-pastMax) },
+    })),
     machine: load.machine && readMachine(load.machine),
     machineReading: load.machineReading && readMachine(load.machineReading),
   };
@@ -76,6 +83,10 @@ export function readReport(load: LoadReport): NodeReport | string {
 
 function isKnown(load: SlotLoad): load is SlotReport {
   return load.state in stateWords;
+}
+
+function isPlausible({ model, fromModel = model }: PastSwitch): boolean {
+  return modelPattern.test(model) && modelPattern.test(fromModel);
 }
 
 const sources: Readonly<Record<number, UsageRecord["source"]>> = {

@@ -212,7 +212,7 @@ export class NodeLinkSession {
     this.#links.set(node, this);
     this.#parts.onBoot(node, bootId);
     this.#parts.events.nodeLinked(node, bootId, hello.agentVersion);
-    this.#entry = this.#parts.registry.linkUp(this.#believed(hello));
+    this.#entry = this.#parts.registry.linkUp(this.#believed(hello), this.#parts.clock.monotonicMs());
     const rules = this.#rules(hello);
     this.#rulesSent = JSON.stringify(rules);
     const { routerId, dataAddress, desiredStateOf } = this.#parts;

@@ -2,7 +2,13 @@
  * The state of the nodes that placement decides on. A slot has the fields of the protocol, as its agent reported them, and
  * those that only this router knows. A missing measurement is absent, never 0.
  */
-import { SlotState, type Hello, type LoadReport, type SlotLoad } from "@weiche/proto/weiche/node/v1/node_control.ts";
+import {
+  SlotState,
+  type Hello,
+  type LoadReport,
+  type PastSwitch as WirePastSwitch,
+  type SlotLoad,
+} from "@weiche/proto/weiche/node/v1/node_control.ts";
 import type { ModelId, NodeId, SlotName } from "@weiche/shared/ids.ts";
 
 export { SlotState };
@@ -14,6 +20,12 @@ export type KnownSlotState = Exclude<SlotState, typeof SlotState.UNSPECIFIED | t
 export interface NodeHello extends Hello {
   readonly node: NodeId;
   readonly slots: readonly { readonly name: SlotName; readonly models: readonly ModelId[] }[];
+}
+
+/** A switch that is over, or a start that failed. */
+export interface PastSwitch extends Omit<WirePastSwitch, "endedAgoMs"> {
+  /** Monotonic ms of this router. */
+  readonly endedAtMs: number;
 }
 
 export interface NodeReport extends Omit<LoadReport, "sequence"> {

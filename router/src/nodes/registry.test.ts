@@ -32,7 +32,7 @@ const look = (nowMs: number): NodeView => registry.view(nowMs)[0]!;
 describe("a node is reachable", () => {
   test("with a link, a fresh report and a data session, and not without any of them", () => {
     expect(registry.view(0)).toEqual([]);
-    const link = registry.linkUp(hello);
+    const link = registry.linkUp(hello, 0);
     expect(look(0).reachable).toBe(false);
     link.report(report(), 0);
     expect(look(0).reachable).toBe(false);
@@ -43,18 +43,18 @@ describe("a node is reachable", () => {
   });
 
   test("without a gap when its agent comes over another link, and not before its first report when the agent is another", () => {
-    registry.linkUp(hello).report(report(), 0);
+    registry.linkUp(hello, 0).report(report(), 0);
     registry.sessionUp(node);
-    registry.linkUp(hello);
+    registry.linkUp(hello, 0);
     expect(look(1)).toMatchObject({ reachable: true, slots: [{ name: slot }] });
-    registry.linkUp({ ...hello, bootId: "2" });
+    registry.linkUp({ ...hello, bootId: "2" }, 0);
     expect(look(2)).toMatchObject({ reachable: false, slots: [] });
   });
 
   test.each([3_000, 5_000, 8_000])("after our own loop stood still for %s ms, before its reports are read", (ms) => {
     const clock = new VirtualClock();
     using linkClock = new LoopClock(clock);
-    const link = registry.linkUp(hello);
+    const link = registry.linkUp(hello, 0);
     registry.sessionUp(node);
     link.report(report(), linkClock.monotonicMs());
     clock.advance(900);
@@ -65,7 +65,7 @@ describe("a node is reachable", () => {
   });
 
   test("until it has been silent for 3 s, and again with its next report", () => {
-    const link = registry.linkUp(hello);
+    const link = registry.linkUp(hello, 0);
     registry.sessionUp(node);
     link.report(report(), 1_000);
     expect(look(4_000).reachable).toBe(true);
@@ -75,7 +75,7 @@ describe("a node is reachable", () => {
   });
 
   test("no longer from the moment its link resets", () => {
-    const link = registry.linkUp(hello);
+    const link = registry.linkUp(hello, 0);
     registry.sessionUp(node);
     link.report(report(), 0);
     link.down(1);
@@ -84,8 +84,8 @@ describe("a node is reachable", () => {
 });
 
 test("a link that another one has replaced changes nothing any more", () => {
-  const old = registry.linkUp(hello);
-  const link = registry.linkUp({ ...hello, bootId: "2" });
+  const old = registry.linkUp(hello, 0);
+  const link = registry.linkUp({ ...hello, bootId: "2" }, 0);
   registry.sessionUp(node);
   link.report(report(), 0);
   old.report(report({ state: SlotState.FAILED }), 1);
@@ -94,7 +94,7 @@ test("a link that another one has replaced changes nothing any more", () => {
 });
 
 test("requests in flight are counted at dispatch, settled once, and outlive reports and links", () => {
-  const link = registry.linkUp(hello);
+  const link = registry.linkUp(hello, 0);
   link.report(report(), 0);
   const settle = registry.dispatched(node, slot);
   const settleBoth = registry.dispatched(node, slot, 2);
@@ -104,7 +104,7 @@ test("requests in flight are counted at dispatch, settled once, and outlive repo
   link.report(report({ running: 2, runningOfRouter: 2 }), 1);
   expect(look(1).slots[0]!.inFlight).toBe(2);
   link.down(2);
-  registry.linkUp({ ...hello, bootId: "2" }).report(report(), 3);
+  registry.linkUp({ ...hello, bootId: "2" }, 0).report(report(), 3);
   expect(look(3).slots[0]!.inFlight).toBe(2);
   settle();
   settle();
@@ -112,7 +112,7 @@ test("requests in flight are counted at dispatch, settled once, and outlive repo
 });
 
 test("a slot is idle since it was first seen with nothing to do, and no longer when that ends or its model changes", () => {
-  const link = registry.linkUp(hello);
+  const link = registry.linkUp(hello, 0);
   const idleSince = (given: Partial<SlotReport>, nowMs: number) => {
     link.report(report(given), nowMs);
     return look(nowMs).slots[0]!.idleSinceMs;
@@ -131,7 +131,7 @@ describe("a lost node is known", () => {
   const hourMs = 3_600_000;
 
   test("for a week", () => {
-    const link = registry.linkUp(hello);
+    const link = registry.linkUp(hello, 0);
     link.report(report(), 0);
     link.down(1_000);
     const gone = [{ hello, linked: false, dataSessions: 0, view: { reachable: false } }];
@@ -141,7 +141,7 @@ describe("a lost node is known", () => {
   });
 
   test("for an hour if it left in maintenance", () => {
-    const link = registry.linkUp(hello);
+    const link = registry.linkUp(hello, 0);
     link.report({ ...report(), maintenance: true }, 0);
     link.down(1_000);
     expect(registry.details(hourMs)).toHaveLength(1);
@@ -151,7 +151,7 @@ describe("a lost node is known", () => {
   test("no longer than that once operators have put it into maintenance", () => {
     const wished = new Set<string>();
     const registry = new NodeRegistry((node) => wished.has(node));
-    registry.linkUp(hello).down(1_000);
+    registry.linkUp(hello, 0).down(1_000);
     expect(registry.details(48 * hourMs)).toHaveLength(1);
     wished.add(hello.node);
     expect(registry.details(48 * hourMs)).toEqual([]);
@@ -164,17 +164,17 @@ describe("the machine of a node", () => {
   const known = () => registry.details(0)[0]!.report;
 
   test("stays known while reports say nothing of it, also over another link of the same agent", () => {
-    const link = registry.linkUp(hello);
+    const link = registry.linkUp(hello, 0);
     link.report({ ...report(), machine, machineReading }, 0);
     link.report(report(), 1);
     expect(known()).toMatchObject({ machine, machineReading });
-    registry.linkUp(hello).report({ ...report(), machineReading: { ...machineReading, loadAverage1: 2 } }, 2);
+    registry.linkUp(hello, 0).report({ ...report(), machineReading: { ...machineReading, loadAverage1: 2 } }, 2);
     expect(known()).toMatchObject({ machine, machineReading: { loadAverage1: 2 } });
   });
 
   test("is not known of an agent that has never told it, as of one that was started again", () => {
-    registry.linkUp(hello).report({ ...report(), machine, machineReading }, 0);
-    registry.linkUp({ ...hello, bootId: "2" }).report(report(), 1);
+    registry.linkUp(hello, 0).report({ ...report(), machine, machineReading }, 0);
+    registry.linkUp({ ...hello, bootId: "2" }, 0).report(report(), 1);
     expect(known()!.machine).toBeUndefined();
     expect(known()!.machineReading).toBeUndefined();
   });
@@ -183,7 +183,7 @@ describe("the machine of a node", () => {
 test("waits for a model that is not active are known of every node, but not across a silence", () => {
   const other = asId<ModelId>("n");
   const waiting = { activeModel: other, waiters: [{ model, waiting: 1 }] };
-  const link = registry.linkUp(hello);
+  const link = registry.linkUp(hello, 0);
   link.report(report(waiting), 0);
   link.report(report(waiting), 2_000);
   link.report(report(), 4_000);

@@ -3,7 +3,7 @@
  * times are monotonic milliseconds that the caller passes in.
  */
 import type { ModelId, NodeId, SlotName } from "@weiche/shared/ids.ts";
-import type { NodeHello, NodeReport, NodeView, SlotReport, SlotView } from "./node-view.ts";
+import type { NodeHello, NodeReport, NodeView, PastSwitch, SlotReport, SlotView } from "./node-view.ts";
 import { RecentWaits, WaitWatch } from "./recent-waits.ts";
 
 /** A node as operators see it. */
@@ -13,6 +13,10 @@ export interface NodeDetail {
   readonly linked: boolean;
   readonly dataSessions: number;
   readonly report: NodeReport | undefined;
+  /** Monotonic ms since when it is linked. Absent: it is not. */
+  readonly linkedAtMs: number | undefined;
+  /** Of each slot the switches of some last hour, the oldest first. The same array until there is another one. */
+  readonly histories: ReadonlyMap<SlotName, readonly PastSwitch[]>;
 }
 
 /** Reports come each second. */
@@ -41,7 +45,7 @@ export class NodeRegistry {
   }
 
   /** Replaces the link of the node. Its last report stays, unless the agent has started again. */
-  linkUp(hello: NodeHello): NodeLinkEntry {
+  linkUp(hello: NodeHello, nowMs: number): NodeLinkEntry {
     const entry = this.#entry(hello.node);
     const link = {
       report: (report: NodeReport, nowMs: number) => {
@@ -53,12 +57,14 @@ export class NodeRegistry {
       down: (nowMs: number) => {
         if (entry.link !== link) return;
         entry.link = undefined;
+        entry.linkedAtMs = undefined;
         entry.lostAtMs = nowMs;
       },
     };
     if (entry.hello?.bootId !== hello.bootId) entry.forget();
     entry.hello = hello;
     entry.link = link;
+    entry.linkedAtMs = nowMs;
     return link;
   }
 
@@ -97,8 +103,8 @@ export class NodeRegistry {
 
   details(nowMs: number): readonly NodeDetail[] {
     return this.view(nowMs).map((view) => {
-      const { hello, link, dataSessions, report } = this.#nodes.get(view.node)!;
-      return { view, hello: hello!, linked: link !== undefined, dataSessions, report };
+      const { hello, link, dataSessions, report, linkedAtMs, histories } = this.#nodes.get(view.node)!;
+      return { view, hello: hello!, linked: link !== undefined, dataSessions, report, linkedAtMs, histories };
     });
   }
 
@@ -118,12 +124,14 @@ class NodeEntry implements NodeView {
   readonly node: NodeId;
   hello: NodeHello | undefined;
   link: NodeLinkEntry | undefined;
+  linkedAtMs: number | undefined;
   lostAtMs = -Infinity;
   report: NodeReport | undefined;
   reportedAtMs = -Infinity;
   dataSessions = 0;
   reachable = false;
   slots: readonly LiveSlot[] = [];
+  readonly histories = new Map<SlotName, readonly PastSwitch[]>();
   readonly #inFlight = new Map<SlotName, number>();
   readonly #isMaintained: (node: NodeId) => boolean;
   readonly #waits: WaitWatch;
@@ -151,6 +159,7 @@ class NodeEntry implements NodeView {
     this.report = undefined;
     this.slots = [];
     this.reportedAtMs = -Infinity;
+    this.histories.clear();
     this.#waits.forget();
   }
 
@@ -167,6 +176,12 @@ class NodeEntry implements NodeView {
     if (nowMs - this.reportedAtMs > silentMsMax) this.#waits.forget();
     this.#waits.take(report.slots, (name) => this.#modelsOf(name), nowMs);
     this.reportedAtMs = nowMs;
+    for (const { name, history } of report.slots)
+      if (history)
+        this.histories.set(
+          name,
+          history.switches.map(({ endedAgoMs, ...past }) => ({ ...past, endedAtMs: nowMs - endedAgoMs })),
+        );
     this.slots = report.slots.map((slot) => ({
       ...slot,
       models: this.#modelsOf(slot.name),

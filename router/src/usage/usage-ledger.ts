@@ -66,6 +66,8 @@ export async function createUsageLedger(
       });
       return queue.add([...checked, ...unreadable.map((one) => unreadableRecord(node, one))]);
     },
+    /** Records that are not committed yet. */
+    waiting: () => queue.waiting,
     /** Resolves once it is committed that these attempts are void, whether or not their nodes have recorded them. */
     declareVoid: (attempts: readonly VoidAttempt[]): Promise<void> =>
       queue.add(attempts.map(({ node, ...attempt }) => ({ node, record: { ...attempt, ...free } }))),

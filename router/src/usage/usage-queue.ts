@@ -72,6 +72,11 @@ export class UsageQueue implements AsyncDisposable {
     this.#commits = new SingleFlight(clock, () => this.#commitNext(), retryMs);
   }
 
+  /** Records that are not committed yet. */
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
   /** Resolves once all of them are committed. Rejects if the queue is full, or closes without a database. */
   add(records: readonly QueuedRecord[]): Promise<void> {
     const { promise, resolve: committed, reject: failed } = Promise.withResolvers<void>();

@@ -37,7 +37,7 @@ beforeAll(async () => {
     file,
     `catalogue: ${join(root, "deploy/catalogue.yaml")}
 dataDir: data
-listen: { api: "127.0.0.1:0", portal: "127.0.0.1:0", nodes: "127.0.0.1:0", data: "127.0.0.1:0", ops: "127.0.0.1:0" }
+listen: { api: "127.0.0.1:0", portal: "127.0.0.1:0", console: off, nodes: "127.0.0.1:0", data: "127.0.0.1:0", ops: "127.0.0.1:0" }
 limits: { perIpPerSecond: 0 }
 portal: { registration: open }
 smtp: { url: "${smtpUrl}", from: "Weiche <portal@example.com>" }

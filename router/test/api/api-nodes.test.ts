@@ -54,7 +54,7 @@ async function openNode(name: string): Promise<void> {
   if (registry.view(systemClock.monotonicMs()).some(({ node, reachable }) => node === name && reachable)) return;
   const node = asId<NodeId>(name);
   const models = [...catalogue.keys()];
-  const link = registry.linkUp({ node, bootId: "b", agentVersion: "0", slots: [{ name: asId("a"), models }] });
+  const link = registry.linkUp({ node, bootId: "b", agentVersion: "0", slots: [{ name: asId("a"), models }] }, 0);
   const slot = {
     name: asId<never>("a"),
     state: SlotState.ACTIVE,

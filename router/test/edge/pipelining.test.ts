@@ -9,7 +9,7 @@ import { openOpsServer } from "@weiche/shared/program/ops-server.ts";
 import { startApi, until } from "../api/api-harness.ts";
 import { certificate } from "../nodes/certificate.ts";
 import { BytesClient, startListener } from "./listener-rig.ts";
-import { pagesPerRequest } from "../../src/surface/portal/portal-server.ts";
+import { pagesPerRequest } from "../../src/surface/server/web-server.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "weiche-pipelining-"));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { builtPages } from "../../src/surface/portal/portal-pages.ts";
+import { builtPortal } from "../../src/surface/server/built-pages.ts";
 
 const root = join(import.meta.dirname, "../../..");
 const fresh = mkdtempSync(join(tmpdir(), "weiche-portal-"));
@@ -20,7 +20,7 @@ test("`npm run portal` would change nothing", () => {
   const vite = join(root, "node_modules/vite/bin/vite.js");
   const env = { ...process.env, NODE_ENV: "production" };
   execFileSync(process.execPath, [vite, "build", "router/portal-web", "--outDir", fresh], { cwd: root, env });
-  const [committed, built] = [contents(builtPages), contents(fresh)];
+  const [committed, built] = [contents(builtPortal), contents(fresh)];
   expect(Object.keys(committed), "run `npm run portal` and commit router/portal-web/built").toEqual(Object.keys(built));
   const stale = Object.keys(built).filter((name) => committed[name] !== built[name]);
   expect(stale, "run `npm run portal` and commit router/portal-web/built").toEqual([]);

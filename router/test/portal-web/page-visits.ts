@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { builtPages } from "../../src/surface/portal/portal-pages.ts";
+import { builtPortal } from "../../src/surface/server/built-pages.ts";
 import { startPortal, type Person, type PortalRig } from "../surface/portal-rig.ts";
 import { axeFindings, openTab, startBrowser, type Browser, type Page, type Tab } from "./browser.ts";
 import { fillAccount, ShiftedClock } from "./busy-account.ts";
@@ -164,7 +164,7 @@ export async function fetchedByPages(
     await open(tab.page, path);
     await tab.settled();
     const names = [...fetched].filter((name) => !name.startsWith("/api/"));
-    const files = names.map((name) => readFileSync(join(builtPages, name === path ? "/index.html" : name)));
+    const files = names.map((name) => readFileSync(join(builtPortal, name === path ? "/index.html" : name)));
     const weight = files.reduce((sum, file) => sum + gzipSync(file, { level: 9 }).length, 0) / 1_000;
     pages.set(path, { weight, calls: tab.asked().filter((call) => !frameCalls.includes(call)) });
     tab.check();

@@ -33,6 +33,7 @@ const slot = {
   waiting: 0,
   inFlight: 0,
   waitingByModel: {},
+  stateSeconds: 1,
   models: [],
 } as const;
 const gpu1 = {
@@ -41,6 +42,7 @@ const gpu1 = {
   maintenanceReported: false,
   agentVersion: "1",
   dataSessions: 1,
+  troubles: [],
   slots: [slot],
 } as const;
 const open = new AsyncDisposableStack();

@@ -16,7 +16,7 @@ beforeAll(async () => {
     join(folder.path, "router.yaml"),
     `catalogue: ${join(import.meta.dirname, "../../../deploy/catalogue.yaml")}
 dataDir: data
-listen: { api: "127.0.0.1:0", portal: "127.0.0.1:0", nodes: "127.0.0.1:0", data: "127.0.0.1:0", ops: "127.0.0.1:0" }
+listen: { api: "127.0.0.1:0", portal: "127.0.0.1:0", console: off, nodes: "127.0.0.1:0", data: "127.0.0.1:0", ops: "127.0.0.1:0" }
 credits: { evaluateSeconds: 1 }
 logLevel: fatal
 `,

@@ -38,7 +38,7 @@ const quoteId = "0".repeat(48);
 export const usedDay = "2026-01-15";
 const usedDays = `from=${usedDay}&to=${usedDay}`;
 
-/** Routes for the operator alone, over the admin socket. */
+/** Routes for the operator alone, over the admin socket or in the console. */
 export const operatorsOwn = [
   "createAccount",
   "listAccounts",
@@ -58,6 +58,10 @@ export const operatorsOwn = [
   "listEnded",
   "countRunning",
   "explainRequest",
+  "makeConsoleLink",
+  "showConsole",
+  "closeConsole",
+  "watchConsole",
 ] as const satisfies readonly (keyof Contract)[];
 
 /** Routes for people and the operator. */

@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { pagePaths } from "../../src/surface/portal/page-paths.ts";
-import { builtPages } from "../../src/surface/portal/portal-pages.ts";
+import { builtPortal } from "../../src/surface/server/built-pages.ts";
 import { startPortal, type PortalRig } from "./portal-rig.ts";
 
 let portal: PortalRig;
@@ -24,7 +24,7 @@ async function ask(path: string, headers: Record<string, string> = {}) {
 }
 
 test("every page is the same document, asked for again each time", async () => {
-  const document = readFileSync(join(builtPages, "index.html"));
+  const document = readFileSync(join(builtPortal, "index.html"));
   for (const path of pagePaths) {
     const { status, headers, bytes } = await ask(path);
     expect({ path, status, same: bytes.equals(document) }).toEqual({ path, status: 200, same: true });
@@ -34,8 +34,8 @@ test("every page is the same document, asked for again each time", async () => {
 });
 
 test("files with a hash in their names may be kept for ever, and are compressed as the client can read them", async () => {
-  for (const name of readdirSync(join(builtPages, "assets"))) {
-    const file = readFileSync(join(builtPages, "assets", name));
+  for (const name of readdirSync(join(builtPortal, "assets"))) {
+    const file = readFileSync(join(builtPortal, "assets", name));
     const plain = await ask(`/assets/${name}`);
     expect(plain.bytes.equals(file)).toBe(true);
     expect(plain.headers["cache-control"]).toBe("public, max-age=31536000, immutable");

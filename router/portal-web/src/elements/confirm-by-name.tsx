@@ -1,6 +1,6 @@
 /** Asks for the name of what is to be destroyed before it is. */
 import { useState } from "react";
-import type { Problem } from "../api/client.ts";
+import type { Problem } from "../api/problem.ts";
 import { useTexts } from "../messages/messages.ts";
 import { Button } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";

@@ -1,6 +1,6 @@
 /** A form whose fields the browser checks first and the server after it. */
 import type { ReactNode } from "react";
-import type { Problem } from "../api/client.ts";
+import type { Problem } from "../api/problem.ts";
 import { Button } from "./button.tsx";
 import { ProblemBox } from "./problem-box.tsx";
 

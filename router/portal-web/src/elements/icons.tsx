@@ -10,6 +10,8 @@ const paths = {
   models: "M4 7h16M4 12h16M4 17h16M8 5v4M15 10v4M10 15v4",
   chat: "M4 5h16v11H9l-5 4z",
   account: "M12 12a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM4 20c0-4 3.6-6 8-6s8 2 8 6",
+  nodes: "M4 4h16v6H4zM4 14h16v6H4zM8 7h.01M8 17h.01",
+  pipeline: "M4 7h9l3 5-3 5H4M16 12h5M4 12h6",
   audit: "M6 3h9l4 4v14H6zM15 3v4h4M9 12h7M9 16h7",
   notices: "M6 16V10a6 6 0 1 1 12 0v6l2 2H4zM10 21h4",
   help: "M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18zM9.5 9.5a2.5 2.5 0 1 1 3.6 2.2c-.7.4-1.1.9-1.1 1.8M12 16.8h.01",

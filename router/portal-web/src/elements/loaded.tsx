@@ -5,7 +5,7 @@
 import type { ReactNode } from "react";
 import { problemText } from "../messages/problem-text.ts";
 import { useTexts } from "../messages/messages.ts";
-import type { Read } from "../api/queries.ts";
+import type { Read } from "../api/hooks.ts";
 import { Button } from "./button.tsx";
 import { ProblemBox } from "./problem-box.tsx";
 

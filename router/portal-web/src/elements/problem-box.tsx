@@ -1,5 +1,5 @@
 /** A refusal or failure, with what its reader can do about it. */
-import type { Problem } from "../api/client.ts";
+import type { Problem } from "../api/problem.ts";
 import { problemText } from "../messages/problem-text.ts";
 import { useTexts } from "../messages/messages.ts";
 import { Button } from "./button.tsx";

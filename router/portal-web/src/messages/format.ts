@@ -21,6 +21,8 @@ export function createFormat(language: Language) {
   const dayAndMonth = time({ day: "numeric", month: "short" });
   const dateTime = time({ dateStyle: "medium", timeStyle: "short" });
   const clock = time({ timeStyle: "short" });
+  const second = time({ timeStyle: "medium" });
+  const tenths = number({ maximumFractionDigits: 1 });
   const relative = new Intl.RelativeTimeFormat(locale, { numeric: "auto" });
   const list = new Intl.ListFormat(locale, { type: "conjunction" });
   return {
@@ -37,6 +39,16 @@ export function createFormat(language: Language) {
     longDay: (day: string) => date.format(new Date(`${day}T12:00:00Z`)),
     dateTime: (instant: string) => dateTime.format(new Date(instant)),
     clock: (ms: number) => clock.format(ms),
+    /** A time of the day with its second. */
+    second: (instant: string) => second.format(new Date(instant)),
+    /** A length of time, such as 4.2 s, 12 s, 3 min, 2 h, 5 d. */
+    duration: (seconds: number) => {
+      if (seconds < 10) return `${tenths.format(seconds)} s`;
+      if (seconds < 120) return `${plain.format(Math.round(seconds))} s`;
+      if (seconds < 7_200) return `${plain.format(Math.round(seconds / 60))} min`;
+      if (seconds < 172_800) return `${plain.format(Math.round(seconds / 3_600))} h`;
+      return `${plain.format(Math.round(seconds / 86_400))} d`;
+    },
     relative: (instant: string, nowMs: number) => {
       const [amount, unit] = distance(Date.parse(instant) - nowMs);
       return relative.format(amount, unit);

@@ -1,5 +1,5 @@
 /** Texts for people about refusals. */
-import type { Problem } from "../api/client.ts";
+import type { Problem } from "../api/problem.ts";
 import type { Texts } from "./messages.ts";
 import { germanRefusals } from "./refusals.ts";
 

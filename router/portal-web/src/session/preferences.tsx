@@ -1,7 +1,7 @@
 /** Language and theme: kept on this device for the next start, and by the server for the user's other devices. */
 import { createContext, useContext, useEffect, useState, type ReactNode } from "react";
 import type { Language } from "../messages/format.ts";
-import { loadTexts, TextsContext, type Texts } from "../messages/messages.ts";
+import { TextsContext, type Texts } from "../messages/messages.ts";
 
 export type Theme = "light" | "dark";
 
@@ -19,12 +19,14 @@ export function usePreferences(): Preferences {
   return useContext(PreferencesContext)!;
 }
 
-/** `texts`: of the language with which the page begins. */
+/** `texts`: of the language with which the page begins. `load`: for another language. */
 export function PreferencesProvider({
   texts: first,
+  load,
   children,
 }: {
   readonly texts: Texts;
+  readonly load: (language: Language) => Promise<Texts>;
   readonly children: ReactNode;
 }) {
   const [texts, setTexts] = useState(first);
@@ -40,7 +42,7 @@ export function PreferencesProvider({
     setLanguage(language) {
       document.documentElement.lang = language;
       localStorage.setItem("weiche.language", language);
-      void loadTexts(language).then(setTexts);
+      void load(language).then(setTexts);
     },
     setTheme(wanted) {
       if (wanted) localStorage.setItem("weiche.theme", wanted);

@@ -5,11 +5,15 @@ import type { RouteName } from "../api/client.ts";
 import type { IconName } from "../elements/icons.tsx";
 import type { Messages } from "../messages/messages.ts";
 
-export interface PageRoute {
-  readonly path: PagePath;
+/** A page whose code comes when it is needed. */
+export interface LoadedPage {
   readonly Page: ComponentType;
   /** Fetches the page's code before it is shown. */
   readonly preload: () => void;
+}
+
+export interface PageRoute extends LoadedPage {
+  readonly path: PagePath;
 }
 
 export interface SignedInRoute extends PageRoute {
@@ -21,6 +25,10 @@ export interface SignedInRoute extends PageRoute {
   readonly hidden?: boolean;
 }
 
+export function loadedPage(load: () => Promise<{ readonly default: ComponentType }>): LoadedPage {
+  return { Page: lazy(load), preload: () => void load() };
+}
+
 export function pageRoute(path: PagePath, load: () => Promise<{ readonly default: ComponentType }>): PageRoute {
-  return { path, Page: lazy(load), preload: () => void load() };
+  return { path, ...loadedPage(load) };
 }

@@ -6,7 +6,10 @@ import { askSocket } from "@weiche/shared/program/admin-socket.ts";
 import type { Contract } from "../contract/contract.ts";
 import type { Reply, Route } from "../contract/route.ts";
 
-type OperatorRoute = Extract<Contract[keyof Contract], { readonly may: readonly [...unknown[], "operator"] }>;
+type OperatorRoute = Exclude<
+  Extract<Contract[keyof Contract], { readonly may: readonly [...unknown[], "operator"] }>,
+  { readonly only: "console" }
+>;
 type AddressOf<R extends Route> = R extends Route ? `${R["method"]} ${R["path"]}` : never;
 type RouteAt<A, R extends Route = OperatorRoute> = R extends Route ? (A extends AddressOf<R> ? R : never) : never;
 

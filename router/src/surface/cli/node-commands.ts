@@ -1,4 +1,7 @@
-/** `weiche nodes` and `nodes show`, `models`, `catalogue`, `node` and `prewarm`: nodes and the catalogue, and what operators want of them. */
+/**
+ * `weiche nodes` and `nodes show`, `models`, `catalogue`, `node`, `prewarm` and `console`: nodes and the
+ * catalogue, what operators want of them, and the link to where they see them.
+ */
 import { parseListen } from "@weiche/shared/http/listen.ts";
 import { nodeTargets } from "@weiche/shared/program/ops-server.ts";
 import { Argument, Option, type Command } from "commander";
@@ -64,4 +67,12 @@ export function addNodeCommands(program: Command, actions: Actions): void {
     .command("reload")
     .description("take over the changed file; a wrong one is refused and the old catalogue stays")
     .action(async () => printItem(await ask("POST /catalogue/reload")));
+  program
+    .command("console")
+    .description("a link that opens the console in a browser, once, within a minute")
+    .action(async () => {
+      const link = await ask("POST /console/links");
+      const how = "It works once, within a minute. On another host: ssh -L 8082:127.0.0.1:8082 <this host>";
+      print(link, () => `${link.url}\n\n${how}`);
+    });
 }

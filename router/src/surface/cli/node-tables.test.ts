@@ -74,7 +74,7 @@ const idle = viewNode(
       slots: [],
     },
     hello: { node: asId<NodeId>("gpu-1"), bootId: "b", agentVersion: "1", slots: [] },
-    ...{ linked: true, dataSessions: 1, report: undefined },
+    ...{ linked: true, dataSessions: 1, report: undefined, linkedAtMs: undefined, histories: new Map() },
   },
   0,
 );

@@ -1,11 +1,12 @@
 /**
  * The contract: all routes with their callers, requests and replies. The portal's listener serves the routes for signed-in
- * people, the admin socket those for the operator. Fastify routes, checks, the OpenAPI document, the types of the `weiche`
+ * people, the admin socket those for the operator, the console's listener those of them that its pages need. Fastify routes, checks, the OpenAPI document, the types of the `weiche`
  * command and the matrix of the tests are derived from it. Nothing here has effects or needs Node.js.
  */
 import { accountsContract } from "./accounts.ts";
 import { auditContract } from "./audit.ts";
 import { chatContract } from "./chat.ts";
+import { consoleContract } from "./console.ts";
 import { invitationsContract, profileContract, signInContract } from "./identity.ts";
 import { keysContract } from "./keys.ts";
 import { packageContract } from "./package.ts";
@@ -35,11 +36,32 @@ export const contract = {
   ...accountsContract,
   ...nodesContract,
   ...requestsContract,
+  ...consoleContract,
 } as const;
 
 export type Contract = typeof contract;
 
 /** The routes that the portal's listener serves. */
 export type PortalContract = {
-  readonly [Name in keyof Contract as Contract[Name]["may"][number] extends "operator" ? never : Name]: Contract[Name];
+  readonly [
+    Name in keyof Contract as Contract[Name]["may"][number] extends "operator"
+      ? never
+      : Contract[Name] extends { readonly only: string }
+        ? never
+        : Name
+  ]: Contract[Name];
 };
+
+/** The routes that the console's listener serves, and no others: who takes its cookie can make no keys. */
+export const consoleRoutes = [
+  "openConsole",
+  "showConsole",
+  "closeConsole",
+  "watchConsole",
+  "setMaintenance",
+  "prewarm",
+  "listUsers",
+  "blockUser",
+  "unblockUser",
+] as const satisfies readonly (keyof Contract)[];
+export type ConsoleContract = Pick<Contract, (typeof consoleRoutes)[number]>;

@@ -10,6 +10,8 @@ const nodeState = Type.Enum(["live", "maintenance", "not-admitting", "silent", "
   description: "silent: linked, but no report or no data session of late. gone: not linked.",
 });
 
+const troubles = ["gone", "silent", "slot-failed", "not-admitting", "outbox-old", "gpu-hot"] as const;
+
 const slot = object({
   name: Type.String(),
   state: Type.Enum(["empty", "starting", "active", "draining-open", "draining-closed", "stopping", "failed"]),
@@ -24,6 +26,18 @@ const slot = object({
   oldestRunningSeconds: seconds,
   closesInSeconds: seconds,
   retryInSeconds: seconds,
+  oldestWaitingSeconds: seconds,
+  stateSeconds: Type.Number({ description: "How long it has been in this state." }),
+  switching: Type.Optional(
+    object(
+      {
+        seconds: Type.Number(),
+        phase: Type.Optional(Type.Enum(["drain", "stop", "memory", "start", "probe"])),
+        usualSeconds: seconds,
+      },
+      { description: "A start or stop in progress, and how long a switch to the coming model usually takes." },
+    ),
+  ),
 });
 
 const host = object({
@@ -97,13 +111,18 @@ const reading = object({
   cpuFrequencyMaxHertz: number,
 });
 
-const node = {
+export const nodeFields = {
   name: Type.String(),
   state: nodeState,
   maintenanceReported: Type.Boolean({ description: "The node itself says that it takes nothing new." }),
   agentVersion: Type.String(),
   dataSessions: count,
+  linkAgeSeconds: seconds,
   reportAgeSeconds: seconds,
+  outbox: Type.Optional(
+    object({ records: count, oldestSeconds: seconds }, { description: "Usage that no router has acknowledged." }),
+  ),
+  troubles: Type.Array(Type.Enum(troubles), { description: "The worst first. Empty: none." }),
   slots: Type.Array(slot),
   host: Type.Optional(host),
 };
@@ -114,7 +133,7 @@ export const nodesContract = {
     path: "/nodes",
     summary: "Nodes, their slots and what is active",
     may: ["operator"],
-    reply: Type.Array(object(node)),
+    reply: Type.Array(object(nodeFields)),
   },
   showNode: {
     method: "GET",
@@ -122,7 +141,7 @@ export const nodesContract = {
     summary: "One node, with the machine that it runs on and how that does",
     may: ["operator"],
     params: object({ id: Type.String({ minLength: 1, maxLength: 200 }) }),
-    reply: object({ ...node, machine: Type.Optional(machine), reading: Type.Optional(reading) }),
+    reply: object({ ...nodeFields, machine: Type.Optional(machine), reading: Type.Optional(reading) }),
   },
   setMaintenance: {
     method: "POST",

@@ -2,8 +2,8 @@
 import { Type, type Static, type TObject, type TSchema } from "typebox";
 
 /**
- * The roles of signed-in people; `operator`: whoever may open the router's admin socket; `nobody`: everybody, also without
- * a session.
+ * The roles of signed-in people; `operator`: whoever may open the router's admin socket, or came to the console by a link
+ * made there; `nobody`: everybody, also without a session.
  */
 export type Principal = "owner" | "admin" | "member" | "operator" | "nobody";
 
@@ -14,6 +14,8 @@ export interface Route {
   readonly summary: string;
   /** The callers that are allowed. */
   readonly may: readonly Principal[];
+  /** The one entrance that serves it. Absent: each entrance whose callers are allowed. */
+  readonly only?: "admin-socket" | "console";
   /**
    * Set on routes about the data of one account. A session implies the account. For the operator it is the account of the
    * user or key `:id` in the path; with `account` the one that the query names as `account`, or that of the user `userId`.

@@ -17,6 +17,7 @@ import type { NodeWishes } from "../../nodes/node-wishes.ts";
 import type { Placement } from "../../nodes/placement.ts";
 import type { NodeDetail } from "../../nodes/registry.ts";
 import type { Evaluator } from "../../usage/evaluator.ts";
+import type { ConsoleSessions } from "../console/console-sessions.ts";
 import type { ExportPlaces } from "./export-places.ts";
 
 export interface HandlerDeps {
@@ -44,6 +45,8 @@ export interface HandlerDeps {
   readonly fleet: Fleet;
   readonly requests: Requests;
   readonly chat: ApiServer["chat"];
+  /** Absent: the console is off. */
+  readonly console?: ConsoleParts | undefined;
 }
 
 /** The requests of the API, running and ended. */
@@ -62,4 +65,22 @@ export interface Fleet {
   readonly place: (request: { readonly model: ModelId }) => Placement;
   /** Monotonic ms, by which reports are dated. */
   readonly nowMs: () => number;
+}
+
+export interface ConsoleParts {
+  /** Base URL of links. */
+  readonly url: string;
+  readonly sessions: ConsoleSessions;
+  readonly pipeline: PipelineParts;
+}
+
+/** Parts of the router that only the console shows. */
+export interface PipelineParts {
+  /** Usage records that wait for the database here. */
+  readonly waitingForCommit: () => number;
+  /** When a job last ended without an error, in ms since 1970. Undefined: not yet. */
+  readonly jobRanAtMs: (job: string) => number | undefined;
+  readonly evaluateMs: number;
+  /** How long ago the changes of keys were read. */
+  readonly keysAgeMs: () => number;
 }

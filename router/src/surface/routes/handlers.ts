@@ -6,6 +6,7 @@ import type { HandlerDeps } from "./handler-deps.ts";
 import { accountsHandlers } from "./accounts.ts";
 import { auditHandlers } from "./audit.ts";
 import { chatHandlers } from "./chat.ts";
+import { consoleHandlers } from "./console.ts";
 import { identityHandlers } from "./identity.ts";
 import { keysHandlers } from "./keys.ts";
 import { modelsHandlers } from "./models.ts";
@@ -35,5 +36,6 @@ export function createHandlers(parts: Omit<HandlerDeps, "exports">): Handlers<Co
     ...accountsHandlers(deps),
     ...nodesHandlers(deps),
     ...requestsHandlers(deps),
+    ...consoleHandlers(deps),
   };
 }

@@ -69,7 +69,8 @@ export function nodesHandlers(deps: HandlerDeps): Handlers<typeof nodesContract>
 }
 
 export function viewNode(detail: NodeDetail, nowMs: number): Node {
-  const { view, hello, dataSessions, report } = detail;
+  const { view, hello, dataSessions, report, linkedAtMs } = detail;
+  const { outbox } = report ?? {};
   const reportAgeMs = nowMs - view.reportedAtMs;
   return {
     name: view.node,
@@ -78,12 +79,17 @@ export function viewNode(detail: NodeDetail, nowMs: number): Node {
     agentVersion: hello.agentVersion,
     dataSessions,
     reportAgeSeconds: Number.isFinite(reportAgeMs) ? seconds(reportAgeMs) : undefined,
+    linkAgeSeconds: linkedAtMs === undefined ? undefined : seconds(nowMs - linkedAtMs),
+    outbox: outbox && { records: Number(outbox.records), oldestSeconds: seconds(outbox.oldestMs) },
+    troubles: troublesOf(detail),
     slots: view.slots.map((slot) => viewSlot(slot, reportAgeMs)),
     host: report?.host && numbers(report.host),
   };
 }
 
-function viewSlot(slot: SlotView, reportAgeMs: number): Node["slots"][number] {
+type Slot = Node["slots"][number];
+
+function viewSlot(slot: SlotView, reportAgeMs: number): Slot {
   const { name, activeModel, nextModel, running, waiting, inFlight, waiters, models } = slot;
   // The active model of a failed slot is the one that failed.
   const hasFailed = slot.state === SlotState.FAILED;
@@ -101,10 +107,37 @@ function viewSlot(slot: SlotView, reportAgeMs: number): Node["slots"][number] {
     oldestRunningSeconds: seconds(slot.oldestRunningMs),
     closesInSeconds: seconds(slot.closesInMs),
     retryInSeconds: seconds(slot.retryInMs && Math.max(0, slot.retryInMs - reportAgeMs)),
+    oldestWaitingSeconds: seconds(slot.oldestWaitingMs),
+    stateSeconds: seconds(slot.stateAgeMs)!,
+    switching: viewSwitching(slot.switching),
   };
 }
 
-function seconds(ms: number | undefined): number | undefined {
+const phases = ["drain", "stop", "memory", "start", "probe"] as const;
+
+function viewSwitching(switching: SlotView["switching"]): Slot["switching"] {
+  if (!switching) return undefined;
+  const { ageMs, phase, usualMs } = switching;
+  return { seconds: seconds(ageMs)!, phase: phases.find((one) => one === phase), usualSeconds: seconds(usualMs) };
+}
+
+/** As the alerts WeicheOutboxOld and WeicheGpuHot have them. */
+const outboxOldMs = 300_000;
+const gpuHotCelsius = 85;
+
+function troublesOf(detail: NodeDetail): Node["troubles"] {
+  const { report, view } = detail;
+  const state = nodeState(detail);
+  const isHot = (gpu: { readonly temperatureCelsius?: number }) => (gpu.temperatureCelsius ?? 0) > gpuHotCelsius;
+  return [
+    ...(state === "gone" || state === "silent" || state === "not-admitting" ? [state] : []),
+    ...(view.slots.some((slot) => slot.state === SlotState.FAILED) ? (["slot-failed"] as const) : []),
+    ...((report?.outbox?.oldestMs ?? 0) > outboxOldMs ? (["outbox-old"] as const) : []),
+    ...(report?.host?.gpus.some(isHot) ? (["gpu-hot"] as const) : []),
+  ];
+}
+
+export function seconds(ms: number | undefined): number | undefined {
   return ms === undefined ? undefined : Math.round(ms / 100) / 10;
 }
 

@@ -11,7 +11,7 @@ import type { Origin } from "../../rights/accounts-context.ts";
 import { Refused } from "../../rights/refused.ts";
 import type { OperatorPart, Part, Reply, Route, Routes } from "../contract/route.ts";
 import { readQuery } from "./query.ts";
-import { sessionCookie } from "./session-cookie.ts";
+import type { WriteCookie } from "./session-cookie.ts";
 
 /** The argument of a handler. */
 export interface Call<R extends Route> {
@@ -26,6 +26,8 @@ export interface Call<R extends Route> {
   readonly origin: Origin;
   /** The client's network address. */
   readonly address: string;
+  /** The token of the session on the console's listener; undefined elsewhere, and without one. */
+  readonly credential?: string | undefined;
   readonly userAgent: string | undefined;
   readonly requestId: RequestId;
   /** Aborts when the client leaves before it has the whole answer. */
@@ -41,7 +43,7 @@ export type Handlers<C extends Routes> = {
   readonly [Name in keyof C]: (call: Call<C[Name]>) => Reply<C[Name]> | Promise<Reply<C[Name]>>;
 };
 
-/** The differences between the portal's listener and the admin socket. */
+/** The differences between the portal's listener, the console's and the admin socket. */
 export interface Entrance {
   /** The route with the query and body that it takes here; undefined: it is not served here. */
   readonly serve: (route: Route) => Route | undefined;
@@ -49,9 +51,11 @@ export interface Entrance {
   readonly admit: (route: Route, request: FastifyRequest) => Asker | Promise<Asker>;
   /** The answer to an error of any kind; logs it where it is a bug or an outage. */
   readonly answerTo: (error: unknown, requestId: RequestId) => ErrorAnswer;
+  /** Absent: nobody signs in here. */
+  readonly cookie?: WriteCookie;
 }
 
-export type Asker = Pick<Call<Route>, "session" | "origin" | "address">;
+export type Asker = Pick<Call<Route>, "session" | "origin" | "address" | "credential">;
 
 export interface ErrorAnswer {
   readonly status: number;
@@ -119,7 +123,7 @@ function addRoute(app: FastifyInstance, route: Route, handler: Handler, entrance
         throw new Refused("invalid", "this request takes no body");
     },
     handler: async (request: Known, reply) => {
-      const call = callOf(route, request, reply);
+      const call = callOf(route, request, reply, entrance);
       const result = await Promise.try(() => handler(call)).catch((error: unknown) => {
         if (!reply.sent) throw error;
         // The answer has begun, so that only a cut connection can tell the client.
@@ -133,8 +137,12 @@ function addRoute(app: FastifyInstance, route: Route, handler: Handler, entrance
   });
 }
 
-function callOf(route: Route, request: Known, reply: FastifyReply): Call<Route> {
+function callOf(route: Route, request: Known, reply: FastifyReply, { cookie }: Entrance): Call<Route> {
   const asker = request[askerOf]!;
+  const setCookie = (token: string, maxAgeSeconds: number) => {
+    if (!cookie) throw new Error(`${route.path} is served where nobody signs in`);
+    void reply.header("set-cookie", cookie(token, maxAgeSeconds));
+  };
   return {
     ...asker,
     accountId: asker.session?.user.accountId as undefined,
@@ -146,8 +154,8 @@ function callOf(route: Route, request: Known, reply: FastifyReply): Call<Route> 
     get left() {
       return leftSignal(reply.raw);
     },
-    setSession: (token, maxAgeSeconds) => void reply.header("set-cookie", sessionCookie(token, maxAgeSeconds)),
-    clearSession: () => void reply.header("set-cookie", sessionCookie("", 0)),
+    setSession: setCookie,
+    clearSession: () => setCookie("", 0),
     takeOver() {
       if (!route.stream) throw new Error(`${route.path} has no stream`);
       reply.hijack();

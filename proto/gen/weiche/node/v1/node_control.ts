@@ -252,6 +252,14 @@ export interface LoadReport {
    * it is not read at present.
    */
   readonly machineReading?: MachineReading | undefined;
+  readonly outbox?: OutboxLoad | undefined;
+}
+
+/** Usage records that no router has acknowledged. */
+export interface OutboxLoad {
+  readonly records: bigint;
+  /** Absent: there is none, or its age could not be read. */
+  readonly oldestMs?: number | undefined;
 }
 
 export interface SlotLoad {
@@ -285,7 +293,51 @@ export interface SlotLoad {
     | EngineLoad
     | undefined;
   /** Milliseconds until a failed start is tried again. */
-  readonly retryInMs?: number | undefined;
+  readonly retryInMs?:
+    | number
+    | undefined;
+  /** How long the oldest request that is held has waited. */
+  readonly oldestWaitingMs?:
+    | number
+    | undefined;
+  /** A start or stop in progress. */
+  readonly switching?:
+    | SlotSwitching
+    | undefined;
+  /** Absent: as in the last report of this link that had it. */
+  readonly history?: SlotHistory | undefined;
+}
+
+export interface SlotSwitching {
+  readonly ageMs: number;
+  /** `drain`, `stop`, `memory`, `start` or `probe`. */
+  readonly phase?:
+    | string
+    | undefined;
+  /** How long a switch to the coming model usually takes. */
+  readonly usualMs?: number | undefined;
+}
+
+/** Switches and failed starts of the last hour, at most the youngest 50, the oldest first. */
+export interface SlotHistory {
+  readonly switches: readonly PastSwitch[];
+}
+
+export interface PastSwitch {
+  /** How long before this report it ended. */
+  readonly endedAgoMs: number;
+  /** The model that was active before. */
+  readonly fromModel?: string | undefined;
+  readonly model: string;
+  /** The start failed: nothing more is known of it. */
+  readonly failed: boolean;
+  readonly tookMs: number;
+  /** Its parts; absent: it had none of the kind. */
+  readonly drainMs?: number | undefined;
+  readonly stopMs?: number | undefined;
+  readonly memoryMs?: number | undefined;
+  readonly startMs?: number | undefined;
+  readonly probeMs?: number | undefined;
 }
 
 export interface ModelWaiters {
@@ -1537,6 +1589,7 @@ function createBaseLoadReport(): LoadReport {
     admitting: false,
     machine: undefined,
     machineReading: undefined,
+    outbox: undefined,
   };
 }
 
@@ -1565,6 +1618,9 @@ export const LoadReport: MessageFns<LoadReport> = {
     }
     if (message.machineReading !== undefined) {
       MachineReading.encode(message.machineReading, writer.uint32(58).fork()).join();
+    }
+    if (message.outbox !== undefined) {
+      OutboxLoad.encode(message.outbox, writer.uint32(66).fork()).join();
     }
     return writer;
   },
@@ -1638,6 +1694,74 @@ export const LoadReport: MessageFns<LoadReport> = {
             message.machineReading = MachineReading.decode(reader, reader.uint32());
             continue;
           }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.outbox = OutboxLoad.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseOutboxLoad(): OutboxLoad {
+  return { records: 0n, oldestMs: undefined };
+}
+
+export const OutboxLoad: MessageFns<OutboxLoad> = {
+  encode(message: OutboxLoad, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.records !== 0n) {
+      if (BigInt.asUintN(64, message.records) !== message.records) {
+        throw new globalThis.Error("value provided for field message.records of type uint64 too large");
+      }
+      writer.uint32(8).uint64(message.records);
+    }
+    if (message.oldestMs !== undefined) {
+      writer.uint32(16).uint32(message.oldestMs);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): OutboxLoad {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseOutboxLoad() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.records = reader.uint64() as bigint;
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.oldestMs = reader.uint32();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1666,6 +1790,9 @@ function createBaseSlotLoad(): SlotLoad {
     maxConcurrent: undefined,
     engine: undefined,
     retryInMs: undefined,
+    oldestWaitingMs: undefined,
+    switching: undefined,
+    history: undefined,
   };
 }
 
@@ -1709,6 +1836,15 @@ export const SlotLoad: MessageFns<SlotLoad> = {
     }
     if (message.retryInMs !== undefined) {
       writer.uint32(104).uint32(message.retryInMs);
+    }
+    if (message.oldestWaitingMs !== undefined) {
+      writer.uint32(112).uint32(message.oldestWaitingMs);
+    }
+    if (message.switching !== undefined) {
+      SlotSwitching.encode(message.switching, writer.uint32(122).fork()).join();
+    }
+    if (message.history !== undefined) {
+      SlotHistory.encode(message.history, writer.uint32(130).fork()).join();
     }
     return writer;
   },
@@ -1828,6 +1964,300 @@ export const SlotLoad: MessageFns<SlotLoad> = {
             }
 
             message.retryInMs = reader.uint32();
+            continue;
+          }
+          case 14: {
+            if (tag !== 112) {
+              break;
+            }
+
+            message.oldestWaitingMs = reader.uint32();
+            continue;
+          }
+          case 15: {
+            if (tag !== 122) {
+              break;
+            }
+
+            message.switching = SlotSwitching.decode(reader, reader.uint32());
+            continue;
+          }
+          case 16: {
+            if (tag !== 130) {
+              break;
+            }
+
+            message.history = SlotHistory.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseSlotSwitching(): SlotSwitching {
+  return { ageMs: 0, phase: undefined, usualMs: undefined };
+}
+
+export const SlotSwitching: MessageFns<SlotSwitching> = {
+  encode(message: SlotSwitching, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.ageMs !== 0) {
+      writer.uint32(8).uint32(message.ageMs);
+    }
+    if (message.phase !== undefined) {
+      writer.uint32(18).string(message.phase);
+    }
+    if (message.usualMs !== undefined) {
+      writer.uint32(24).uint32(message.usualMs);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): SlotSwitching {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseSlotSwitching() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.ageMs = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.phase = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.usualMs = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseSlotHistory(): SlotHistory {
+  return { switches: [] };
+}
+
+export const SlotHistory: MessageFns<SlotHistory> = {
+  encode(message: SlotHistory, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.switches) {
+      PastSwitch.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): SlotHistory {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseSlotHistory() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.switches.push(PastSwitch.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBasePastSwitch(): PastSwitch {
+  return {
+    endedAgoMs: 0,
+    fromModel: undefined,
+    model: "",
+    failed: false,
+    tookMs: 0,
+    drainMs: undefined,
+    stopMs: undefined,
+    memoryMs: undefined,
+    startMs: undefined,
+    probeMs: undefined,
+  };
+}
+
+export const PastSwitch: MessageFns<PastSwitch> = {
+  encode(message: PastSwitch, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.endedAgoMs !== 0) {
+      writer.uint32(8).uint32(message.endedAgoMs);
+    }
+    if (message.fromModel !== undefined) {
+      writer.uint32(18).string(message.fromModel);
+    }
+    if (message.model !== "") {
+      writer.uint32(26).string(message.model);
+    }
+    if (message.failed !== false) {
+      writer.uint32(32).bool(message.failed);
+    }
+    if (message.tookMs !== 0) {
+      writer.uint32(40).uint32(message.tookMs);
+    }
+    if (message.drainMs !== undefined) {
+      writer.uint32(48).uint32(message.drainMs);
+    }
+    if (message.stopMs !== undefined) {
+      writer.uint32(56).uint32(message.stopMs);
+    }
+    if (message.memoryMs !== undefined) {
+      writer.uint32(64).uint32(message.memoryMs);
+    }
+    if (message.startMs !== undefined) {
+      writer.uint32(72).uint32(message.startMs);
+    }
+    if (message.probeMs !== undefined) {
+      writer.uint32(80).uint32(message.probeMs);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): PastSwitch {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBasePastSwitch() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.endedAgoMs = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.fromModel = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.model = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.failed = reader.bool();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.tookMs = reader.uint32();
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.drainMs = reader.uint32();
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.stopMs = reader.uint32();
+            continue;
+          }
+          case 8: {
+            if (tag !== 64) {
+              break;
+            }
+
+            message.memoryMs = reader.uint32();
+            continue;
+          }
+          case 9: {
+            if (tag !== 72) {
+              break;
+            }
+
+            message.startMs = reader.uint32();
+            continue;
+          }
+          case 10: {
+            if (tag !== 80) {
+              break;
+            }
+
+            message.probeMs = reader.uint32();
             continue;
           }
         }

@@ -1,6 +1,7 @@
 /** A conversation with a model: what was said, the answer that is on its way, and how to stop it. */
 import { useEffect, useRef, useState } from "react";
-import { Problem, request } from "../../api/client.ts";
+import { request } from "../../api/client.ts";
+import { Problem } from "../../api/problem.ts";
 import { ChatEventReader, type ChatEvent, type ChatSummary } from "./chat-events.ts";
 
 export interface Turn {

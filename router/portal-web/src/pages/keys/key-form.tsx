@@ -1,6 +1,7 @@
 /** Settings of a key: for a new one, and to change one. */
 import { useState, type ReactNode } from "react";
-import type { Ask, Problem } from "../../api/client.ts";
+import type { Ask } from "../../api/client.ts";
+import type { Problem } from "../../api/problem.ts";
 import { useRead } from "../../api/queries.ts";
 import { TextField } from "../../elements/field.tsx";
 import { Form } from "../../elements/form.tsx";

@@ -1,7 +1,8 @@
 /** Shows the price and time of a package change before it is ordered. The order carries the quote that was shown. */
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { call, type Answer, type Ask, type Problem } from "../../api/client.ts";
+import { call, type Answer, type Ask } from "../../api/client.ts";
+import type { Problem } from "../../api/problem.ts";
 import { useChange } from "../../api/queries.ts";
 import { Button } from "../../elements/button.tsx";
 import { Dialog } from "../../elements/dialog.tsx";

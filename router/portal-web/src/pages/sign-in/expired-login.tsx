@@ -1,7 +1,7 @@
 /** The dialog that asks for the password again while requests wait for a login. */
 import { useEffect, useRef, useState, useSyncExternalStore } from "react";
 import { useLocation } from "wouter";
-import { queryClient } from "../../api/queries.ts";
+import { queryClient } from "../../api/hooks.ts";
 import { Dialog } from "../../elements/dialog.tsx";
 import { useTexts } from "../../messages/messages.ts";
 import { SignInForm } from "./sign-in-form.tsx";

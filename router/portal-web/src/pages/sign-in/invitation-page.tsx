@@ -1,7 +1,8 @@
 /** Where the link of an invitation leads: it is used up by the button, not by opening it. */
 import { useMutation } from "@tanstack/react-query";
 import { Link, useLocation } from "wouter";
-import { call, type Problem } from "../../api/client.ts";
+import { call } from "../../api/client.ts";
+import type { Problem } from "../../api/problem.ts";
 import { TextField } from "../../elements/field.tsx";
 import { Form } from "../../elements/form.tsx";
 import { Skeleton } from "../../elements/loaded.tsx";
@@ -9,7 +10,8 @@ import { ProblemBox } from "../../elements/problem-box.tsx";
 import { fieldText } from "../../messages/problem-text.ts";
 import { useTexts } from "../../messages/messages.ts";
 import { usePreferences } from "../../session/preferences.tsx";
-import { queryClient, useRead } from "../../api/queries.ts";
+import { useRead } from "../../api/queries.ts";
+import { queryClient } from "../../api/hooks.ts";
 import { Entrance } from "./entrance.tsx";
 import { IncompleteLink } from "./incomplete-link.tsx";
 import { useLinkToken } from "./link-token.ts";

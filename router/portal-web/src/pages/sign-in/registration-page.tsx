@@ -1,14 +1,16 @@
 /** Opens an account, where the operator lets everybody do that. */
 import { useMutation } from "@tanstack/react-query";
 import { Link, useLocation } from "wouter";
-import { call, type Ask, type Problem } from "../../api/client.ts";
+import { call, type Ask } from "../../api/client.ts";
+import type { Problem } from "../../api/problem.ts";
 import { TextField } from "../../elements/field.tsx";
 import { Form } from "../../elements/form.tsx";
 import { Loaded } from "../../elements/loaded.tsx";
 import { fieldText } from "../../messages/problem-text.ts";
 import { useTexts } from "../../messages/messages.ts";
 import { usePreferences } from "../../session/preferences.tsx";
-import { queryClient, useRead } from "../../api/queries.ts";
+import { useRead } from "../../api/queries.ts";
+import { queryClient } from "../../api/hooks.ts";
 import { Entrance } from "./entrance.tsx";
 
 export default function RegistrationPage() {

@@ -1,7 +1,8 @@
 /** E-mail address and password, then the code where the second factor is on. */
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
-import { call, type Ask, type Problem } from "../../api/client.ts";
+import { call, type Ask } from "../../api/client.ts";
+import type { Problem } from "../../api/problem.ts";
 import { Button } from "../../elements/button.tsx";
 import { TextField } from "../../elements/field.tsx";
 import { Form } from "../../elements/form.tsx";

@@ -1,6 +1,7 @@
 /** Role and limits of a user: for somebody who is invited, and to change them. */
 import { useState } from "react";
-import type { Answer, Ask, Problem } from "../../api/client.ts";
+import type { Answer, Ask } from "../../api/client.ts";
+import type { Problem } from "../../api/problem.ts";
 import { useRead } from "../../api/queries.ts";
 import { Button } from "../../elements/button.tsx";
 import { SelectField, TextField } from "../../elements/field.tsx";

@@ -1,0 +1,42 @@
+/** Remembers switches and failed starts of the last hour, for operators who look at a slot. */
+import type { Clock } from "@weiche/shared/time/clock.ts";
+import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
+import type { SwitchReport } from "./switch-meter.ts";
+
+/** Without a report: a start that failed. */
+export interface PastSwitch {
+  /** Monotonic ms. */
+  readonly endedAtMs: number;
+  readonly model: ModelId;
+  readonly report?: SwitchReport;
+}
+
+const keptMs = 3_600_000;
+const keptMax = 50;
+
+export class SwitchHistory {
+  readonly #clock: Pick<Clock, "monotonicMs">;
+  #all: ReadonlyMap<SlotName, readonly PastSwitch[]> = new Map();
+
+  constructor(clock: Pick<Clock, "monotonicMs">) {
+    this.#clock = clock;
+  }
+
+  switched(slot: SlotName, report: SwitchReport): void {
+    this.#add(slot, { endedAtMs: this.#clock.monotonicMs(), model: report.model, report });
+  }
+
+  startFailed(slot: SlotName, model: ModelId): void {
+    this.#add(slot, { endedAtMs: this.#clock.monotonicMs(), model });
+  }
+
+  /** The oldest first. A slot has the same array until something is added; it may hold some that are older than an hour. */
+  get all(): ReadonlyMap<SlotName, readonly PastSwitch[]> {
+    return this.#all;
+  }
+
+  #add(slot: SlotName, past: PastSwitch): void {
+    const young = (this.#all.get(slot) ?? []).filter(({ endedAtMs }) => past.endedAtMs - endedAtMs <= keptMs);
+    this.#all = new Map(this.#all).set(slot, [...young, past].slice(-keptMax));
+  }
+}

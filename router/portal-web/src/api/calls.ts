@@ -1,0 +1,93 @@
+/**
+ * Calls of a JSON API. Requests and replies have the types of the contract, of which nothing but types is imported: the
+ * schemas stay on the server.
+ */
+import type { Part, Reply, Route, Routes } from "../../../src/surface/contract/route.ts";
+import { Problem, type ErrorBody } from "./problem.ts";
+
+/** Method and path of each route. The type checker compares them with the contract. */
+export type AddressesOf<C extends Routes> = { readonly [Name in keyof C]: `${C[Name]["method"]} ${C[Name]["path"]}` };
+
+/** The parts of a request that a route takes; members that it does not take are left out. */
+export type AskOf<R extends Route> = Wanted<"params", Part<R, "params">> &
+  Wanted<"query", Part<R, "query">> &
+  Wanted<"body", Part<R, "body">>;
+type Wanted<Key extends string, Value> = [Value] extends [undefined]
+  ? unknown
+  : object extends Value
+    ? { readonly [K in Key]?: Value }
+    : { readonly [K in Key]: Value };
+
+interface Parts {
+  readonly params?: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
+  readonly body?: unknown;
+}
+
+/** All of them throw a `Problem`. */
+export type Calls<C extends Routes> = ReturnType<typeof createCalls<C>>;
+
+/**
+ * `loginEnded`: called where a login is wanted. What it returns is awaited, and the request is repeated; undefined: the
+ * refusal is thrown.
+ */
+export function createCalls<C extends Routes>(
+  addresses: AddressesOf<C>,
+  loginEnded: () => Promise<void> | undefined = () => undefined,
+) {
+  /** The answer itself, for those that are streams. */
+  async function request<Name extends keyof C>(
+    name: Name,
+    ask: AskOf<C[Name]>,
+    signal?: AbortSignal,
+  ): Promise<Response> {
+    const { body } = ask as Parts;
+    const [method] = addresses[name].split(" ") as [string];
+    const headers = method === "GET" ? undefined : { "content-type": "application/json" };
+    const init: RequestInit = {
+      method,
+      headers,
+      body: headers && JSON.stringify(body ?? {}),
+      signal: signal ?? null,
+      cache: "no-store",
+    };
+    for (;;) {
+      const response = await fetch(addressOf(name, ask), init).catch((error: unknown) => {
+        if (signal?.aborted) throw error;
+        throw new Problem(0, { code: "unreachable" });
+      });
+      if (response.ok) return response;
+      const problem = await problemOf(response);
+      const again = problem.code === "login_required" ? loginEnded() : undefined;
+      if (!again) throw problem;
+      await again;
+    }
+  }
+
+  async function call<Name extends keyof C>(
+    name: Name,
+    ask: AskOf<C[Name]>,
+    signal?: AbortSignal,
+  ): Promise<Reply<C[Name]>> {
+    const response = await request(name, ask, signal);
+    return (response.status === 204 ? undefined : await response.json()) as Reply<C[Name]>;
+  }
+
+  /** Where a route is, such as for a link to a file. */
+  function addressOf<Name extends keyof C>(name: Name, ask: AskOf<C[Name]>): string {
+    const { params = {}, query = {} } = ask as Parts;
+    const path = addresses[name]
+      .split(" ")[1]!
+      .replace(/:(\w+)/g, (_, key: string) => encodeURIComponent(params[key]!));
+    const search = new URLSearchParams(
+      Object.entries(query).flatMap(([key, value]) => (value === undefined ? [] : [[key, String(value)]])),
+    );
+    return `/api${path}${search.size > 0 ? `?${search}` : ""}`;
+  }
+  return { request, call, addressOf };
+}
+
+async function problemOf(response: Response): Promise<Problem> {
+  const body = (await response.json().catch(() => ({}))) as { readonly error?: ErrorBody };
+  return new Problem(response.status, body.error ?? {}, response.headers);
+}

@@ -1,0 +1,38 @@
+/** Of when what a page shows is, and whether it still moves. */
+import type { ConsolePage } from "../../../src/surface/contract/console.ts";
+import { Skeleton } from "../elements/loaded.tsx";
+import type { Live, LiveItem } from "./live.ts";
+import { useConsoleTexts } from "./texts.ts";
+
+export function LiveMark({ live: { state, asOf } }: { readonly live: Pick<Live<ConsolePage>, "state" | "asOf"> }) {
+  const { c, format } = useConsoleTexts();
+  const time = asOf && format.second(asOf);
+  if (!time) return <p className="live-mark soft">{c.live.connecting}</p>;
+  // It changes each second, which nobody wants read out.
+  if (state === "live")
+    return (
+      <p className="live-mark soft number">
+        <i aria-hidden="true" /> {c.live.live(time)}
+      </p>
+    );
+  return (
+    <p className="problem" role="alert">
+      {state === "failed" ? c.live.failed(time) : c.live.stale(time)}
+    </p>
+  );
+}
+
+interface LiveItemsProps<Page extends ConsolePage> {
+  readonly live: Live<Page>;
+  readonly children: (items: ReadonlyMap<string, LiveItem<Page>>) => React.ReactNode;
+}
+
+/** Shows the items once there are some. */
+export function LiveItems<Page extends ConsolePage>({ live, children }: LiveItemsProps<Page>) {
+  return (
+    <>
+      <LiveMark live={live} />
+      {live.items ? children(live.items) : <Skeleton />}
+    </>
+  );
+}

@@ -1,0 +1,56 @@
+/** Asks before a node is drained, and names the requests that this touches. */
+import type { ConsoleNode } from "../../../../src/surface/contract/console.ts";
+import { Button } from "../../elements/button.tsx";
+import { Dialog } from "../../elements/dialog.tsx";
+import { Form } from "../../elements/form.tsx";
+import { useChange } from "../api.ts";
+import { useConsoleTexts } from "../texts.ts";
+
+interface DrainDialogProps {
+  readonly node: ConsoleNode;
+  readonly nodes: readonly ConsoleNode[];
+  readonly onClose: () => void;
+}
+
+export function DrainDialog({ node, nodes, onClose }: DrainDialogProps) {
+  const { t, c, format } = useConsoleTexts();
+  const { drainDialog: texts } = c.nodes;
+  const change = useChange("setMaintenance");
+  const lost = modelsOnlyOf(node, nodes);
+  const touched = node.slots.flatMap(({ name: slot, active, running, waitingByModel }) => [
+    ...(running > 0 ? [texts.runs(format.number(running), active ?? t.shell.unknown, slot)] : []),
+    ...Object.entries(waitingByModel).map(([model, waiting]) => texts.waits(format.number(waiting), model, slot)),
+  ]);
+  return (
+    <Dialog title={texts.title(node.name)} onClose={onClose}>
+      <p>{texts.lead}</p>
+      {touched.length === 0 ? (
+        <p>{texts.nothing}</p>
+      ) : (
+        <ul className="touched">
+          {touched.map((line) => (
+            <li key={line}>{line}</li>
+          ))}
+        </ul>
+      )}
+      {lost.length > 0 && <p className="problem">{texts.onlyHere(format.list(lost))}</p>}
+      <Form
+        submit={texts.confirm}
+        kind="danger"
+        busy={change.isPending}
+        problem={change.error}
+        actions={<Button onClick={onClose}>{t.shell.cancel}</Button>}
+        onSubmit={() => change.mutate({ body: { node: node.name, on: true } }, { onSuccess: onClose })}
+      >
+        {null}
+      </Form>
+    </Dialog>
+  );
+}
+
+/** Models that no other live node has. */
+function modelsOnlyOf(node: ConsoleNode, nodes: readonly ConsoleNode[]): readonly string[] {
+  const others = nodes.filter(({ name, state }) => name !== node.name && state === "live");
+  const elsewhere = new Set(others.flatMap(({ slots }) => slots.flatMap(({ models }) => models)));
+  return [...new Set(node.slots.flatMap(({ models }) => models))].filter((model) => !elsewhere.has(model));
+}

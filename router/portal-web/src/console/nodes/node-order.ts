@@ -1,0 +1,16 @@
+/** Nodes in trouble first, the worst of them at the top; otherwise by name, so that no row jumps while it is live. */
+import type { ConsoleNode } from "../../../../src/surface/contract/console.ts";
+
+interface Ranked {
+  readonly name: string;
+  readonly troubles: readonly ConsoleNode["troubles"][number][];
+}
+
+const ranks: readonly ConsoleNode["troubles"][number][] = [
+  ...(["gone", "silent", "slot-failed", "not-admitting", "outbox-old", "gpu-hot"] as const),
+];
+
+export function inOrder<T extends Ranked>(nodes: readonly T[]): readonly T[] {
+  const rank = ({ troubles: [worst] }: T) => (worst === undefined ? ranks.length : ranks.indexOf(worst));
+  return nodes.toSorted((a, b) => rank(a) - rank(b) || a.name.localeCompare(b.name));
+}

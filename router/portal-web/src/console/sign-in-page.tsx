@@ -1,0 +1,87 @@
+/** The sign-in by a link: its code, in the fragment of the address, is exchanged for a session at once. */
+import { useMutation } from "@tanstack/react-query";
+import { useEffect, useState, type ReactNode } from "react";
+import { useLocation } from "wouter";
+import { queryClient } from "../api/hooks.ts";
+import type { Problem } from "../api/problem.ts";
+import { Skeleton } from "../elements/loaded.tsx";
+import { Mark } from "../elements/icons.tsx";
+import { Page } from "../elements/page.tsx";
+import { ProblemBox } from "../elements/problem-box.tsx";
+import { PreferenceSwitches } from "../shell/preference-switches.tsx";
+import { calls, type ConsoleSession } from "./api.ts";
+import { session } from "./session.ts";
+import { useConsoleTexts } from "./texts.ts";
+
+export function SignInPage({ hasEnded = false }: { readonly hasEnded?: boolean }) {
+  const { signIn } = useConsoleTexts().c;
+  const code = useCode();
+  const [, navigate] = useLocation();
+  const open = useMutation<ConsoleSession, Problem, string>({
+    mutationFn: (given) => calls.call("openConsole", { body: { code: given } }),
+    onSuccess(opened) {
+      queryClient.setQueryData(["showConsole", {}], opened);
+      session.began();
+      navigate("/", { replace: true });
+    },
+  });
+  const { mutate } = open;
+  useEffect(() => {
+    if (code !== undefined) mutate(code);
+  }, [code, mutate]);
+  if (code !== undefined && !open.error)
+    return (
+      <Entrance lead={signIn.exchanging}>
+        <Skeleton />
+      </Entrance>
+    );
+  const isOver = open.error?.code === "login_failed";
+  return (
+    <Entrance lead={isOver ? signIn.over : hasEnded ? signIn.ended : undefined}>
+      {open.error && !isOver && <ProblemBox problem={open.error} onRetry={() => mutate(code!)} />}
+      <p>{signIn.lead}</p>
+      <pre className="card code-text">weiche console</pre>
+    </Entrance>
+  );
+}
+
+/** The code of the link, which is taken out of the address bar, so that it stays in no history. */
+function useCode(): string | undefined {
+  const [code, setCode] = useState(() => readCode());
+  useEffect(() => {
+    const take = () => {
+      const found = readCode();
+      if (found === undefined) return;
+      history.replaceState(null, "", location.pathname);
+      setCode(found);
+    };
+    take();
+    // Another link that is opened in the same tab loads no page.
+    addEventListener("hashchange", take);
+    return () => removeEventListener("hashchange", take);
+  }, []);
+  return code;
+}
+
+function readCode(): string | undefined {
+  return /^#([\w-]{1,200})$/.exec(location.hash)?.[1];
+}
+
+function Entrance({ lead, children }: { readonly lead: string | undefined; readonly children: ReactNode }) {
+  const { signIn } = useConsoleTexts().c;
+  return (
+    <div className="entrance">
+      <main className="card">
+        <p className="brand">
+          <Mark /> Weiche
+        </p>
+        <Page title={signIn.title} lead={lead}>
+          {children}
+        </Page>
+      </main>
+      <footer>
+        <PreferenceSwitches />
+      </footer>
+    </div>
+  );
+}

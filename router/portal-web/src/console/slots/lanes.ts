@@ -1,0 +1,26 @@
+/** The slots of all nodes in a fixed order, with their histories, from the items of the stream. */
+import type { ConsoleHistory, ConsoleNode } from "../../../../src/surface/contract/console.ts";
+import type { Live } from "../live.ts";
+
+export interface Lane {
+  readonly key: string;
+  readonly node: ConsoleNode;
+  readonly slot: ConsoleNode["slots"][number];
+  readonly history: ConsoleHistory | undefined;
+  /** `Date.now()` when the slot's state came. */
+  readonly atMs: number;
+}
+
+export function lanesOf(items: Live<"slots">["items"]): readonly Lane[] {
+  const lanes: Lane[] = [];
+  for (const { value, atMs } of items?.values() ?? []) {
+    if (!("node" in value)) continue;
+    const { node } = value;
+    for (const slot of node.slots) {
+      const past = items?.get(`history ${node.name}/${slot.name}`)?.value;
+      const history = past && "history" in past ? past.history : undefined;
+      lanes.push({ key: `${node.name}/${slot.name}`, node, slot, history, atMs });
+    }
+  }
+  return lanes.toSorted((a, b) => a.key.localeCompare(b.key));
+}

@@ -1,0 +1,64 @@
+/** Asks for the model to prewarm, and says whose requests that would touch. */
+import { useState } from "react";
+import { Button } from "../../elements/button.tsx";
+import { Dialog } from "../../elements/dialog.tsx";
+import { SelectField } from "../../elements/field.tsx";
+import { Form } from "../../elements/form.tsx";
+import { useToast } from "../../elements/toast.tsx";
+import { useChange } from "../api.ts";
+import { useConsoleTexts } from "../texts.ts";
+import type { Lane } from "./lanes.ts";
+
+export function PrewarmDialog({
+  lane: { node, slot },
+  onClose,
+}: {
+  readonly lane: Lane;
+  readonly onClose: () => void;
+}) {
+  const { t, c, format } = useConsoleTexts();
+  const { prewarmDialog: texts } = c.slots;
+  const say = useToast();
+  const change = useChange("prewarm");
+  const others = slot.models.filter((model) => model !== slot.active);
+  const [model, setModel] = useState(others[0] ?? "");
+  const ask = () =>
+    change.mutate(
+      { body: { model, node: node.name } },
+      {
+        onSuccess({ state }) {
+          say(texts[state](model, node.name));
+          onClose();
+        },
+      },
+    );
+  return (
+    <Dialog title={texts.title(c.slots.name(node.name, slot.name))} onClose={onClose}>
+      <Form
+        submit={texts.confirm}
+        busy={change.isPending}
+        problem={change.error}
+        actions={<Button onClick={onClose}>{t.shell.cancel}</Button>}
+        onSubmit={ask}
+      >
+        <SelectField label={texts.model} value={model} onChange={({ target }) => setModel(target.value)} autoFocus>
+          {others.map((one) => (
+            <option key={one} value={one}>
+              {one}
+            </option>
+          ))}
+        </SelectField>
+        <ul className="touched">
+          <li>
+            {slot.running === 0 && slot.waiting === 0
+              ? texts.idle
+              : texts.busy(format.number(slot.running), slot.active ?? t.shell.unknown)}
+          </li>
+          {slot.waiting > 0 && <li>{texts.waits(format.number(slot.waiting))}</li>}
+          {slot.active !== undefined && <li>{texts.after(slot.active)}</li>}
+          <li>{texts.elsewhere}</li>
+        </ul>
+      </Form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,141 @@
+/** The operators' console: the link that opens it, its session, and what its pages show live. */
+import { Type, type Static } from "typebox";
+import { subscriptionFields } from "./package.ts";
+import { nodeFields } from "./nodes.ts";
+import { count, credits, id, instant, object, orNull, type Routes } from "./route.ts";
+
+const session = object({
+  endsAt: instant,
+  router: Type.String({ description: "The host that this router runs on." }),
+  version: Type.String(),
+});
+
+const seconds = Type.Number();
+const phaseSeconds = Type.Optional(Type.Number());
+
+/** Of one slot; dated, so that it stays the same until there is another switch. */
+const slotHistory = object({
+  node: Type.String(),
+  slot: Type.String(),
+  since: instant,
+  switches: Type.Array(
+    object({
+      endedAt: instant,
+      from: Type.Optional(Type.String()),
+      model: Type.String(),
+      failed: Type.Boolean({ description: "The start failed, and nothing more is known of it." }),
+      seconds,
+      parts: object({
+        drain: phaseSeconds,
+        stop: phaseSeconds,
+        memory: phaseSeconds,
+        start: phaseSeconds,
+        probe: phaseSeconds,
+      }),
+    }),
+    { description: "The oldest first; at most 50." },
+  ),
+});
+
+const node = object(nodeFields);
+
+const accountUse = object({
+  id,
+  name: Type.String(),
+  ...subscriptionFields,
+  quota: orNull(credits),
+  used: orNull(credits),
+  exhausted: Type.Boolean(),
+  parallel: count,
+  lastMinute: count,
+  users: count,
+  blockedUsers: count,
+  refused: Type.Array(object({ code: Type.String(), count }), { description: "In the last 24 hours; the most first." }),
+});
+
+const pipeline = object({
+  unacknowledged: object({
+    records: count,
+    oldestSeconds: Type.Optional(Type.Number()),
+    nodes: Type.Array(object({ name: Type.String(), records: count, oldestSeconds: Type.Optional(Type.Number()) })),
+    unknown: Type.Array(Type.String(), { description: "Nodes that do not say it, or cannot be asked." }),
+  }),
+  waitingForCommit: count,
+  setAside: orNull(object({ lastDay: count, total: count }, { description: "null: the database does not answer." })),
+  lastEvaluationAt: orNull(instant),
+  evaluateEverySeconds: Type.Number(),
+  database: object({
+    answersInMs: orNull(Type.Number({ description: "null: it does not answer." })),
+    pools: Type.Array(object({ pool: Type.String(), used: count, max: count, waiting: count })),
+    keysReadSecondsAgo: Type.Number(),
+  }),
+});
+
+/** What the stream of each page sends: an item by its key, null when it is gone. */
+export const consoleItems = {
+  nodes: Type.Record(Type.String(), node),
+  slots: Type.Record(Type.String(), Type.Union([object({ node }), object({ history: slotHistory })])),
+  accounts: Type.Record(
+    Type.String(),
+    Type.Union([object({ total: count }), object({ account: accountUse, place: count })]),
+  ),
+  pipeline: Type.Record(Type.String(), pipeline),
+} as const;
+export type ConsolePage = keyof typeof consoleItems;
+export type ConsoleItem<Page extends ConsolePage> = Static<(typeof consoleItems)[Page]>[string];
+export type ConsoleNode = Static<typeof node>;
+export type ConsoleHistory = Static<typeof slotHistory>;
+export type ConsoleAccount = Static<typeof accountUse>;
+export type ConsolePipeline = Static<typeof pipeline>;
+
+export const consoleContract = {
+  makeConsoleLink: {
+    method: "POST",
+    path: "/console/links",
+    summary: "A link that opens the console once, within a minute",
+    may: ["operator"],
+    only: "admin-socket",
+    reply: object({ url: Type.String(), expiresAt: instant }),
+    status: 201,
+  },
+  openConsole: {
+    method: "POST",
+    path: "/console/session",
+    summary: "Exchanges the code of a link, which stands in its fragment, for a session",
+    may: ["nobody"],
+    only: "console",
+    body: object({ code: Type.String({ maxLength: 200 }) }),
+    reply: session,
+    status: 201,
+  },
+  showConsole: {
+    method: "GET",
+    path: "/console/session",
+    summary: "Until when the session goes",
+    may: ["operator"],
+    only: "console",
+    reply: session,
+  },
+  closeConsole: {
+    method: "DELETE",
+    path: "/console/session",
+    summary: "Ends the session",
+    may: ["operator"],
+    only: "console",
+  },
+  watchConsole: {
+    method: "GET",
+    path: "/console/events",
+    summary:
+      "What one page shows, as it changes. `all`: everything, `some`: what has changed, `beat`: nothing has. Data: {asOf, items}",
+    may: ["operator"],
+    only: "console",
+    query: object({
+      show: Type.Enum(["nodes", "slots", "accounts", "pipeline"]),
+      search: Type.Optional(Type.String({ maxLength: 200 })),
+      at: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000, description: "Page of the list of accounts." })),
+      sort: Type.Optional(Type.Enum(["name", "used", "refused"])),
+    }),
+    stream: "text/event-stream",
+  },
+} as const satisfies Routes;

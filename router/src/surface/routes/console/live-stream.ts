@@ -1,0 +1,113 @@
+/**
+ * Sends what a page of the console shows as server-sent events: everything at first, then what has changed.
+ *
+ *   event: all    {asOf, items}   items by their keys
+ *   event: some   {asOf, items}   the changed ones; null: it is gone
+ *   event: beat   {asOf}          nothing has changed for a second
+ *   event: failed {asOf}          it cannot be read at present; what was sent before stands
+ */
+import type { ServerResponse } from "node:http";
+import { sleep, type Clock } from "@weiche/shared/time/clock.ts";
+import { instantText } from "../../../db/database.ts";
+import { isUnavailable } from "../../../db/failures.ts";
+import type { Route } from "../../contract/route.ts";
+import type { Call } from "../../server/add-routes.ts";
+
+/** By their keys. The same object as at the last look: it has not changed. */
+export type Items = ReadonlyMap<string, object>;
+
+export interface Look {
+  readonly everyMs: number;
+  readonly read: () => Items | Promise<Items>;
+}
+
+/** Times in an item grow by themselves. Where nothing else has changed, they are sent once in this time. */
+const agesEveryMs = 1_000;
+/** A client that reads nothing for this time is cut. */
+const unreadMsMax = 30_000;
+/** The browser's pause before it connects again. */
+const retryMs = 1_000;
+
+/** Resolves when the client has left. Throws what `read` throws, but for a database that does not answer. */
+export async function sendLive(
+  { takeOver, left }: Pick<Call<Route>, "takeOver" | "left">,
+  clock: Clock,
+  look: Look,
+): Promise<void> {
+  const { response } = takeOver();
+  response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8", "x-accel-buffering": "no" });
+  response.write(`retry: ${retryMs}\n\n`);
+  const changes = new Changes();
+  let [readAtMs, saidAtMs] = [clock.monotonicMs(), -Infinity];
+  for (; !left.aborted; await sleep(clock, look.everyMs)) {
+    const nowMs = clock.monotonicMs();
+    if (response.writableNeedDrain) {
+      if (nowMs - readAtMs > unreadMsMax) response.destroy();
+      continue;
+    }
+    readAtMs = nowMs;
+    const found = await readOrFail(look);
+    const news = found && changes.since(found, nowMs);
+    if (!news && nowMs - saidAtMs < agesEveryMs) continue;
+    saidAtMs = nowMs;
+    const asOf = instantText(clock.now());
+    if (news) say(response, news.isAll ? "all" : "some", { asOf, items: news.items });
+    else say(response, found ? "beat" : "failed", { asOf });
+  }
+}
+
+/** Undefined: the database does not answer. */
+async function readOrFail({ read }: Look): Promise<Items | undefined> {
+  try {
+    return await read();
+  } catch (error) {
+    if (isUnavailable(error)) return undefined;
+    throw error;
+  }
+}
+
+function say(response: ServerResponse, event: string, data: object): void {
+  response.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
+}
+
+interface Sent {
+  readonly item: object;
+  readonly text: string;
+  readonly atMs: number;
+}
+
+/** Knows what was sent, and finds what has changed since. */
+class Changes {
+  #sent: Map<string, Sent> | undefined;
+
+  /** Undefined: nothing has changed. */
+  since(found: Items, nowMs: number): { readonly isAll: boolean; readonly items: object } | undefined {
+    const isAll = this.#sent === undefined;
+    const sent = (this.#sent ??= new Map());
+    const items: Record<string, object | null> = {};
+    for (const [key, item] of found) {
+      const before = sent.get(key);
+      if (before?.item === item) continue;
+      const text = JSON.stringify(item);
+      if (before && !isNews(before, text, nowMs)) continue;
+      sent.set(key, { item, text, atMs: nowMs });
+      items[key] = item;
+    }
+    for (const key of sent.keys())
+      if (!found.has(key)) {
+        sent.delete(key);
+        items[key] = null;
+      }
+    return isAll || Object.keys(items).length > 0 ? { isAll, items } : undefined;
+  }
+}
+
+function isNews({ text, atMs }: Sent, now: string, nowMs: number): boolean {
+  if (text === now) return false;
+  return nowMs - atMs >= agesEveryMs || withoutAges(text) !== withoutAges(now);
+}
+
+/** Members whose names end in `seconds` are times that grow by themselves. */
+function withoutAges(text: string): string {
+  return text.replaceAll(/"\w*[sS]econds":[\d.]+,?/g, "");
+}

@@ -1,0 +1,83 @@
+/**
+ * A browser application, of the portal or of the console: the built files, read once, kept in memory, and compressed at
+ * their first request.
+ * Files below `assets/` have the hash of their content in their name and may be kept for ever; the others are asked for
+ * again each time and answered with 304 while they are the same.
+ */
+import { hash } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { extname, join } from "node:path";
+import { promisify } from "node:util";
+import { brotliCompress, constants, gzip } from "node:zlib";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+
+const portalWeb = join(import.meta.dirname, "../../../portal-web");
+/** Made by `npm run portal`. Two folders, so that no listener serves a file of the other application. */
+export const builtPortal = join(portalWeb, "built");
+export const builtConsole = join(portalWeb, "built-console");
+
+const mediaTypes: Readonly<Record<string, string>> = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+  ".svg": "image/svg+xml",
+};
+const yearSeconds = 31_536_000;
+
+type Encoding = "br" | "gzip";
+/** Answers that are smaller fit into one packet as they are. */
+const compressedBytesMin = 1_000;
+const compress: Readonly<Record<Encoding, (bytes: Buffer) => Promise<Buffer>>> = {
+  br: (bytes) => promisify(brotliCompress)(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }),
+  gzip: (bytes) => promisify(gzip)(bytes, { level: 9 }),
+};
+
+interface PageFile {
+  readonly bytes: Buffer;
+  readonly etag: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly compressed: Partial<Record<Encoding, Promise<Buffer>>>;
+}
+
+/** Adds a route for each built file. The one document is served at every path of a page. */
+export function addPages(app: FastifyInstance, directory: string, pagePaths: readonly string[]): void {
+  const names = readdirSync(directory, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(directory.length + 1));
+  for (const name of names) {
+    const file = readPageFile(directory, name);
+    const paths = name.endsWith(".html") ? pagePaths : [`/${name}`];
+    for (const path of paths) app.get(path, (request, reply) => sendFile(file, request, reply));
+  }
+}
+
+function readPageFile(directory: string, name: string): PageFile {
+  const bytes = readFileSync(join(directory, name));
+  const isHashed = name.startsWith("assets/");
+  return {
+    bytes,
+    etag: `"${hash("sha256", bytes, "base64url").slice(0, 22)}"`,
+    headers: {
+      "content-type": mediaTypes[extname(name)] ?? "application/octet-stream",
+      "cache-control": isHashed ? `public, max-age=${yearSeconds}, immutable` : "no-cache",
+      vary: "accept-encoding",
+    },
+    compressed: {},
+  };
+}
+
+async function sendFile(file: PageFile, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  void reply.headers(file.headers).header("etag", file.etag);
+  if (request.headers["if-none-match"] === file.etag) return reply.status(304).send();
+  const encoding = file.bytes.length < compressedBytesMin ? undefined : acceptedEncoding(request);
+  if (!encoding) return reply.send(file.bytes);
+  file.compressed[encoding] ??= compress[encoding](file.bytes);
+  return reply.header("content-encoding", encoding).send(await file.compressed[encoding]);
+}
+
+function acceptedEncoding(request: FastifyRequest): Encoding | undefined {
+  const accepted = String(request.headers["accept-encoding"] ?? "")
+    .split(",")
+    .map((one) => one.trim().toLowerCase());
+  return (["br", "gzip"] as const).find((encoding) => accepted.includes(encoding));
+}

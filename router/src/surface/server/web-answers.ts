@@ -1,0 +1,45 @@
+/** The answers to errors on listeners for browsers: the error body of the public API, and each wrong parameter by name. */
+import { ApiError, errorBody, errorHeaders } from "@weiche/shared/errors.ts";
+import type { RequestId } from "@weiche/shared/ids.ts";
+import { isUnavailable } from "../../db/failures.ts";
+import type { Refused } from "../../rights/refused.ts";
+import type { ErrorAnswer } from "./add-routes.ts";
+import { asRefused, refusals } from "./refusal.ts";
+
+export interface WebEvents {
+  /** A bug of ours, answered with 500 or a cut connection. */
+  requestFailed(requestId: RequestId, error: unknown): void;
+  /** One address opened more connections than it may. */
+  connectionRefused(): void;
+  /** The database does not answer, answered with 503. */
+  databaseUnavailable(error: unknown): void;
+}
+
+export function answerToBrowser(error: unknown, requestId: RequestId, events: WebEvents): ErrorAnswer {
+  const refused = asRefused(error);
+  if (refused) return answerToRefused(refused);
+  if (error instanceof ApiError) return answerToApiError(error);
+  if (isUnavailable(error)) {
+    events.databaseUnavailable(error);
+    const options = { retryAfterSeconds: 2 };
+    return answerToApiError(new ApiError("overloaded", "The database does not answer at the moment.", options));
+  }
+  events.requestFailed(requestId, error);
+  return answerToApiError(new ApiError("internal", "Internal error."));
+}
+
+function answerToApiError(error: ApiError): ErrorAnswer {
+  return { status: error.status, headers: errorHeaders(error), body: errorBody(error) };
+}
+
+function answerToRefused({ kind, message: phrase, details, retryAfterSeconds }: Refused): ErrorAnswer {
+  const { status, type, code } = refusals[kind];
+  const message = `${phrase.charAt(0).toUpperCase()}${phrase.slice(1)}.`;
+  const param = details[0]?.param ?? null;
+  return {
+    status,
+    headers:
+      retryAfterSeconds === undefined ? {} : { "retry-after": String(Math.max(1, Math.ceil(retryAfterSeconds))) },
+    body: { error: { message, type, param, code, details: details.length > 0 ? details : undefined } },
+  };
+}

@@ -1,0 +1,151 @@
+/**
+ * A listener for browsers, such as the portal's: one application's pages, and below `/api` the routes of an entrance. Every
+ * answer has the headers that keep pages from doing what ours never do.
+ */
+import { fastify, type FastifyInstance, type FastifyReply } from "fastify";
+import type { IncomingMessage } from "node:http";
+import type { Clock } from "@weiche/shared/time/clock.ts";
+import { uuidv7 } from "@weiche/shared/ids.ts";
+import type { ListenAddress } from "@weiche/shared/http/listen.ts";
+import { closeServer, listenOn } from "@weiche/shared/program/ops-server.ts";
+import { createClientAddress } from "../../edge/client-address.ts";
+import { createConnectionLimit } from "../../edge/connection-limit.ts";
+import { htmlPage } from "../../edge/html-pages.ts";
+import { IpLimit, timesAsMany, type IpLimitSettings } from "../../edge/ip-limit.ts";
+import {
+  createListener,
+  defaultListenerTimes,
+  requireSoundHead,
+  type ListenerTimes,
+  type ServerCertificate,
+} from "../../edge/listener.ts";
+import { answerRaw } from "../../edge/raw-answer.ts";
+import { Refused } from "../../rights/refused.ts";
+import type { WebEvents } from "./web-answers.ts";
+
+export interface WebServerDeps {
+  readonly listen: ListenAddress;
+  /** Absent: plain HTTP. */
+  readonly tls?: ServerCertificate;
+  readonly limits: IpLimitSettings & { readonly trustedProxies: readonly string[] };
+  readonly clock: Clock;
+  readonly events: WebEvents;
+  /** Time limit for receiving a request, head and body; checked once a second. */
+  readonly requestMsMax?: number;
+  readonly times?: Partial<ListenerTimes>;
+}
+
+export interface WebServer extends AsyncDisposable {
+  /** For routes beside the API: pages and documents. */
+  readonly app: FastifyInstance;
+  /** The address with the actual port. */
+  readonly address: ListenAddress;
+  /** The client's network address, behind trusted proxies too. */
+  readonly addressOf: (request: IncomingMessage) => string;
+  /** Adds the routes below `/api`. Call once. Earlier requests wait for it. */
+  serve(addApi: (api: FastifyInstance) => void): Promise<void>;
+}
+
+const bodyBytesMax = 64 << 10;
+/** A browser asks for the ten or so files of a page at once, and they are served from memory. */
+export const pagesPerRequest = 15;
+
+const securityHeaders = {
+  "content-security-policy":
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
+    "base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+  "x-frame-options": "DENY",
+};
+
+/** `what`: the listener's name in errors. */
+export async function openWebServer(what: string, deps: WebServerDeps): Promise<WebServer> {
+  const { clock, tls, listen } = deps;
+  const complete = Promise.withResolvers<void>();
+  const app = createApp(deps, complete.promise);
+  app.server.requestTimeout = deps.requestMsMax ?? 30_000;
+  await using opened = new AsyncDisposableStack();
+  opened.defer(() => app.close());
+  const port = await listenOn(app.server, listen, what);
+  opened.defer(() => closeServer(app.server));
+  const ipLimit = new IpLimit(deps.limits, clock);
+  const addressOf = createClientAddress(deps.limits.trustedProxies);
+  const pageLimit = new IpLimit(timesAsMany(deps.limits, pagesPerRequest), clock);
+  app.addHook("onRequest", async (request, reply) => {
+    void reply.headers({ ...securityHeaders, "x-request-id": request.id });
+    if (tls) void reply.header("strict-transport-security", "max-age=31536000");
+    requireSoundHead(request.raw, reply.raw);
+    // The API's routes have their own limit and error format.
+    if (isBelowApi(request.url) || pageLimit.admit(addressOf(request.raw))) return;
+    reply.raw.shouldKeepAlive = false;
+    return reply
+      .status(503)
+      .headers({ "content-type": "text/html; charset=utf-8", "retry-after": "1" })
+      .send(htmlPage(503));
+  });
+  app.setNotFoundHandler((_request, reply) => sendNotFound(reply));
+  const closing = opened.move();
+  return {
+    app,
+    address: { host: listen.host, port },
+    addressOf,
+    async serve(addApi) {
+      const limited = async (api: FastifyInstance) => {
+        api.addHook("onRequest", async (request, reply) => {
+          void reply.header("cache-control", "no-store");
+          if (ipLimit.admit(addressOf(request.raw))) return;
+          reply.raw.shouldKeepAlive = false;
+          throw new Refused("too_many_requests", "too many requests from this address", { retryAfterSeconds: 1 });
+        });
+        addApi(api);
+      };
+      await app.register(limited, { prefix: "/api" });
+      await app.ready();
+      complete.resolve();
+    },
+    [Symbol.asyncDispose]: () => closing.disposeAsync(),
+  };
+}
+
+function createApp(deps: WebServerDeps, complete: Promise<void>): FastifyInstance {
+  const { clock, tls, events } = deps;
+  return fastify({
+    serverFactory: (listener) =>
+      createListener((request, response) => void complete.then(() => listener(request, response)), {
+        times: { ...defaultListenerTimes, ...deps.times },
+        tls,
+        limit: createConnectionLimit(deps.limits, clock),
+        onRefused: () => events.connectionRefused(),
+        clock,
+      }),
+    genReqId: () => uuidv7(clock),
+    bodyLimit: bodyBytesMax,
+    exposeHeadRoutes: false,
+    routerOptions: { maxParamLength: 200 },
+    ajv: { customOptions: { allErrors: true, coerceTypes: false, removeAdditional: false, useDefaults: false } },
+    clientErrorHandler(error, socket) {
+      // A client would take it for part of an earlier answer on the connection.
+      if (!socket.writable || socket.bytesWritten > 0) return void socket.destroy();
+      answerRaw(socket, error.code === "ERR_HTTP_REQUEST_TIMEOUT" ? "timeout" : "malformed", clock);
+    },
+    // For example a path that cannot be decoded. No hook has counted the request, so its connection is closed.
+    frameworkErrors(_error, _request, reply: FastifyReply) {
+      reply.raw.shouldKeepAlive = false;
+      sendNotFound(reply);
+    },
+  });
+}
+
+function isBelowApi(url: string): boolean {
+  return url.startsWith("/api/") && !url.startsWith("/api/openapi.json");
+}
+
+function sendNotFound(reply: FastifyReply): void {
+  void reply
+    .status(404)
+    .header("content-type", "text/html; charset=utf-8")
+    .send("<!doctype html><title>Not found</title><h1>Not found</h1>");
+}

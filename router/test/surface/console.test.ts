@@ -1,0 +1,298 @@
+/** The console's listener: who gets in, what it serves, and what its streams say. */
+import { readFileSync, statSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { asId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
+import { systemClock, type Clock } from "@weiche/shared/time/clock.ts";
+import { SlotState } from "../../src/nodes/node-view.ts";
+import type { NodeDetail } from "../../src/nodes/registry.ts";
+import { codeMsMax, ConsoleSessions, sessionMsMax } from "../../src/surface/console/console-sessions.ts";
+import { consoleRoutes, contract } from "../../src/surface/contract/contract.ts";
+import type { Route } from "../../src/surface/contract/route.ts";
+import { builtConsole, builtPortal } from "../../src/surface/server/built-pages.ts";
+import { cookieOf, quietNode, startConsole, type ConsoleRig } from "./console-rig.ts";
+
+/** The system's clock, which a test may put forward. */
+class PutForward implements Clock {
+  #byMs = 0;
+  now = () => systemClock.now() + this.#byMs;
+  monotonicMs = () => systemClock.monotonicMs() + this.#byMs;
+  after: Clock["after"] = (delayMs, callback) => systemClock.after(delayMs, callback);
+  shift = (ms: number) => void (this.#byMs += ms);
+}
+
+const clock = new PutForward();
+let nodes: readonly NodeDetail[] = [];
+let rig: ConsoleRig;
+beforeAll(async () => {
+  rig = await startConsole({ clock, details: () => nodes });
+});
+afterAll(() => rig[Symbol.asyncDispose]());
+
+const codeOf = (link: string) => link.split("#")[1]!;
+const exchange = (code: string) => rig.send("POST", "/console/session", { code });
+const errorOf = async (answer: Response) =>
+  ((await answer.json()) as { error: { code: string; message: string } }).error;
+
+describe("the one-time link", () => {
+  test("opens a session once; used twice, wrong and after a minute it does not, and says so", async () => {
+    const code = codeOf(rig.link());
+    const opened = await exchange(code);
+    expect(opened.status).toBe(201);
+    const cookie = opened.headers.get("set-cookie")!;
+    expect(cookie).toMatch(/^weiche-console=[\w-]{43}; Path=\/; Max-Age=43(200|199); HttpOnly; SameSite=Strict$/);
+    expect((await rig.fetch("/api/console/session", { headers: { cookie: cookie.split(";")[0]! } })).status).toBe(200);
+    const late = codeOf(rig.link());
+    clock.shift(codeMsMax);
+    for (const bad of [code, late, "a".repeat(43), ""]) {
+      const refused = await exchange(bad);
+      expect([refused.status, refused.headers.get("set-cookie"), (await errorOf(refused)).code]).toEqual([
+        401,
+        null,
+        "login_failed",
+      ]);
+    }
+  });
+
+  test("may be asked for by several at once; each is good for one session", async () => {
+    const links = [rig.link(), rig.link(), rig.link()];
+    const statuses = await Promise.all(links.map(async (link) => (await exchange(codeOf(link))).status));
+    expect(statuses).toEqual([201, 201, 201]);
+  });
+
+  test("is asked for on the admin socket only", async () => {
+    const cookie = await rig.signIn();
+    expect((await rig.send("POST", "/console/links", {}, cookie)).status).toBe(404);
+    expect((await rig.portal.send("POST", "/console/links", {})).status).toBe(404);
+  });
+});
+
+describe("the session", () => {
+  test("ends by itself after a shift, whatever is done with it, and by the button at once", async () => {
+    const [first, second] = [await rig.signIn(), await rig.signIn()];
+    const status = async (cookie: string) => (await rig.fetch("/api/console/session", { headers: { cookie } })).status;
+    expect((await rig.send("DELETE", "/console/session", {}, first)).status).toBe(204);
+    expect([await status(first), await status(second)]).toEqual([401, 200]);
+    clock.shift(sessionMsMax - 1_000);
+    expect(await status(second)).toBe(200);
+    clock.shift(1_000);
+    expect(await status(second)).toBe(401);
+  });
+
+  test("outlives a restart of the router, in a private file that holds no token", async () => {
+    const cookie = await rig.signIn();
+    const token = cookie.split("=")[1]!;
+    const file = join(rig.directory, "sessions.json");
+    await expect.poll(() => readFileSync(file, "utf8")).toContain(token.length > 0 ? '"' : "");
+    await expect.poll(() => findIn(file, token)).toBe("a session");
+    expect(readFileSync(file, "utf8")).not.toContain(token);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+  });
+
+  /** In another object that reads the file, as the next router does. */
+  function findIn(file: string, token: string): string {
+    const sessions = new ConsoleSessions(file, clock, { consoleSessionsNotSaved() {} });
+    const found = sessions.find(token);
+    void sessions[Symbol.asyncDispose]();
+    return found ? "a session" : "none";
+  }
+
+  test("ends the streams of its pages", async () => {
+    const cookie = await rig.signIn();
+    const stream = await rig.fetch("/api/console/events?show=nodes", { headers: { cookie } });
+    const ended = stream.text().then(
+      () => "ended",
+      () => "ended",
+    );
+    await rig.send("DELETE", "/console/session", {}, cookie);
+    expect(await ended).toBe("ended");
+  });
+});
+
+describe("routes", () => {
+  const routes: Readonly<Record<string, Route>> = contract;
+  const served = new Set<string>(consoleRoutes);
+  const fill = (path: string) => path.replace(":id", "019aadea-0000-7000-8000-000000000000");
+
+  test.each(Object.keys(routes).filter((name) => !served.has(name)))(
+    "%s is not there in the console, even with a session",
+    async (name) => {
+      const cookie = await rig.signIn();
+      const { method, path } = routes[name]!;
+      const answer =
+        method === "GET"
+          ? await rig.fetch(`/api${fill(path)}`, { headers: { cookie } })
+          : await rig.send(method, fill(path), {}, cookie);
+      // The address may be that of a route that is served, with another method.
+      expect([404]).toContain(answer.status);
+    },
+  );
+
+  const [reads, changes] = [
+    consoleRoutes.filter((name) => routes[name]!.method === "GET"),
+    consoleRoutes.filter((name) => routes[name]!.method !== "GET"),
+  ];
+
+  test.each(reads)("%s wants a session of the console", async (name) => {
+    for (const cookie of ["", cookieOf("a".repeat(43)), `__Host-weiche=${"a".repeat(43)}`]) {
+      const answer = await rig.fetch(`/api${fill(routes[name]!.path)}`, { headers: { cookie } });
+      expect(answer.status).toBe(401);
+    }
+  });
+
+  test.each(changes)("%s wants to come from the console's own page", async (name) => {
+    const { method, path } = routes[name]!;
+    const cookie = await rig.signIn();
+    const json = { "content-type": "application/json" };
+    for (const headers of [
+      json,
+      { ...json, origin: "http://127.0.0.1:8081" },
+      { ...json, origin: rig.origin, "sec-fetch-site": "same-site" },
+      { "content-type": "text/plain", origin: rig.origin },
+    ]) {
+      const init = { method, headers: { ...headers, cookie }, body: "{}" };
+      expect([403, 415]).toContain((await rig.fetch(`/api${fill(path)}`, init)).status);
+    }
+  });
+
+  test.each(changes.filter((name) => name !== "openConsole"))("%s wants a session, too", async (name) => {
+    const { method, path } = routes[name]!;
+    expect((await rig.send(method, fill(path), {})).status).toBe(401);
+  });
+
+  test("neither listener serves a file of the other application, but what both are made of", async () => {
+    const files = async (directory: string) => new Set(await readdir(join(directory, "assets")));
+    const [portal, console] = [await files(builtPortal), await files(builtConsole)];
+    const ownOfConsole = [...console].filter((name) => !portal.has(name));
+    expect(ownOfConsole.length).toBeGreaterThan(5);
+    for (const name of ownOfConsole) expect((await rig.portal.fetch(`/assets/${name}`)).status).toBe(404);
+    for (const name of [...portal].filter((one) => !console.has(one)))
+      expect((await rig.fetch(`/assets/${name}`)).status).toBe(404);
+    const paths = ["/slots", "/pipeline", "/console.html"];
+    for (const path of paths) expect((await rig.portal.fetch(path)).status).toBe(404);
+    const code = await Promise.all([...portal].map((name) => readFile(join(builtPortal, "assets", name), "utf8")));
+    expect(code.some((text) => text.includes("/console/"))).toBe(false);
+  });
+
+  test("pages and answers have the headers of the portal", async () => {
+    const [own, portals] = [await rig.fetch("/"), await rig.portal.fetch("/")];
+    const names = ["content-security-policy", "referrer-policy", "x-frame-options", "cross-origin-resource-policy"];
+    for (const name of names) expect(own.headers.get(name)).toBe(portals.headers.get(name));
+    expect((await rig.fetch("/api/console/session")).headers.get("cache-control")).toBe("no-store");
+  });
+});
+
+interface Event {
+  readonly name: string;
+  readonly data: { readonly asOf: string; readonly items?: Readonly<Record<string, any>> };
+}
+
+/** Events of a stream until the test has enough. */
+async function* events(query: string, cookie: string): AsyncGenerator<Event> {
+  const stream = await rig.fetch(`/api/console/events?${query}`, { headers: { cookie } });
+  expect([stream.status, stream.headers.get("content-type")]).toEqual([200, "text/event-stream; charset=utf-8"]);
+  let text = "";
+  for await (const chunk of stream.body!.pipeThrough(new TextDecoderStream())) {
+    text += chunk;
+    for (let end = text.indexOf("\n\n"); end >= 0; end = text.indexOf("\n\n")) {
+      const [, name, data] = /^event: (\w+)\ndata: (.*)$/.exec(text.slice(0, end)) ?? [];
+      text = text.slice(end + 2);
+      if (name) yield { name, data: JSON.parse(data!) };
+    }
+  }
+}
+
+const slot = {
+  name: asId<SlotName>("a"),
+  models: [asId<ModelId>("m1"), asId<ModelId>("m2")],
+  ...{ state: SlotState.ACTIVE, activeModel: asId<ModelId>("m1"), running: 1, runningOfRouter: 1, inFlight: 1 },
+  ...{ waiting: 0, waiters: [], stateAgeMs: 5_000 },
+};
+const withSlot = (more: object = {}, histories: NodeDetail["histories"] = new Map()) => {
+  const node = quietNode("gpu-1", { histories });
+  return { ...node, view: { ...node.view, slots: [{ ...slot, ...more }] } };
+};
+
+describe("a stream", () => {
+  test("says everything at first, then only what has changed, what is gone, and that it lives", async () => {
+    nodes = [withSlot(), quietNode("gpu-2")];
+    const stream = events("show=nodes", await rig.signIn());
+    const next = async () => (await stream.next()).value as Event;
+    const all = await next();
+    expect([all.name, Object.keys(all.data.items!)]).toEqual(["all", ["gpu-1", "gpu-2"]]);
+    nodes = [withSlot({ running: 2 }), quietNode("gpu-2")];
+    for (let event = await next(); event.data.items?.["gpu-1"]?.slots[0].running !== 2;) event = await next();
+    nodes = [quietNode("gpu-2")];
+    let gone = await next();
+    while (gone.data.items?.["gpu-1"] !== null) gone = await next();
+    expect(gone.name).toBe("some");
+    await stream.return(undefined);
+  });
+
+  test("of slots has the drain that closes, who waits, and past switches once", async () => {
+    const nowMs = clock.monotonicMs();
+    const past = { model: "m2", fromModel: "m1", failed: false, tookMs: 4_000, drainMs: 1_000, startMs: 3_000 };
+    const histories = new Map([[slot.name, [{ ...past, endedAtMs: nowMs - 60_000 }]]]);
+    const draining = { state: SlotState.DRAINING_OPEN, nextModel: "m2", closesInMs: 6_000, oldestWaitingMs: 2_500 };
+    nodes = [withSlot(draining, histories)];
+    const stream = events("show=slots", await rig.signIn());
+    const first = (await stream.next()).value as Event;
+    const seen = first.data.items!["node gpu-1"].node.slots[0];
+    expect(seen).toMatchObject({ state: "draining-open", next: "m2", closesInSeconds: 6, oldestWaitingSeconds: 2.5 });
+    const { history } = first.data.items!["history gpu-1/a"];
+    expect(history.switches).toMatchObject([
+      { from: "m1", model: "m2", failed: false, seconds: 4, parts: { drain: 1, start: 3 } },
+    ]);
+    expect(Math.abs(clock.now() - 60_000 - Date.parse(history.switches[0].endedAt))).toBeLessThan(5_000);
+    nodes = [withSlot({ running: 2 }, histories)];
+    const second = (await stream.next()).value as Event;
+    expect(Object.keys(second.data.items!)).toEqual(["node gpu-1"]);
+    await stream.return(undefined);
+  });
+
+  test("of accounts has package, use, refusals and blocked people, by name and search", async () => {
+    const acme = await rig.portal.newAccount("Acme 100%", { package: "Pro" });
+    await rig.portal.newAccount("Globex");
+    await rig.portal.database.pool.query(
+      "insert into refusals (account_id, user_id, key_id, hour, code, count) values ($1, $2, $2, date_trunc('hour', to_timestamp($3 / 1000.0)), 'rate_limit_minute', 7)",
+      [acme.accountId, acme.id, clock.now()],
+    );
+    const cookie = await rig.signIn();
+    expect((await rig.send("POST", `/users/${acme.id}/block`, {}, cookie)).status).toBe(200);
+    const stream = events("show=accounts&search=100%25&sort=refused", cookie);
+    const { items } = ((await stream.next()).value as Event).data;
+    expect(items!["total"]).toEqual({ total: 1 });
+    expect(items![acme.accountId].account).toMatchObject({
+      ...{ name: "Acme 100%", package: "Pro", quota: "80000000.000", used: "0.000", users: 1, blockedUsers: 1 },
+      refused: [{ code: "rate_limit_minute", count: 7 }],
+    });
+    await stream.return(undefined);
+    const trail = await rig.portal.database.pool.query(
+      "select actor, source from audit_log where action = 'user.block' and account_id = $1",
+      [acme.accountId],
+    );
+    expect(trail.rows).toMatchObject([{ actor: "operator", source: "console 127.0.0.1" }]);
+  });
+
+  test("of the pipeline has what waits where, and the database", async () => {
+    const report = { slots: [], maintenance: false, admitting: true, outbox: { records: 12n, oldestMs: 4_000 } };
+    nodes = [quietNode("gpu-1", { report }), quietNode("gpu-2")];
+    const stream = events("show=pipeline", await rig.signIn());
+    const { pipeline } = ((await stream.next()).value as Event).data.items!;
+    expect(pipeline).toMatchObject({
+      unacknowledged: { records: 12, oldestSeconds: 4, unknown: ["gpu-2"] },
+      waitingForCommit: 3,
+      setAside: { lastDay: 0, total: 0 },
+    });
+    expect(pipeline.database.answersInMs).toBeGreaterThanOrEqual(0);
+    await stream.return(undefined);
+  });
+});
+
+test("what an operator wants of a node reaches it", async () => {
+  nodes = [withSlot()];
+  const cookie = await rig.signIn();
+  await rig.send("POST", "/nodes/maintenance", { node: "gpu-1", on: true }, cookie);
+  expect(rig.wishes).toEqual(["maintenance gpu-1 true"]);
+});
