@@ -19,9 +19,16 @@ import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { fileURLToPath } from "node:url";
 import { createBrotliDecompress } from "node:zlib";
-import { chromium, type Browser, type BrowserContextOptions, type Page, type Request } from "playwright-core";
+import {
+  chromium,
+  type Browser,
+  type BrowserContextOptions,
+  type Locator,
+  type Page,
+  type Request,
+} from "playwright-core";
 
-export type { Browser, Page };
+export type { Browser, Locator, Page };
 
 /** The test that uses it ends it. */
 export async function startBrowser(): Promise<Browser> {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { builtPortal } from "../../src/surface/server/built-pages.ts";
 import { startPortal, type Person, type PortalRig } from "../surface/portal-rig.ts";
-import { axeFindings, openTab, startBrowser, type Browser, type Page, type Tab } from "./browser.ts";
+import { axeFindings, openTab, startBrowser, type Browser, type Locator, type Page, type Tab } from "./browser.ts";
 import { fillAccount, ShiftedClock } from "./busy-account.ts";
 import { busyNodes } from "./busy-nodes.ts";
 import { someChanges } from "./some-changes.ts";
@@ -130,15 +130,25 @@ async function faultsOf(tab: Tab, path: string, trouble: Trouble | undefined): P
   const faults: string[] = [];
   if (trouble === "loading") await tab.page.locator(".skeleton").first().waitFor();
   else await tab.settled();
-  if (trouble === "failing" && (await tab.page.getByRole("alert").getByText(failedRequest).count()) === 0)
+  if (trouble === "failing" && !(await comes(tab.page.getByRole("alert").getByText(failedRequest))))
     faults.push(`${path} does not tell the request that failed`);
-  if (trouble === "forbidden" && (await tab.page.getByRole("alert").count()) === 0)
+  if (trouble === "forbidden" && !(await comes(tab.page.getByRole("alert"))))
     faults.push(`${path} does not tell that it was refused`);
   const sideways = Number(await tab.page.evaluate("document.documentElement.scrollWidth - innerWidth"));
   if (sideways > 0) faults.push(`${path} is ${sideways} pixels too wide`);
   faults.push(...(await axeFindings(tab.page)).map((finding) => `${path} ${finding}`));
   tab.check();
   return faults;
+}
+
+function comes(one: Locator): Promise<boolean> {
+  return one
+    .first()
+    .waitFor()
+    .then(
+      () => true,
+      () => false,
+    );
 }
 
 /** What a page fetches when it is opened by its address. */

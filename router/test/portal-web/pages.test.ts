@@ -28,10 +28,10 @@ test.each([
   ["loading", "owner", "light", "de", 390],
   ["loading", "admin", "dark", "en", 320],
   ["loading", "member", "dark", "de", 1280],
-  ["failing", "owner", "dark", "en", 320],
+  ["failing", "owner", "dark", "de", 320],
   ["failing", "admin", "light", "de", 1280],
-  ["failing", "member", "light", "en", 390],
-  ["forbidden", "owner", "light", "de", 320],
+  ["failing", "member", "light", "de", 390],
+  ["forbidden", "owner", "light", "en", 320],
   ["forbidden", "admin", "dark", "de", 390],
   ["forbidden", "member", "dark", "en", 320],
 ] as const)(
