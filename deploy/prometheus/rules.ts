@@ -30,10 +30,17 @@ export function readRules(): { readonly alerts: readonly AlertRule[]; readonly r
   };
 }
 
+export interface AskedSeries {
+  readonly selector: string;
+  readonly name: string;
+  readonly labels: readonly string[];
+}
+
 /** The metrics of ours that an expression asks for, with the labels that it matches. */
-export function askedSeries(expr: string): readonly { readonly name: string; readonly labels: readonly string[] }[] {
+export function askedSeries(expr: string): readonly AskedSeries[] {
   const selectors = expr.matchAll(/(?<![\w:"])((?:\w+:)?weiche_[\w:]+)(?:\{([^}]*)\})?/g);
-  return Array.from(selectors, ([, name, matchers = ""]) => ({
+  return Array.from(selectors, ([selector, name, matchers = ""]) => ({
+    selector,
     name: name!,
     labels: Array.from(matchers.matchAll(/(\w+)\s*(?:=|!)/g), ([, label]) => label!),
   }));
