@@ -73,6 +73,8 @@ test.each(["/opt/weiche", "/usr/lib/weiche"])("units for %s start what lies ther
     expect(existsSync(join(tree, node!.slice(prefix.length)))).toBe(true);
     expect(existsSync(join(tree, program!))).toBe(true);
   }
+  const [, reload] = /^ExecReload=(\S+) catalogue reload$/m.exec(unitFor(prefix, "weiche-router.service"))!;
+  expect(existsSync(join(tree, reload!.slice(prefix.length)))).toBe(true);
 });
 
 test("every file of the tree is in exactly one Debian package", () => {

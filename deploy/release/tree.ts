@@ -48,6 +48,7 @@ export function unitFor(prefix: string, file: string): string {
       "/opt/weiche/node_modules/node/bin/node node-agent/src/main.ts",
       "/opt/weiche/node/bin/node node-agent/lib/weiche-node-agent.js",
     )
+    .replaceAll("/opt/weiche/node_modules/node/bin/node router/bin/weiche.js", "/opt/weiche/bin/weiche")
     .replaceAll("/opt/weiche", prefix);
 }
 

@@ -82,7 +82,11 @@ describe("a unit", () => {
     ["of the agent keeps its state from others", "weiche-node-agent", ["StateDirectoryMode=0700", "UMask=0077"]],
     ["of the router keeps its state from others", "weiche-router", ["StateDirectoryMode=0700", "UMask=0077"]],
     ["of the router ends its database itself, last of all", "weiche-router", ["KillMode=mixed", "OOMPolicy=continue"]],
-    ["of the router reads its catalogue again", "weiche-router", ["ExecReload=/bin/kill -HUP $MAINPID"]],
+    [
+      "of the router reads its catalogue again, and hears whether it is wrong",
+      "weiche-router",
+      ["ExecReload=/opt/weiche/node_modules/node/bin/node router/bin/weiche.js catalogue reload"],
+    ],
     ["of an engine talks to this host only", "weiche-engine@", ["IPAddressDeny=any", "IPAddressAllow=localhost"]],
     ["of an engine ends with all its processes", "weiche-engine@", ["KillMode=mixed", "TimeoutStopSec=60"]],
   ])("%s", (_, unit, lines) => {

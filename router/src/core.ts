@@ -1,6 +1,6 @@
 /** The basis from which all parts of the router are made. */
 import { uuidv7 } from "@weiche/shared/ids.ts";
-import { createLog, type Log } from "@weiche/shared/program/log.ts";
+import { createLog, LogLevelSwitch, type Log } from "@weiche/shared/program/log.ts";
 import { systemClock, type Clock } from "@weiche/shared/time/clock.ts";
 import { createJobs, type StartJob } from "@weiche/shared/time/job.ts";
 import type { RouterConfig } from "./config/config.ts";
@@ -24,6 +24,7 @@ export interface Core extends Given {
   readonly events: RouterEvents;
   readonly job: StartJob;
   readonly jobRuns: JobRuns;
+  readonly logLevel: LogLevelSwitch;
   readonly limiter: MemoryLimiter;
   readonly catalogue: LiveCatalogue;
   /** Each part adds what it opens; closed in reverse order. */
@@ -38,11 +39,13 @@ export function createCore(config: RouterConfig, given: Partial<Given>, opened: 
   const jobRuns: JobRuns = new Map();
   const job = createJobs(clock, random, createJobEvents(log, metrics, clock, jobRuns));
   const catalogue = new LiveCatalogue(config.catalogueFile, clock);
+  const logLevel = opened.use(new LogLevelSwitch(log, clock));
   return {
     config,
     clock,
     random,
     log,
+    logLevel,
     routerId: uuidv7(clock),
     metrics,
     events,

@@ -76,6 +76,7 @@ export async function openSurface(
     nodes: nodes.views,
     usualWaitMs: nodes.usualWaitMs,
     fleet: nodes,
+    logLevel: core.logLevel,
     requests: {
       running: api.server.running,
       recent: api.recent,

@@ -62,6 +62,8 @@ export const operatorsOwn = [
   "showConsole",
   "closeConsole",
   "watchConsole",
+  "showLogLevel",
+  "setLogLevel",
 ] as const satisfies readonly (keyof Contract)[];
 
 /** Routes for people and the operator. */

@@ -110,6 +110,7 @@ export async function startPortal({
     apiLimits: { perIpPerSecond: 10, perIpBurst: 20, requestMsMax: 600_000 },
     limiter: new MemoryLimiter(clock),
     nodes: () => [],
+    logLevel: { state: { level: "info" }, set: (level) => ({ level }) },
     requests: { running: () => [], recent: new RecentRequests(), ofNode: () => Promise.resolve([]) },
     usualWaitMs: () => undefined,
     chat: () => Promise.reject(new Error("no API behind this portal")),

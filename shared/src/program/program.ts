@@ -1,5 +1,6 @@
 /** Runs a program: one clear line if it cannot start, an orderly stop at SIGTERM and Ctrl-C. */
 import { systemClock } from "../time/clock.ts";
+import { isJournal } from "./journal.ts";
 import { keepMemoryOutOfCoreFiles } from "./core-files.ts";
 import { StartError } from "../files/start-error.ts";
 import { plainText } from "./plain-text.ts";
@@ -28,7 +29,8 @@ export async function runProgram(
     await service.heard();
     process.exit(0);
   } catch (error) {
-    if (error instanceof StartError) console.error(`${name}: ${plainText(error.message)}`);
+    const priority = isJournal(2, process.env) ? "<3>" : "";
+    if (error instanceof StartError) console.error(`${priority}${name}: ${plainText(error.message)}`);
     else console.error(error);
     process.exit(1);
   }

@@ -14,7 +14,8 @@ import { askRouter, type Address, type Answer, type Sent } from "./client.ts";
 import { addCreditsCommands } from "./credits-commands.ts";
 import { addKeyCommands } from "./key-commands.ts";
 import { addNodeCommands } from "./node-commands.ts";
-import { addRequestCommands } from "./request-commands.ts";
+import { addLogCommand } from "./log-command.ts";
+import { addRequestCommands } from "./requests/request-commands.ts";
 import { addSubscriptionCommands } from "./subscription-commands.ts";
 import { addUsageCommands } from "./usage-commands.ts";
 import { processTerminal, widthOf, type Terminal } from "./terminal.ts";
@@ -81,5 +82,6 @@ export function createProgram(env: NodeJS.ProcessEnv, terminal: Terminal = proce
   addNodeCommands(program, actions);
   addBackupCommands(program, actions, env);
   addRequestCommands(program, actions);
+  addLogCommand(program, actions);
   return program;
 }

@@ -2,6 +2,7 @@
 import { Option, type Command } from "commander";
 import { subscriptionActions, type SubscriptionAction } from "../../subscriptions/subscription-rules.ts";
 import type { Actions } from "./actions.ts";
+import { agree, euros } from "./charge.ts";
 
 const effects: Readonly<Record<SubscriptionAction["kind"], string>> = {
   trial: "30 days of Starter, once per account; Starter goes on after it unless cancelled",
@@ -18,17 +19,22 @@ interface Wish {
   readonly account: string;
   readonly package?: string;
   readonly quote?: string;
+  readonly yes?: boolean;
 }
 
-export function addSubscriptionCommands(subscription: Command, { ask, printItem, printList }: Actions): void {
+export function addSubscriptionCommands(subscription: Command, actions: Actions): void {
+  const { ask, printItem, printList } = actions;
   for (const action of subscriptionActions) {
     const command = subscription.command(action).description(effects[action]).requiredOption("--account <id>");
     if (withPackage.includes(action))
       command.requiredOption("--package <package>", "Starter, Pro, Business or Business Plus");
     command
-      .option("--quote <id>", "charge what `preview` said, or refuse if the price has changed")
-      .action(async ({ account, package: name, quote }: Wish) => {
-        const body = { action, package: name, quoteId: quote };
+      .option("--quote <id>", "charge what `preview` said, or refuse if the price has changed; nothing is asked then")
+      .option("--yes", "charge without asking")
+      .action(async ({ account, package: name, quote, yes }: Wish) => {
+        const wish = { action, package: name };
+        const quoteId = quote ?? (await agreedQuote({ account, wish, yes }, actions));
+        const body = { ...wish, quoteId };
         const { accountId: _account, ...changed } = await ask("POST /package/changes", { query: { account }, body });
         printItem(changed);
       });
@@ -55,4 +61,17 @@ export function addSubscriptionCommands(subscription: Command, { ask, printItem,
     .action(async ({ account }: Wish) => {
       printList((await ask("GET /package/invoice-lines", { query: { account } })).items, lineColumns);
     });
+}
+
+/** The quote that is charged: one that costs nothing, or that the operator has agreed to. */
+async function agreedQuote(
+  { account, wish, yes }: { readonly account: string; readonly wish: object; readonly yes?: boolean },
+  { ask, terminal }: Actions,
+): Promise<string> {
+  const quote = await ask("POST /package/quotes", { query: { account }, body: wish });
+  if (quote.dueCents > 0 && !yes) {
+    const months = quote.thenCents === null ? "" : `, then ${euros(quote.thenCents)} a month`;
+    await agree(`${euros(quote.dueCents)} net are charged to ${account} now${months}`, terminal);
+  }
+  return quote.quoteId;
 }

@@ -7,6 +7,7 @@ import { accountsContract } from "./accounts.ts";
 import { auditContract } from "./audit.ts";
 import { chatContract } from "./chat.ts";
 import { consoleContract } from "./console.ts";
+import { logContract } from "./log.ts";
 import { invitationsContract, profileContract, signInContract } from "./identity.ts";
 import { keysContract } from "./keys.ts";
 import { packageContract } from "./package.ts";
@@ -37,6 +38,7 @@ export const contract = {
   ...nodesContract,
   ...requestsContract,
   ...consoleContract,
+  ...logContract,
 } as const;
 
 export type Contract = typeof contract;

@@ -3,6 +3,7 @@ import type { Catalogue } from "@weiche/shared/catalogue.ts";
 import type { ServiceChange } from "@weiche/shared/changelog.ts";
 import type { ModelId, NodeId } from "@weiche/shared/ids.ts";
 import type { NodeRequest } from "@weiche/shared/node-protocol.ts";
+import type { LogLevelSwitch } from "@weiche/shared/program/log.ts";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { Accounts } from "../../accounts/accounts.ts";
 import type { Identity } from "../../accounts/identity.ts";
@@ -44,6 +45,7 @@ export interface HandlerDeps {
   readonly usualWaitMs: (model: ModelId) => number | undefined;
   readonly fleet: Fleet;
   readonly requests: Requests;
+  readonly logLevel: Pick<LogLevelSwitch, "state" | "set">;
   readonly chat: ApiServer["chat"];
   /** Absent: the console is off. */
   readonly console?: ConsoleParts | undefined;

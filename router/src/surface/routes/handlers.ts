@@ -9,6 +9,7 @@ import { chatHandlers } from "./chat.ts";
 import { consoleHandlers } from "./console.ts";
 import { identityHandlers } from "./identity.ts";
 import { keysHandlers } from "./keys.ts";
+import { logHandlers } from "./log.ts";
 import { modelsHandlers } from "./models.ts";
 import { nodesHandlers } from "./nodes.ts";
 import { noticesHandlers } from "./notices.ts";
@@ -37,5 +38,6 @@ export function createHandlers(parts: Omit<HandlerDeps, "exports">): Handlers<Co
     ...nodesHandlers(deps),
     ...requestsHandlers(deps),
     ...consoleHandlers(deps),
+    ...logHandlers(deps),
   };
 }

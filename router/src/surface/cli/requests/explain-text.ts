@@ -1,9 +1,9 @@
 /** What happened to one request, in sentences for a tired reader. */
 import { formatTable } from "@weiche/shared/program/table.ts";
 import { plainText } from "@weiche/shared/program/plain-text.ts";
-import { wrapped } from "./cli-text.ts";
-import type { Answer } from "./client.ts";
-import { inWords } from "./duration.ts";
+import { wrapped } from "../cli-text.ts";
+import type { Answer } from "../client.ts";
+import { inWords } from "../duration.ts";
 
 type Explained = Answer<"GET /requests/:id">;
 type Running = NonNullable<Explained["running"]>;

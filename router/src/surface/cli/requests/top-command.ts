@@ -1,10 +1,10 @@
 /** `weiche top`: slots, models and accounts by the requests of now. */
 import type { Command } from "commander";
 import { formatTable } from "@weiche/shared/program/table.ts";
-import type { Actions } from "./actions.ts";
-import type { Answer } from "./client.ts";
-import { inWords } from "./duration.ts";
-import { watch, type Scene } from "./watch.ts";
+import type { Actions } from "../actions.ts";
+import type { Answer } from "../client.ts";
+import { inWords } from "../duration.ts";
+import { watch, type Scene } from "../watch.ts";
 
 interface Load {
   readonly nodes: Answer<"GET /nodes">;

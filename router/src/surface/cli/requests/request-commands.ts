@@ -1,13 +1,13 @@
 /** `weiche requests`, `top` and `explain`: the requests of the API, those that run and those that ended. Never content. */
 import { Option, type Command } from "commander";
-import type { Actions } from "./actions.ts";
+import type { Actions } from "../actions.ts";
 import { explainText } from "./explain-text.ts";
 import { addTopCommand } from "./top-command.ts";
-import type { Answer, Sent } from "./client.ts";
+import type { Answer, Sent } from "../client.ts";
 import { formatTable } from "@weiche/shared/program/table.ts";
-import { inWords } from "./duration.ts";
-import { wrapped } from "./cli-text.ts";
-import { watch, type Scene } from "./watch.ts";
+import { inWords } from "../duration.ts";
+import { wrapped } from "../cli-text.ts";
+import { watch, type Scene } from "../watch.ts";
 
 interface RequestsOptions {
   readonly live?: boolean;
