@@ -72,10 +72,11 @@ interface NodeLine {
   readonly slots: readonly { readonly active?: string }[];
 }
 
-/** Makes certificates with the operators' script. Returns a function that gives the paths of one by its name. */
+/** Makes certificates as operators do. Returns a function that gives the paths of one by its name. */
 export function makeCertificates(directory: string, nodes: readonly string[]) {
+  const weiche = join(root, "router/bin/weiche.js");
   const make = (...args: string[]) =>
-    execFileSync(join(root, "deploy/make-certificates.sh"), [directory, ...args], { stdio: "pipe" });
+    execFileSync(process.execPath, [weiche, "certificates", ...args, "--dir", directory], { stdio: "pipe" });
   make("ca");
   make("router", "localhost", "127.0.0.1");
   for (const node of nodes) make("node", node);

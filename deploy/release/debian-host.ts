@@ -36,7 +36,7 @@ export class DebianHost implements AsyncDisposable {
     for (const file of packages) copyFileSync(file, join(folder, "packages", basename(file)));
     const names = packages.map((file) => `/packages/${basename(file)}`);
     await host.#chroot("apt-get", "update");
-    await host.#chroot("apt-get", "install", "-y", "--no-install-recommends", "openssl", ...names);
+    await host.#chroot("apt-get", "install", "-y", "--no-install-recommends", ...names);
     return host;
   }
 

@@ -37,7 +37,6 @@ export const debianPackages: readonly DebianPackage[] = [
     summary: "what all parts of Weiche need",
     description: ["The pinned Node.js, documentation, licences and the bill of materials."],
     depends: ["libc6 (>= 2.28)", "libstdc++6 (>= 12)", "libgcc-s1", "libatomic1"],
-    recommends: "openssl",
     owns: (path) => Object.keys(parts).every((name) => !ownedBy(name as PartName, path)),
   },
   {

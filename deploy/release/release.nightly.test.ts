@@ -74,7 +74,7 @@ test.skipIf(lack !== undefined)(
 async function configure(host: DebianHost): Promise<void> {
   await host.run("echo 127.0.0.1 localhost router1.example >>/etc/hosts");
   for (const what of ["ca", "router router1.example", "node gpu-1"])
-    await host.run(`/usr/lib/weiche/deploy/make-certificates.sh /root/weiche-ca ${what}`);
+    await host.run(`weiche certificates ${what} --dir /root/weiche-ca`);
   const ca = "/root/weiche-ca";
   await host.run(`install -m 644 -t /etc/weiche ${ca}/ca.pem ${ca}/router-router1.example.pem`);
   await host.run(`install -m 600 ${ca}/router-router1.example.key /etc/weiche/router.key`);

@@ -1,13 +1,13 @@
 /** Both ends of the data connections in one process, and what tests do with them. */
-import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import type { ServerHttp2Stream } from "node:http2";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DataLink } from "@weiche/node-agent/src/links/data-link.ts";
 import type { StreamSession } from "@weiche/node-agent/src/exchange/exchange.ts";
 import type { StreamHandler } from "@weiche/node-agent/src/links/data-session.ts";
+import { makeAuthority, makeCertificate, type Making } from "@weiche/router/src/certificates/certificate-folder.ts";
 import { createGrants } from "@weiche/router/src/usage/grants.ts";
 import { DataConnections } from "@weiche/router/src/nodes/data-connections.ts";
 import { NodeRegistry } from "@weiche/router/src/nodes/registry.ts";
@@ -167,41 +167,27 @@ export class Certificates implements Disposable {
   readonly #open: TlsFiles[] = [];
 
   constructor() {
-    this.make(["ca"]);
+    makeAuthority(this.#making());
   }
 
-  make(args: readonly string[], env: Readonly<Record<string, string>> = {}): void {
-    const script = join(import.meta.dirname, "../../../deploy/make-certificates.sh");
-    execFileSync(script, [this.directory, ...args], { env: { ...process.env, ...env }, stdio: "pipe" });
-  }
-
-  router(...names: readonly string[]): TlsPaths {
-    this.make(["router", ...names]);
+  router(...names: readonly [string, ...string[]]): TlsPaths {
+    makeCertificate(this.#making(), "router", names);
     return this.paths(`router-${names[0]}`);
   }
 
-  node(name: string, env: Readonly<Record<string, string>> = {}): TlsPaths {
-    this.make(["node", name], env);
+  /** `days`: how long it is valid; negative: it has expired. */
+  node(name: string, days?: number): TlsPaths {
+    makeCertificate(this.#making(days), "node", [name]);
     return this.paths(`node-${name}`);
   }
 
-  /** Writes a node's certificate anew, with an end to the second: the script counts in days. */
+  /** Writes a node's certificate anew, with an end to the second. */
   endAt(name: string, until: Date): TlsPaths {
-    const { cert, key } = this.paths(`node-${name}`);
-    const file = (end: string) => join(this.directory, `short-lived${end}`);
-    const stamp = until.toISOString().replace(/\.\d+/, "").replace(/[-:T]/g, "");
-    writeFileSync(file(".txt"), "");
-    writeFileSync(
-      file(".cnf"),
-      `[ca]\ndefault_ca = ours\n[ours]\ndatabase = ${file(".txt")}\nnew_certs_dir = ${this.directory}\nrand_serial = yes\n` +
-        `default_md = sha256\npolicy = any\nx509_extensions = node\n[any]\ncommonName = supplied\n[node]\nsubjectAltName = DNS:${name}\n`,
-    );
-    const openssl = (...args: readonly string[]) => execFileSync("openssl", args, { stdio: "pipe" });
-    openssl("req", "-new", "-key", key, "-subj", `/CN=${name}`, "-out", file(".csr"));
-    const [ca, caKey] = ["pem", "key"].map((end) => join(this.directory, `ca.${end}`));
-    const signed = ["-cert", ca!, "-keyfile", caKey!, "-in", file(".csr"), "-out", cert];
-    openssl("ca", "-batch", "-notext", "-config", file(".cnf"), "-enddate", stamp, ...signed);
-    return this.paths(`node-${name}`);
+    return this.node(name, (until.getTime() - Date.now()) / 86_400_000);
+  }
+
+  #making(days?: number): Making {
+    return { folder: this.directory, nowMs: Date.now(), days };
   }
 
   paths(name: string): TlsPaths {

@@ -6,7 +6,8 @@ import { plainJson } from "@weiche/shared/program/plain-text.ts";
 import { version } from "@weiche/shared/program/version.ts";
 import { addAccountCommands } from "./account-commands.ts";
 import { addAuditCommands } from "./audit-commands.ts";
-import { addBackupCommands } from "./backup-commands.ts";
+import { addBackupCommands } from "./offline/backup-commands.ts";
+import { addCertificateCommands } from "./offline/certificate-commands.ts";
 import { failureOf } from "./cli-error.ts";
 import { itemText, listText } from "./cli-text.ts";
 import type { Actions } from "./actions.ts";
@@ -83,5 +84,6 @@ export function createProgram(env: NodeJS.ProcessEnv, terminal: Terminal = proce
   addBackupCommands(program, actions, env);
   addRequestCommands(program, actions);
   addLogCommand(program, actions);
+  addCertificateCommands(program.command("certificates").description("of routers and nodes"), actions);
   return program;
 }

@@ -6,8 +6,8 @@ import { createReadStream } from "node:fs";
 import { join } from "node:path";
 import { InvalidArgumentError, Option, type Command } from "commander";
 import { systemClock } from "@weiche/shared/time/clock.ts";
-import type { BackupDone } from "../../backup/backup-run.ts";
-import type { Actions } from "./actions.ts";
+import type { BackupDone } from "../../../backup/backup-run.ts";
+import type { Actions } from "../actions.ts";
 
 interface Where {
   readonly config?: string;
@@ -24,7 +24,7 @@ export function addBackupCommands(program: Command, actions: Actions, env: NodeJ
   /** The database that the router uses. */
   async function databaseOf({ config }: Where): Promise<{ readonly stateDir: string; readonly databaseUrl?: string }> {
     if (config === undefined) return { stateDir: stateDir() };
-    const { loadRouterConfig } = await import("../../config/config.ts");
+    const { loadRouterConfig } = await import("../../../config/config.ts");
     const { databaseUrl } = loadRouterConfig(config, env);
     return { stateDir: stateDir(), ...(databaseUrl && { databaseUrl }) };
   }
@@ -45,8 +45,8 @@ export function addBackupCommands(program: Command, actions: Actions, env: NodeJ
       if ((file === undefined) === (folder === undefined))
         program.error("error: name either a file or a folder (--to)", { code: "weiche.backup", exitCode: 2 });
       const { stateDir: state, databaseUrl } = await databaseOf(options);
-      const { runningServer } = await import("../../db/embedded-server.ts");
-      const { backUpInto, backUpTo } = await import("../../backup/backup-run.ts");
+      const { runningServer } = await import("../../../db/embedded-server.ts");
+      const { backUpInto, backUpTo } = await import("../../../backup/backup-run.ts");
       const connection = databaseUrl === undefined ? runningServer(state) : { connectionString: databaseUrl };
       const progress = progressLine(actions);
       const backUp = (path: string) =>
@@ -70,7 +70,7 @@ export function addBackupCommands(program: Command, actions: Actions, env: NodeJ
     .addOption(configOption())
     .action(
       async (file: string, options: Where & { readonly auditLog?: readonly string[]; readonly check?: boolean }) => {
-        const { checkBackup, restoreInto } = await import("../../backup/restore-run.ts");
+        const { checkBackup, restoreInto } = await import("../../../backup/restore-run.ts");
         const source = file === "-" ? process.stdin : createReadStream(file);
         if (options.check) {
           const { header, rows } = await checkBackup(source);

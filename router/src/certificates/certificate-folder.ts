@@ -1,0 +1,129 @@
+/**
+ * The folder of an authority: `ca.{pem,key}`, and `router-NAME.{pem,key}` and `node-NAME.{pem,key}` for what it signed. Keys
+ * have mode 0600, certificates 0644.
+ */
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { isIP } from "node:net";
+import { join } from "node:path";
+import { StartError } from "@weiche/shared/files/start-error.ts";
+import { issueAuthority, issueCertificate, type Authority, type Issued } from "./issue.ts";
+
+type CertificateKind = "ca" | "router" | "node";
+
+/** One certificate of the folder. */
+export interface CertificateView {
+  readonly kind: CertificateKind;
+  /** The name of its files, without `.pem` and `.key`. */
+  readonly file: string;
+  /** Host names and addresses; none for the authority. */
+  readonly names: readonly string[];
+  /** ISO 8601. */
+  readonly expiresAt: string;
+  /** Whole days until then; negative: it is over. */
+  readonly daysLeft: number;
+  /** Whether the authority of this folder signed it. */
+  readonly ofThisAuthority: boolean;
+}
+
+export interface Making {
+  readonly folder: string;
+  /** Wall time in ms. */
+  readonly nowMs: number;
+  /** How long it is valid. Absent: 397 days, an authority ten years. */
+  readonly days?: number;
+}
+
+const dayMs = 86_400_000;
+const certificateDays = 397;
+const authorityDays = 3_650;
+
+export function makeAuthority({ folder, nowMs, days = authorityDays }: Making): CertificateView {
+  if (existsSync(join(folder, "ca.key")))
+    throw new StartError(`${join(folder, "ca.key")} exists: a new authority would make every certificate worthless`);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  write(folder, "ca", issueAuthority({ fromMs: nowMs, days }));
+  return view(folder, "ca", nowMs);
+}
+
+/** `names`: of a router, every name and address that agents dial; of a node, its name in `agent.yaml`. */
+export function makeCertificate(
+  making: Making,
+  kind: "router" | "node",
+  names: readonly [string, ...string[]],
+): CertificateView {
+  const { folder, nowMs, days = certificateDays } = making;
+  const wrong = names.find((name) => !isIP(name) && !/^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(name));
+  if (wrong !== undefined) throw new StartError(`"${wrong}" is not a name or an address`);
+  const file = `${kind}-${names[0]}`;
+  write(folder, file, issueCertificate(readAuthority(folder), names, { fromMs: nowMs, days }));
+  return view(folder, file, nowMs);
+}
+
+/** Everything in the folder, the authority first. */
+export function listCertificates(folder: string, nowMs: number): readonly CertificateView[] {
+  if (!existsSync(join(folder, "ca.pem"))) throw noAuthority(folder);
+  const files = readdirSync(folder).flatMap((file) => /^((?:router|node)-.+)\.pem$/.exec(file)?.[1] ?? []);
+  return ["ca", ...files.toSorted()].map((file) => view(folder, file, nowMs));
+}
+
+/**
+ * Makes certificates anew, with a new key and the same names: those in `files`, or all that expire within `withinDays`.
+ * The authority is never renewed: every host would have to know the new one first.
+ */
+export function renewCertificates(
+  making: Making,
+  files: readonly string[],
+  withinDays: number,
+): readonly CertificateView[] {
+  const issued = listCertificates(making.folder, making.nowMs).filter(({ kind }) => kind !== "ca");
+  const unknown = files.find((file) => !issued.some((each) => each.file === file));
+  if (unknown !== undefined)
+    throw new StartError(`there is no ${unknown} in ${making.folder}: ${issued.map(({ file }) => file).join(", ")}`);
+  return issued
+    .filter(({ file, daysLeft }) => (files.length > 0 ? files.includes(file) : daysLeft < withinDays))
+    .map(({ kind, names }) => makeCertificate(making, kind as "router" | "node", names as [string, ...string[]]));
+}
+
+function readAuthority(folder: string): Authority {
+  if (!existsSync(join(folder, "ca.key"))) throw noAuthority(folder);
+  const cert = new X509Certificate(readFileSync(join(folder, "ca.pem")));
+  const key = createPrivateKey(readFileSync(join(folder, "ca.key")));
+  if (!cert.checkPrivateKey(key)) throw new StartError(`ca.pem and ca.key in ${folder} do not belong together`);
+  return { cert, key };
+}
+
+function noAuthority(folder: string): StartError {
+  return new StartError(`no authority in ${folder}: make one with "weiche certificates ca --dir ${folder}"`);
+}
+
+/** Each file is replaced as a whole, the key last: whoever reads both meanwhile sees a pair that does not fit, and waits. */
+function write(folder: string, file: string, { cert, key }: Issued): void {
+  for (const [ending, text, mode] of [
+    ["pem", cert, 0o644],
+    ["key", key, 0o600],
+  ] as const) {
+    const path = join(folder, `${file}.${ending}`);
+    writeFileSync(`${path}.new`, text, { mode, flush: true });
+    chmodSync(`${path}.new`, mode); // whatever the umask is
+    renameSync(`${path}.new`, path);
+  }
+}
+
+function view(folder: string, file: string, nowMs: number): CertificateView {
+  const cert = new X509Certificate(readFileSync(join(folder, `${file}.pem`)));
+  const authority = new X509Certificate(readFileSync(join(folder, "ca.pem")));
+  const expiresMs = cert.validToDate.getTime();
+  return {
+    kind: file === "ca" ? "ca" : file.startsWith("router-") ? "router" : "node",
+    file,
+    names: namesOf(cert),
+    expiresAt: new Date(expiresMs).toISOString(),
+    daysLeft: Math.floor((expiresMs - nowMs) / dayMs),
+    ofThisAuthority: cert.verify(authority.publicKey),
+  };
+}
+
+function namesOf({ subjectAltName }: X509Certificate): readonly string[] {
+  return (subjectAltName ?? "").split(", ").flatMap((name) => /^(?:DNS|IP Address):(.+)$/.exec(name)?.[1] ?? []);
+}
