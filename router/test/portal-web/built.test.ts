@@ -1,10 +1,10 @@
-/** The committed application is what its source is built to. */
+/** The committed applications are what their source is built to. */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { builtPortal } from "../../src/surface/server/built-pages.ts";
+import { builtConsole, builtPortal } from "../../src/surface/server/built-pages.ts";
 
 const root = join(import.meta.dirname, "../../..");
 const fresh = mkdtempSync(join(tmpdir(), "weiche-portal-"));
@@ -16,12 +16,18 @@ function contents(directory: string): Record<string, string> {
   return Object.fromEntries(paths.map((path) => [path.slice(directory.length + 1), readFileSync(path, "utf8")]));
 }
 
-test("`npm run portal` would change nothing", () => {
+test.each([
+  ["the portal", [], builtPortal],
+  ["the console", ["--mode", "console"], builtConsole],
+])("`npm run portal` would change nothing of %s", (_what, mode, committedAt) => {
   const vite = join(root, "node_modules/vite/bin/vite.js");
   const env = { ...process.env, NODE_ENV: "production" };
-  execFileSync(process.execPath, [vite, "build", "router/portal-web", "--outDir", fresh], { cwd: root, env });
-  const [committed, built] = [contents(builtPortal), contents(fresh)];
-  expect(Object.keys(committed), "run `npm run portal` and commit router/portal-web/built").toEqual(Object.keys(built));
+  execFileSync(process.execPath, [vite, "build", "router/portal-web", ...mode, "--outDir", fresh], { cwd: root, env });
+  const [committed, built] = [contents(committedAt), contents(fresh)];
   const stale = Object.keys(built).filter((name) => committed[name] !== built[name]);
-  expect(stale, "run `npm run portal` and commit router/portal-web/built").toEqual([]);
+  const files = Object.keys(committed);
+  expect({ files, stale }, "run `npm run portal` and commit router/portal-web/built and built-console").toEqual({
+    files: Object.keys(built),
+    stale: [],
+  });
 });

@@ -11,6 +11,7 @@ export const calls = createCalls<ConsoleContract>({
   watchConsole: "GET /console/events",
   setMaintenance: "POST /nodes/maintenance",
   prewarm: "POST /prewarm",
+  listRunning: "GET /requests/running",
   listUsers: "GET /users",
   blockUser: "POST /users/:id/block",
   unblockUser: "POST /users/:id/unblock",

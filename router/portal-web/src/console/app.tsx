@@ -67,10 +67,12 @@ function Console({ session }: { readonly session: ConsoleSession }) {
       <p className="console-session soft">
         {c.session(session.router, session.version, format.clock(Date.parse(session.endsAt)))}
       </p>
-      <PreferenceSwitches />
-      <Button kind="quiet" busy={close.isPending} onClick={end}>
-        {c.end}
-      </Button>
+      <div className="console-controls">
+        <PreferenceSwitches />
+        <Button kind="quiet" busy={close.isPending} onClick={end}>
+          {c.end}
+        </Button>
+      </div>
     </Frame>
   );
 }

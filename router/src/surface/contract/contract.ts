@@ -62,6 +62,7 @@ export const consoleRoutes = [
   "watchConsole",
   "setMaintenance",
   "prewarm",
+  "listRunning",
   "listUsers",
   "blockUser",
   "unblockUser",

@@ -6,7 +6,7 @@ import { Button } from "../../elements/button.tsx";
 import { Empty } from "../../elements/empty.tsx";
 import { oneOf, useListState } from "../../elements/list-state.ts";
 import { Page } from "../../elements/page.tsx";
-import { FilterSelect, SearchField } from "../../elements/search-field.tsx";
+import { SearchField } from "../../elements/search-field.tsx";
 import { Pages, Table, type Column } from "../../elements/table.tsx";
 import { UsedCell } from "../../elements/used-cell.tsx";
 import { LiveItems } from "../live-mark.tsx";
@@ -21,11 +21,8 @@ const pageSize = 25;
 export default function AccountsPage() {
   const { c, format } = useConsoleTexts();
   const list = useListState();
-  const live = useLive("accounts", {
-    search: list.search,
-    at: list.page,
-    sort: oneOf(sorts, list.get("sort")) ?? "name",
-  });
+  const sort = oneOf(sorts, list.sort) ?? "name";
+  const live = useLive("accounts", { search: list.search, at: list.page, sort });
   const [managed, setManaged] = useState<ConsoleAccount>();
   const columns = useColumns(setManaged);
   const values = [...(live.items?.values() ?? [])].map(({ value }) => value);
@@ -38,7 +35,13 @@ export default function AccountsPage() {
     <Page title={c.pages.accounts} lead={live.items && c.accounts.lead(format.number(total))}>
       <div className="filters">
         <SearchField label={c.accounts.search} state={list} />
-        <FilterSelect name="sort" label={c.accounts.sort} state={list} values={sorts} texts={c.accounts.sorts} />
+        <select aria-label={c.accounts.sort} value={sort} onChange={({ target }) => list.set({ sort: target.value })}>
+          {sorts.map((one) => (
+            <option key={one} value={one}>
+              {`${c.accounts.sort}: ${c.accounts.sorts[one]}`}
+            </option>
+          ))}
+        </select>
       </div>
       <LiveItems live={live}>
         {() =>

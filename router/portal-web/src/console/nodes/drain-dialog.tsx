@@ -5,6 +5,7 @@ import { Dialog } from "../../elements/dialog.tsx";
 import { Form } from "../../elements/form.tsx";
 import { useChange } from "../api.ts";
 import { useConsoleTexts } from "../texts.ts";
+import { TouchedRequests } from "../touched-requests.tsx";
 
 interface DrainDialogProps {
   readonly node: ConsoleNode;
@@ -33,6 +34,7 @@ export function DrainDialog({ node, nodes, onClose }: DrainDialogProps) {
           ))}
         </ul>
       )}
+      <TouchedRequests node={node.name} />
       {lost.length > 0 && <p className="problem">{texts.onlyHere(format.list(lost))}</p>}
       <Form
         submit={texts.confirm}

@@ -7,6 +7,7 @@ import { Form } from "../../elements/form.tsx";
 import { useToast } from "../../elements/toast.tsx";
 import { useChange } from "../api.ts";
 import { useConsoleTexts } from "../texts.ts";
+import { TouchedRequests } from "../touched-requests.tsx";
 import type { Lane } from "./lanes.ts";
 
 export function PrewarmDialog({
@@ -58,6 +59,7 @@ export function PrewarmDialog({
           {slot.active !== undefined && <li>{texts.after(slot.active)}</li>}
           <li>{texts.elsewhere}</li>
         </ul>
+        <TouchedRequests node={node.name} slot={slot.name} />
       </Form>
     </Dialog>
   );

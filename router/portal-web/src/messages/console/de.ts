@@ -131,6 +131,12 @@ export const console: Shape<typeof english> = {
       active: (model, node) => `${model} ist auf ${node} schon aktiv.`,
     },
   },
+  touched: {
+    none: "Dort läuft keine Anfrage dieses Routers.",
+    lead: (count) => `Anfragen dieses Routers dort, die älteste zuerst: ${count}`,
+    facts: (model, account, age) => `${model}, seit ${age}, Konto ${account}`,
+    more: (count) => `und ${count} weitere`,
+  },
   accounts: {
     lead: (count) =>
       `${count} Konten. Die Nutzung ist die des Abrechnungszeitraums, Ablehnungen sind die von 24 Stunden.`,

@@ -129,6 +129,12 @@ export const console = {
       active: (model: string, node: string) => `${model} is active on ${node} already.`,
     },
   },
+  touched: {
+    none: "No request of this router runs there.",
+    lead: (count: string) => `Requests of this router there, the oldest first: ${count}`,
+    facts: (model: string, account: string, age: string) => `${model}, for ${age}, account ${account}`,
+    more: (count: string) => `and ${count} more`,
+  },
   accounts: {
     lead: (count: string) => `${count} accounts. Use is that of the billing period, refusals are those of 24 hours.`,
     search: "Search by name",

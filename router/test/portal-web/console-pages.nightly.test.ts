@@ -1,0 +1,22 @@
+/** The looks of the console's pages that are not looked at by day. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { faultyConsolePages, startVisitedConsole, type ConsoleVisited } from "./console-visits.ts";
+
+let visited: ConsoleVisited;
+beforeAll(async () => {
+  visited = await startVisitedConsole();
+}, 60_000);
+afterAll(() => visited[Symbol.asyncDispose]());
+
+test.each([
+  ["light", "de", 1280],
+  ["dark", "en", 1280],
+  ["light", "en", 320],
+  ["dark", "de", 320],
+] as const)(
+  "in %s, %s, %i pixels wide every page is clean",
+  async (theme, language, width) => {
+    expect(await faultyConsolePages(visited, theme, language, width)).toEqual([]);
+  },
+  60_000,
+);

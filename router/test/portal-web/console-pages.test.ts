@@ -1,0 +1,123 @@
+/** The console's pages in a browser: who gets in, that each is clean in every look, and what each weighs. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { builtConsole } from "../../src/surface/server/built-pages.ts";
+import { openTab } from "./browser.ts";
+import {
+  consolePages,
+  faultsOf,
+  faultyConsolePages,
+  openSignedIn,
+  startVisitedConsole,
+  type ConsoleVisited,
+} from "./console-visits.ts";
+import { press, tabTo } from "./keyboard.ts";
+
+let visited: ConsoleVisited;
+beforeAll(async () => {
+  visited = await startVisitedConsole();
+}, 60_000);
+afterAll(() => visited[Symbol.asyncDispose]());
+
+test.each([
+  ["light", "en", 1280],
+  ["dark", "de", 1280],
+  ["light", "de", 320],
+  ["dark", "en", 320],
+] as const)(
+  "in %s, %s, %i pixels wide every page is clean",
+  async (theme, language, width) => {
+    expect(await faultyConsolePages(visited, theme, language, width)).toEqual([]);
+  },
+  60_000,
+);
+
+test.each([
+  [
+    "used twice",
+    async (link: string) => void (await visited.rig.send("POST", "/console/session", { code: link.split("#")[1] })),
+  ],
+  ["wrong", undefined],
+])("a link that is %s is refused with a sentence that says what helps", async (_what, use) => {
+  const link = use ? visited.rig.link() : `${visited.rig.origin}/sign-in#${"a".repeat(43)}`;
+  await use?.(link);
+  await using tab = await openTab(visited.browser, visited.rig.origin);
+  await tab.page.goto(link);
+  await tab.page.getByText("This link is wrong, was used already, or is more than a minute old.").waitFor();
+  await tab.page.getByText("weiche console", { exact: true }).waitFor();
+  expect(new URL(tab.page.url()).hash).toBe("");
+  expect(await faultsOf(tab, "/sign-in")).toEqual([]);
+});
+
+test("without a session every page says how to get in; a link that is opened in the same tab goes on", async () => {
+  await using tab = await openTab(visited.browser, visited.rig.origin);
+  await tab.page.goto("/slots");
+  await tab.page.getByRole("heading", { name: "Operators' console" }).waitFor();
+  expect(await faultsOf(tab, "/slots")).toEqual([]);
+  await tab.page.goto(visited.rig.link());
+  await tab.page.getByRole("heading", { name: "Nodes" }).waitFor();
+});
+
+test("by keyboard alone a node is drained, after the dialog has named its requests; then the session is ended", async () => {
+  await using tab = await openSignedIn(visited);
+  const { page } = tab;
+  await page.getByRole("row", { name: /gpu-1/ }).waitFor();
+  await press(page, /Drain … gpu-1/);
+  const dialog = page.getByRole("dialog", { name: "Drain gpu-1?" });
+  await dialog.getByText("3 running on general-4-31b in slot a: they finish").waitFor();
+  await dialog.getByText("2 waiting for small-24b in slot b: refused with 503").waitFor();
+  expect(await faultsOf(tab, "the dialog")).toEqual([]);
+  await press(page, /^Drain$/);
+  await dialog.waitFor({ state: "detached" });
+  expect(visited.rig.wishes).toContain("maintenance gpu-1 true");
+  await tabTo(page, /^End session$/);
+  await page.keyboard.press("Enter");
+  await page.getByText("The session has ended.").waitFor();
+  tab.check();
+});
+
+test("nodes in trouble stand first, the worst at the top", async () => {
+  await using tab = await openSignedIn(visited);
+  await tab.page.getByRole("row", { name: /gpu-4/ }).waitFor();
+  const names = await tab.page.locator("tbody tr strong").allTextContents();
+  expect(names).toEqual(["gpu-3", "gpu-2", "gpu-1", "gpu-4"]);
+  await tab.page.getByText("2 of 2 requests still run", { exact: false }).waitFor();
+});
+
+test("everybody of an account is blocked by two clicks, and unblocked", async () => {
+  await using tab = await openSignedIn(visited);
+  const { page } = tab;
+  await page.goto("/accounts?search=globex");
+  await page.getByRole("button", { name: "People of Globex" }).click();
+  const dialog = page.getByRole("dialog", { name: "People of Globex" });
+  await dialog.getByRole("button", { name: "Block everybody" }).click();
+  await dialog.getByRole("button", { name: /^Really block everybody/ }).click();
+  await dialog.getByRole("button", { name: /^Unblock owner/ }).waitFor();
+  expect(await faultsOf(tab, "people")).toEqual([]);
+  await dialog.getByRole("button", { name: /^Unblock owner/ }).click();
+  await dialog.getByRole("button", { name: /^Block owner/ }).waitFor();
+  tab.check();
+});
+
+test("pages fetch what they may: 130 kB for nodes, 190 for any other, by three calls", async () => {
+  await using tab = await openSignedIn(visited);
+  const weights: Record<string, number> = {};
+  for (const path of consolePages) {
+    const fetched = new Set<string>();
+    const note = (response: { url(): string }) => void fetched.add(new URL(response.url()).pathname);
+    tab.page.on("response", note);
+    tab.asked();
+    await tab.page.goto(path);
+    await tab.page.locator(".live-mark i").waitFor();
+    tab.page.off("response", note);
+    const names = [...fetched].filter((name) => !name.startsWith("/api/"));
+    const files = names.map((name) => readFileSync(join(builtConsole, name === path ? "console.html" : name)));
+    weights[path] = files.reduce((sum, file) => sum + gzipSync(file, { level: 9 }).length, 0) / 1_000;
+    expect(tab.asked().length).toBeLessThanOrEqual(3);
+  }
+  expect(Math.min(...Object.values(weights))).toBeGreaterThan(50); // what the browser has kept is counted, too
+  expect(weights["/"]).toBeLessThanOrEqual(130);
+  expect(Object.entries(weights).filter(([, weight]) => weight > 190)).toEqual([]);
+});
