@@ -54,7 +54,7 @@ describe("vLLM in deploy/agent.yaml", () => {
 });
 
 test("every command of `weiche` is on the page for operators with the options that it needs, and no other", () => {
-  const page = readFileSync(join(here, "README.md"), "utf8");
+  const page = readFileSync(join(here, "RUNBOOK.md"), "utf8");
   const table = page.slice(page.indexOf("| `weiche …`"), page.indexOf("| `weiche-agent …`"));
   const cells = table
     .split("\n")
@@ -87,12 +87,14 @@ function spelledOut([, usage]: RegExpMatchArray): string[] {
   return words === undefined ? [usage!] : words.split("|").map((word) => `${before}${word}${after}`);
 }
 
+const pagesForPeople = [
+  ...["README.md", "ARCHITECTURE.md", "benchmarks/README.md", "deploy/grafana/README.md"],
+  ...["README", "INSTALL", "CONFIGURE", "RUNBOOK", "API", "METRICS", "CHANGELOG"].map((name) => `deploy/${name}.md`),
+  ...["router/README.md", "node-agent/README.md", "node-agent/embedded-engine/README.md"],
+];
+
 test("what the pages for operators and contributors point at is there", () => {
-  const pages = [
-    ...["README.md", "ARCHITECTURE.md", "deploy/README.md", "deploy/INSTALL.md", "benchmarks/README.md"],
-    ...["router/README.md", "node-agent/README.md", "node-agent/embedded-engine/README.md"],
-  ];
-  const missing = pages.flatMap((page) => {
+  const missing = pagesForPeople.flatMap((page) => {
     const text = readFileSync(join(root, page), "utf8");
     const links = [...text.matchAll(/\]\((?!https?:)([^)#]+)[^)]*\)/g)].map(([, to]) =>
       resolve(root, dirname(page), to!),
@@ -105,3 +107,30 @@ test("what the pages for operators and contributors point at is there", () => {
   });
   expect(missing).toEqual([]);
 });
+
+test("a link to a heading of a page finds that heading", () => {
+  const headings = new Map<string, ReadonlySet<string>>();
+  const headingsOf = (file: string) => headings.getOrInsertComputed(file, () => anchorsOf(readFileSync(file, "utf8")));
+  const links = pagesForPeople.flatMap((page) =>
+    [...readFileSync(join(root, page), "utf8").matchAll(/\]\(([\w./-]*\.md)?#([^)]+)\)/g)].map(([, to, anchor]) => ({
+      from: page,
+      to: to === undefined ? join(root, page) : resolve(root, dirname(page), to),
+      anchor: anchor!,
+    })),
+  );
+  expect(links.filter(({ to, anchor }) => !headingsOf(to).has(anchor))).toEqual([]);
+  expect(links.length).toBeGreaterThan(30);
+});
+
+/** What GitHub makes of the headings: lower case, without punctuation, with hyphens for blanks. */
+function anchorsOf(page: string): ReadonlySet<string> {
+  const headings = [...page.replaceAll(/^```.*?^```$/gms, "").matchAll(/^#+ (.+)$/gm)];
+  return new Set(
+    headings.map(([, text]) =>
+      text!
+        .toLowerCase()
+        .replaceAll(/[^\w -]/g, "")
+        .replaceAll(" ", "-"),
+    ),
+  );
+}

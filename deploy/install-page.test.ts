@@ -18,6 +18,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 const here = import.meta.dirname;
 const root = join(here, "..");
 const page = readFileSync(join(here, "INSTALL.md"), "utf8");
+const runbook = readFileSync(join(here, "RUNBOOK.md"), "utf8");
 const host = mkdtempSync(join(tmpdir(), "weiche-install-"));
 afterAll(() => rmSync(host, { recursive: true }));
 
@@ -103,19 +104,20 @@ test("done one after the other, they leave the files that units and examples nam
   expect(readdirSync(join(host, "etc/systemd/system"))).toContain("weiche-engine@.service");
 });
 
-test("every unit, path and user of ours that the page names is there", () => {
+test("every unit, path and user of ours that the pages name is there", () => {
+  const pages = `${page}\n${runbook}`;
   const units = new Set(
-    page.match(/weiche-[a-z-]+@?(?=\.service)|(?<=-u |start |stop |reload |restart )weiche-(?:node-agent|router)/g),
+    pages.match(/weiche-[a-z-]+@?(?=\.service)|(?<=-u |start |stop |reload |restart )weiche-(?:node-agent|router)/g),
   );
   expect([...units].filter((unit) => !existsSync(join(here, "systemd", `${unit}.service`)))).toEqual([]);
   expect(units.size).toBe(4);
   const sysusers = readFileSync(join(here, "systemd/weiche.sysusers"), "utf8");
-  const users = [...page.matchAll(/(?:chown root:|pkill -u )([a-z-]+)/g)].map(([, user]) => user!);
+  const users = [...pages.matchAll(/(?:chown root:|pkill -u )([a-z-]+)/g)].map(([, user]) => user!);
   expect(users.filter((user) => !sysusers.includes(`u ${user} `))).toEqual([]);
-  const credentials = page.match(/\/run\/credentials/g);
+  const credentials = pages.match(/\/run\/credentials/g);
   expect(credentials).not.toBeNull();
   const paths = new Set(
-    [...page.matchAll(/\/(?:opt|usr\/lib)\/weiche\/(deploy\/[\w./@-]+)/g)].map(([, path]) => path!),
+    [...pages.matchAll(/\/(?:opt|usr\/lib)\/weiche\/(deploy\/[\w./@-]+)/g)].map(([, path]) => path!),
   );
   expect([...paths].filter((path) => !existsSync(join(root, path)))).toEqual([]);
   expect(paths.size).toBeGreaterThanOrEqual(8);

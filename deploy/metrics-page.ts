@@ -26,7 +26,7 @@ interface Declared {
 
 const head = `# Metrics
 
-What router and agent tell Prometheus: [how it reaches them](README.md#prometheus), [alert rules](prometheus/rules.yml),
+What router and agent tell Prometheus: [how it reaches them](RUNBOOK.md#prometheus), [alert rules](prometheus/rules.yml),
 [what to do when one fires](RUNBOOK.md). This page is made from the programs themselves (\`node deploy/metrics-page.ts\`).
 
 Besides these there are those of Node.js (\`process_…\`, \`nodejs_…\`; among them \`nodejs_eventloop_lag_p99_seconds\`). Labels come

@@ -20,7 +20,7 @@ export const platform = `${process.platform}-${process.arch}`;
 export const tarballPrefix = "/opt/weiche";
 
 const documents =
-  /^(INSTALL|README|CHANGELOG|METRICS|RUNBOOK)\.md$|^(router|agent|catalogue|openapi|portal-openapi)\.yaml$/;
+  /^(INSTALL|CONFIGURE|RUNBOOK|API|README|CHANGELOG|METRICS)\.md$|^(router|agent|catalogue|openapi|portal-openapi)\.yaml$/;
 
 export async function buildTree(tree: string, { version, made }: Release): Promise<void> {
   process.umask(0o022); // modes of folders are part of a release

@@ -1,4 +1,4 @@
-/** Prometheus itself scrapes a router and its nodes as deploy/README.md says, and evaluates the alert rules. */
+/** Prometheus itself scrapes a router and its nodes as deploy/RUNBOOK.md says, and evaluates the alert rules. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";

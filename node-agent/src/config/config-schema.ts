@@ -1,4 +1,4 @@
-/** Schema of agent.yaml: names, types, ranges. deploy/README.md explains every key. */
+/** Schema of agent.yaml: names, types, ranges. deploy/CONFIGURE.md explains every key. */
 import { namePattern } from "@weiche/shared/ids.ts";
 import { opsSchema } from "@weiche/shared/program/ops-access.ts";
 import { Type, type Static } from "typebox";

@@ -98,7 +98,7 @@ export function modelPathsOf(engine: RawEngine, baseDir: string): readonly strin
   return modelPaths(engine).map((path) => resolve(baseDir, engine.directory ?? ".", path));
 }
 
-/** deploy/README.md documents the defaults. */
+/** deploy/CONFIGURE.md documents the defaults. */
 function limitsOf(slot: RawAgent["slots"][number]) {
   return {
     minResidencyMs: (slot.minResidencySeconds ?? 5) * 1000,

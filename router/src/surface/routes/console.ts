@@ -20,7 +20,7 @@ export function consoleHandlers(deps: HandlerDeps): Handlers<typeof consoleContr
   const { clock } = deps;
   let streams = 0;
   const parts = (): ConsoleParts => {
-    if (!deps.console) throw new Refused("conflict", "the console is off: set listen.console (deploy/README.md)");
+    if (!deps.console) throw new Refused("conflict", "the console is off: set listen.console (deploy/CONFIGURE.md)");
     return deps.console;
   };
   const viewSession = (endsAtMs: number) => ({ endsAt: instantText(endsAtMs), router: hostname(), version });
