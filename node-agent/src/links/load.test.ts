@@ -141,3 +141,20 @@ describe("the machine in load reports", () => {
     expect(LoadReport.decode(later)).toEqual(LoadReport.decode(known));
   });
 });
+
+test("past switches go with a report once, dated by their age, and again when there is another one", () => {
+  const report = { from: model, model, tookMs: 9_400.4, phasesMs: { drain: 5_000, start: 4_400.4 } };
+  const first = new Map([[slot, [{ endedAtMs: 1_000, model, report }]]]);
+  const load = { ...nothing, past: { of: first, nowMs: 61_000 } };
+  const history = (next: NodeLoad, told?: NodeLoad) => loadReport(next, "router-1", 1n, told).slots[0]!.history;
+  expect(history(load)!.switches).toMatchObject([
+    { endedAgoMs: 60_000, fromModel: model, model, failed: false, tookMs: 9_400, drainMs: 5_000, startMs: 4_400 },
+  ]);
+  expect(history({ ...load, past: { of: new Map(first), nowMs: 62_000 } }, load)).toBeUndefined();
+  const second = new Map([[slot, [...first.get(slot)!, { endedAtMs: 62_000, model }]]]);
+  const more = history({ ...load, past: { of: second, nowMs: 62_000 } }, load)!.switches;
+  expect(more.map(({ failed, endedAgoMs }) => [failed, endedAgoMs])).toEqual([
+    [false, 61_000],
+    [true, 0],
+  ]);
+});
