@@ -43,6 +43,7 @@ describe("the one-time link", () => {
     const cookie = opened.headers.get("set-cookie")!;
     expect(cookie).toMatch(/^weiche-console=[\w-]{43}; Path=\/; Max-Age=43(200|199); HttpOnly; SameSite=Strict$/);
     expect((await rig.fetch("/api/console/session", { headers: { cookie: cookie.split(";")[0]! } })).status).toBe(200);
+    expect((await exchange(code)).status).toBe(401);
     const late = codeOf(rig.link());
     clock.shift(codeMsMax);
     for (const bad of [code, late, "a".repeat(43), ""]) {
