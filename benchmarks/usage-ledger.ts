@@ -30,7 +30,12 @@ await using opened = new AsyncDisposableStack(); // ends the database server als
 const stateDir = mkdtempSync(join(tmpdir(), "weiche-bench-"));
 opened.defer(() => rmSync(stateDir, { recursive: true, force: true }));
 const nothing = () => {};
-const told = { databaseRestarted: nothing, databaseRestartFailed: nothing, databaseConnectionLost: nothing };
+const told = {
+  databaseRestarted: nothing,
+  databaseRestartFailed: nothing,
+  databaseConnectionLost: nothing,
+  schemaIsNewer: nothing,
+};
 const database = opened.use(await openDatabase({ stateDir }, systemClock, told));
 const batches: { records: number; repeated: number; durationMs: number }[] = [];
 const events: UsageQueueEvents = {

@@ -177,6 +177,8 @@ function createDatabaseEvents(
   };
   return {
     databaseConnectionLost: failed("connection", "a connection to the database was lost"),
+    schemaIsNewer: (migrations) =>
+      log.warn({ migrations }, "a newer version has migrated the database; this version runs on its schema"),
     databaseRestarted() {
       log.warn("the embedded database was gone and runs again");
     },

@@ -29,7 +29,11 @@ export async function restoreInto(
   using _lock = lockDirectory(config.stateDir);
   const restored = await fill(source, config, onProgress, clock);
   const { at } = restored.header;
-  await using database = await openDatabase(config, clock, { ...quiet, databaseConnectionLost() {} });
+  await using database = await openDatabase(config, clock, {
+    ...quiet,
+    databaseConnectionLost() {},
+    schemaIsNewer() {},
+  });
   const context = { database, clock, portalUrl: "", origin: { actor: "operator", source: "restore" } };
   const deeds = await readDeeds(linesOf(auditLogs), at);
   return { ...restored, replayed: await replayDeeds(context, deeds, at) };

@@ -57,7 +57,8 @@ async function prepare(connection: ClientConfig, { version, migrations, tables }
   const unknown = migrations.find((name, index) => known[index] !== name);
   if (unknown !== undefined)
     throw new StartError(
-      `the backup is of Weiche ${version}, which is newer than this one: install that version first`,
+      `the backup, written by Weiche ${version}, has the schema of a newer version than this one (${unknown} is not known ` +
+        "here): install that version first",
     );
   await checkServer(connection);
   await requireEmpty(connection);

@@ -19,6 +19,8 @@ export interface DatabaseConfig {
 export interface DatabaseEvents extends EmbeddedServerEvents {
   /** An idle connection broke. */
   databaseConnectionLost(error: unknown): void;
+  /** The database has migrations that this version does not know: a newer one has used it. */
+  schemaIsNewer(migrations: readonly string[]): void;
 }
 
 export interface Database extends AsyncDisposable {
@@ -71,7 +73,8 @@ export async function openDatabase(config: DatabaseConfig, clock: Clock, events:
     application_name: "weiche",
   };
   await checkServer(connection);
-  await migrateAlone(connection);
+  const newer = await migrateAlone(connection);
+  if (newer.length > 0) events.schemaIsNewer(newer);
 
   const idleLost = (error: Error) => events.databaseConnectionLost(error);
   const pool = openPool({ ...connection, ...limits, max: connectionsMax }, idleLost);
@@ -151,12 +154,12 @@ export async function checkServer(connection: ClientConfig): Promise<void> {
   }
 }
 
-/** Migrates on connections without timeouts, since a migration may take long. `upTo`: see `migrate`. */
-export async function migrateAlone(connection: ClientConfig, upTo?: string): Promise<void> {
+/** Migrates on connections without timeouts, since a migration may take long. `upTo`, errors and result: see `migrate`. */
+export async function migrateAlone(connection: ClientConfig, upTo?: string): Promise<readonly string[]> {
   const pool = openPool({ ...connection, max: 2 }, () => {});
   const database = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) });
   try {
-    await migrate(database, upTo);
+    return await migrate(database, upTo);
   } finally {
     await database.destroy();
   }

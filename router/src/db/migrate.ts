@@ -8,11 +8,26 @@ import { describeError } from "@weiche/shared/program/log.ts";
 
 const folder = join(import.meta.dirname, "../../migrations");
 
-/** `upTo`: name of the last migration to apply; absent: all. */
-export async function migrate(database: Kysely<unknown>, upTo?: string): Promise<void> {
-  const migrator = new Migrator({ db: database, provider: { getMigrations: () => Promise.resolve(readMigrations()) } });
+/**
+ * `upTo`: name of the last migration to apply; absent: all. Returns the migrations of a newer version that the database
+ * has already: they only add to the schema, so that this version runs on it. Throws `StartError` where the database was
+ * migrated in another way.
+ */
+export async function migrate(database: Kysely<unknown>, upTo?: string): Promise<readonly string[]> {
+  let newer: readonly string[] = [];
+  const migrator = new Migrator({
+    db: database,
+    provider: {
+      // Called while the migrator holds its lock: no other router migrates meanwhile.
+      async getMigrations() {
+        newer = await newerMigrations(database);
+        return readMigrations(newer);
+      },
+    },
+  });
   const { error, results } = await (upTo === undefined ? migrator.migrateToLatest() : migrator.migrateTo(upTo));
-  if (error === undefined) return;
+  if (error === undefined) return newer;
+  if (error instanceof StartError) throw error;
   const failed = results?.find(({ status }) => status === "Error")?.migrationName ?? "the schema";
   throw new StartError(`cannot migrate the database (${failed}): ${describeError(error).error}`);
 }
@@ -23,12 +38,26 @@ export function migrationNames(): readonly string[] {
   return files.map((name) => name.replace(/\.sql$/, "")).toSorted();
 }
 
-function readMigrations(): Record<string, Migration> {
-  return Object.fromEntries(
-    migrationNames().map((name) => {
-      const text = readFileSync(join(folder, `${name}.sql`), "utf8");
-      const up = async (db: Kysely<unknown>) => void (await sql.raw(text).execute(db));
-      return [name, { up }];
-    }),
+async function newerMigrations(database: Kysely<unknown>): Promise<readonly string[]> {
+  const { rows } = await sql<{ name: string }>`select name from kysely_migration order by timestamp, name`.execute(
+    database,
   );
+  const applied = rows.map(({ name }) => name);
+  const known = migrationNames();
+  const other = applied.findIndex((name, index) => index < known.length && name !== known[index]);
+  if (other >= 0)
+    throw new StartError(
+      `the database was not migrated by this version or a newer one: it has ${applied[other]} where this version has ` +
+        `${known[other]}; install the version that used it last, or name another database`,
+    );
+  return applied.slice(known.length);
+}
+
+/** `newer`: names that the database has, and that are no files here. They are never run. */
+function readMigrations(newer: readonly string[]): Record<string, Migration> {
+  const files = migrationNames().map((name): [string, Migration] => {
+    const text = readFileSync(join(folder, `${name}.sql`), "utf8");
+    return [name, { up: async (db: Kysely<unknown>) => void (await sql.raw(text).execute(db)) }];
+  });
+  return Object.fromEntries([...files, ...newer.map((name): [string, Migration] => [name, { up: async () => {} }])]);
 }

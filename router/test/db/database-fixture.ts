@@ -11,6 +11,7 @@ export const silent: DatabaseEvents = {
   databaseRestarted() {},
   databaseRestartFailed() {},
   databaseConnectionLost() {},
+  schemaIsNewer() {},
 };
 
 export interface DatabaseServer extends AsyncDisposable {
