@@ -2,10 +2,11 @@
 import { Pool, types, type Connection, type CustomTypesConfig, type PoolClient, type PoolConfig } from "pg";
 import { within, type Clock } from "@weiche/shared/time/clock.ts";
 
-/** `onIdleLost`: called when an idle connection is lost. */
+/** `onIdleLost`: called when an idle connection is lost, unless the pool is closing it. */
 export function openPool(settings: PoolConfig, onIdleLost: (error: Error) => void): Pool {
   const pool = new Pool({ types: typesOfOurs, ...settings });
-  pool.on("error", onIdleLost);
+  // A server that stops may end a connection before it has read our farewell on it.
+  pool.on("error", (error) => pool.ending || onIdleLost(error));
   // The pool has no error listener on a connection in use: its loss would end the process. Its user learns of it.
   pool.on("connect", (client) => client.on("error", () => {}));
   return pool;
