@@ -36,7 +36,13 @@ function cachedKey(): CachedKey {
   const id = () => asId<never>(uuidv7(clock));
   const identity = { accountId: id(), userId: id(), keyId: id() };
   const caller = { ...identity, allowedModels: undefined, requestsPerMinute: 1e9, parallelRequests: 20 };
-  const states = { revoked: false, userBlocked: false, limitReachedUntilMs: 0, exhaustedUntilMs: 0 };
+  const states = {
+    revoked: false,
+    userBlocked: false,
+    accountBlocked: false,
+    limitReachedUntilMs: 0,
+    exhaustedUntilMs: 0,
+  };
   return { ...identity, ...states, expiresMs: Infinity, terms: [{ startMs: 0, endMs: Infinity, caller }] };
 }
 

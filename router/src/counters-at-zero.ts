@@ -39,7 +39,7 @@ const setAside: Words<SetAsideReason> = {
 };
 const loginOutcomes: Words<LoginOutcome> = {
   ...{ "signed-in": true, wrong: true, "code-required": true, "code-wrong": true },
-  ...{ blocked: true, throttled: true, overloaded: true },
+  ...{ blocked: true, "account-blocked": true, throttled: true, overloaded: true },
 };
 const letters: Words<LetterKind> = { invitation: true, reset: true };
 const databaseUses = [

@@ -156,7 +156,7 @@ function createPeopleMetrics({ counter, gauge }: MetricRegistry) {
   return {
     logins: counter(
       "weiche_router_logins_total",
-      "Proofs of identity: `signed-in`, `wrong`, `code-required`, `code-wrong`, `blocked`, `throttled`, `overloaded` (too many people waited for a hash, or one for too long)",
+      "Proofs of identity: `signed-in`, `wrong`, `code-required`, `code-wrong`, `blocked` (the user), `account-blocked`, `throttled`, `overloaded` (too many people waited for a hash, or one for too long)",
       ["outcome"],
       "`wrong` rises far above what people do",
     ),

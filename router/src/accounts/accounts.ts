@@ -1,11 +1,13 @@
 /** Accounts with their users, keys and packages. Everything goes through `createAccounts`. */
-import type { Transaction } from "kysely";
+import type { Selectable, Transaction } from "kysely";
 import { asId, uuidv7, type AccountId } from "@weiche/shared/ids.ts";
 import { instantText } from "../db/database.ts";
 import type { Schema } from "../db/schema.ts";
 import type { AccountsContext, Origin } from "../rights/accounts-context.ts";
 import { audited } from "../rights/audit-log.ts";
+import { createAccountLife } from "./account-life.ts";
 import { createKeys } from "./keys.ts";
+import { plainRow } from "../rights/plain-row.ts";
 import { found } from "../rights/refused.ts";
 import { packageNamed, toTerm, viewSubscription, type SubscriptionView } from "../subscriptions/subscription.ts";
 import { changePackage, createSubscriptions } from "../subscriptions/subscriptions.ts";
@@ -30,13 +32,15 @@ function partsOf(context: AccountsContext) {
   const { database, clock } = context;
   const { kysely } = database;
 
-  async function read(id?: AccountId) {
+  async function read({ id, deleted }: { readonly id?: AccountId; readonly deleted?: boolean }) {
     let accounts = kysely
       .selectFrom("accounts as a")
       .select((eb) => [
         "a.id",
         "a.name",
         "a.createdAt",
+        "a.blockedAt",
+        "a.deletedAt",
         eb
           .selectFrom("users as u")
           .select("u.id")
@@ -53,10 +57,11 @@ function partsOf(context: AccountsContext) {
       accounts = accounts.where("a.id", "=", id);
       subscriptions = subscriptions.where("accountId", "=", id);
     }
+    if (deleted !== undefined) accounts = accounts.where("a.deletedAt", deleted ? "is not" : "is", null);
     const [rows, terms] = await Promise.all([accounts.execute(), subscriptions.execute()]);
     const termsOf = Map.groupBy(terms, ({ accountId }) => accountId);
     return rows.map((row) =>
-      viewAccount(row, row.ownerUserId!, viewSubscription((termsOf.get(row.id) ?? []).map(toTerm), clock.now())),
+      viewAccount(row, row.ownerUserId, viewSubscription((termsOf.get(row.id) ?? []).map(toTerm), clock.now())),
     );
   }
 
@@ -64,6 +69,7 @@ function partsOf(context: AccountsContext) {
     users: createUsers(context),
     keys: createKeys(context),
     subscriptions: createSubscriptions(context),
+    life: createAccountLife(context),
 
     /** Creates an account, invites its Owner, and orders a package if one is named. */
     async create(wish: NewAccount) {
@@ -86,9 +92,10 @@ function partsOf(context: AccountsContext) {
       });
     },
 
-    list: () => read(),
+    /** The oldest first; `deleted`: the deleted ones instead. */
+    list: (deleted = false) => read({ deleted }),
 
-    show: async (id: AccountId) => found((await read(id))[0], "account", id),
+    show: async (id: AccountId) => found((await read({ id }))[0], "account", id),
   };
 }
 
@@ -100,10 +107,11 @@ export function insertAccount(transaction: Transaction<Schema>, id: AccountId, n
     .executeTakeFirstOrThrow();
 }
 
-function viewAccount(
-  { id, name, createdAt }: { id: AccountId; name: string; createdAt: Temporal.Instant },
-  ownerUserId: string,
+function viewAccount<Owner extends string | null>(
+  account: Pick<Selectable<Schema["accounts"]>, "id" | "name" | "createdAt" | "blockedAt" | "deletedAt">,
+  ownerUserId: Owner,
   subscription: SubscriptionView,
 ) {
-  return { id, name, ownerUserId, ...subscription, createdAt: createdAt.toString() };
+  const { id, name, createdAt, blockedAt, deletedAt } = account;
+  return { id, name, ownerUserId, ...subscription, ...plainRow({ createdAt, blockedAt, deletedAt }) };
 }

@@ -53,7 +53,8 @@ export async function listKeys(
           else 'active' end as state,
         case when k.revoked_at is not null and k.regenerated_as is not null then 'regenerated'
           when k.revoked_at is not null then 'revoked' when k.expires_at <= ${now} then 'expired'
-          when u.blocked then 'user-blocked' when u.limit_reached_until > ${now} then 'user-limit'
+          when u.blocked then 'user-blocked' when a.blocked_at is not null then 'account-blocked'
+          when u.limit_reached_until > ${now} then 'user-limit'
           when k.limit_reached_until > ${now} then 'key-limit' else ${ofAccount}::text end as reason,
         k.last_four, k.allowed_models,
         case when k.allowed_models is null then u.allowed_models when u.allowed_models is null then k.allowed_models
@@ -61,7 +62,7 @@ export async function listKeys(
         k.credit_limit, ${used("key", "k.id")} as credits_used,
         u.credit_limit as user_limit, ${used("user", "u.id")} as user_used,
         k.expires_at, l.last_used_at, k.created_at
-      from api_keys k join users u on u.id = k.user_id left join key_uses l on l.key_id = k.id
+      from api_keys k join users u on u.id = k.user_id join accounts a on a.id = k.account_id left join key_uses l on l.key_id = k.id
       where k.account_id = ${accountId} and (${filter.userId ?? null}::uuid is null or k.user_id = ${filter.userId ?? null})
         and (${filter.id ?? null}::uuid is null or k.id = ${filter.id ?? null})
         and ${containing(filter.search, "k.name || ' ' || u.email || ' ' || k.last_four")}
@@ -85,7 +86,7 @@ interface Row extends StoredKey {
   /** Why the key cannot be used; null: it can. */
   readonly reason:
     | Exclude<KeyState, "active" | "blocked-by-limit">
-    | ("regenerated" | "user-limit" | "key-limit" | "no-package" | "quota-exhausted")
+    | ("regenerated" | "account-blocked" | "user-limit" | "key-limit" | "no-package" | "quota-exhausted")
     | null;
   readonly usableModels: string[] | null;
   readonly creditsUsed: Millicredits;

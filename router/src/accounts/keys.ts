@@ -56,7 +56,7 @@ export function createKeys(context: AccountsContext) {
     create: (userId: UserId, wish: KeyWish & { readonly name: string }) =>
       audited(
         context,
-        { action: "key.create", on: { kind: "user", id: userId }, details: wish },
+        { action: "key.create", on: { kind: "user", id: userId }, details: withoutName(wish) },
         async (transaction) => {
           const nowMs = clock.now();
           const user = await lockUser(transaction, userId);
@@ -78,23 +78,28 @@ export function createKeys(context: AccountsContext) {
       ),
 
     update: (id: KeyId, wish: KeyWish) =>
-      withKey(id, { action: "key.update", details: wish }, mayChangeKey, async (transaction, key, user) => {
-        const nowMs = clock.now();
-        requireLiving(key, user, nowMs);
-        requireAhead(wish.expiresMs, nowMs);
-        const { name, expiresMs } = wish;
-        const changed = await transaction
-          .updateTable("apiKeys")
-          .set({
-            ...restrictionColumns(wish),
-            name: name?.trim(),
-            expiresAt: typeof expiresMs === "number" ? instantText(expiresMs) : expiresMs,
-          })
-          .where("id", "=", id)
-          .returningAll()
-          .executeTakeFirstOrThrow();
-        return viewKey(changed, user, nowMs);
-      }),
+      withKey(
+        id,
+        { action: "key.update", details: withoutName(wish) },
+        mayChangeKey,
+        async (transaction, key, user) => {
+          const nowMs = clock.now();
+          requireLiving(key, user, nowMs);
+          requireAhead(wish.expiresMs, nowMs);
+          const { name, expiresMs } = wish;
+          const changed = await transaction
+            .updateTable("apiKeys")
+            .set({
+              ...restrictionColumns(wish),
+              name: name?.trim(),
+              expiresAt: typeof expiresMs === "number" ? instantText(expiresMs) : expiresMs,
+            })
+            .where("id", "=", id)
+            .returningAll()
+            .executeTakeFirstOrThrow();
+          return viewKey(changed, user, nowMs);
+        },
+      ),
 
     regenerate: (id: KeyId) =>
       withKey(
@@ -148,6 +153,11 @@ export function createKeys(context: AccountsContext) {
       .executeTakeFirstOrThrow();
     return { ...viewKey(row, user, nowMs), key };
   }
+}
+
+/** The details that the audit log keeps: a name may be that of a person, and goes with the account. */
+function withoutName({ name, ...wish }: KeyWish): object {
+  return { ...wish, named: name !== undefined || undefined };
 }
 
 function theKey({ id }: { readonly id: KeyId }) {

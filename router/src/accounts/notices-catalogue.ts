@@ -74,6 +74,7 @@ export async function announceCatalogue(
       const { numAffectedRows } = await sql`
         insert into notices (account_id, kind, event, facts, created_at)
         select id, ${kind}, ${event}, ${JSON.stringify(facts)}::jsonb, ${instantText(nowMs)} from accounts
+        where deleted_at is null
         on conflict do nothing`.execute(transaction);
       added += Number(numAffectedRows ?? 0n);
     };

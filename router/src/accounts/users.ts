@@ -43,7 +43,9 @@ export function createUsers(context: AccountsContext) {
         { action: "user.create", on: { kind: "account", id: accountId }, details: { role, ...wish } },
         async (transaction) => {
           const account = transaction.selectFrom("accounts").select("id").where("id", "=", accountId);
-          found(await account.executeTakeFirst(), "account", accountId);
+          // Locked, so that it is not deleted meanwhile.
+          const living = account.where("deletedAt", "is", null).forKeyShare();
+          found(await living.executeTakeFirst(), "account", accountId);
           const place = { kind: "account", id: accountId, accountId } as const;
           await requireRight(context, transaction, place, (actor) => mayGrant(actor, role));
           const { user, invitationUrl } = await insertInvitedUser(context, transaction, {
@@ -154,7 +156,7 @@ export async function insertInvitedUser(context: AccountsContext, transaction: T
   return { user, invitationUrl: await issueInvitation(context, transaction, user.id) };
 }
 
-async function freeDeletedAddress(transaction: Transaction<Schema>, id: UserId): Promise<string> {
+export async function freeDeletedAddress(transaction: Transaction<Schema>, id: UserId): Promise<string> {
   const email = deletedAddress(id);
   const taken = await transaction.selectFrom("users").select("id").where("email", "=", email).executeTakeFirst();
   return taken === undefined ? email : deletedAddress(id, randomUUID());

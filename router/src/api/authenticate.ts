@@ -12,6 +12,7 @@ const keyMessages: Record<(KeyRefusal & { refused: "invalid_api_key" })["why"], 
   expired: "This API key has expired.",
   "blocked-by-limit": "This API key is blocked: its credit limit, or that of its user, is reached.",
   "user-blocked": "The user of this API key is blocked.",
+  "account-blocked": "The account of this API key is blocked. The operator of this service can change that.",
 };
 
 const reasons: Partial<Record<keyof typeof keyMessages, RefusalReason>> = {
@@ -19,6 +20,7 @@ const reasons: Partial<Record<keyof typeof keyMessages, RefusalReason>> = {
   expired: "key_expired",
   "blocked-by-limit": "key_blocked_by_limit",
   "user-blocked": "user_blocked",
+  "account-blocked": "account_blocked",
 };
 
 export interface Authenticated {

@@ -3,7 +3,7 @@
  * again. It reads the routers' logs, where every entry of the audit log is a line. What gave rights (new keys, users,
  * accounts) is not repeated, since its secrets are nowhere; it is counted.
  */
-import { asId, type KeyId, type UserId } from "@weiche/shared/ids.ts";
+import { asId, type AccountId, type KeyId, type UserId } from "@weiche/shared/ids.ts";
 import { createAccounts } from "../accounts/accounts.ts";
 import type { AccountsContext } from "../rights/accounts-context.ts";
 import { auditMessage, type loggedDeed } from "../rights/audit-entry.ts";
@@ -78,9 +78,12 @@ async function repeat(how: Repeat | undefined, deed: LoggedDeed): Promise<keyof 
 
 /** How each action that takes rights away is repeated. One that resolves with undefined did not. */
 function repeatsOf(context: AccountsContext): Readonly<Record<string, Repeat>> {
-  const { keys, users } = createAccounts(context);
+  const { keys, life, users } = createAccounts(context);
   const losePassword: Repeat = (id) => giveNoPassword(context, asId<UserId>(id));
   return {
+    "account.block": (id) => life.setBlocked(asId<AccountId>(id), true).then(() => true),
+    "account.unblock": (id) => life.setBlocked(asId<AccountId>(id), false).then(() => true),
+    "account.delete": (id) => life.delete(asId<AccountId>(id)),
     "key.revoke": (id) => keys.revoke(asId<KeyId>(id)),
     "key.regenerate": async (_id, { replaces }) => replaces && keys.revoke(asId<KeyId>(replaces)),
     "user.block": (id) => users.setBlocked(asId<UserId>(id), true),

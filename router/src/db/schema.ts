@@ -31,6 +31,8 @@ export interface Schema {
     exhaustedUntil: InstantOrNull;
     nextChargeAt: InstantOrNull;
     packageChangedAt: InstantOrNull;
+    blockedAt: InstantOrNull;
+    deletedAt: InstantOrNull;
     createdAt: Instant;
   };
   readonly users: {

@@ -9,6 +9,7 @@ export interface CachedKey extends Identity {
   readonly revoked: boolean;
   readonly expiresMs: number;
   readonly userBlocked: boolean;
+  readonly accountBlocked: boolean;
   /** Credit-limit block of the key or of its user, whichever ends later. */
   readonly limitReachedUntilMs: number;
   readonly exhaustedUntilMs: number;
@@ -21,6 +22,7 @@ export function judge(key: CachedKey, nowMs: number): Caller | KeyRefusal {
   if (key.revoked) return { refused: "invalid_api_key", why: "revoked", of: key };
   if (key.expiresMs <= nowMs) return { refused: "invalid_api_key", why: "expired", of: key };
   if (key.userBlocked) return { refused: "invalid_api_key", why: "user-blocked", of: key };
+  if (key.accountBlocked) return { refused: "invalid_api_key", why: "account-blocked", of: key };
   if (key.limitReachedUntilMs > nowMs) return { refused: "invalid_api_key", why: "blocked-by-limit", of: key };
   const term = key.terms.find(({ startMs, endMs }) => startMs <= nowMs && nowMs < endMs);
   if (!term) return { refused: "no_package", of: key };
@@ -67,6 +69,7 @@ async function lookUp(prompt: PromptQueries, name: string, text: string, value: 
 const lookUpSql = (keys: string) => `
   select c.number, k.id as "keyId", k.user_id as "userId", k.account_id as "accountId",
     k.revoked_at is not null as revoked, u.blocked as "userBlocked",
+    a.blocked_at is not null as "accountBlocked",
     coalesce(${epochMs("k.expires_at")}, 'infinity') as "expiresMs",
     coalesce(${epochMs("greatest(k.limit_reached_until, u.limit_reached_until)")}, 0) as "limitReachedUntilMs",
     coalesce(${epochMs("a.exhausted_until")}, 0) as "exhaustedUntilMs",

@@ -18,7 +18,7 @@ export interface Caller extends Identity {
 export type KeyRefusal =
   | {
       readonly refused: "invalid_api_key";
-      readonly why: "unknown" | "revoked" | "expired" | "blocked-by-limit" | "user-blocked";
+      readonly why: "unknown" | "revoked" | "expired" | "blocked-by-limit" | "user-blocked" | "account-blocked";
       /** Absent for an unknown key. */
       readonly of?: Identity;
     }

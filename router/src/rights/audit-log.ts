@@ -14,7 +14,7 @@ import { operator, type ActingContext } from "./accounts-context.ts";
 import { Refused } from "./refused.ts";
 
 type AuditAction =
-  | "account.create"
+  | `account.${"create" | "rename" | "block" | "unblock" | "delete"}`
   | `user.${"create" | "update" | "block" | "unblock" | "delete"}`
   | `user.${"invite" | "withdraw" | "join" | "change-password" | "reset-link" | "reset-password" | "totp-on" | "totp-off"}`
   | `session.${"start" | "end" | "end-all"}`

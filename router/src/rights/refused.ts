@@ -4,6 +4,7 @@ export type RefusalKind =
   | "login_required"
   | "login_failed"
   | "totp_required"
+  | "account_blocked"
   | "forbidden"
   | "wrong_origin"
   | "not_found"
@@ -35,6 +36,11 @@ export class Refused extends Error {
     this.details = more.details ?? [];
     this.retryAfterSeconds = more.retryAfterSeconds;
   }
+}
+
+/** Answers people of an account that the operator has blocked. */
+export function accountBlocked(): Refused {
+  return new Refused("account_blocked", "this account is blocked. The operator of this service can change that");
 }
 
 /** Refused before a guess was checked: the attempts before it are counted in the database. */

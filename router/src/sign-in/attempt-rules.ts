@@ -79,6 +79,25 @@ export function subjectsOf(purpose: Purpose, { source, whom, sessionId }: Attemp
     .toSorted((a, b) => (a.key < b.key ? -1 : 1));
 }
 
+/**
+ * Keys of all buckets that are about a person, or an account by its id: by themselves, together with each of these
+ * networks, and in each of these sessions.
+ */
+export function attemptsAbout(
+  whom: string,
+  sources: readonly string[],
+  sessionIds: readonly string[],
+): readonly string[] {
+  const attempts = [
+    ...["", ...sources].map((source) => ({ source, whom })),
+    ...sessionIds.map((sessionId) => ({ source: "", sessionId })),
+  ];
+  const subjects = (Object.keys(rules) as Purpose[]).flatMap((purpose) =>
+    attempts.flatMap((attempt) => subjectsOf(purpose, attempt)),
+  );
+  return [...new Set(subjects.filter(({ kind }) => kind !== "network").map(({ key }) => key))];
+}
+
 export interface AttemptRow extends Bucket {
   /** For a pair of person and network: until when the network is known for this person. */
   readonly knownUntilMs: number | null;

@@ -20,6 +20,7 @@ export type LoginOutcome =
   | "code-required"
   | "code-wrong"
   | "blocked"
+  | "account-blocked"
   | "throttled"
   | "overloaded";
 

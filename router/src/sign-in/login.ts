@@ -43,8 +43,9 @@ export function createLogin(context: IdentityContext) {
         events.loginFinished("signed-in");
         return { kind: "signed-in", ...started };
       } catch (error) {
-        if (!(error instanceof PasswordChanged || error instanceof UserIsBlocked)) throw error;
-        const kind = error instanceof UserIsBlocked ? "blocked" : "wrong";
+        const isOfAccount = error instanceof Refused && error.kind === "account_blocked";
+        if (!(error instanceof PasswordChanged || error instanceof UserIsBlocked || isOfAccount)) throw error;
+        const kind = isOfAccount ? "account-blocked" : error instanceof UserIsBlocked ? "blocked" : "wrong";
         events.loginFinished(kind);
         return { kind };
       }

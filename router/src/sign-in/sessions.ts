@@ -2,7 +2,7 @@
 import type { Kysely, Transaction } from "kysely";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { uuidv7, type AccountId, type UserId } from "@weiche/shared/ids.ts";
-import { Refused } from "../rights/refused.ts";
+import { accountBlocked, Refused } from "../rights/refused.ts";
 import { instantText, instantValue, type Database } from "../db/database.ts";
 import type { Role, Schema, Language, Theme } from "../db/schema.ts";
 import { hashToken, makeToken } from "./secret-token.ts";
@@ -37,6 +37,8 @@ export interface Session {
     /** null: every model. */
     readonly allowedModels: readonly string[] | null;
   };
+  /** The operator has blocked the account: the session is over, and says why. */
+  readonly accountBlocked: boolean;
   /** The session ends then at the latest, and earlier when idle. */
   readonly expiresAtMs: number;
 }
@@ -44,12 +46,13 @@ export interface Session {
 /** Finds a session and marks it as seen. There is none if the user is blocked or has another role by now. */
 const findSql = `
   with found as (
-    select s.id as session_id, s.expires_at, s.seen_at, u.* from sessions s join users u on u.id = s.user_id
+    select s.id as session_id, s.expires_at, s.seen_at, a.blocked_at is not null as account_blocked, u.*
+    from sessions s join users u on u.id = s.user_id join accounts a on a.id = u.account_id
     where s.token_hash = $1 and s.expires_at > $2 and s.seen_at > $3 and s.role = u.role and not u.blocked
   ), seen as (
     update sessions set seen_at = $2 where id in (select session_id from found where seen_at <= $4)
   )
-  select session_id as "sessionId", expires_at as "expiresAt",
+  select session_id as "sessionId", expires_at as "expiresAt", account_blocked as "accountBlocked",
     id, account_id as "accountId", email, role, blocked, language, theme, allowed_models as "allowedModels" from found`;
 
 export type Sessions = ReturnType<typeof createSessions>;
@@ -61,11 +64,12 @@ export function createSessions({ kysely, prompt }: Database, clock: Clock) {
       const nowMs = clock.now();
       const times = [nowMs, nowMs - idleMsMax, nowMs - seenEveryMs].map(instantText);
       const query = { name: "find-session", text: findSql, values: [hashToken(token), ...times] };
-      type Row = Session["user"] & { readonly sessionId: string; readonly expiresAt: Temporal.Instant };
+      type Row = Session["user"] &
+        Pick<Session, "accountBlocked"> & { readonly sessionId: string; readonly expiresAt: Temporal.Instant };
       const row = (await prompt.query<Row>(query)).rows[0];
       if (!row) return undefined;
-      const { sessionId, expiresAt, ...user } = row;
-      return { id: sessionId, user, expiresAtMs: expiresAt.epochMilliseconds };
+      const { sessionId, expiresAt, accountBlocked: isBlocked, ...user } = row;
+      return { id: sessionId, user, accountBlocked: isBlocked, expiresAtMs: expiresAt.epochMilliseconds };
     },
 
     async end(id: string): Promise<void> {
@@ -103,7 +107,7 @@ export class UserIsBlocked extends Refused {
   }
 }
 
-/** Call in the transaction of the change that signs the user in. Throws `UserIsBlocked`. */
+/** Call in the transaction of the change that signs the user in. Throws `UserIsBlocked`, or `Refused` if the account is blocked. */
 export async function startSession(
   transaction: Transaction<Schema>,
   clock: Clock,
@@ -121,6 +125,8 @@ export async function startSession(
     .forShare()
     .executeTakeFirstOrThrow();
   if (user.blocked) throw new UserIsBlocked();
+  const account = transaction.selectFrom("accounts").select("blockedAt").where("id", "=", user.accountId);
+  if ((await account.executeTakeFirstOrThrow()).blockedAt) throw accountBlocked();
   const oldest = transaction
     .selectFrom("sessions")
     .select("id")
@@ -143,7 +149,7 @@ export async function startSession(
       expiresAt: instantText(expiresAtMs),
     })
     .execute();
-  return { token, session: { id, user, expiresAtMs } };
+  return { token, session: { id, user, accountBlocked: false, expiresAtMs } };
 }
 
 export async function endSessions(database: Kysely<Schema>, userId: UserId, except?: string): Promise<void> {

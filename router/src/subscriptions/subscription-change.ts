@@ -3,8 +3,8 @@ import type { Transaction } from "kysely";
 import type { AccountId } from "@weiche/shared/ids.ts";
 import { instantText, instantValue } from "../db/database.ts";
 import type { Schema } from "../db/schema.ts";
-import { chargesOf, nextChargeMs, termAt, type Charge, type Term } from "./subscription-rules.ts";
-import { periodOf, type Subscription } from "./subscription.ts";
+import { chargesOf, endTerms, nextChargeMs, termAt, type Charge, type Term } from "./subscription-rules.ts";
+import { periodOf, readSubscription, type Subscription } from "./subscription.ts";
 
 /**
  * Writes the invoice lines that are due and not written yet; idempotent. No later change of the account may be dated
@@ -32,6 +32,17 @@ export async function writeCharges(
     })
     .where("id", "=", accountId)
     .execute();
+}
+
+/** Ends the package of an account at once. Call with the account's row locked. */
+export async function endPackage(
+  transaction: Transaction<Schema>,
+  accountId: AccountId,
+  clockMs: number,
+): Promise<void> {
+  const subscription = await readSubscription(transaction, accountId, clockMs, "locked");
+  const after = endTerms(subscription.terms, subscription.nowMs);
+  if (after !== subscription.terms) await writeChange(transaction, accountId, subscription, after);
 }
 
 /** Writes the new terms and their charges. Returns when they take effect, in ms. */

@@ -86,6 +86,14 @@ export function changeTerms(terms: readonly Term[], action: SubscriptionAction, 
   }
 }
 
+/** The terms of an account whose package ends at once. What was charged stays charged. */
+export function endTerms(terms: readonly Term[], nowMs: number): readonly Term[] {
+  const current = termAt(terms, nowMs);
+  if (!current) return terms;
+  // No term is empty.
+  return [...terms.slice(0, terms.indexOf(current)), { ...current, endMs: Math.max(nowMs, current.startMs + 1) }];
+}
+
 /** The current term; undefined: no package. */
 export function termAt(terms: readonly Term[], nowMs: number): Term | undefined {
   return terms.find(({ startMs, endMs }) => startMs <= nowMs && nowMs < endMs);

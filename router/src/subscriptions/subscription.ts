@@ -27,6 +27,8 @@ export interface Subscription {
   readonly terms: readonly Term[];
   /** The current time, but never before the last change or charge, which a router with a faster clock may have made. */
   readonly nowMs: number;
+  /** A deleted account takes no changes. */
+  readonly isDeleted: boolean;
 }
 
 /** `locked`: locks the account until the transaction ends; rows that reference it can still be added. */
@@ -36,11 +38,16 @@ export async function readSubscription(
   clockMs: number,
   locked: "locked" | "unlocked" = "unlocked",
 ): Promise<Subscription> {
-  const account = kysely.selectFrom("accounts").select("packageChangedAt").where("id", "=", accountId);
+  const account = kysely.selectFrom("accounts").select(["packageChangedAt", "deletedAt"]).where("id", "=", accountId);
   const row = await (locked === "locked" ? account.forNoKeyUpdate() : account).executeTakeFirst();
-  const changedMs = found(row, "account", accountId).packageChangedAt?.epochMilliseconds ?? -Infinity;
+  const { packageChangedAt, deletedAt } = found(row, "account", accountId);
+  const changedMs = packageChangedAt?.epochMilliseconds ?? -Infinity;
   const rows = kysely.selectFrom("subscriptions").selectAll().where("accountId", "=", accountId).orderBy("startedAt");
-  return { terms: (await rows.execute()).map(toTerm), nowMs: Math.max(clockMs, changedMs) };
+  return {
+    terms: (await rows.execute()).map(toTerm),
+    nowMs: Math.max(clockMs, changedMs),
+    isDeleted: deletedAt !== null,
+  };
 }
 
 export function toTerm(row: Selectable<Schema["subscriptions"]>): Term {

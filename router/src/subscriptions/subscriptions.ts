@@ -103,6 +103,7 @@ export async function changePackage(
   quoteId?: string,
 ): Promise<SubscriptionView> {
   const locked = await readSubscription(transaction, accountId, clockMs, "locked");
+  if (locked.isDeleted) throw new Refused("not_found", `there is no account ${accountId}`);
   if (quoteId !== undefined && (await wasOrdered(transaction, accountId, quoteId, wish, locked.nowMs)))
     return viewSubscription(locked.terms, locked.nowMs);
   if (quoteId !== undefined) {

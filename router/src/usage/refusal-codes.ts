@@ -7,12 +7,13 @@ interface RefusalFacts {
   readonly advice: string;
 }
 
-/** `key_…` and `user_blocked`: 401 for an existing key. `rate_limit_…`: the API's code is `rate_limit_exceeded`. */
+/** `key_…`, `user_blocked` and `account_blocked`: 401 for an existing key. `rate_limit_…`: the API's code is `rate_limit_exceeded`. */
 export const refusalCodes = {
   key_revoked: { status: 401, advice: "use-another-key" },
   key_expired: { status: 401, advice: "use-another-key" },
   key_blocked_by_limit: { status: 401, advice: "raise-limit" },
   user_blocked: { status: 401, advice: "ask-administrator" },
+  account_blocked: { status: 401, advice: "ask-operator" },
   no_package: { status: 403, advice: "order-package" },
   insufficient_quota: { status: 429, advice: "larger-package" },
   rate_limit_minute: { status: 429, advice: "slow-down" },
@@ -50,5 +51,6 @@ export type RefusalReason =
   | "key_expired"
   | "key_blocked_by_limit"
   | "user_blocked"
+  | "account_blocked"
   | "rate_limit_minute"
   | "rate_limit_parallel";

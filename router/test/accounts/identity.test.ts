@@ -54,6 +54,7 @@ describe("a session", () => {
         theme: null,
         allowedModels: null,
       },
+      accountBlocked: false,
       expiresAtMs: rig.clock.now() + sessionMsMax,
     });
     expect(await rig.identity.sessions.find(token)).toEqual(session);

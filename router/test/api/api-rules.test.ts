@@ -17,6 +17,7 @@ beforeAll(async () => {
     .set("sk-expired", { refused: "invalid_api_key", why: "expired" })
     .set("sk-over-limit", { refused: "invalid_api_key", why: "blocked-by-limit" })
     .set("sk-blocked-user", { refused: "invalid_api_key", why: "user-blocked" })
+    .set("sk-blocked-account", { refused: "invalid_api_key", why: "account-blocked" })
     .set("sk-no-package", { refused: "no_package" })
     .set("sk-no-quota", { refused: "insufficient_quota", caller: allow("small-24b") })
     .set("sk-no-quota-no-minute", {
@@ -107,6 +108,11 @@ const rows: Row[] = [
   ["an expired key", () => as("sk-expired"), { ...invalidKey, message: /expired/ }],
   ["a key that is blocked by a limit", () => as("sk-over-limit"), { ...invalidKey, message: /limit/ }],
   ["a key of a blocked user", () => as("sk-blocked-user"), { ...invalidKey, message: /blocked/ }],
+  [
+    "a key of a blocked account",
+    () => as("sk-blocked-account"),
+    { ...invalidKey, message: /operator of this service/ },
+  ],
   ["another scheme than Bearer", () => api.post(chatPath, chat(), { authorization: "Basic sk-good" }), invalidKey],
   ["Bearer without a key", () => api.post(chatPath, chat(), { authorization: "Bearer " }), invalidKey],
   ["two keys in one header", () => api.post(chatPath, chat(), { authorization: "Bearer sk-good sk-good" }), invalidKey],
@@ -244,7 +250,7 @@ test.each(rows)("%s", async (_sentence, ask, expected) => {
 });
 
 test("missing, wrong, revoked, expired and blocked differ in nothing but the message, and only for a key that exists", async () => {
-  const keys = ["sk-wrong", "sk-revoked", "sk-expired", "sk-over-limit", "sk-blocked-user"];
+  const keys = ["sk-wrong", "sk-revoked", "sk-expired", "sk-over-limit", "sk-blocked-user", "sk-blocked-account"];
   const answers = await Promise.all([without(chatPath), ...keys.map((key) => as(key))]);
   const rest = answers.map(({ status, headers, json: { error } }) => {
     const own = new Set(["date", "x-request-id", "content-length"]);
@@ -253,7 +259,7 @@ test("missing, wrong, revoked, expired and blocked differ in nothing but the mes
   });
   expect(new Set(rest).size).toBe(1);
   expect(answers[0]!.json).toEqual(answers[1]!.json);
-  expect(new Set(answers.map((answer) => answer.json.error.message)).size).toBe(5);
+  expect(new Set(answers.map((answer) => answer.json.error.message)).size).toBe(6);
 });
 
 test("the list of models has their id and the constant fields, only those that the key may use, none that is announced", async () => {

@@ -123,6 +123,8 @@ describe("is refused", () => {
     ["revoked", (id) => accounts.keys.regenerate(asId(id))],
     ["expired", (id) => database.pool.query("update api_keys set expires_at = now() where id = $1", [id])],
     ["user-blocked", () => accounts.users.setBlocked(userId, true)],
+    ["account-blocked", () => accounts.life.setBlocked(accountId, true)],
+    ["revoked", () => accounts.life.delete(accountId)],
     [
       "blocked-by-limit",
       (id) => database.pool.query("update api_keys set limit_reached_until = $2 where id = $1", [id, inAnHour()]),
@@ -153,6 +155,16 @@ describe("is refused", () => {
     await until(`the key is ${reason}`, 1_000, async () => (await why(cache, key)) === reason);
     expect(await why(cache, key)).toBe(reason);
     await other[Symbol.asyncDispose]();
+  });
+
+  test("while its account is blocked, and admitted within a second once it is unblocked", async () => {
+    await using cache = await openCache({ pollMs: hourMs });
+    const { key } = await accounts.keys.create(userId, { name: "ci" });
+    await accounts.life.setBlocked(accountId, true);
+    await until("the key is refused", 1_000, async () => (await why(cache, key)) === "account-blocked");
+    await accounts.life.setBlocked(accountId, false);
+    await until("the key works", 1_000, async () => (await why(cache, key)) === "admitted");
+    expect(await why(cache, key)).toBe("admitted");
   });
 
   test("by polling alone within five seconds, if no hint comes", async () => {

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { Cluster, until } from "../../../benchmarks/cluster/cluster.ts";
 import { catalogueOf, simEngine } from "../../../benchmarks/cluster/sim-node.ts";
 import { dumpUsage } from "../../../benchmarks/cluster/usage-dump.ts";
-import { byKeyboard, byMouse, hands } from "./hands.ts";
+import { hands } from "./hands.ts";
 import { axeFindings, openTab, startBrowser, type Browser, type Page, type Tab } from "./browser.ts";
 
 let browser: Browser;
@@ -65,8 +65,8 @@ const summaryOf = (page: Page) => page.getByText(/tokens · .* credits · first 
 
 // The model that is not active yet, each time.
 test.each([
-  [...byMouse, "chat-b", /^The model is being activated, usually within seconds/], // nobody has waited for it yet
-  [...byKeyboard, "chat-a", /^The model is being activated/],
+  [...hands[1], "chat-b", /^The model is being activated, usually within seconds/], // nobody has waited for it yet
+  [...hands[0], "chat-a", /^The model is being activated/],
 ] as const)(
   "%s: a chat streams, says what it cost, can be stopped and shown as code",
   async (...way) => {

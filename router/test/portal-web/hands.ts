@@ -51,13 +51,11 @@ const mouse: Hand = {
   choose: (page, item) => page.getByRole("menuitem", { name: item, exact: true }).click(),
 };
 
-type NamedHand = readonly [way: string, hand: Hand];
-
-export const byKeyboard: NamedHand = ["by keyboard alone", keyboard];
-export const byMouse: NamedHand = ["by mouse", mouse];
-
-/** For `test.each`: by night both; otherwise the keyboard, which meets more that can go wrong. */
-export const hands = process.env["WEICHE_NIGHTLY"] === undefined ? [byKeyboard] : [byKeyboard, byMouse];
+/** For `test.each`. */
+export const hands = [
+  ["by keyboard alone", keyboard],
+  ["by mouse", mouse],
+] as const;
 
 async function click(page: Page, name: RegExp): Promise<void> {
   await (await find(page, name)).click();

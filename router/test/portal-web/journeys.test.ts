@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Cluster } from "../../../benchmarks/cluster/cluster.ts";
 import { openTab, startBrowser, type Browser, type Page, type Tab } from "./browser.ts";
-import { byKeyboard, hands, type Hand } from "./hands.ts";
+import { hands, type Hand } from "./hands.ts";
 import { chooseInMenu, focusedName, goTo, press, tabTo } from "./keyboard.ts";
 import { pythonOfTheExamples } from "./python-of-the-examples.ts";
 
@@ -64,7 +64,7 @@ async function joinBy(page: Page, link: string): Promise<void> {
 }
 
 /** Makes a key on the page Keys or First call. Returns the key. */
-async function makeKey(page: Page, name: string, hand: Hand = byKeyboard[1], creditLimit = ""): Promise<string> {
+async function makeKey(page: Page, name: string, hand: Hand = hands[0][1], creditLimit = ""): Promise<string> {
   await hand.press(page, /Create key/);
   await page.getByRole("dialog", { name: "Create key" }).waitFor();
   await page.keyboard.type(name);

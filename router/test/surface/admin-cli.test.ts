@@ -306,7 +306,7 @@ test("without --json there are tables and fields, and no text can steer the term
   const { out } = await weiche(["account", "create", "--name", "Zwei", "--owner-email", "zwei@example.com"]);
   expect(out).toMatch(/^name\s+Zwei$/m);
   expect((await weiche(["account", "list"])).out).toMatch(
-    /^ID\s+NAME\s+PACKAGE\s+STATE\s+PERIOD END\s+OWNER USER ID\n─+/,
+    /^ID\s+NAME\s+PACKAGE\s+STATE\s+PERIOD END\s+OWNER USER ID\s+BLOCKED AT\n─+/,
   );
   expect((await weiche(["nodes"])).out).toMatch(/^gpu-1 +live +a +active +tiny-chat/m);
   const forged = await weiche(["account", "create", "--name", "\u001b[2Jx", "--owner-email", "x@example.com"]);
@@ -317,7 +317,7 @@ describe("the exit code says how it went", () => {
   const someone = "00000000-0000-7000-8000-000000000000";
   test.each([
     [1, ["account", "show", someone], `there is no account ${someone}`],
-    [1, ["account", "show", "../nodes"], "<id> is not well-formed"],
+    [1, ["account", "show", "../nodes"], "there is no account ../nodes"],
     [
       1,
       ["account", "create", "--name", "A", "--owner-email", "a@example.com", "--package", "Gold"],
@@ -352,7 +352,7 @@ describe("the exit code says how it went", () => {
     [0, ["key", "--help"], ""],
   ] as const)("%i: %j", async (code, args, message) => {
     const [account] = await accounts.list();
-    const ids: Record<string, string> = { "an account": account!.id, "a user": account!.ownerUserId };
+    const ids: Record<string, string> = { "an account": account!.id, "a user": account!.ownerUserId! };
     const outcome = await weiche(args.map((arg) => ids[arg] ?? arg));
     expect(outcome.code).toBe(code);
     expect(outcome.error).toContain(message);

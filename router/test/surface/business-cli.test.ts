@@ -188,3 +188,30 @@ test("an operator sees what was set aside: usage that no router has signed, and 
   expect((await weiche("usage", "refused", "--limit", "1")).out).toMatch(/NODE [^]*gpu-1 /);
   expect((await weiche("usage")).code).toBe(2);
 });
+
+test("an operator renames, blocks, unblocks and deletes an account by its name, and is told what goes and what stays", async () => {
+  const wish = ["--name", "Life", "--owner-email", "life@example.com", "--package", "Pro"];
+  const { id, ownerUserId } = await json<{ id: string; ownerUserId: string }>("account", "create", ...wish);
+  await json("key", "create", "--user", ownerUserId, "--name", "ci");
+  expect(await json("account", "rename", "life", "New Life")).toMatchObject({ id, name: "New Life" });
+  const blocked = await json("account", "block", "new life");
+  expect(blocked).toMatchObject({ id, package: "Pro", blockedAt: expect.any(String) as string });
+  expect(await json("account", "unblock", id.slice(0, 35))).toMatchObject({ id, blockedAt: null });
+  expect(await json("key", "list", "--account", "New Life")).toMatchObject([{ name: "ci", state: "active" }]);
+
+  const asked = await weiche("account", "delete", "New Life");
+  expect([asked.code, asked.out]).toEqual([1, ""]);
+  expect(asked.error).toBe(`New Life (${id})
+would go: 1 users with their addresses and sign-ins, 0 sessions, 1 invitations, 0 notices, the names of account and keys; 1 keys and the package end
+would stay: 1 invoice lines of 35.00 EUR net, usage of 0 requests in totals and days, 5 entries of the audit log
+weiche: nothing is deleted: say --yes to delete it for good
+`);
+  const done = await weiche("account", "delete", "New Life", "--yes");
+  expect([done.code, done.error]).toEqual([0, ""]);
+  expect(done.out).toContain(`${id} is deleted.\ngone: 1 users`);
+  expect(await json("account", "list", "--deleted")).toMatchObject([{ id, name: "deleted", state: "no package" }]);
+  expect(await json("subscription", "invoice", "--account", id)).toMatchObject([{ amountCents: 3_500 }]);
+  const again = await weiche("account", "delete", id, "--yes");
+  expect([again.code, again.error]).toEqual([1, `weiche: there is no account ${id}\n`]);
+  expect(await json("audit", "verify", "--account", id)).toMatchObject({ broken: [] });
+});

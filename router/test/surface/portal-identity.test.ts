@@ -180,6 +180,24 @@ describe("the sessions of a user that end at once", () => {
     expect((await portal.get("/session", colleague)).status).toBe(200);
   });
 
+  test("are all of an account that the operator blocks: they say whom to ask, and are over once it is unblocked", async () => {
+    const colleague = await portal.newUser(ada, "member");
+    const { life } = portal.accounts;
+    await life.setBlocked(ada.accountId, true);
+    const message = "This account is blocked. The operator of this service can change that.";
+    for (const who of [ada, colleague]) {
+      const { status, json } = await portal.get("/session", who);
+      expect([status, json.error.code, json.error.message]).toEqual([403, "account_blocked", message]);
+    }
+    expect((await post("/keys", { name: "x" })).json.error.code).toBe("account_blocked");
+    const again = await portal.send("POST", "/sign-in", { email: ada.email, password });
+    expect([again.status, again.json.error.message]).toEqual([403, message]);
+    expect((await portal.get("/sign-in-offers", ada)).status).toBe(200);
+    await life.setBlocked(ada.accountId, false);
+    for (const who of [ada, colleague]) expect((await portal.get("/session", who)).status).toBe(401);
+    expect((await portal.send("POST", "/sign-in", { email: ada.email, password })).status).toBe(204);
+  });
+
   test("take the browser's cookie with them where it is this one's", async () => {
     for (const path of ["/sign-out", "/sign-out-everywhere"]) {
       const answer = await post(path, {}, await portal.signIn(ada));

@@ -21,6 +21,8 @@ export const germanRefusals: Readonly<Record<string, string>> = {
   "The user has 25 active keys already.": "Der Benutzer hat schon 25 aktive Schlüssel.",
   "This user is blocked. An Admin or Owner of the account can change that.":
     "Dieser Benutzer ist gesperrt. Ein Admin oder Owner des Kontos kann das ändern.",
+  "This account is blocked. The operator of this service can change that.":
+    "Dieses Konto ist gesperrt. Der Betreiber dieses Dienstes kann das ändern.",
   "Your role does not allow this.": "Ihre Rolle erlaubt das nicht.",
   "There is no such model.": "Dieses Modell gibt es nicht.",
   "The expiry lies in the past.": "Das Ablaufdatum liegt in der Vergangenheit.",

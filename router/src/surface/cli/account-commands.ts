@@ -2,9 +2,11 @@
 import type { Command } from "commander";
 import { itemText, listText } from "./cli-text.ts";
 import type { Actions } from "./actions.ts";
+import { addAccountLife } from "./account-life-commands.ts";
 import { viewPerson } from "./user-commands.ts";
 
-export function addAccountCommands(program: Command, { ask, print, printItem, printList }: Actions): void {
+export function addAccountCommands(program: Command, actions: Actions): void {
+  const { ask, print, printItem, printList } = actions;
   const account = program.command("account").description("customer accounts");
   account
     .command("create")
@@ -16,23 +18,28 @@ export function addAccountCommands(program: Command, { ask, print, printItem, pr
   account
     .command("list")
     .description("all accounts")
-    .action(async () => {
-      printList(await ask("GET /accounts"), ["id", "name", "package", "state", "periodEnd", "ownerUserId"]);
+    .option("--deleted", "the deleted ones instead")
+    .action(async ({ deleted }: { deleted?: true }) => {
+      const accounts = await ask("GET /accounts", { query: { deleted: deleted && "true" } });
+      const when = deleted ? "deletedAt" : "blockedAt";
+      printList(accounts, ["id", "name", "package", "state", "periodEnd", "ownerUserId", when]);
     });
   account
-    .command("show <id>")
+    .command("show <account>")
     .description("an account with its users")
-    .action(async (id: string) => {
-      const shown = await ask("GET /accounts/:id", { id });
+    .action(async (named: string) => {
+      const shown = await ask("GET /accounts/:id", { id: named });
+      const { id } = shown;
       const { items, accountId } = await ask("GET /users", { query: { account: id, sort: "created" } });
       const users = items.map((user) => viewPerson(user, accountId));
       const columns = ["id", "email", "role", "blocked", "allowedModels", "creditLimit"];
       print({ ...shown, users }, (width) => `${itemText(shown)}\n\n${listText(users, columns, width)}`);
     });
+  addAccountLife(account, actions);
   program
     .command("notices")
     .description("what the people of an account are told in the portal, youngest first")
-    .requiredOption("--account <id>")
+    .requiredOption("--account <account>")
     .option("--limit <notices>", "", "50")
     .action(async (query: { account: string; limit: string }) => {
       const { items } = await ask("GET /notices", { query });
@@ -42,7 +49,7 @@ export function addAccountCommands(program: Command, { ask, print, printItem, pr
   program
     .command("refusals")
     .description("refused requests of an account in the last 24 hours, and what helps")
-    .requiredOption("--account <id>")
+    .requiredOption("--account <account>")
     .action(async (query: { account: string }) => {
       const { accountId: _account, ...report } = await ask("GET /refusals", { query });
       const table = (width?: number) => listText(report.codes, ["code", "status", "count", "advice"], width);

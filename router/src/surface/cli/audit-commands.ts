@@ -19,7 +19,7 @@ interface AuditOptions {
 export function addAuditCommands(audit: Command, { ask, print }: Actions): void {
   audit
     .description("who did what to an account, youngest first")
-    .option("--account <id>")
+    .option("--account <account>")
     .option("--actor <id>", "who did it: a user, or `operator`")
     .option("--object <id>", "what it was done to: a user, a key or the account")
     .option("--action <action>", "such as key.revoke")

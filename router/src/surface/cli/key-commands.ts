@@ -36,7 +36,7 @@ export function addKeyCommands(key: Command, { ask, printItem, printList }: Acti
     .command("list")
     .description("the keys of a user or of a whole account: why one is not usable, what it used in this billing period")
     .option("--user <id>")
-    .addOption(new Option("--account <id>").conflicts("user"))
+    .addOption(new Option("--account <account>").conflicts("user"))
     .action(async ({ user, account }: { user?: string; account?: string }) => {
       if (user === undefined && account === undefined)
         throw new CommanderError(2, "weiche.whose", "say whose: --user or --account (see --help)");

@@ -25,7 +25,7 @@ interface Wish {
 export function addSubscriptionCommands(subscription: Command, actions: Actions): void {
   const { ask, printItem, printList } = actions;
   for (const action of subscriptionActions) {
-    const command = subscription.command(action).description(effects[action]).requiredOption("--account <id>");
+    const command = subscription.command(action).description(effects[action]).requiredOption("--account <account>");
     if (withPackage.includes(action))
       command.requiredOption("--package <package>", "Starter, Pro, Business or Business Plus");
     command
@@ -42,7 +42,7 @@ export function addSubscriptionCommands(subscription: Command, actions: Actions)
   subscription
     .command("preview")
     .description("what a change costs now, and the quote to order it by")
-    .requiredOption("--account <id>")
+    .requiredOption("--account <account>")
     .addOption(new Option("--action <action>").choices(subscriptionActions).makeOptionMandatory())
     .option("--package <package>")
     .action(async ({ account, ...body }: Wish & { action: string }) => {
@@ -52,12 +52,12 @@ export function addSubscriptionCommands(subscription: Command, actions: Actions)
   subscription
     .command("show")
     .description("package, billing period and what is pending")
-    .requiredOption("--account <id>")
+    .requiredOption("--account <account>")
     .action(async ({ account }: Wish) => printItem((await ask("GET /package", { query: { account } })).subscription));
   subscription
     .command("invoice")
     .description("what was charged, net, in cents")
-    .requiredOption("--account <id>")
+    .requiredOption("--account <account>")
     .action(async ({ account }: Wish) => {
       printList((await ask("GET /package/invoice-lines", { query: { account } })).items, lineColumns);
     });

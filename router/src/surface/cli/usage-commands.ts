@@ -9,7 +9,7 @@ import { keyName } from "./credits-commands.ts";
 export function addUsageCommands(usage: Command, { ask, print }: Actions): void {
   usage
     .description("what an account used: in its current billing period, or from one German day to another")
-    .option("--account <id>")
+    .option("--account <account>")
     .option("--from <date>")
     .option("--to <date>", "included")
     .addOption(new Option("--by <part>").choices(["day", "model", "key", "user"]))

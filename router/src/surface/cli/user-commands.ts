@@ -10,7 +10,7 @@ const roles = ["owner", "admin", "member"];
 export function addUserCommands(user: Command, { ask, printItem, printList }: Actions): void {
   restrictable(user.command("create"))
     .description("a new user; prints the link by which they set a password, mailed too, if `smtp` is set up")
-    .requiredOption("--account <id>")
+    .requiredOption("--account <account>")
     .requiredOption("--email <email>")
     .addOption(new Option("--role <role>").choices(roles).makeOptionMandatory())
     .action(
@@ -23,7 +23,7 @@ export function addUserCommands(user: Command, { ask, printItem, printList }: Ac
   user
     .command("list")
     .description("the people of an account: how they stand and what they used in this billing period")
-    .requiredOption("--account <id>")
+    .requiredOption("--account <account>")
     .action(async (query: { account: string }) => {
       const { items, accountId } = await ask("GET /users", { query: { ...query, sort: "created" } });
       printList(
@@ -92,7 +92,7 @@ function addSignInCommands(
   user
     .command("invitations")
     .description("who was invited to an account, and what came of it")
-    .requiredOption("--account <id>")
+    .requiredOption("--account <account>")
     .action(async (query: { account: string }) => {
       printList((await ask("GET /invitations", { query })).items, ["userId", "email", "role", "state", "expiresAt"]);
     });

@@ -1,9 +1,30 @@
-/** Accounts, which the operator makes and looks at. */
+/** Accounts, which the operator makes, looks at, blocks and deletes. */
 import { Type } from "typebox";
 import { subscriptionFields } from "./package.ts";
-import { byId, email, id, instant, name, object, orNull, type Routes } from "./route.ts";
+import { accountName, cents, count, email, id, instant, name, object, orNull, type Routes } from "./route.ts";
 
-const fields = { id, name: Type.String(), ownerUserId: id, ...subscriptionFields, createdAt: instant };
+const byName = object({ id: accountName });
+
+const fields = {
+  id,
+  name: Type.String(),
+  ownerUserId: orNull(id),
+  ...subscriptionFields,
+  createdAt: instant,
+  blockedAt: orNull(instant),
+  deletedAt: orNull(instant),
+};
+
+const deletion = {
+  goes: object(
+    { users: count, keys: count, sessions: count, invitations: count, notices: count },
+    { description: "Users with their addresses, usable keys with all names." },
+  ),
+  stays: object(
+    { invoiceLines: count, invoicedCents: cents, requests: count, auditEntries: count },
+    { description: "Without names and addresses." },
+  ),
+};
 
 export const accountsContract = {
   createAccount: {
@@ -18,6 +39,7 @@ export const accountsContract = {
     }),
     reply: object({
       ...fields,
+      ownerUserId: id,
       invitationUrl: Type.String(),
       mailed: orNull(Type.Boolean({ description: "null: no mail is sent here." })),
     }),
@@ -28,6 +50,7 @@ export const accountsContract = {
     path: "/accounts",
     summary: "All accounts, the oldest first",
     may: ["operator"],
+    query: object({ deleted: Type.Optional(Type.Boolean({ description: "true: the deleted ones instead." })) }),
     reply: Type.Array(object(fields)),
   },
   showAccount: {
@@ -35,7 +58,48 @@ export const accountsContract = {
     path: "/accounts/:id",
     summary: "One account",
     may: ["operator"],
-    params: byId,
+    params: byName,
     reply: object(fields),
+  },
+  renameAccount: {
+    method: "PATCH",
+    path: "/accounts/:id",
+    summary: "Renames an account",
+    may: ["operator"],
+    params: byName,
+    body: object({ name }),
+    reply: object(fields),
+  },
+  blockAccount: {
+    method: "POST",
+    path: "/accounts/:id/block",
+    summary: "Stops all keys of the account at once, and ends the sessions of its people",
+    may: ["operator"],
+    params: byName,
+    reply: object(fields),
+  },
+  unblockAccount: {
+    method: "POST",
+    path: "/accounts/:id/unblock",
+    summary: "Lets keys and people of the account work again",
+    may: ["operator"],
+    params: byName,
+    reply: object(fields),
+  },
+  previewAccountDeletion: {
+    method: "GET",
+    path: "/accounts/:id/deletion",
+    summary: "What deleting the account removes, and what it keeps",
+    may: ["operator"],
+    params: byName,
+    reply: object({ ...fields, ...deletion }),
+  },
+  deleteAccount: {
+    method: "DELETE",
+    path: "/accounts/:id",
+    summary: "Deletes the account for good, and says what went and what stays",
+    may: ["operator"],
+    params: object({ id }),
+    reply: object({ ...fields, ...deletion }),
   },
 } as const satisfies Routes;

@@ -1,6 +1,7 @@
 /** The audit log: each action in the account with its actor. */
 import { Type } from "typebox";
 import {
+  accountName,
   administrators,
   count,
   id,
@@ -64,7 +65,7 @@ export const auditContract = {
     path: "/audit/verify",
     summary: "Whether an entry was changed, taken out or cut off, in one account's chain or in all",
     may: ["operator"],
-    body: object({ account: Type.Optional(id) }),
+    body: object({ account: Type.Optional(accountName) }),
     reply: object({
       chains: count,
       entries: count,

@@ -26,8 +26,21 @@ const key = object({
   state,
   reason: orNull(
     Type.Enum(
-      ["revoked", "regenerated", "expired", "user-blocked", "user-limit", "key-limit", "no-package", "quota-exhausted"],
-      { description: "Why it cannot be used; the last two concern every key of the account. null: it can." },
+      [
+        "revoked",
+        "regenerated",
+        "expired",
+        "user-blocked",
+        "account-blocked",
+        "user-limit",
+        "key-limit",
+        "no-package",
+        "quota-exhausted",
+      ],
+      {
+        description:
+          "Why it cannot be used; those of the account, its package and its quota concern every key of the account. null: it can.",
+      },
     ),
   ),
   lastFour: Type.String(),

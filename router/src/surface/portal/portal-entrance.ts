@@ -1,6 +1,6 @@
 /** Admits requests to the portal's API by credential, origin and role. */
 import type { IncomingMessage } from "node:http";
-import { Refused } from "../../rights/refused.ts";
+import { accountBlocked, Refused } from "../../rights/refused.ts";
 import type { Sessions } from "../../sign-in/sessions.ts";
 import type { Principal, Route } from "../contract/route.ts";
 import type { Asker, Entrance } from "../server/add-routes.ts";
@@ -38,6 +38,7 @@ async function admit(route: Route, request: IncomingMessage, deps: PortalEntranc
   const may: readonly Principal[] = route.may;
   if (!may.includes("nobody")) {
     if (!session) throw new Refused("login_required", "sign in first");
+    if (session.accountBlocked) throw accountBlocked();
     if (!may.includes(session.user.role)) throw new Refused("forbidden", "your role does not allow this");
   }
   const address = deps.addressOf(request);

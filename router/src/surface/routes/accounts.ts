@@ -1,17 +1,40 @@
-/** Accounts, which the operator makes and looks at. */
+/** Accounts, which the operator makes, looks at, blocks and deletes. */
 import { asId, type AccountId, type UserId } from "@weiche/shared/ids.ts";
+import { accountNamed } from "../../accounts/account-named.ts";
 import type { accountsContract } from "../contract/accounts.ts";
-import type { Handlers } from "../server/add-routes.ts";
+import type { Call, Handlers } from "../server/add-routes.ts";
 import type { HandlerDeps } from "./handler-deps.ts";
 
-export function accountsHandlers({ accounts, identity }: HandlerDeps): Handlers<typeof accountsContract> {
+export function accountsHandlers({ accounts, identity, database }: HandlerDeps): Handlers<typeof accountsContract> {
+  type Named = Pick<Call<typeof accountsContract.blockAccount>, "params" | "origin">;
+  async function change(
+    { params, origin }: Named,
+    work: (life: typeof accounts.life, id: AccountId) => Promise<unknown>,
+  ) {
+    const id = await accountNamed(database, params.id);
+    await work(accounts.as(origin).life, id);
+    return accounts.show(id);
+  }
   return {
     async createAccount({ body, origin }) {
       const created = await accounts.as(origin).create(body);
       const mailed = await identity.invitations.send(asId<UserId>(created.ownerUserId), created.invitationUrl);
       return { ...created, mailed };
     },
-    listAccounts: () => accounts.list(),
-    showAccount: ({ params }) => accounts.show(asId<AccountId>(params.id)),
+    listAccounts: ({ query }) => accounts.list(query.deleted ?? false),
+    showAccount: async ({ params }) => accounts.show(await accountNamed(database, params.id)),
+    renameAccount: (call) => change(call, (life, id) => life.rename(id, call.body.name)),
+    blockAccount: (call) => change(call, (life, id) => life.setBlocked(id, true)),
+    unblockAccount: (call) => change(call, (life, id) => life.setBlocked(id, false)),
+    async previewAccountDeletion({ params }) {
+      const id = await accountNamed(database, params.id);
+      const counts = await accounts.life.deletion(id);
+      return { ...(await accounts.show(id)), ...counts };
+    },
+    async deleteAccount({ params, origin }) {
+      const id = asId<AccountId>(params.id);
+      const counts = await accounts.as(origin).life.delete(id);
+      return { ...(await accounts.show(id)), ...counts };
+    },
   };
 }

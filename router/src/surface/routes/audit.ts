@@ -1,5 +1,6 @@
 /** The audit log of an account. */
-import { asId, type AccountId } from "@weiche/shared/ids.ts";
+import type { AccountId } from "@weiche/shared/ids.ts";
+import { accountNamed } from "../../accounts/account-named.ts";
 import { germanDay } from "../../subscriptions/billing-period.ts";
 import { verifyAudit } from "../../rights/audit.ts";
 import { auditEntries, auditPage, type AuditFilter, type NamedEntry } from "../../rights/audit-page.ts";
@@ -26,8 +27,8 @@ export function auditHandlers({ database, clock, exports }: HandlerDeps): Handle
       const lines = () => auditLines(database, call.session.user.accountId, filter);
       return exportCsv(call, clock, exports, { fileName: `audit-${germanDay(clock.now())}.csv`, lines });
     },
-    verifyAudit: ({ body: { account } }) =>
-      verifyAudit(database, account === undefined ? undefined : asId<AccountId>(account)),
+    verifyAudit: async ({ body: { account } }) =>
+      verifyAudit(database, account === undefined ? undefined : await accountNamed(database, account)),
   };
 }
 

@@ -5,7 +5,7 @@ import type { Unproven } from "../../sign-in/proof.ts";
 import { ProofIsOver, type Evidence } from "../../sign-in/proven.ts";
 import type { Session } from "../../sign-in/sessions.ts";
 import { listInvitations } from "../../accounts/invitation-list.ts";
-import { Refused, tooManyAttempts } from "../../rights/refused.ts";
+import { accountBlocked, Refused, tooManyAttempts } from "../../rights/refused.ts";
 import type { Call, Handlers } from "../server/add-routes.ts";
 import type { invitationsContract, profileContract, signInContract } from "../contract/identity.ts";
 import { pageWindow, type Route } from "../contract/route.ts";
@@ -180,6 +180,8 @@ function unproven(outcome: Unproven): Refused {
       return new Refused("login_failed", "the code is wrong, or it was used already", {
         details: [{ param: "code", code: "wrong" }],
       });
+    case "account-blocked":
+      return accountBlocked();
     case "blocked":
       return new Refused("forbidden", "this user is blocked. An Admin or Owner of the account can change that");
   }

@@ -4,10 +4,11 @@
  */
 import { Type, type TSchema } from "typebox";
 import { asId, type AccountId, type KeyId, type UserId } from "@weiche/shared/ids.ts";
+import { accountNamed } from "../../accounts/account-named.ts";
 import type { Database } from "../../db/database.ts";
 import { rowsMax } from "../../rights/list-page.ts";
 import { found, Refused } from "../../rights/refused.ts";
-import { id as idSchema, object, type Route, type Routes } from "../contract/route.ts";
+import { accountName, object, type Route, type Routes } from "../contract/route.ts";
 import type { Call, Handlers } from "./add-routes.ts";
 
 type Rows = Pick<Database, "kysely">;
@@ -24,7 +25,7 @@ export function asOperated(route: Route): Route | undefined {
   return {
     ...route,
     query: object({
-      ...(of === "account" && { account: Type.Optional(idSchema) }),
+      ...(of === "account" && { account: Type.Optional(accountName) }),
       ...(pageSize && { limit }),
       ...query,
     }),
@@ -61,10 +62,7 @@ async function accountOf(
   { kysely }: Rows,
 ): Promise<AccountId> {
   const named = Object.assign({}, params, query, body) as Named;
-  if (of === "account" && named.account !== undefined) {
-    const accounts = kysely.selectFrom("accounts").select("id").where("id", "=", asId<AccountId>(named.account));
-    return found(await accounts.executeTakeFirst(), "account", named.account).id;
-  }
+  if (of === "account" && named.account !== undefined) return accountNamed({ kysely }, named.account);
   const id = of === "account" ? named.userId : named.id;
   if (id === undefined) throw new Refused("invalid", "account is missing");
   const rows = kysely.selectFrom(of === "key" ? "apiKeys" : "users").select("accountId");

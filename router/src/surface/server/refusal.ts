@@ -7,6 +7,7 @@ export const refusals = {
   login_required: { status: 401, type: "authentication_error", code: "login_required" },
   login_failed: { status: 401, type: "authentication_error", code: "login_failed" },
   totp_required: { status: 401, type: "authentication_error", code: "totp_required" },
+  account_blocked: { status: 403, type: "permission_error", code: "account_blocked" },
   forbidden: { status: 403, type: "permission_error", code: "403" },
   wrong_origin: { status: 403, type: "permission_error", code: "wrong_origin" },
   not_found: { status: 404, type: "invalid_request_error", code: "404" },

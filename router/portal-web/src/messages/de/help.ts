@@ -34,7 +34,7 @@ export const help: Shape<typeof english> = {
     },
     invalid_api_key: {
       means:
-        "Der Schlüssel fehlt, ist falsch, widerrufen oder abgelaufen, sein Benutzer ist gesperrt, oder das Limit von Schlüssel oder Benutzer ist erreicht.",
+        "Der Schlüssel fehlt, ist falsch, widerrufen oder abgelaufen, sein Benutzer oder Konto ist gesperrt, oder das Limit von Schlüssel oder Benutzer ist erreicht.",
       todo: "Sehen Sie den Zustand auf der Seite Schlüssel nach. Erhöhen Sie das Limit, oder nehmen Sie einen anderen.",
     },
     no_package: {

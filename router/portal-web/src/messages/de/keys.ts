@@ -19,6 +19,7 @@ export const keys: Shape<typeof english> = {
     regenerated: "durch einen neuen ersetzt",
     expired: "abgelaufen",
     "user-blocked": "sein Benutzer ist gesperrt",
+    "account-blocked": "das Konto ist gesperrt",
     "user-limit": "das Limit des Benutzers ist erreicht",
     "key-limit": "sein Limit ist erreicht",
     "no-package": "das Konto hat kein Paket",

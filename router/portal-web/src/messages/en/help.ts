@@ -31,7 +31,7 @@ export const help = {
     },
     invalid_api_key: {
       means:
-        "The key is missing, wrong, revoked or expired, its user is blocked, or the limit of the key or its user is reached.",
+        "The key is missing, wrong, revoked or expired, its user or account is blocked, or the limit of the key or its user is reached.",
       todo: "See the key's state on the page Keys. Raise the limit, or use another key.",
     },
     no_package: { means: "The account has no active package.", todo: "An Owner orders one on the page Package." },

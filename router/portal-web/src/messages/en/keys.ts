@@ -16,6 +16,7 @@ export const keys = {
     regenerated: "replaced by a new one",
     expired: "expired",
     "user-blocked": "its user is blocked",
+    "account-blocked": "the account is blocked",
     "user-limit": "its user's limit is reached",
     "key-limit": "its limit is reached",
     "no-package": "the account has no package",

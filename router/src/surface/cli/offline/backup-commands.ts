@@ -136,5 +136,5 @@ function progressLine({ terminal: { errors } }: Actions) {
 }
 
 function sizeText(bytes: number): string {
-  return bytes < 1e6 ? `${(bytes / 1e3).toFixed(1)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
+  return `${(bytes / 1e6).toFixed(1)} MB`;
 }
