@@ -12,7 +12,10 @@ export interface ServiceChange {
 }
 
 const closed = { additionalProperties: false } as const;
-const text = Type.String({ minLength: 1, maxLength: 2_000 });
+
+function text(description: string) {
+  return Type.String({ minLength: 1, maxLength: 2_000, description });
+}
 
 /** The portal shows all of them at once. */
 export const changesMax = 500;
@@ -20,15 +23,26 @@ export const changesMax = 500;
 export const changesSchema = Type.Array(
   Type.Object(
     {
-      at: Type.String(),
-      text: Type.Object({ de: text, en: text }, closed),
+      at: Type.String({
+        description: "when it holds, with its offset, such as `2026-12-01T00:00:00+01:00`; may lie ahead",
+      }),
+      text: Type.Object({ de: text("the announcement in German"), en: text("the same in English") }, closed),
       models: Type.Optional(
-        Type.Array(Type.String({ pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$" }), { uniqueItems: true }),
+        Type.Array(Type.String({ pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$" }), {
+          uniqueItems: true,
+          default: [],
+          description:
+            "the models that it is about; none: the service as a whole. A model that is gone by now may be named",
+        }),
       ),
     },
     closed,
   ),
-  { maxItems: changesMax },
+  {
+    maxItems: changesMax,
+    default: [],
+    description: "the changelog that customers read in the portal; at most 500 entries",
+  },
 );
 type RawChanges = Static<typeof changesSchema>;
 

@@ -1,48 +1,159 @@
-/** Schema of agent.yaml: names, types, ranges. deploy/CONFIGURE.md explains every key. */
+/**
+ * Schema of agent.yaml: names, types, ranges, and what each key means, from which `node deploy/configure-page.ts` makes the
+ * table in deploy/CONFIGURE.md. A `default` is the value that an absent key has; `absent` says in words what holds then.
+ */
 import { namePattern } from "@weiche/shared/ids.ts";
 import { opsSchema } from "@weiche/shared/program/ops-access.ts";
 import { Type, type Static } from "typebox";
 
 const closed = { additionalProperties: false } as const;
-const seconds = Type.Number({ minimum: 0 });
-const name = Type.String({ pattern: namePattern.source });
+
+function name(description: string) {
+  return Type.String({ pattern: namePattern.source, description });
+}
+
+function text(description: string, options: { readonly absent?: string; readonly default?: string } = {}) {
+  return Type.String({ description, ...options });
+}
+
+/** May be absent. */
+function seconds(description: string, whenAbsent: number) {
+  return Type.Optional(Type.Number({ minimum: 0, default: whenAbsent, description: `${description}, in seconds` }));
+}
 
 const engineSchema = Type.Object(
   {
-    model: Type.String({ minLength: 1 }),
-    dialect: Type.Enum(["vllm", "llama-server", "openai"]),
-    launcher: Type.Optional(Type.Enum(["process", "systemd", "external"])),
-    command: Type.Optional(Type.Array(Type.String(), { minItems: 1 })),
-    env: Type.Optional(Type.Record(Type.String(), Type.String())),
-    directory: Type.Optional(Type.String()),
-    unit: Type.Optional(Type.String()),
-    url: Type.Optional(Type.String()),
-    sleep: Type.Optional(Type.Object({ level: Type.Enum([1, 2]) }, closed)),
-    maxConcurrent: Type.Optional(Type.Integer({ minimum: 1 })),
-    cachePrompts: Type.Optional(Type.Enum(["per-account", "shared", "off"])),
-    memoryBytes: Type.Optional(Type.Integer({ minimum: 0 })),
+    model: Type.String({
+      minLength: 1,
+      description: "the model's id in the catalogue, under which the engine serves it",
+    }),
+    dialect: Type.Enum(["vllm", "llama-server", "openai"], {
+      description: "how the engine is spoken to; `openai`: the embedded engine, SGLang, TEI and others",
+    }),
+    launcher: Type.Optional(
+      Type.Enum(["process", "systemd", "external"], {
+        default: "process",
+        description:
+          "how the engine is started: `process` needs `command`, `systemd` needs `unit`, `external` needs `url`",
+      }),
+    ),
+    command: Type.Optional(
+      Type.Array(Type.String(), {
+        minItems: 1,
+        description: "program and arguments; `{port}` and `{socket}` are filled in",
+        absent: "with another launcher",
+      }),
+    ),
+    env: Type.Optional(
+      Type.Record(Type.String(), Type.String(), {
+        description:
+          "variables of the engine. `CUDA_VISIBLE_DEVICES` follows `gpus`; `VLLM_MAX_STOP_STRINGS` is 64, as many as the API takes, unless `env` says otherwise (an `external` vLLM, or one in a container, takes 4 unless you start it with that)",
+        absent: "none of yours",
+      }),
+    ),
+    directory: Type.Optional(
+      text("where `command` runs, relative to the file", { absent: "the directory of the file" }),
+    ),
+    unit: Type.Optional(
+      text("the [unit](INSTALL.md#engines-as-units-of-their-own) of the engine", { absent: "with another launcher" }),
+    ),
+    url: Type.Optional(text("address of an engine that is started elsewhere", { absent: "with another launcher" })),
+    sleep: Type.Optional(
+      Type.Object(
+        {
+          level: Type.Enum([1, 2], {
+            description:
+              "vLLM sleeps instead of being stopped; no other engine can ([why not SGLang](decisions/0005-sglang-does-not-sleep.md))",
+          }),
+        },
+        {
+          ...closed,
+          description: "what happens to the engine when another model gets the slot",
+          absent: "it is stopped",
+        },
+      ),
+    ),
+    maxConcurrent: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        default: 256,
+        description:
+          "the engine's places, most answers at once: as many as the engine runs, since a request in its own queue can neither be moved nor taken back promptly (vLLM `--max-num-seqs`, llama-server `-np`, the embedded engine `--parallel`). A request with `n` takes `n` of them. llama-server says how many slots it has: never more than those, and only as many as can be full if they [share one context](decisions/0016-places.md)",
+      }),
+    ),
+    cachePrompts: Type.Optional(
+      Type.Enum(["per-account", "shared", "off"], {
+        description:
+          "whose prompts an engine may find again in its cache. `shared` is for the engine of one customer: `cached_tokens` and the time to the first token tell one account what another has sent. llama-server has no salt: with `per-account` and `off` it reads each prompt anew. With dialect `openai`, `per-account` holds where the engine keeps to `cache_salt`, as the embedded engine and SGLang do; switch off the cache of any other ([decision 15](decisions/0015-what-engines-keep-of-prompts.md))",
+        absent: "`per-account`",
+      }),
+    ),
+    memoryBytes: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        description:
+          "GPU memory that must be free before the engine starts or wakes; too little of it stops sleeping engines, and refuses a start only where a foreign process is in the way",
+        absent: "what it held the last time, once that was measured",
+      }),
+    ),
   },
   closed,
 );
 
 const slotSchema = Type.Object(
   {
-    name,
-    gpus: Type.Optional(Type.Array(Type.Integer({ minimum: 0 }))),
-    minResidencySeconds: Type.Optional(seconds),
-    drainOpenSeconds: Type.Optional(seconds),
-    waitersMax: Type.Optional(Type.Integer({ minimum: 1 })),
-    waiterSeconds: Type.Optional(seconds),
-    startSeconds: Type.Optional(seconds),
-    stopSeconds: Type.Optional(seconds),
+    name: name("the slot's name"),
+    gpus: Type.Optional(
+      Type.Array(Type.Integer({ minimum: 0 }), {
+        default: [],
+        description:
+          "the GPUs that hold one active model at a time, by their index; on a host without GPUs labels only",
+      }),
+    ),
+    minResidencySeconds: seconds("how long a model that became active keeps the slot, even idle", 5),
+    drainOpenSeconds: seconds("how long the old model still takes new requests after another was asked for", 10),
+    waitersMax: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        default: 512,
+        description: "held requests for each model, whether they wait for a switch or for a place",
+      }),
+    ),
+    waiterSeconds: seconds("how long a request is held", 300),
+    startSeconds: seconds("deadline of an engine's start", 900),
+    stopSeconds: seconds("deadline of an engine's stop", 120),
     memorySeconds: Type.Optional(
       Type.Object(
-        { room: Type.Optional(seconds), spare: Type.Optional(seconds), return: Type.Optional(seconds) },
+        {
+          room: seconds("how long a start waits for free GPU memory", 30),
+          spare: seconds("after how long a sleeping engine is stopped to make room", 3),
+          return: seconds("how long the GPU memory of an engine that went away may take to come back", 10),
+        },
         closed,
       ),
     ),
-    memoryReturnShare: Type.Optional(Type.Number({ minimum: 0, maximum: 1 })),
-    backoffSeconds: Type.Optional(Type.Object({ min: seconds, max: seconds }, closed)),
+    memoryReturnShare: Type.Optional(
+      Type.Number({
+        minimum: 0,
+        maximum: 1,
+        default: 0.75,
+        description:
+          "how much of what an engine held must be free again before its memory counts as come back; lower it for sleepers that keep more than a quarter",
+      }),
+    ),
+    backoffSeconds: Type.Optional(
+      Type.Object(
+        {
+          min: Type.Number({ minimum: 0, description: "the first pause, in seconds; each next one is twice as long" }),
+          max: Type.Number({ minimum: 0, description: "the longest pause, in seconds" }),
+        },
+        {
+          ...closed,
+          description: "pauses after a failed start, an exit, and a second hang in a row",
+          default: { min: 2, max: 30 },
+        },
+      ),
+    ),
     engines: Type.Array(engineSchema, { minItems: 1 }),
   },
   closed,
@@ -50,17 +161,56 @@ const slotSchema = Type.Object(
 
 export const agentSchema = Type.Object(
   {
-    node: name,
-    routers: Type.Optional(Type.Array(Type.String(), { minItems: 1 })),
-    tls: Type.Optional(Type.Object({ cert: Type.String(), key: Type.String(), ca: Type.String() }, closed)),
+    node: name("the node's name; with TLS also the DNS name in its certificate"),
+    routers: Type.Optional(
+      Type.Array(Type.String(), {
+        minItems: 1,
+        description: "`host:port` of `listen.nodes` of every router",
+        absent: "`WEICHE_NODES_LISTEN`, or `127.0.0.1:7443`",
+      }),
+    ),
+    tls: Type.Optional(
+      Type.Object(
+        {
+          cert: text("file of the node's certificate chain"),
+          key: text("file of its private key"),
+          ca: text("file of the authority that signed the router's certificate"),
+        },
+        { ...closed, description: "mutual TLS towards routers", absent: "routers on loopback only" },
+      ),
+    ),
     slots: Type.Array(slotSchema, { minItems: 1 }),
-    dataDir: Type.Optional(Type.String()),
-    listen: Type.Optional(Type.Object({ ops: Type.Optional(Type.String()) }, closed)),
+    dataDir: Type.Optional(text("the data directory, as `WEICHE_DATA_DIR`", { absent: "`data` in the project" })),
+    listen: Type.Optional(
+      Type.Object(
+        {
+          ops: Type.Optional(
+            text(
+              "`host:port` of metrics and health, the agent's only listener; beyond loopback it needs `ops.tls` or `ops.tokenFile`",
+              { default: "127.0.0.1:9465" },
+            ),
+          ),
+        },
+        closed,
+      ),
+    ),
     ops: Type.Optional(opsSchema),
-    requestSeconds: Type.Optional(seconds),
-    shutdownSeconds: Type.Optional(seconds),
-    usageKeepHours: Type.Optional(Type.Number({ minimum: 1 })),
-    logLevel: Type.Optional(Type.Enum(["trace", "debug", "info", "warn", "error", "fatal"])),
+    requestSeconds: seconds("the longest that a request may take", 600),
+    shutdownSeconds: seconds("how long running answers may go on after SIGTERM", 600),
+    usageKeepHours: Type.Optional(
+      Type.Number({
+        minimum: 1,
+        default: 1,
+        description:
+          "hours for which usage records stay on the node once a router has committed them. A database that was restored from a [backup](RUNBOOK.md#backup-and-restore) gets them again, so that no usage since the backup is lost if this is longer than the time between two backups. A record has about 200 bytes",
+      }),
+    ),
+    logLevel: Type.Optional(
+      Type.Enum(["trace", "debug", "info", "warn", "error", "fatal"], {
+        default: "info",
+        description: "what is logged: this level and those above it",
+      }),
+    ),
   },
   closed,
 );

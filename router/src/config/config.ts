@@ -1,56 +1,17 @@
 /** The router's configuration: one pure function from YAML text and environment, checked once, before anything listens. */
 import { readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { Type, type Static, type TSchema } from "typebox";
 import { formatMistakes, loadYaml } from "@weiche/shared/files/config-file.ts";
 import { parseCatalogue, type Catalogue } from "@weiche/shared/catalogue.ts";
 import type { ServiceChange } from "@weiche/shared/changelog.ts";
 import { dataDirectory } from "@weiche/shared/files/data-directory.ts";
 import { StartError } from "@weiche/shared/files/start-error.ts";
 import { formatListen, isLoopback, parseListen, type ListenAddress } from "@weiche/shared/http/listen.ts";
-import { opsSchema, readOpsConfig } from "@weiche/shared/program/ops-access.ts";
+import { readOpsConfig } from "@weiche/shared/program/ops-access.ts";
 import { checkPrivate, holdsPassword, readSecret, withPassword } from "@weiche/shared/files/private-file.ts";
+import { routerSchema, type RawRouter } from "./config-schema.ts";
 
 export type RouterConfig = ReturnType<typeof toConfig>;
-
-const closed = { additionalProperties: false } as const;
-const text = Type.String();
-const days = Type.Integer({ minimum: 1 });
-
-/** A part of the file that may be absent, and whose members all may be. */
-function section<P extends Record<string, TSchema>>(members: P) {
-  return Type.Optional(Type.Partial(Type.Object(members, closed)));
-}
-
-const cert = { cert: text, key: text };
-const nodesTls = Type.Object({ ...cert, ca: text }, closed);
-const smtp = { url: Type.String({ pattern: "^smtps?://" }), from: Type.String({ pattern: "@" }) };
-
-const routerSchema = Type.Object(
-  {
-    listen: section({ api: text, portal: text, console: text, nodes: text, data: text, ops: text }),
-    ops: Type.Optional(opsSchema),
-    dataDir: Type.Optional(text),
-    public: section({ api: text, portal: text, console: text }),
-    portal: section({ registration: Type.Enum(["closed", "open"]) }),
-    retention: section({ usageDays: days, auditDays: days }),
-    catalogue: text,
-    database: section({ url: text, passwordFile: text }),
-    tls: Type.Optional(Type.Object(cert, closed)),
-    nodes: section({ tls: nodesTls, dataAdvertise: text }),
-    credits: section({ evaluateSeconds: Type.Number({ minimum: 1 }) }),
-    limits: section({
-      perIpPerSecond: Type.Number({ minimum: 0 }),
-      perIpBurst: Type.Integer({ minimum: 1 }),
-      trustedProxies: Type.Array(text),
-    }),
-    smtp: Type.Optional(Type.Object({ ...smtp, passwordFile: Type.Optional(text) }, closed)),
-    requestSeconds: Type.Optional(Type.Number({ minimum: 1 })),
-    shutdownSeconds: Type.Optional(Type.Number({ minimum: 0 })),
-    logLevel: Type.Optional(Type.Enum(["trace", "debug", "info", "warn", "error", "fatal"])),
-  },
-  closed,
-);
 
 /** Reads and checks the file that `WEICHE_CONFIG` names; variables win over the file. Throws `StartError`. */
 export function loadRouterConfig(file: string, env: NodeJS.ProcessEnv): RouterConfig {
@@ -95,7 +56,7 @@ export function loadCatalogue(file: string): CatalogueFile {
   return read;
 }
 
-function toConfig(raw: Static<typeof routerSchema>, baseDir: string, env: NodeJS.ProcessEnv) {
+function toConfig(raw: RawRouter, baseDir: string, env: NodeJS.ProcessEnv) {
   const dataDir = dataDirectory(env, raw.dataDir === undefined ? undefined : resolve(baseDir, raw.dataDir));
   const files = <T extends Record<string, string>>(tls: T) =>
     Object.fromEntries(Object.entries(tls).map(([key, path]) => [key, resolve(baseDir, path)])) as T;

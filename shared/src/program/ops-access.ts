@@ -20,8 +20,27 @@ const closed = { additionalProperties: false };
 /** The setting `ops` of `router.yaml` and `agent.yaml`. */
 export const opsSchema = Type.Object(
   {
-    tls: Type.Optional(Type.Object({ cert: Type.String(), key: Type.String() }, closed)),
-    tokenFile: Type.Optional(Type.String()),
+    tls: Type.Optional(
+      Type.Object(
+        {
+          cert: Type.String({ description: "file of the certificate chain" }),
+          key: Type.String({ description: "file of its private key" }),
+        },
+        {
+          ...closed,
+          description:
+            "TLS on `listen.ops`. The certificate and key with which router and node speak to each other will do",
+          absent: "plain HTTP",
+        },
+      ),
+    ),
+    tokenFile: Type.Optional(
+      Type.String({
+        description:
+          "a file with a token of 16 characters or more, in one line: clients that ask for metrics must send it as `authorization: Bearer …`. `/healthz` and `/readyz` need none",
+        absent: "none",
+      }),
+    ),
   },
   closed,
 );

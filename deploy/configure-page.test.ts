@@ -1,0 +1,119 @@
+/** CONFIGURE.md lists every key of the files with what it means, and says the defaults that the programs have. */
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Value } from "typebox/value";
+import { afterAll, describe, expect, test } from "vitest";
+import { stringify } from "yaml";
+import { loadAgentConfig } from "../node-agent/src/config/config.ts";
+import { loadRouterConfig } from "../router/src/config/config.ts";
+import { parseCatalogue } from "@weiche/shared/catalogue.ts";
+import { configureFile, configurePage, isSection, keysOf, schemas } from "./configure-page.ts";
+import { variables } from "./variables.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "weiche-configure-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** Files with all sections that hold defaults, and only what is required in them. */
+const engine = { model: "m", dialect: "vllm", command: ["vllm", "{port}"] };
+const minimal = {
+  "router.yaml": {
+    catalogue: "c.yaml",
+    ...Object.fromEntries("listen public portal retention credits limits".split(" ").map((name) => [name, {}])),
+  },
+  "agent.yaml": { node: "n", listen: {}, slots: [{ name: "a", memorySeconds: {}, engines: [engine] }] },
+  "catalogue.yaml": {
+    models: [
+      {
+        ...{ id: "m", category: "language", status: "Beta", contextTokens: 1 },
+        factors: [{ validFrom: "2026-01-01T00:00:00+01:00", factor: 1 }],
+        reasoning: { mode: "optional" },
+      },
+    ],
+    changes: [{ at: "2026-12-01T00:00:00+01:00", text: { de: "x", en: "x" } }],
+  },
+};
+const load = {
+  "router.yaml": (file: string) => loadRouterConfig(file, {}),
+  "agent.yaml": (file: string) => loadAgentConfig(file, {}),
+  "catalogue.yaml": (file: string) => parseCatalogue(readFileSync(file, "utf8")),
+};
+
+test("CONFIGURE.md is fresh (node deploy/configure-page.ts)", () => {
+  const page = readFileSync(configureFile, "utf8");
+  expect(configurePage(page)).toBe(page);
+});
+
+describe.each(["router.yaml", "agent.yaml", "catalogue.yaml"] as const)("%s", (name) => {
+  const keys = keysOf(schemas[name]);
+
+  function loaded(value: object): unknown {
+    const file = join(folder, name);
+    writeFileSync(file, stringify(value));
+    return load[name](file);
+  }
+
+  test("every key says what it means, and what holds without it", () => {
+    expect(keys.length).toBeGreaterThan(25);
+    const silent = keys.filter((key) => !isSection(key) && (key.schema.description?.length ?? 0) < 5);
+    expect(silent.map(({ path }) => path)).toEqual([]);
+    const unsaid = keys.filter(({ isRequired, schema }) => {
+      const isSaid = schema.absent !== undefined || schema.default !== undefined;
+      return schema.description !== undefined && !isRequired && !isSaid;
+    });
+    expect(unsaid.map(({ path }) => path)).toEqual([]);
+    const withStop = keys.filter(({ schema }) => schema.description?.endsWith("."));
+    expect(withStop.map(({ path }) => path)).toEqual([]);
+  });
+
+  test("a default is what an absent key means", () => {
+    const full = Value.Default(schemas[name], structuredClone(minimal[name])) as object;
+    const defaults = keys.filter(({ schema }) => schema.default !== undefined).map(({ path }) => path);
+    expect(defaults.length).toBeGreaterThan(4);
+    expect(defaults.filter((path) => valueAt(full, path) === undefined)).toEqual([]);
+    expect(loaded(full)).toEqual(loaded(minimal[name]));
+  });
+
+  test("an unknown key is refused in every section", () => {
+    const sections = Object.entries<unknown>(minimal[name]).filter(([, value]) => typeof value === "object");
+    expect(sections.length).toBeGreaterThan(1);
+    const accepted = sections.filter(([section, value]) => {
+      const wrong = withUnknownKey(value as object | readonly object[]);
+      return !mistakesIn(() => loaded({ ...minimal[name], [section]: wrong })).includes("unknownKey");
+    });
+    expect(accepted).toEqual([]);
+  });
+});
+
+/** In the section, or in the first one of a list. */
+function withUnknownKey(section: object | readonly object[]): object {
+  const [first] = Array.isArray(section) ? section : [];
+  return first === undefined ? Object.assign({}, section, { unknownKey: 1 }) : [withUnknownKey(first as object)];
+}
+
+/** A catalogue with mistakes is returned with them, other files throw. */
+function mistakesIn(read: () => unknown): string {
+  try {
+    return JSON.stringify((read() as { mistakes?: unknown[] }).mistakes ?? []);
+  } catch (error) {
+    return String(error);
+  }
+}
+
+/** The value at the path of a key, in the first section of each list. */
+function valueAt(file: unknown, path: string): unknown {
+  const steps = path.replaceAll("[]", ".0").split(".");
+  return steps.reduce((value, step) => (value as Record<string, unknown> | undefined)?.[step], file);
+}
+
+test("every variable that the programs read is on the page, and no other", () => {
+  const root = join(import.meta.dirname, "..");
+  const folders = ["router/src", "node-agent/src", "node-agent/embedded-engine/src", "shared/src"];
+  const said = execFileSync("git", ["grep", "-hoE", "WEICHE_[A-Z_]+", "--", ...folders, ":!*.test.ts"], {
+    cwd: root,
+    encoding: "utf8",
+  });
+  const named = new Set(said.trim().split("\n"));
+  expect(Object.keys(variables).toSorted()).toEqual([...named].toSorted());
+});
