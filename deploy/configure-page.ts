@@ -8,6 +8,7 @@ import type { TSchema } from "typebox";
 import { agentSchema } from "../node-agent/src/config/config-schema.ts";
 import { routerSchema } from "../router/src/config/config-schema.ts";
 import { catalogueSchema } from "@weiche/shared/catalogue.ts";
+import { table, withMade } from "./made-parts.ts";
 import { variables } from "./variables.ts";
 
 export const configureFile = join(import.meta.dirname, "CONFIGURE.md");
@@ -63,12 +64,7 @@ function* walk({ properties = {}, required = [] }: Schema, above: string): Gener
 /** The page with fresh tables. Throws if a table has no place in it. */
 export function configurePage(page: string): string {
   const tables = Object.entries(schemas).map(([file, schema]) => [file, tableOf(keysOf(schema))] as const);
-  return [...tables, ["variables", tableOfVariables()] as const].reduce((text, [name, table]) => {
-    const [begin, end] = [`<!-- begin ${name}: made by deploy/configure-page.ts -->`, `<!-- end ${name} -->`];
-    const [from, to] = [text.indexOf(begin), text.indexOf(end)];
-    if (from < 0 || to < from) throw new Error(`CONFIGURE.md has no place for ${name}: ${begin} … ${end}`);
-    return `${text.slice(0, from + begin.length)}\n\n${table}\n${text.slice(to)}`;
-  }, page);
+  return withMade(page, Object.fromEntries([...tables, ["variables", tableOfVariables()]]), "deploy/configure-page.ts");
 }
 
 /** A section without a description has no row: its keys say it. */
@@ -82,12 +78,6 @@ function tableOf(keys: readonly Key[]): string {
 function tableOfVariables(): string {
   const rows = Object.entries(variables).map(([name, { meaning, absent = "" }]) => [`\`${name}\``, meaning, absent]);
   return table(["variable", "meaning", "when absent"], rows);
-}
-
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]) =>
-    `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`.replaceAll("|  |", "| |");
-  return [line(head), `|${"---|".repeat(head.length)}`, ...rows.map(line), ""].join("\n");
 }
 
 function whenAbsent({ isRequired, schema }: Key): string {

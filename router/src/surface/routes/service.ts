@@ -15,12 +15,13 @@ const pages = Object.entries(pageRefusals).map(([kind, { status, retry }]) => ({
   kind: kind as PageRefusalKind,
   ...{ status, type: null, code: null, retry },
 }));
-const refusals = [...answers, ...pages].toSorted((a, b) => a.status - b.status);
+/** What a client of the API can be refused with, in the order of their statuses. */
+export const apiRefusals = [...answers, ...pages].toSorted((a, b) => a.status - b.status);
 
 export function serviceHandlers({ apiLimits }: HandlerDeps): Handlers<typeof serviceContract> {
   return {
     showService: () => ({
-      refusals,
+      refusals: apiRefusals,
       limits: {
         requestsPerSecond: apiLimits.perIpPerSecond === 0 ? null : apiLimits.perIpPerSecond,
         requestBurst: apiLimits.perIpBurst,

@@ -1,0 +1,24 @@
+/** Parts of a page that a program makes, between marks; the text around them is written by hand. */
+
+/**
+ * The page with these parts in their places, by name: `<!-- begin NAME: made by PROGRAM -->` … `<!-- end NAME -->`.
+ * Throws if a part has no place.
+ */
+export function withMade(page: string, parts: Readonly<Record<string, string>>, program: string): string {
+  return Object.entries(parts).reduce((text, [name, part]) => {
+    const [begin, end] = [`<!-- begin ${name}: made by ${program} -->`, `<!-- end ${name} -->`];
+    const [from, to] = [text.indexOf(begin), text.indexOf(end)];
+    if (from < 0 || to < from) throw new Error(`the page has no place for ${name}: ${begin} … ${end}`);
+    return `${text.slice(0, from + begin.length)}\n\n${part}\n${text.slice(to)}`;
+  }, page);
+}
+
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) =>
+    `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`.replaceAll("|  |", "| |");
+  return [line(head), `|${"---|".repeat(head.length)}`, ...rows.map(line), ""].join("\n");
+}
+
+export function list(items: readonly string[]): string {
+  return `${items.map((item) => `- ${item}`).join("\n")}\n`;
+}
