@@ -148,7 +148,8 @@ export async function startAgent(
   });
 }
 
-async function runCommand(file: string, dataDir: string, args: readonly string[]): Promise<unknown> {
+/** Runs a command with `--json` and reads what it prints. Throws, with what it says on stderr, if it fails. */
+export async function runCommand(file: string, dataDir: string, args: readonly string[]): Promise<unknown> {
   const env = { ...process.env, WEICHE_DATA_DIR: dataDir };
   const { stdout } = await promisify(execFile)(process.execPath, [join(root, file), ...args, "--json"], { env });
   return JSON.parse(stdout);

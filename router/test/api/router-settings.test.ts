@@ -30,7 +30,9 @@ afterAll(async () => {
 /** The router of a YAML file with these lines, on its database. */
 async function startRouter({ connection }: Database, clock: VirtualClock, settings: string): Promise<AsyncDisposable> {
   const file = join(folder.path, "router.yaml");
-  const listeners = ["api", "portal", "nodes", "data", "ops"].map((name) => `${name}: "127.0.0.1:0"`).join(", ");
+  const listeners = ["api", "portal", "console", "nodes", "data", "ops"]
+    .map((name) => `${name}: "127.0.0.1:0"`)
+    .join(", ");
   writeFileSync(
     file,
     `catalogue: ${join(import.meta.dirname, "../../../deploy/catalogue.yaml")}

@@ -68,7 +68,9 @@ test("the router believes what its catalogue says, also when that is changed whi
   const nodesAre = (nodes: string) =>
     write("catalogue.yaml", `- { id: m, category: language, status: Beta, contextTokens: 100, ${nodes}${factors} }\n`);
   nodesAre("nodes: [gpu-1], ");
-  const listen = ["api", "portal", "nodes", "data", "ops"].map((name) => `${name}: "127.0.0.1:0"`).join(", ");
+  const listen = ["api", "portal", "console", "nodes", "data", "ops"]
+    .map((name) => `${name}: "127.0.0.1:0"`)
+    .join(", ");
   const config = `catalogue: catalogue.yaml\ndataDir: data\nlogLevel: fatal\nlisten: { ${listen} }\n`;
   const router = await createRouter(loadRouterConfig(write("router.yaml", config), {}));
   await using _closed = { [Symbol.asyncDispose]: () => router.close() };

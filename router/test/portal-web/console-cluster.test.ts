@@ -92,7 +92,7 @@ test("a drain shows how far it is, and that it is done", async () => {
   await page.getByRole("button", { name: "Drain … n1" }).click();
   const dialog = page.getByRole("dialog", { name: "Drain n1?" });
   await dialog.getByText("1 running on chat-a in slot a: they finish").waitFor();
-  await dialog.getByText(`account ${account.accountId}`, { exact: false }).waitFor();
+  await dialog.getByText("account Test", { exact: false }).waitFor();
   await dialog.getByText("No other live node has chat-a and chat-b", { exact: false }).waitFor();
   await dialog.getByRole("button", { name: "Drain" }).click();
   await page.getByText("1 of 1 requests still run", { exact: false }).waitFor();

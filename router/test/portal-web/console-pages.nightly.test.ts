@@ -11,8 +11,15 @@ afterAll(() => visited[Symbol.asyncDispose]());
 test.each([
   ["light", "de", 1280],
   ["dark", "en", 1280],
+  ["dark", "de", 1280],
+  ["light", "de", 1024],
+  ["light", "en", 390],
+  ["light", "de", 390],
+  ["dark", "en", 390],
+  ["dark", "de", 390],
   ["light", "en", 320],
-  ["dark", "de", 320],
+  ["light", "de", 320],
+  ["dark", "en", 320],
 ] as const)(
   "in %s, %s, %i pixels wide every page is clean",
   async (theme, language, width) => {

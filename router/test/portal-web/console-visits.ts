@@ -3,6 +3,7 @@ import { asId, type ModelId, type NodeId, type SlotName } from "@weiche/shared/i
 import { SlotState, type PastSwitch, type SlotView } from "../../src/nodes/node-view.ts";
 import type { NodeDetail } from "../../src/nodes/registry.ts";
 import { quietNode, startConsole, type ConsoleRig } from "../surface/console-rig.ts";
+import { PutForwardClock } from "../surface/put-forward-clock.ts";
 import { axeFindings, openTab, startBrowser, type Browser, type Tab } from "./browser.ts";
 
 export const consolePages = ["/", "/slots", "/accounts", "/pipeline"] as const;
@@ -10,11 +11,14 @@ export const consolePages = ["/", "/slots", "/accounts", "/pipeline"] as const;
 export interface ConsoleVisited extends AsyncDisposable {
   readonly browser: Browser;
   readonly rig: ConsoleRig;
+  /** The router's. */
+  readonly clock: PutForwardClock;
 }
 
 export async function startVisitedConsole(details: () => readonly NodeDetail[] = busyFleet): Promise<ConsoleVisited> {
   await using opened = new AsyncDisposableStack();
-  const rig = opened.use(await startConsole({ details }));
+  const clock = new PutForwardClock();
+  const rig = opened.use(await startConsole({ details, clock }));
   const browser = await startBrowser();
   opened.defer(() => browser.close());
   for (const name of ["ACME GmbH", "Globex"]) {
@@ -25,7 +29,7 @@ export async function startVisitedConsole(details: () => readonly NodeDetail[] =
     );
   }
   const closing = opened.move();
-  return { browser, rig, [Symbol.asyncDispose]: () => closing.disposeAsync() };
+  return { browser, rig, clock, [Symbol.asyncDispose]: () => closing.disposeAsync() };
 }
 
 /** A tab that has signed in by a link. */
@@ -106,6 +110,7 @@ const history: readonly PastSwitch[] = [
   past(3_000_000),
   past(1_800_000, { model: "general-4-31b", fromModel: "small-24b" }),
   past(600_000, { model: "small-24b", failed: true, tookMs: 0 }),
+  past(560_000, { model: "general-4-31b", fromModel: undefined, drainMs: 0, stopMs: 0 }),
 ];
 
 /** One node in each state, with slots in each. */
@@ -115,9 +120,14 @@ export function busyFleet(): readonly NodeDetail[] {
     ...{ waiters: [{ model: "small-24b", waiting: 2 }], oldestWaitingMs: 2_400 },
   });
   const starting = slot("c", {
-    ...{ state: SlotState.STARTING, running: 0, switching: { ageMs: 3_000, phase: "start", usualMs: 12_000 } },
+    ...{
+      state: SlotState.STARTING,
+      running: 0,
+      oldestRunningMs: undefined,
+      switching: { ageMs: 3_000, phase: "start", usualMs: 12_000 },
+    },
   });
-  const failed = slot("a", { state: SlotState.FAILED, running: 0, retryInMs: 8_000 });
+  const failed = slot("a", { state: SlotState.FAILED, running: 0, oldestRunningMs: undefined, retryInMs: 8_000 });
   const gone = withSlots("gpu-3", [], { linked: false, linkedAtMs: undefined, dataSessions: 0 });
   const resting = withSlots("gpu-4", [slot("a", { running: 2 })]);
   return [

@@ -57,8 +57,19 @@ export const hands = [
   ["by mouse", mouse],
 ] as const;
 
+/** Once more, if the page was drawn anew between the look and the click. */
 async function click(page: Page, name: RegExp): Promise<void> {
-  await (await find(page, name)).click();
+  const isGone = (error: Error) => error.message.includes("not attached to the DOM");
+  for (let done = false; !done;) {
+    const found = await find(page, name);
+    done = await found.click().then(
+      () => true,
+      (error: Error) => {
+        if (isGone(error)) return false;
+        throw error;
+      },
+    );
+  }
 }
 
 /** The first thing of this name that can be used, in the dialog if one is open. */

@@ -4,25 +4,17 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { asId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
-import { systemClock, type Clock } from "@weiche/shared/time/clock.ts";
 import { SlotState } from "../../src/nodes/node-view.ts";
 import type { NodeDetail } from "../../src/nodes/registry.ts";
+import { operator } from "../../src/rights/accounts-context.ts";
 import { codeMsMax, ConsoleSessions, sessionMsMax } from "../../src/surface/console/console-sessions.ts";
 import { consoleRoutes, contract } from "../../src/surface/contract/contract.ts";
 import type { Route } from "../../src/surface/contract/route.ts";
 import { builtConsole, builtPortal } from "../../src/surface/server/built-pages.ts";
 import { cookieOf, quietNode, startConsole, type ConsoleRig } from "./console-rig.ts";
+import { PutForwardClock } from "./put-forward-clock.ts";
 
-/** The system's clock, which a test may put forward. */
-class PutForward implements Clock {
-  #byMs = 0;
-  now = () => systemClock.now() + this.#byMs;
-  monotonicMs = () => systemClock.monotonicMs() + this.#byMs;
-  after: Clock["after"] = (delayMs, callback) => systemClock.after(delayMs, callback);
-  shift = (ms: number) => void (this.#byMs += ms);
-}
-
-const clock = new PutForward();
+const clock = new PutForwardClock();
 let nodes: readonly NodeDetail[] = [];
 let rig: ConsoleRig;
 beforeAll(async () => {
@@ -99,15 +91,19 @@ describe("the session", () => {
     return found ? "a session" : "none";
   }
 
-  test("ends the streams of its pages", async () => {
+  test.each([
+    ["by the button", async (cookie: string) => void (await rig.send("DELETE", "/console/session", {}, cookie))],
+    ["by its time", async () => clock.shift(sessionMsMax)],
+  ])("ends the streams of its pages, %s", async (_how, end) => {
     const cookie = await rig.signIn();
     const stream = await rig.fetch("/api/console/events?show=nodes", { headers: { cookie } });
     const ended = stream.text().then(
       () => "ended",
       () => "ended",
     );
-    await rig.send("DELETE", "/console/session", {}, cookie);
+    await end(cookie);
     expect(await ended).toBe("ended");
+    expect((await rig.fetch("/api/console/events?show=nodes", { headers: { cookie } })).status).toBe(401);
   });
 });
 
@@ -252,7 +248,7 @@ describe("a stream", () => {
     await stream.return(undefined);
   });
 
-  test("of accounts has package, use, refusals and blocked people, by name and search", async () => {
+  test("of accounts has package, use, refusals and who is blocked, by name and search; none that is deleted", async () => {
     const acme = await rig.portal.newAccount("Acme 100%", { package: "Pro" });
     await rig.portal.newAccount("Globex");
     await rig.portal.database.pool.query(
@@ -260,6 +256,9 @@ describe("a stream", () => {
       [acme.accountId, acme.id, clock.now()],
     );
     const cookie = await rig.signIn();
+    const gone = await rig.portal.newAccount("Gone 100%");
+    await rig.portal.accounts.as(operator).life.delete(gone.accountId);
+    expect((await rig.send("POST", `/accounts/${acme.accountId}/block`, {}, cookie)).status).toBe(200);
     expect((await rig.send("POST", `/users/${acme.id}/block`, {}, cookie)).status).toBe(200);
     const stream = events("show=accounts&search=100%25&sort=refused", cookie);
     const { items } = ((await stream.next()).value as Event).data;
@@ -267,13 +266,18 @@ describe("a stream", () => {
     expect(items![acme.accountId].account).toMatchObject({
       ...{ name: "Acme 100%", package: "Pro", quota: "80000000.000", used: "0.000", users: 1, blockedUsers: 1 },
       refused: [{ code: "rate_limit_minute", count: 7 }],
+      blockedAt: expect.stringMatching(/^\d{4}-/),
     });
     await stream.return(undefined);
     const trail = await rig.portal.database.pool.query(
-      "select actor, source from audit_log where action = 'user.block' and account_id = $1",
+      "select action, actor, source from audit_log where action in ('account.block', 'user.block') and account_id = $1 order by action",
       [acme.accountId],
     );
-    expect(trail.rows).toMatchObject([{ actor: "operator", source: "console 127.0.0.1" }]);
+    const by = { actor: "operator", source: "console 127.0.0.1" };
+    expect(trail.rows).toMatchObject([
+      { action: "account.block", ...by },
+      { action: "user.block", ...by },
+    ]);
   });
 
   test("of the pipeline has what waits where, and the database", async () => {

@@ -1,4 +1,4 @@
-/** The requests that run on a node through this router, by their ids and accounts, before something is done to it. */
+/** The requests that run on a node through this router, by their ids and names of accounts, before something is done to it. */
 import { Loaded } from "../elements/loaded.tsx";
 import { useRead } from "./api.ts";
 import { useConsoleTexts } from "./texts.ts";
@@ -29,7 +29,7 @@ export function TouchedRequests({ node, slot }: TouchedRequestsProps) {
                 <li key={id}>
                   <code>{id}</code>
                   <small className="reason">
-                    {touched.facts(model ?? "–", accountId ?? "–", format.duration(seconds))}
+                    {touched.facts(model ?? "–", format.duration(seconds))} <AccountName id={accountId} />
                   </small>
                 </li>
               ))}
@@ -40,4 +40,11 @@ export function TouchedRequests({ node, slot }: TouchedRequestsProps) {
       }}
     </Loaded>
   );
+}
+
+/** The name, once it is known; its id until then, and if the database does not answer. */
+function AccountName({ id }: { readonly id: string | undefined }) {
+  const { c, t } = useConsoleTexts();
+  const read = useRead("showAccount", { params: { id: id ?? "" } }, { enabled: id !== undefined });
+  return c.touched.account(read.data?.name ?? id ?? t.shell.unknown);
 }

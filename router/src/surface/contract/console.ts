@@ -42,6 +42,7 @@ const node = object(nodeFields);
 const accountUse = object({
   id,
   name: Type.String(),
+  blockedAt: orNull(instant),
   ...subscriptionFields,
   quota: orNull(credits),
   used: orNull(credits),

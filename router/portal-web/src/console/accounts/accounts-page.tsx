@@ -1,4 +1,4 @@
-/** The page of accounts: their packages, use and refusals, and the blocking of their people. */
+/** The page of accounts: their packages, use and refusals, and the blocking of accounts and people. */
 import { useState } from "react";
 import type { ConsoleAccount } from "../../../../src/surface/contract/console.ts";
 import { Badge } from "../../elements/badge.tsx";
@@ -67,9 +67,10 @@ function useColumns(onManage: (account: ConsoleAccount) => void): readonly Colum
     {
       name: "name",
       title: columns.name,
-      cell: ({ id, name }) => (
+      cell: ({ id, name, blockedAt }) => (
         <span className="name-cell">
-          <strong>{name}</strong> <small className="reason code-text">{id}</small>
+          <strong>{name}</strong> {blockedAt !== null && <Badge tone="bad">{c.accounts.isBlocked}</Badge>}{" "}
+          <small className="reason code-text">{id}</small>
         </span>
       ),
     },
@@ -77,10 +78,10 @@ function useColumns(onManage: (account: ConsoleAccount) => void): readonly Colum
       name: "package",
       title: columns.package,
       cell: ({ package: booked, state, periodEnd }) => (
-        <>
+        <span>
           {booked === null ? states[state] : `${booked}, ${states[state]}`}
           {periodEnd && <small className="reason">{c.accounts.until(format.date(periodEnd))}</small>}
-        </>
+        </span>
       ),
     },
     {
@@ -121,10 +122,10 @@ function useColumns(onManage: (account: ConsoleAccount) => void): readonly Colum
       name: "people",
       title: columns.people,
       cell: ({ users, blockedUsers }) => (
-        <>
+        <span>
           {c.accounts.people(format.number(users))}{" "}
           {blockedUsers > 0 && <Badge tone="bad">{c.accounts.blocked(format.number(blockedUsers))}</Badge>}
-        </>
+        </span>
       ),
     },
     {

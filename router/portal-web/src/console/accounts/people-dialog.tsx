@@ -1,8 +1,6 @@
-/** The people of an account, one by one or all together blocked and unblocked. */
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+/** An account is blocked and unblocked, or one of its people. */
 import { useState } from "react";
 import type { ConsoleAccount } from "../../../../src/surface/contract/console.ts";
-import type { Problem } from "../../api/problem.ts";
 import { Badge } from "../../elements/badge.tsx";
 import { Button } from "../../elements/button.tsx";
 import { Dialog } from "../../elements/dialog.tsx";
@@ -10,70 +8,85 @@ import { Loaded } from "../../elements/loaded.tsx";
 import { ProblemBox } from "../../elements/problem-box.tsx";
 import { Table, type Column } from "../../elements/table.tsx";
 import { useToast } from "../../elements/toast.tsx";
-import { calls, useRead, usersOf, type ListedUser } from "../api.ts";
+import { useChange, useRead, usersOf, type ListedUser } from "../api.ts";
 import { useConsoleTexts } from "../texts.ts";
 
-interface Wish {
-  readonly users: readonly ListedUser[];
-  readonly block: boolean;
-}
-
 export function PeopleDialog({ account, onClose }: { readonly account: ConsoleAccount; readonly onClose: () => void }) {
-  const { t, c, format } = useConsoleTexts();
+  const { t, c } = useConsoleTexts();
   const { dialog } = c.accounts;
   const say = useToast();
-  const client = useQueryClient();
   const read = useRead("listUsers", usersOf(account.id));
-  const [isSure, setSure] = useState(false);
-  const change = useMutation<void, Problem, Wish>({
-    async mutationFn({ users, block }) {
-      for (const { id } of users) await calls.call(block ? "blockUser" : "unblockUser", { params: { id } });
-    },
-    onSuccess(_done, { users, block }) {
-      const [first, ...more] = users;
-      if (more.length > 0) say(block ? dialog.allBlocked : dialog.allUnblocked);
-      else if (first) say(dialog.done(first.email, t.users.states[block ? "blocked" : "active"]));
-    },
-    onSettled: () => client.invalidateQueries({ queryKey: ["listUsers"] }),
-  });
-  const people = read.data?.items ?? [];
-  const [blocked, free] = [
-    people.filter(({ state }) => state === "blocked"),
-    people.filter(({ state }) => state !== "blocked"),
-  ];
-  const keys = format.number(free.reduce((sum, user) => sum + user.keys, 0));
-  const blockAll = () => {
-    if (isSure) change.mutate({ users: free, block: true });
-    setSure(!isSure);
-  };
+  const block = useChange("blockUser", "listUsers");
+  const unblock = useChange("unblockUser", "listUsers");
+  const change = ({ id, email }: ListedUser, isBlocked: boolean) =>
+    (isBlocked ? block : unblock).mutate(
+      { params: { id } },
+      { onSuccess: () => say(dialog.done(email, t.users.states[isBlocked ? "blocked" : "active"])) },
+    );
+  const problem = block.error ?? unblock.error;
   return (
     <Dialog title={c.accounts.manage(account.name)} onClose={onClose} wide>
       <p>{dialog.lead}</p>
       <Loaded read={read}>
         {({ items }) => (
-          <Table
-            caption={c.accounts.manage(account.name)}
-            columns={columnsOf(c, t, change.isPending, (user, block) => change.mutate({ users: [user], block }))}
-            rows={items}
-            rowKey={({ id }) => id}
-          />
+          <>
+            <Table
+              caption={c.accounts.manage(account.name)}
+              columns={columnsOf(c, t, block.isPending || unblock.isPending, change)}
+              rows={items}
+              rowKey={({ id }) => id}
+            />
+            <AccountBlock account={account} keys={items.reduce((sum, user) => sum + user.keys, 0)} onClose={onClose} />
+          </>
         )}
       </Loaded>
-      {change.error && <ProblemBox problem={change.error} />}
+      {problem && <ProblemBox problem={problem} />}
+    </Dialog>
+  );
+}
+
+interface AccountBlockProps {
+  readonly account: ConsoleAccount;
+  /** Keys that work unless the account is blocked. */
+  readonly keys: number;
+  readonly onClose: () => void;
+}
+
+/** Blocks the whole account by two clicks, and unblocks it by one. */
+function AccountBlock({ account: { id, name, blockedAt }, keys, onClose }: AccountBlockProps) {
+  const { t, c, format } = useConsoleTexts();
+  const { dialog } = c.accounts;
+  const say = useToast();
+  const block = useChange("blockAccount");
+  const unblock = useChange("unblockAccount");
+  const [isSure, setSure] = useState(false);
+  const change = (isBlocked: boolean) =>
+    (isBlocked ? block : unblock).mutate(
+      { params: { id } },
+      {
+        onSuccess() {
+          say(isBlocked ? dialog.accountBlocked(name) : dialog.accountUnblocked(name));
+          onClose();
+        },
+      },
+    );
+  const problem = block.error ?? unblock.error;
+  return (
+    <>
+      {problem && <ProblemBox problem={problem} />}
       <div className="actions">
-        {blocked.length > 1 && (
-          <Button busy={change.isPending} onClick={() => change.mutate({ users: blocked, block: false })}>
-            {dialog.unblockAll}
+        {blockedAt !== null ? (
+          <Button busy={unblock.isPending} onClick={() => change(false)}>
+            {dialog.unblockAccount}
           </Button>
-        )}
-        {free.length > 0 && (
-          <Button kind="danger" busy={change.isPending} onClick={blockAll}>
-            {isSure ? dialog.sure(keys) : dialog.blockAll}
+        ) : (
+          <Button kind="danger" busy={block.isPending} onClick={() => (isSure ? change(true) : setSure(true))}>
+            {isSure ? dialog.sure(name, format.number(keys)) : dialog.blockAccount}
           </Button>
         )}
         <Button onClick={onClose}>{t.shell.close}</Button>
       </div>
-    </Dialog>
+    </>
   );
 }
 

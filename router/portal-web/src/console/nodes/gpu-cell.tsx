@@ -17,6 +17,8 @@ export function GpuCell({ gpus }: { readonly gpus: readonly Gpu[] }) {
 }
 
 const gigabyte = 1e9;
+/** Above it, the node is in the trouble `gpu-hot`. */
+const hotCelsius = 85;
 
 function GpuRow({ gpu }: { readonly gpu: Gpu }) {
   const { c, format } = useConsoleTexts();
@@ -27,16 +29,17 @@ function GpuRow({ gpu }: { readonly gpu: Gpu }) {
     memoryUsedBytes !== undefined && memoryTotalBytes !== undefined
       ? c.nodes.gpuMemory(gigabytes(memoryUsedBytes), gigabytes(memoryTotalBytes))
       : undefined;
-  const words = [
-    memory,
-    utilisation !== undefined && c.nodes.gpuUse(format.percent(utilisation)),
-    temperatureCelsius !== undefined && c.nodes.celsius(format.number(Math.round(temperatureCelsius))),
-  ].filter(Boolean);
+  const words = [memory, utilisation !== undefined && c.nodes.gpuUse(format.percent(utilisation))].filter(Boolean);
+  const celsius = temperatureCelsius !== undefined && c.nodes.celsius(format.number(Math.round(temperatureCelsius)));
   return (
     <li className="number">
       <span>{name}</span>
       {memory && <meter aria-label={`${name}: ${memory}`} min={0} max={memoryTotalBytes} value={memoryUsedBytes} />}
-      <small>{words.join(" · ")}</small>
+      <small>
+        {words.join(" · ")}
+        {celsius && words.length > 0 && " · "}
+        {celsius && <span className={temperatureCelsius! > hotCelsius ? "trouble" : undefined}>{celsius}</span>}
+      </small>
     </li>
   );
 }

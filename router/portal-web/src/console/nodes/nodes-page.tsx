@@ -61,7 +61,7 @@ function useColumns(onDrain: (node: string) => void): readonly Column<ConsoleNod
       name: "node",
       title: columns.node,
       cell: ({ name, agentVersion }) => (
-        <span className="name-cell">
+        <span className="name-cell node-name">
           <strong>{name}</strong> <small className="reason">{agentVersion}</small>
         </span>
       ),
@@ -73,7 +73,7 @@ function useColumns(onDrain: (node: string) => void): readonly Column<ConsoleNod
         <div className="node-state">
           <Badge tone={tones[node.state]}>{states[node.state]}</Badge>
           {node.troubles.map((trouble) => (
-            <small key={trouble} className="reason">
+            <small key={trouble} className="trouble">
               {troubles[trouble]}
             </small>
           ))}

@@ -1,4 +1,4 @@
-/** The slots of all nodes in a fixed order, with their histories, from the items of the stream. */
+/** The slots of all nodes, those that failed first, else in a fixed order, with their histories, from the items of the stream. */
 import type { ConsoleHistory, ConsoleNode } from "../../../../src/surface/contract/console.ts";
 import type { Live } from "../live.ts";
 
@@ -22,5 +22,6 @@ export function lanesOf(items: Live<"slots">["items"]): readonly Lane[] {
       lanes.push({ key: `${node.name}/${slot.name}`, node, slot, history, atMs });
     }
   }
-  return lanes.toSorted((a, b) => a.key.localeCompare(b.key));
+  const rank = ({ slot }: Lane) => (slot.state === "failed" ? 0 : 1);
+  return lanes.toSorted((a, b) => rank(a) - rank(b) || a.key.localeCompare(b.key));
 }

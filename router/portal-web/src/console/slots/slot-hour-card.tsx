@@ -19,6 +19,16 @@ export function SlotHourCard({ lane: { slot, history }, name, nowMs }: SlotHourC
   const { switches, failed, share, seconds, spanMs } = hour;
   const short = spanMs < hourMs - 60_000 ? ` ${c.slots.hourShort(format.duration(spanMs / 1000))}` : "";
   const done = switches.length - failed;
+  if (switches.length === 0)
+    return (
+      <>
+        <Strip hour={hour} label={c.slots.timeline(name)} models={slot.models} />
+        <p className="soft number">
+          {c.slots.noSwitch}
+          {short}
+        </p>
+      </>
+    );
   return (
     <>
       <Strip hour={hour} label={c.slots.timeline(name)} models={slot.models} />
@@ -33,7 +43,7 @@ export function SlotHourCard({ lane: { slot, history }, name, nowMs }: SlotHourC
       </p>
       <details>
         <summary>{c.slots.switches}</summary>
-        {switches.length === 0 ? <p className="soft">{c.slots.noSwitch}</p> : <Switches hour={hour} name={name} />}
+        <Switches hour={hour} name={name} />
       </details>
     </>
   );

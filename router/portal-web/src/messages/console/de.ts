@@ -2,6 +2,8 @@
 import type { Shape } from "../shape.ts";
 import type { console as english } from "./en.ts";
 
+const counted = (count: string, one: string, many: string) => `${count} ${count === "1" ? one : many}`;
+
 export const console: Shape<typeof english> = {
   name: "Konsole",
   pages: { nodes: "Knoten", slots: "Slots", accounts: "Konten", pipeline: "Abrechnungsweg" },
@@ -24,7 +26,7 @@ export const console: Shape<typeof english> = {
     lead: {
       none: "Mit diesem Router hat sich noch kein Knoten verbunden.",
       good: (count) => `Allen Knoten geht es gut: ${count}.`,
-      bad: (bad, count) => `${bad} von ${count} Knoten brauchen jemanden.`,
+      bad: (bad, count) => `Knoten, die jemanden brauchen: ${bad} von ${count}.`,
     },
     emptyHint: "Ein Knoten erscheint hier, sobald sich sein Agent verbunden hat. INSTALL.md zeigt, wie.",
     columns: {
@@ -32,7 +34,7 @@ export const console: Shape<typeof english> = {
       state: "Zustand",
       requests: "Anfragen",
       gpus: "GPUs",
-      outbox: "Unbestätigte Nutzung",
+      outbox: "Unbestätigt",
       ages: "Verbindung und Bericht",
       actions: "Aktionen",
     },
@@ -56,7 +58,7 @@ export const console: Shape<typeof english> = {
     gpuMemory: (used, total) => `${used} von ${total} GB`,
     gpuUse: (share) => `${share} ausgelastet`,
     celsius: (degrees) => `${degrees} °C`,
-    records: (count) => `${count} Datensätze`,
+    records: (count) => counted(count, "Datensatz", "Datensätze"),
     oldest: (age) => `ältester ${age}`,
     linked: (age) => `verbunden seit ${age}`,
     notLinked: "nicht verbunden",
@@ -81,9 +83,9 @@ export const console: Shape<typeof english> = {
   slots: {
     lead: {
       none: "Noch ist kein Slot bekannt.",
-      calm: (count) => `${count} Slots, von denen keiner wechselt.`,
-      switching: (switching, count) => `${switching} von ${count} Slots wechseln gerade.`,
-      failed: (failed, count) => `${failed} von ${count} Slots sind ausgefallen.`,
+      calm: (count) => `Kein Slot wechselt gerade: ${count}.`,
+      switching: (switching, count) => `Slots, die gerade wechseln: ${switching} von ${count}.`,
+      failed: (failed, count) => `Ausgefallene Slots: ${failed} von ${count}.`,
     },
     name: (node, slot) => `${node}, Slot ${slot}`,
     states: {
@@ -108,11 +110,11 @@ export const console: Shape<typeof english> = {
     usual: (age) => `üblich sind ${age} insgesamt`,
     parts: { drain: "Leerlaufen", stop: "Stopp", memory: "Speicher", start: "Start", probe: "Probe" },
     hour: (switches, share, failed) =>
-      `Letzte Stunde: ${switches} Wechsel, ${share} der Zeit; ${failed} gescheiterte Starts`,
+      `Letzte Stunde: ${switches} Wechsel, ${share} der Zeit; ${counted(failed, "gescheiterter Start", "gescheiterte Starts")}`,
     hourShort: (age) => `(der Agent läuft seit ${age})`,
     timeline: (slot) => `Die letzte Stunde von ${slot}: was aktiv war, und seine Wechsel`,
     switches: "Wechsel der letzten Stunde",
-    noSwitch: "Keiner in der letzten Stunde.",
+    noSwitch: "Letzte Stunde: kein Wechsel",
     columns: { at: "Ende", models: "Von → nach", total: "Gesamt" },
     nothing: "nichts",
     failedStart: "Start gescheitert",
@@ -122,8 +124,8 @@ export const console: Shape<typeof english> = {
       model: "Modell",
       idle: "Im Slot läuft und wartet nichts: der Wechsel beginnt sofort.",
       busy: (count, model) =>
-        `${count} Anfragen an ${model} laufen. Keine wird angetastet: das Modell wird aktiv, sobald nichts läuft oder wartet, wenn das binnen einer Minute ist.`,
-      waits: (count) => `${count} Anfragen warten und kommen vorher dran.`,
+        `Auf ${model} laufend: ${counted(count, "Anfrage", "Anfragen")}. Keine wird angetastet: das gewählte Modell wird aktiv, sobald nichts läuft oder wartet, wenn das binnen einer Minute ist.`,
+      waits: (count) => `Wartend: ${counted(count, "Anfrage", "Anfragen")}. Sie kommen vorher dran.`,
       after: (model) => `Die nächste Anfrage an ${model} wartet dann auf den Wechsel zurück.`,
       elsewhere: "Ist das Modell in mehreren Slots des Knotens, wählt der Knoten den Slot.",
       confirm: "Vorwärmen",
@@ -134,12 +136,13 @@ export const console: Shape<typeof english> = {
   touched: {
     none: "Dort läuft keine Anfrage dieses Routers.",
     lead: (count) => `Anfragen dieses Routers dort, die älteste zuerst: ${count}`,
-    facts: (model, account, age) => `${model}, seit ${age}, Konto ${account}`,
+    facts: (model, age) => `${model}, seit ${age},`,
+    account: (name) => `Konto ${name}`,
     more: (count) => `und ${count} weitere`,
   },
   accounts: {
     lead: (count) =>
-      `${count} Konten. Die Nutzung ist die des Abrechnungszeitraums, Ablehnungen sind die von 24 Stunden.`,
+      `${counted(count, "Konto", "Konten")}. Die Nutzung ist die des Abrechnungszeitraums, Ablehnungen sind die von 24 Stunden.`,
     search: "Nach Namen suchen",
     sort: "Sortieren nach",
     sorts: { name: "Name", used: "Nutzung", refused: "Ablehnungen" },
@@ -157,26 +160,28 @@ export const console: Shape<typeof english> = {
     states: { "no package": "kein Paket", trial: "Probe", active: "aktiv" },
     exhausted: "Kontingent aufgebraucht",
     now: (parallel, minute) => `${parallel} laufen, ${minute} in der letzten Minute`,
-    people: (users) => `${users} Personen`,
+    people: (users) => counted(users, "Person", "Personen"),
     blocked: (count) => `${count} gesperrt`,
+    isBlocked: "gesperrt",
     until: (day) => `bis ${day}`,
     manage: (name) => `Personen von ${name}`,
     page: (from, to, total) => `${from}–${to} von ${total}`,
     previous: "Zurück",
     next: "Weiter",
     dialog: {
-      lead: "Wer gesperrt ist, wird abgemeldet, und die Schlüssel gehen sofort nicht mehr. Ein Konto sperrt, wer alle darin sperrt.",
+      lead: "Wer gesperrt ist, wird abgemeldet, und die Schlüssel gehen sofort nicht mehr. Ein gesperrtes Konto ist es für alle darin; sein Paket und dessen Kosten laufen weiter.",
       columns: { email: "E-Mail", role: "Rolle", state: "Zustand", keys: "Schlüssel", actions: "Aktionen" },
       block: (email) => `${email} sperren`,
       unblock: (email) => `${email} entsperren`,
       blockShort: "Sperren",
       unblockShort: "Entsperren",
-      blockAll: "Alle sperren",
-      unblockAll: "Alle entsperren",
-      sure: (keys) => `Wirklich alle sperren: ${keys} Schlüssel gehen ab jetzt nicht mehr`,
+      blockAccount: "Konto sperren",
+      unblockAccount: "Konto entsperren",
+      sure: (account, keys) =>
+        `${account} wirklich sperren: ${counted(keys, "Schlüssel geht", "Schlüssel gehen")} ab jetzt nicht mehr`,
       done: (email, state) => `${email}: ${state}`,
-      allBlocked: "Alle sind gesperrt.",
-      allUnblocked: "Niemand ist mehr gesperrt.",
+      accountBlocked: (account) => `${account} ist gesperrt.`,
+      accountUnblocked: (account) => `${account} ist nicht mehr gesperrt.`,
     },
   },
   pipeline: {
@@ -186,12 +191,13 @@ export const console: Shape<typeof english> = {
       down: "Die Datenbank antwortet nicht. Die Knoten behalten ihre Nutzung, bis sie es tut.",
     },
     unacknowledged: "Unbestätigte Nutzung",
-    records: (count) => `${count} Datensätze bei den Knoten`,
+    records: (count) => `${counted(count, "Datensatz", "Datensätze")} bei den Knoten`,
     oldest: (age) => `der älteste ist ${age} alt`,
     unknown: (names) => `Nicht bekannt von ${names}.`,
     byNode: "Je Knoten",
     columns: { node: "Knoten", records: "Datensätze", oldest: "Ältester" },
-    waitingForCommit: (count) => `${count} Datensätze warten bei diesem Router auf die Datenbank`,
+    waitingForCommit: (count) =>
+      `Bei diesem Router auf die Datenbank wartend: ${counted(count, "Datensatz", "Datensätze")}`,
     setAside: "Beiseitegelegte Datensätze, niemandem berechnet",
     setAsideCount: (day, total) => `${day} in den letzten 24 Stunden, ${total} insgesamt`,
     setAsideHint: "weiche usage refused zeigt sie.",

@@ -1,4 +1,6 @@
 /** The texts of the operators' console in English; the German ones have the same shape. */
+const counted = (count: string, one: string, many: string) => `${count} ${count === "1" ? one : many}`;
+
 export const console = {
   name: "Console",
   pages: { nodes: "Nodes", slots: "Slots", accounts: "Accounts", pipeline: "Pipeline" },
@@ -21,7 +23,7 @@ export const console = {
     lead: {
       none: "No node has linked to this router yet.",
       good: (count: string) => `All nodes are well: ${count}.`,
-      bad: (bad: string, count: string) => `${bad} of ${count} nodes need somebody.`,
+      bad: (bad: string, count: string) => `Nodes that need somebody: ${bad} of ${count}.`,
     },
     emptyHint: "A node appears here when its agent has linked. INSTALL.md shows how.",
     columns: {
@@ -29,7 +31,7 @@ export const console = {
       state: "State",
       requests: "Requests",
       gpus: "GPUs",
-      outbox: "Usage not acknowledged",
+      outbox: "Unacknowledged",
       ages: "Link and report",
       actions: "Actions",
     },
@@ -53,7 +55,7 @@ export const console = {
     gpuMemory: (used: string, total: string) => `${used} of ${total} GB`,
     gpuUse: (share: string) => `${share} busy`,
     celsius: (degrees: string) => `${degrees} °C`,
-    records: (count: string) => `${count} records`,
+    records: (count: string) => counted(count, "usage record", "usage records"),
     oldest: (age: string) => `oldest ${age}`,
     linked: (age: string) => `linked for ${age}`,
     notLinked: "not linked",
@@ -79,9 +81,9 @@ export const console = {
   slots: {
     lead: {
       none: "No slot is known yet.",
-      calm: (count: string) => `${count} slots, none of which is switching.`,
-      switching: (switching: string, count: string) => `${switching} of ${count} slots are switching.`,
-      failed: (failed: string, count: string) => `${failed} of ${count} slots have failed.`,
+      calm: (count: string) => `No slot is switching: ${count}.`,
+      switching: (switching: string, count: string) => `Slots that are switching: ${switching} of ${count}.`,
+      failed: (failed: string, count: string) => `Slots that have failed: ${failed} of ${count}.`,
     },
     name: (node: string, slot: string) => `${node}, slot ${slot}`,
     states: {
@@ -106,11 +108,11 @@ export const console = {
     usual: (age: string) => `usually ${age} in all`,
     parts: { drain: "drain", stop: "stop", memory: "memory", start: "start", probe: "probe" },
     hour: (switches: string, share: string, failed: string) =>
-      `Last hour: ${switches} switches, ${share} of the time; ${failed} failed starts`,
+      `Last hour: ${counted(switches, "switch", "switches")}, ${share} of the time; ${counted(failed, "failed start", "failed starts")}`,
     hourShort: (age: string) => `(the agent runs for ${age})`,
     timeline: (slot: string) => `The last hour of ${slot}: what was active, and its switches`,
     switches: "Switches of the last hour",
-    noSwitch: "None in the last hour.",
+    noSwitch: "Last hour: no switch",
     columns: { at: "Ended", models: "From → to", total: "Total" },
     nothing: "nothing",
     failedStart: "start failed",
@@ -120,8 +122,8 @@ export const console = {
       model: "Model",
       idle: "Nothing runs or waits in the slot: the switch begins at once.",
       busy: (count: string, model: string) =>
-        `${count} requests of ${model} run. None of them is touched: the model becomes active once nothing runs or waits, if that is within a minute.`,
-      waits: (count: string) => `${count} requests wait, and go first.`,
+        `Running on ${model}: ${counted(count, "request", "requests")}. None of them is touched: the chosen model becomes active once nothing runs or waits, if that is within a minute.`,
+      waits: (count: string) => `Waiting: ${counted(count, "request", "requests")}. They go first.`,
       after: (model: string) => `The next request for ${model} will wait for a switch back.`,
       elsewhere: "If the model is in several slots of the node, the node chooses the slot.",
       confirm: "Prewarm",
@@ -132,11 +134,13 @@ export const console = {
   touched: {
     none: "No request of this router runs there.",
     lead: (count: string) => `Requests of this router there, the oldest first: ${count}`,
-    facts: (model: string, account: string, age: string) => `${model}, for ${age}, account ${account}`,
+    facts: (model: string, age: string) => `${model}, for ${age},`,
+    account: (name: string) => `account ${name}`,
     more: (count: string) => `and ${count} more`,
   },
   accounts: {
-    lead: (count: string) => `${count} accounts. Use is that of the billing period, refusals are those of 24 hours.`,
+    lead: (count: string) =>
+      `${counted(count, "account", "accounts")}. Use is that of the billing period, refusals are those of 24 hours.`,
     search: "Search by name",
     sort: "Sort by",
     sorts: { name: "name", used: "use", refused: "refusals" },
@@ -154,26 +158,28 @@ export const console = {
     states: { "no package": "no package", trial: "trial", active: "active" },
     exhausted: "quota used up",
     now: (parallel: string, minute: string) => `${parallel} running, ${minute} in the last minute`,
-    people: (users: string) => `${users} people`,
+    people: (users: string) => counted(users, "person", "people"),
     blocked: (count: string) => `${count} blocked`,
+    isBlocked: "blocked",
     until: (day: string) => `until ${day}`,
     manage: (name: string) => `People of ${name}`,
     page: (from: string, to: string, total: string) => `${from}–${to} of ${total}`,
     previous: "Previous",
     next: "Next",
     dialog: {
-      lead: "Who is blocked is signed out, and their keys stop at once. To block an account, block everybody in it.",
+      lead: "Who is blocked is signed out, and their keys stop at once. An account that is blocked is so for everybody in it; its package and what it costs go on.",
       columns: { email: "E-mail", role: "Role", state: "State", keys: "Keys", actions: "Actions" },
       block: (email: string) => `Block ${email}`,
       unblock: (email: string) => `Unblock ${email}`,
       blockShort: "Block",
       unblockShort: "Unblock",
-      blockAll: "Block everybody",
-      unblockAll: "Unblock everybody",
-      sure: (keys: string) => `Really block everybody: ${keys} keys stop now`,
+      blockAccount: "Block the account",
+      unblockAccount: "Unblock the account",
+      sure: (account: string, keys: string) =>
+        `Really block ${account}: ${counted(keys, "key stops", "keys stop")} now`,
       done: (email: string, state: string) => `${email}: ${state}`,
-      allBlocked: "Everybody is blocked.",
-      allUnblocked: "Nobody is blocked any more.",
+      accountBlocked: (account: string) => `${account} is blocked.`,
+      accountUnblocked: (account: string) => `${account} is not blocked any more.`,
     },
   },
   pipeline: {
@@ -183,12 +189,12 @@ export const console = {
       down: "The database does not answer. Nodes keep their usage until it does.",
     },
     unacknowledged: "Usage not acknowledged",
-    records: (count: string) => `${count} records at the nodes`,
+    records: (count: string) => `${counted(count, "record", "records")} at the nodes`,
     oldest: (age: string) => `the oldest is ${age} old`,
     unknown: (names: string) => `Not known of ${names}.`,
     byNode: "By node",
     columns: { node: "Node", records: "Records", oldest: "Oldest" },
-    waitingForCommit: (count: string) => `${count} records wait for a commit at this router`,
+    waitingForCommit: (count: string) => `Waiting for a commit at this router: ${counted(count, "record", "records")}`,
     setAside: "Records set aside, billed to nobody",
     setAsideCount: (day: string, total: string) => `${day} in the last 24 hours, ${total} in all`,
     setAsideHint: "weiche usage refused shows them.",

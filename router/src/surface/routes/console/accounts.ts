@@ -1,4 +1,4 @@
-/** Accounts as operators look after them: package, use, refusals, and how many of their people are blocked. */
+/** Accounts as operators look after them: package, use, refusals, and whether they or their people are blocked. */
 import { sql } from "kysely";
 import { formatCredits, millicredits } from "@weiche/shared/credits.ts";
 import type { AccountId } from "@weiche/shared/ids.ts";
@@ -23,6 +23,7 @@ export interface AccountsWish {
 interface Listed {
   readonly id: AccountId;
   readonly name: string;
+  readonly blockedAt: Temporal.Instant | null;
   readonly exhaustedUntil: Temporal.Instant | null;
   readonly users: number;
   readonly blockedUsers: number;
@@ -36,13 +37,13 @@ export async function accountItems(
   const nowMs = clock.now();
   const since = instantText((Math.floor(nowMs / hourMs) - 23) * hourMs);
   const matching = sql`
-    select a.id, a.name, a.exhausted_until,
+    select a.id, a.name, a.blocked_at, a.exhausted_until,
       (select t.credits from usage_totals t where t.account_id = a.id and t.scope = 'account'
         order by t.period_start desc limit 1) as used,
       (select sum(r.count)::bigint from refusals r where r.account_id = a.id and r.hour >= ${since}::timestamptz) as refused,
       (select count(*)::integer from users u where u.account_id = a.id and u.deleted_at is null) as users,
       (select count(*)::integer from users u where u.account_id = a.id and u.deleted_at is null and u.blocked) as blocked_users
-    from accounts a where ${containing(search, "a.name")}`;
+    from accounts a where a.deleted_at is null and ${containing(search, "a.name")}`;
   const page = { limit: accountsOnPage, offset: (at - 1) * accountsOnPage };
   const order = sort === "name" ? ({ order: "asc" } as const) : ({ order: "desc" } as const);
   const by = sort === "name" ? "lower(name)" : sort;
@@ -62,6 +63,7 @@ export async function accountItems(
     const account: ConsoleAccount = {
       id: row.id,
       name: row.name,
+      blockedAt: row.blockedAt?.toString() ?? null,
       ...viewSubscription(own, nowMs),
       quota: period ? formatCredits(quotaOf(period.term.package)) : null,
       used: period ? formatCredits(millicredits(ofPeriod?.credits ?? 0n)) : null,
