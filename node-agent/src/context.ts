@@ -4,6 +4,7 @@ import { lockDirectory } from "@weiche/shared/files/directory-lock.ts";
 import { formatListen } from "@weiche/shared/http/listen.ts";
 import type { Log } from "@weiche/shared/program/log.ts";
 import { openTlsFiles } from "@weiche/shared/http/tls-files.ts";
+import { tellEnding } from "@weiche/shared/program/certificate-expiry.ts";
 import { openOpsServer } from "@weiche/shared/program/ops-server.ts";
 import type { AgentConfig } from "./config/config.ts";
 import { createCore, type Given } from "./core.ts";
@@ -78,12 +79,13 @@ export async function createAgent(
     tls,
   });
   const certificates = { links: tls, ops: ops.tls };
+  tellEnding(certificates, clock.now(), linkEvents);
   const gauged = { ...usage, slots, links, telemetry, machine, maintenance, certificates };
   metrics.scrape.onScrape(() => publishGauges(metrics, gauged));
 
   slots.setMaintenance(maintenance.on);
   const adopted = slots.readopt();
-  await openAdmin(core, { ...usage, engines, telemetry, machine, links, maintenance });
+  await openAdmin(core, { ...usage, engines, telemetry, machine, links, maintenance, certificates });
   await within(clock, adoptMsMax, adopted);
   life.ready = true;
   links.reportSoon();

@@ -1,5 +1,6 @@
 /** Events of requests, usage, links to routers and jobs: one function per event writes log line and metric. */
 import { describeError, type Log } from "@weiche/shared/program/log.ts";
+import { endingMessage, type CertificateEvents } from "@weiche/shared/program/certificate-expiry.ts";
 import { beginAtZero } from "@weiche/shared/program/metric-registry.ts";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { JobEvents } from "@weiche/shared/time/job.ts";
@@ -49,7 +50,7 @@ export function createIngressEvents(log: Log, metrics: Metrics, models: Readonly
   };
 }
 
-export function createLinkEvents(log: Log, metrics: Metrics): RouterLinkEvents & TlsFilesEvents {
+export function createLinkEvents(log: Log, metrics: Metrics): RouterLinkEvents & TlsFilesEvents & CertificateEvents {
   return {
     routerLinkUp(address, routerId, version) {
       metrics.routerLink.set({ router: address }, 1);
@@ -75,6 +76,7 @@ export function createLinkEvents(log: Log, metrics: Metrics): RouterLinkEvents &
     dataSessionFailed: (routerId, reason) => log.warn({ routerId, reason }, "a data connection could not be made"),
     tlsReloaded: () => log.info("certificate read again"),
     tlsReloadFailed: (reason) => log.error({ reason }, "the new certificate cannot be used; the one before stays"),
+    certificateEnding: (file) => log.warn(file, endingMessage),
   };
 }
 

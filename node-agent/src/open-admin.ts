@@ -1,5 +1,6 @@
 /** Opens the admin socket, by which `weiche-agent` shows and controls the node. */
 import { join } from "node:path";
+import { certificateFiles, type CertificatesInUse } from "@weiche/shared/program/certificate-expiry.ts";
 import { version } from "@weiche/shared/program/version.ts";
 import type { Core } from "./core.ts";
 import type { MachineSource } from "./host/machine-telemetry.ts";
@@ -19,11 +20,12 @@ export interface AdminParts {
   readonly machine: MachineSource;
   readonly links: RouterLinks;
   readonly maintenance: Maintenance;
+  readonly certificates: CertificatesInUse<string>;
 }
 
 export async function openAdmin(core: Core, parts: AdminParts) {
-  const { outbox, engines, telemetry, machine, links, maintenance } = parts;
-  const { config, models, gpuReader, life, opened } = core;
+  const { outbox, engines, telemetry, machine, links, maintenance, certificates } = parts;
+  const { config, clock, models, gpuReader, life, opened } = core;
   const { slots, host, restarts, failures } = engines;
   const control: Parameters<typeof openAdminApi>[1] = {
     async status() {
@@ -45,6 +47,7 @@ export async function openAdmin(core: Core, parts: AdminParts) {
         gpus: telemetry.gpus,
         machine: machine.machine,
         reading: machine.reading,
+        certificates: certificateFiles(certificates, clock.now()),
       };
     },
     prewarm(model) {

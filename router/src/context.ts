@@ -1,7 +1,7 @@
 /** Everything a router is made of, in the order it is made; it is closed in reverse. */
 import { lockDirectory } from "@weiche/shared/files/directory-lock.ts";
+import { tellEnding } from "@weiche/shared/program/certificate-expiry.ts";
 import { StartError } from "@weiche/shared/files/start-error.ts";
-import { formatListen } from "@weiche/shared/http/listen.ts";
 import type { Log } from "@weiche/shared/program/log.ts";
 import { openOpsServer } from "@weiche/shared/program/ops-server.ts";
 import { sweepIdentity } from "./accounts/identity-sweep.ts";
@@ -51,23 +51,18 @@ export async function createRouter(config: RouterConfig, given: Partial<Given> =
   const subscriptions = createSubscriptions({ database: storage.database, clock });
   const evaluator = createEvaluator(storage.database, clock, subscriptions, core.events, catalogue);
   startUpkeep(core, storage, evaluator);
-  const { portal, console: ofOperators, mail } = await openSurface(core, storage, nodes, api, evaluator);
-  catalogue.onReload(() => log.info({ models: catalogue.get().size }, "catalogue read again"));
   const certificates = { api: api.tls, nodes: nodes.tls, ops: ops.tls };
+  tellEnding(certificates, clock.now(), events);
+  const overview = { startedAtMs: clock.now(), otherRouters: self.others, certificates, ops: ops.address };
+  const { listen, mail } = await openSurface(core, storage, nodes, api, evaluator, overview);
+  catalogue.onReload(() => log.info({ models: catalogue.get().size }, "catalogue read again"));
   metrics.scrape.onScrape(() => publishGauges(metrics, { ...storage, nodes, catalogue, certificates, mail }));
   ready = true;
 
   const closing = opened.move();
   return {
     log,
-    listen: {
-      api: formatListen(api.address),
-      portal: formatListen(portal.address),
-      ...(ofOperators && { console: formatListen(ofOperators.address) }),
-      nodes: formatListen(nodes.link.address),
-      data: formatListen(nodes.data.address),
-      ops: formatListen(ops.address),
-    },
+    listen,
     reloadCatalogue() {
       try {
         catalogue.reload();

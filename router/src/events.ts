@@ -1,5 +1,6 @@
 /** The events of the router: one function per event writes the log line and moves the metric together. */
 import { describeError, type Log } from "@weiche/shared/program/log.ts";
+import { endingMessage, type CertificateEvents } from "@weiche/shared/program/certificate-expiry.ts";
 import { beginAtZero } from "@weiche/shared/program/metric-registry.ts";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { JobEvents } from "@weiche/shared/time/job.ts";
@@ -79,7 +80,7 @@ export function createEvents(log: Log, metrics: Metrics) {
 function createNodeEvents(
   log: Log,
   metrics: Metrics,
-): NodeLinkEvents & DataConnectionsEvents & TlsFilesEvents & LiveRouterEvents {
+): NodeLinkEvents & DataConnectionsEvents & TlsFilesEvents & CertificateEvents & LiveRouterEvents {
   return {
     nodeLinked(node, bootId, agentVersion) {
       beginAtZero(metrics.hostingIgnored, { node: [node] });
@@ -125,6 +126,7 @@ function createNodeEvents(
     tlsReloadFailed(reason) {
       log.error({ reason }, "the new certificate cannot be used; the one before stays");
     },
+    certificateEnding: (file) => log.warn(file, endingMessage),
   };
 }
 

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { createAccounts } from "./accounts/accounts.ts";
 import { createIdentity } from "./accounts/identity.ts";
-import { isLoopback } from "@weiche/shared/http/listen.ts";
+import { formatListen, isLoopback, type ListenAddress } from "@weiche/shared/http/listen.ts";
 import type { Core } from "./core.ts";
 import { createMail } from "./mail/mail.ts";
 import type { PublicApi } from "./open-api.ts";
@@ -16,6 +16,7 @@ import { openAdminSocket } from "./surface/admin/admin-socket.ts";
 import { openPortal } from "./surface/portal/portal-server.ts";
 import { openConsole } from "./surface/console/console-server.ts";
 import { ConsoleSessions } from "./surface/console/console-sessions.ts";
+import type { Overview } from "./surface/routes/handler-deps.ts";
 import { createHandlers } from "./surface/routes/handlers.ts";
 import type { Evaluator } from "./usage/evaluator.ts";
 
@@ -25,6 +26,7 @@ export async function openSurface(
   nodes: Nodes,
   api: PublicApi,
   evaluator: Evaluator,
+  given: Omit<Overview, "listeners" | "databaseServer"> & { readonly ops: ListenAddress },
 ) {
   const { config, clock, events, limiter, catalogue, jobRuns, opened } = core;
   /** Absent: none is configured. */
@@ -60,6 +62,14 @@ export async function openSurface(
         ...{ sessions: consoleSessions, database, clock, events: webEvents },
       }),
     );
+  const listen = {
+    api: formatListen(api.address),
+    portal: formatListen(portal.address),
+    ...(ofOperators && { console: formatListen(ofOperators.address) }),
+    nodes: formatListen(nodes.link.address),
+    data: formatListen(nodes.data.address),
+    ops: formatListen(given.ops),
+  };
   const people = { database, clock, portalUrl: portal.url, audits: events };
   const accounts = createAccounts(people);
   const { registration } = config;
@@ -76,6 +86,11 @@ export async function openSurface(
     nodes: nodes.views,
     usualWaitMs: nodes.usualWaitMs,
     fleet: nodes,
+    overview: {
+      ...given,
+      listeners: listen,
+      databaseServer: config.databaseUrl === undefined ? "embedded" : "configured",
+    },
     logLevel: core.logLevel,
     requests: {
       running: api.server.running,
@@ -97,5 +112,5 @@ export async function openSurface(
   await portal.serve(handlers);
   await ofOperators?.serve(handlers);
   opened.use(await openAdminSocket(join(config.stateDir, "admin.sock"), { database, handlers, events }));
-  return { portal, console: ofOperators, mail };
+  return { listen, mail };
 }

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { AgentStatus } from "@weiche/node-agent/src/status/status.ts";
+import { makeAuthority, makeCertificate } from "@weiche/router/src/certificates/certificate-folder.ts";
 import { simulatedNvidiaSmi } from "@weiche/node-agent/test/engines/engines-on-host.ts";
 import { RunningProgram, until } from "../../cluster/cluster.ts";
 
@@ -23,7 +24,11 @@ beforeAll(async () => {
     command: [...simulated, "--model", model, "--start-ms", String(startMs)],
   });
   const slot = { name: "a", minResidencySeconds: 0, engines: [engine("quick", 0), engine("slow", 3_000)] };
-  writeFileSync(join(directory, "agent.yaml"), JSON.stringify({ node: "gpu-1", slots: [slot] }));
+  const making = { folder: join(directory, "ca"), nowMs: Date.now() };
+  makeAuthority(making);
+  makeCertificate({ ...making, days: 20 }, "node", ["gpu-1"]);
+  const tls = { cert: "ca/node-gpu-1.pem", key: "ca/node-gpu-1.key", ca: "ca/ca.pem" };
+  writeFileSync(join(directory, "agent.yaml"), JSON.stringify({ node: "gpu-1", tls, slots: [slot] }));
   agent = await RunningProgram.start("node-agent/src/main.ts", ["--stop-engines"], {
     WEICHE_DATA_DIR: directory,
     WEICHE_AGENT_CONFIG: join(directory, "agent.yaml"),
@@ -134,6 +139,57 @@ describe("weiche-agent", () => {
     expect([code, stdout.split("\n")[1]]).toEqual([
       1,
       'wrong.yaml:4: unknown key "slots.0.engine"; did you mean "engines"?',
+    ]);
+  });
+
+  test("warns of a certificate that ends soon: at the start, in status and in check-config", async () => {
+    const lines = agent.output.filter((line) => line.includes("expires soon"));
+    expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([
+      { level: "warn", use: "links", file: "cert", path: join(directory, "ca/node-gpu-1.pem") },
+    ]);
+    const { certificates } = JSON.parse((await command("status", "--json")).stdout) as AgentStatus;
+    expect(certificates.map(({ use, file, daysLeft }) => [use, file, Math.round(daysLeft / 10)])).toEqual([
+      ["links", "cert", 2],
+      ["links", "ca", 365],
+    ]);
+    expect((await command("status")).stdout).toMatch(/^links +\S+node-gpu-1\.pem +20\d\d-\d\d-\d\d +(19|20)$/m);
+    const { code, stdout } = await command("check-config", "agent.yaml");
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/^agent\.yaml:1: warning: .*gpu-1\.pem expires at /m)]);
+  });
+
+  test("says what is wrong with certificate, key and token", async () => {
+    const slots =
+      "slots: [{ name: a, engines: [{ model: m, dialect: openai, launcher: external, url: 'http://127.0.0.1:1' }] }]";
+    const lines = (tls: string, more = "") => [
+      "node: gpu-1",
+      "tls:",
+      ...tls.split(" ").map((each) => `  ${each.replace("=", ": ")}`),
+      more,
+      slots,
+      "",
+    ];
+    const check = async (...given: Parameters<typeof lines>) => {
+      writeFileSync(join(directory, "tls.yaml"), lines(...given).join("\n"));
+      const { code, stdout } = await command("check-config", "tls.yaml");
+      return [code, stdout.replaceAll(`${directory}/`, "").split("\n")[0]];
+    };
+    const making = { folder: join(directory, "ca"), nowMs: Date.now() };
+    for (const node of ["gpu-2", "gpu-1.example"]) makeCertificate(making, "node", [node]);
+    expect(await check("cert=ca/node-gpu-2.pem key=ca/node-gpu-2.key ca=ca/ca.pem")).toEqual([
+      1,
+      'tls.yaml:3: ca/node-gpu-2.pem is not for the node "gpu-1": routers would refuse it',
+    ]);
+    expect(await check("cert=ca/node-gpu-1.pem key=ca/node-gpu-2.key ca=ca/ca.pem")).toEqual([
+      1,
+      "tls.yaml:4: ca/node-gpu-2.key is not the key of ca/node-gpu-1.pem",
+    ]);
+    const [handedOver] = await check("cert=ca/node-gpu-1.pem key=/run/credentials/x/node.key ca=ca/nowhere.pem");
+    expect(handedOver).toBe(0); // what this host lacks is a warning
+    writeFileSync(join(directory, "token"), "short\n", { mode: 0o600 });
+    const right = "cert=ca/node-gpu-1.pem key=ca/node-gpu-1.key ca=ca/ca.pem";
+    expect(await check(right, "ops: { tokenFile: token }")).toEqual([
+      1,
+      expect.stringMatching(/^tls\.yaml:6: token must hold 16 to 256 letters/),
     ]);
   });
 

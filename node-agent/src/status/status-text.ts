@@ -1,5 +1,6 @@
 /** Text of `weiche-agent status`. Problems stand out, and narrow terminals suffice. */
 import { fileSystemTable, gpuTable, isNearlyFull, machineLines } from "@weiche/shared/program/machine-text.ts";
+import { isEnding, type CertificateFile } from "@weiche/shared/program/certificate-expiry.ts";
 import { plainText } from "@weiche/shared/program/plain-text.ts";
 import { formatTable, shortened, type Cell } from "@weiche/shared/program/table.ts";
 import type { AgentStatus, SlotStatus } from "./status.ts";
@@ -38,6 +39,9 @@ export function formatStatus(status: AgentStatus, options: TextOptions = {}): st
     ...table(["MEMORY", "USED", "OF", "LOAD", "TEMP", "POWER"], memoryRows(status)),
     ...machineTables(status, table, options),
     ...table(["ROUTER", "LINK", "DATA SESSIONS"], routers),
+    ...(status.certificates.length > 0
+      ? table(["CERTIFICATE", "FILE", "EXPIRES", "DAYS"], status.certificates.map(certificateRow))
+      : []),
     "",
     outboxLine(status, options),
   ].join("\n");
@@ -126,6 +130,12 @@ function memoryRows({ host, gpus }: AgentStatus): readonly Row[] {
     })),
     { cells: ["host", gibibytes(used), gibibytes(total), percent(cpuUse), undefined, undefined] },
   ];
+}
+
+function certificateRow(file: CertificateFile): Row {
+  const { use, path, expiresAt, daysLeft } = file;
+  const tone = daysLeft < 0 ? "red" : isEnding(file) ? "yellow" : undefined;
+  return { cells: [use, path, expiresAt.slice(0, 10), daysLeft], tone };
 }
 
 type Table = (headers: readonly string[], rows: readonly Row[]) => readonly string[];

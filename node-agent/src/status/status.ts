@@ -2,6 +2,7 @@
 import type { GpuReading } from "../host/gpu.ts";
 import type { HostReading } from "../host/host.ts";
 import type { Machine, MachineReading } from "@weiche/shared/machine.ts";
+import type { CertificateFile } from "@weiche/shared/program/certificate-expiry.ts";
 import type { RouterState } from "../links/router-links.ts";
 import { stateWords, type SlotView } from "../slots/slot-view.ts";
 import type { EngineStatus } from "./engine-status.ts";
@@ -24,6 +25,8 @@ export interface AgentStatus {
   readonly machine?: Machine;
   /** Read each 15 s; absent while it cannot be. */
   readonly reading?: MachineReading;
+  /** Of links to routers and the operations listener. Empty: they go without TLS. */
+  readonly certificates: readonly CertificateFile[];
 }
 
 export interface SlotStatus {

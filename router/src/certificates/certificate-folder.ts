@@ -7,6 +7,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync
 import { isIP } from "node:net";
 import { join } from "node:path";
 import { StartError } from "@weiche/shared/files/start-error.ts";
+import { daysUntil } from "@weiche/shared/http/certificates.ts";
 import { issueAuthority, issueCertificate, type Authority, type Issued } from "./issue.ts";
 
 type CertificateKind = "ca" | "router" | "node";
@@ -34,7 +35,6 @@ export interface Making {
   readonly days?: number;
 }
 
-const dayMs = 86_400_000;
 const certificateDays = 397;
 const authorityDays = 3_650;
 
@@ -119,7 +119,7 @@ function view(folder: string, file: string, nowMs: number): CertificateView {
     file,
     names: namesOf(cert),
     expiresAt: new Date(expiresMs).toISOString(),
-    daysLeft: Math.floor((expiresMs - nowMs) / dayMs),
+    daysLeft: daysUntil(expiresMs, nowMs),
     ofThisAuthority: cert.verify(authority.publicKey),
   };
 }

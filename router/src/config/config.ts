@@ -6,9 +6,9 @@ import { parseCatalogue, type Catalogue } from "@weiche/shared/catalogue.ts";
 import type { ServiceChange } from "@weiche/shared/changelog.ts";
 import { dataDirectory } from "@weiche/shared/files/data-directory.ts";
 import { StartError } from "@weiche/shared/files/start-error.ts";
-import { formatListen, isLoopback, parseListen, type ListenAddress } from "@weiche/shared/http/listen.ts";
 import { readOpsConfig } from "@weiche/shared/program/ops-access.ts";
-import { checkPrivate, holdsPassword, readSecret, withPassword } from "@weiche/shared/files/private-file.ts";
+import { checkPrivate, readSecret, withPassword } from "@weiche/shared/files/private-file.ts";
+import { exposures, passwordsIn, readListen } from "./config-rules.ts";
 import { routerSchema, type RawRouter } from "./config-schema.ts";
 
 export type RouterConfig = ReturnType<typeof toConfig>;
@@ -16,24 +16,12 @@ export type RouterConfig = ReturnType<typeof toConfig>;
 /** Reads and checks the file that `WEICHE_CONFIG` names; variables win over the file. Throws `StartError`. */
 export function loadRouterConfig(file: string, env: NodeJS.ProcessEnv): RouterConfig {
   const raw = loadYaml(file, routerSchema);
-  for (const key of ["database", "smtp"] as const) {
-    const { url, passwordFile } = raw[key] ?? {};
-    if (holdsPassword(url ?? "")) checkPrivate(file, `a password (${key}.url)`);
-    if (passwordFile !== undefined && !url) throw new StartError(`${file}: ${key}.passwordFile needs ${key}.url`);
-  }
+  for (const key of passwordsIn(raw)) checkPrivate(file, `a password (${key})`);
+  for (const key of ["database", "smtp"] as const)
+    if (raw[key]?.passwordFile !== undefined && !raw[key].url)
+      throw new StartError(`${file}: ${key}.passwordFile needs ${key}.url`);
   const config = toConfig(raw, dirname(resolve(file)), env);
-  for (const what of ["nodes", "data"] as const) {
-    if (!config.nodesTls && !isLoopback(config.listen[what].host)) {
-      throw new StartError(
-        `${file}: listen.${what} ${formatListen(config.listen[what])} is not loopback: it needs nodes.tls (cert, key, ca)`,
-      );
-    }
-  }
-  const { console: ofConsole } = config.listen;
-  if (ofConsole && !config.tls && !isLoopback(ofConsole.host))
-    throw new StartError(
-      `${file}: listen.console ${formatListen(ofConsole)} is not loopback: it needs tls (cert, key), or listen on 127.0.0.1, or turn it off`,
-    );
+  for (const [, message] of exposures(raw, config.listen)) throw new StartError(`${file}: ${message}`);
   return config;
 }
 
@@ -41,6 +29,11 @@ export interface CatalogueFile {
   readonly catalogue: Catalogue;
   /** The changelog for customers, the youngest entry first. */
   readonly changes: readonly ServiceChange[];
+}
+
+/** `baseDir`: the folder of router.yaml. */
+export function catalogueFileOf({ catalogue }: Pick<RawRouter, "catalogue">, baseDir: string): string {
+  return resolve(baseDir, catalogue);
 }
 
 /** Reads the catalogue file. Throws `StartError` with every mistake and its line. */
@@ -62,20 +55,10 @@ function toConfig(raw: RawRouter, baseDir: string, env: NodeJS.ProcessEnv) {
     Object.fromEntries(Object.entries(tls).map(([key, path]) => [key, resolve(baseDir, path)])) as T;
   const fullUrl = (key: string, url: string, passwordFile: string | undefined) =>
     passwordFile === undefined ? url : withPassword(url, readSecret(resolve(baseDir, passwordFile), "a password"), key);
+  const listen = readListen(raw, env);
   return {
-    listen: {
-      api: parseListen(env["WEICHE_API_LISTEN"] ?? raw.listen?.api ?? "127.0.0.1:8080", "listen.api"),
-      portal: parseListen(env["WEICHE_PORTAL_LISTEN"] ?? raw.listen?.portal ?? "127.0.0.1:8081", "listen.portal"),
-      /** Absent: it is off. */
-      console: readConsoleListen(env["WEICHE_CONSOLE_LISTEN"] ?? raw.listen?.console ?? "127.0.0.1:8082"),
-      nodes: parseListen(env["WEICHE_NODES_LISTEN"] ?? raw.listen?.nodes ?? "127.0.0.1:7443", "listen.nodes"),
-      data: parseListen(env["WEICHE_DATA_LISTEN"] ?? raw.listen?.data ?? "127.0.0.1:7444", "listen.data"),
-    },
-    ops: readOpsConfig(
-      parseListen(env["WEICHE_OPS_LISTEN"] ?? raw.listen?.ops ?? "127.0.0.1:9464", "listen.ops"),
-      raw.ops,
-      baseDir,
-    ),
+    listen,
+    ops: readOpsConfig(listen.ops, raw.ops, baseDir),
     /** `router/` in the data directory: lock, admin socket, embedded database. */
     stateDir: join(dataDir, "router"),
     /** Addresses for people: snippets, links, invitations. Absent: where the router listens. */
@@ -86,7 +69,7 @@ function toConfig(raw: RawRouter, baseDir: string, env: NodeJS.ProcessEnv) {
     registration: raw.portal?.registration ?? "closed",
     /** Absent: links for people are shown to whoever makes them. The URL may hold a password. */
     smtp: raw.smtp && { url: fullUrl("smtp", raw.smtp.url, raw.smtp.passwordFile), from: raw.smtp.from },
-    catalogueFile: resolve(baseDir, raw.catalogue),
+    catalogueFile: catalogueFileOf(raw, baseDir),
     /** Absent: the embedded server. */
     databaseUrl: raw.database?.url && fullUrl("database", raw.database.url, raw.database.passwordFile),
     /** API and portal; absent: plain HTTP behind a proxy. */
@@ -111,8 +94,4 @@ function toConfig(raw: RawRouter, baseDir: string, env: NodeJS.ProcessEnv) {
     shutdownMsMax: (raw.shutdownSeconds ?? 600) * 1000,
     logLevel: env["WEICHE_LOG_LEVEL"] ?? raw.logLevel ?? "info",
   };
-}
-
-function readConsoleListen(text: string): ListenAddress | undefined {
-  return text === "off" ? undefined : parseListen(text, "listen.console");
 }

@@ -22,6 +22,8 @@ const identityText = "select id::text as ledger from ledger_identity";
 export interface LiveRouter extends AsyncDisposable {
   /** Sends a heartbeat and looks for other routers. */
   beat(): Promise<void>;
+  /** How many there are, as of the last heartbeat. */
+  readonly others: () => number;
   /** Names the state of the database that usage is committed to, as of the last heartbeat. */
   readonly ledger: () => string;
 }
@@ -76,6 +78,7 @@ export async function joinRouters(
 
   return {
     beat,
+    others: () => others.size,
     ledger: () => ledger,
     async [Symbol.asyncDispose](): Promise<void> {
       // If this fails, the others notice after 15 s.

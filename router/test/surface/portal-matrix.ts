@@ -67,6 +67,7 @@ export const operatorsOwn = [
   "showConsole",
   "closeConsole",
   "watchConsole",
+  "showRouter",
   "showLogLevel",
   "setLogLevel",
 ] as const satisfies readonly (keyof Contract)[];

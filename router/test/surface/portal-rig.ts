@@ -110,6 +110,13 @@ export async function startPortal({
     apiLimits: { perIpPerSecond: 10, perIpBurst: 20, requestMsMax: 600_000 },
     limiter: new MemoryLimiter(clock),
     nodes: () => [],
+    overview: {
+      startedAtMs: 0,
+      listeners: {},
+      databaseServer: "configured",
+      otherRouters: () => 0,
+      certificates: {},
+    },
     logLevel: { state: { level: "info" }, set: (level) => ({ level }) },
     requests: { running: () => [], recent: new RecentRequests(), ofNode: () => Promise.resolve([]) },
     usualWaitMs: () => undefined,

@@ -70,6 +70,30 @@ export function loadYaml<Schema extends TSchema>(
   return value as Static<Schema>;
 }
 
+/** The reason of a `StartError`, with the place that it is about. */
+export function whatFails(path: Finding[0], run: () => unknown): Finding[] {
+  try {
+    run();
+    return [];
+  } catch (error) {
+    if (!(error instanceof StartError)) throw error;
+    return [[path, error.message]];
+  }
+}
+
+/** What `check-config` says of a file. */
+export interface Verdict {
+  readonly file: string;
+  readonly mistakes: readonly Mistake[];
+  /** With these the program starts. */
+  readonly warnings: readonly Mistake[];
+}
+
+export function verdictLines({ file, mistakes, warnings }: Verdict): readonly string[] {
+  const warned = warnings.map(({ line, message }) => ({ line, message: `warning: ${message}` }));
+  return [...formatMistakes(file, [...mistakes, ...warned]), ...(mistakes.length === 0 ? [`${file} is fine`] : [])];
+}
+
 export function formatMistakes(file: string, mistakes: readonly Mistake[]): string[] {
   return mistakes.map(({ line, message }) => (line > 0 ? `${file}:${line}: ${message}` : `${file}: ${message}`));
 }

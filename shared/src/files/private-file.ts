@@ -16,10 +16,15 @@ export function checkPrivate(file: string, what: string, uid: number | "other" =
   );
 }
 
-/** Reads a secret, the single line of a file. Throws `StartError`, which does not quote it. */
-export function readSecret(file: string, what: string): string {
+/** Whether systemd makes the file, which is there only while its service runs. */
+export function isCredential(file: string): boolean {
+  return file.startsWith("/run/credentials/");
+}
+
+/** Reads a secret, the single line of a file. Throws `StartError`, which does not quote it. `uid`: who reads it. */
+export function readSecret(file: string, what: string, uid?: number | "other"): string {
   const text = readForStart(file).toString();
-  checkPrivate(file, what);
+  checkPrivate(file, what, uid);
   const secret = text.replace(/\r?\n$/, "");
   if (secret === "" || secret.includes("\n")) throw new StartError(`${file} must hold ${what} in one line`);
   return secret;

@@ -27,6 +27,7 @@ export interface TlsFilesEvents {
 }
 
 export interface TlsFiles extends Disposable {
+  readonly paths: TlsPaths;
   readonly current: TlsMaterial;
   /** Calls back with each new material; call the returned function to stop. */
   onChange(callback: (material: TlsMaterial) => void): () => void;
@@ -54,6 +55,7 @@ export function openTlsFiles(paths: TlsPaths, clock: Clock, events: TlsFilesEven
     }
   });
   return {
+    paths,
     get current() {
       return current;
     },

@@ -1,23 +1,61 @@
-/** When certificates expire, as a metric. */
-import { X509Certificate } from "node:crypto";
+/** When the certificates in use expire: as a metric, for people, and as warnings at the start. */
 import type { Gauge } from "prom-client";
+import { certificatesIn, daysUntil, endingDays } from "../http/certificates.ts";
 import type { TlsFiles } from "../http/tls-files.ts";
 
 /** Certificates by their use. Absent: that connection goes without TLS. */
-export type CertificatesInUse<Use extends string> = Readonly<Record<Use, Pick<TlsFiles, "current"> | undefined>>;
+export type CertificatesInUse<Use extends string> = Readonly<
+  Record<Use, Pick<TlsFiles, "current" | "paths"> | undefined>
+>;
+
+/** A file in use. */
+export interface CertificateFile {
+  /** The connections that it is for, such as `nodes`. */
+  readonly use: string;
+  /** `ca`: the authority of the other end. */
+  readonly file: "cert" | "ca";
+  readonly path: string;
+  /** Of the first of its certificates that expires. ISO 8601. */
+  readonly expiresAt: string;
+  /** Whole days until then; negative: it is over. */
+  readonly daysLeft: number;
+}
+
+/** Each file in use, as it was last read. */
+export function certificateFiles(certificates: CertificatesInUse<string>, nowMs: number): readonly CertificateFile[] {
+  return Object.entries(certificates).flatMap(([use, files]) =>
+    (["cert", "ca"] as const).flatMap((file) => {
+      const [pem, path] = [files?.current[file], files?.paths[file]];
+      if (!pem || path === undefined) return [];
+      const expiresMs = firstExpiryMs(pem);
+      if (!Number.isFinite(expiresMs)) return [];
+      const expiresAt = new Date(expiresMs).toISOString();
+      return { use, file, path, expiresAt, daysLeft: daysUntil(expiresMs, nowMs) };
+    }),
+  );
+}
+
+export const isEnding = ({ daysLeft }: CertificateFile): boolean => daysLeft < endingDays;
+
+export interface CertificateEvents {
+  certificateEnding(file: CertificateFile): void;
+}
+
+/** Tells of each file that expires soon, or has expired. */
+export function tellEnding(certificates: CertificatesInUse<string>, nowMs: number, events: CertificateEvents): void {
+  for (const file of certificateFiles(certificates, nowMs)) if (isEnding(file)) events.certificateEnding(file);
+}
+
+/** The text of the log line of `certificateEnding`. */
+export const endingMessage = "a certificate expires soon or has expired: renew it";
 
 /** Sets the time of expiry of each file in use. */
 export function publishCertificates(gauge: Gauge<"use" | "file">, certificates: CertificatesInUse<string>): void {
-  for (const [use, files] of Object.entries(certificates)) {
-    if (!files) continue;
-    const { cert, ca } = files.current;
-    for (const [file, pem] of Object.entries({ cert, ca }))
-      if (pem) gauge.set({ use, file }, firstExpiryMs(pem) / 1000);
-  }
+  for (const { use, file, expiresAt } of certificateFiles(certificates, 0))
+    gauge.set({ use, file }, Date.parse(expiresAt) / 1000);
 }
 
 /** When the first of the certificates in the file expires. Wall time in ms. */
 export function firstExpiryMs(pem: Buffer): number {
-  const blocks = String(pem).match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
-  return Math.min(...blocks.map((block) => new X509Certificate(block).validToDate.getTime()));
+  return Math.min(...certificatesIn(pem).map(({ validToDate }) => validToDate.getTime()));
 }

@@ -51,10 +51,7 @@ export function readOpsConfig(
   { tls, tokenFile }: Static<typeof opsSchema> = {},
   baseDir: string,
 ): OpsConfig {
-  if (!tls && tokenFile === undefined && !isLoopback(listen.host))
-    throw new StartError(
-      `listen.ops ${formatListen(listen)} is not loopback: set ops.tls (cert, key) or ops.tokenFile, or listen on 127.0.0.1`,
-    );
+  checkOpsReach(listen, tls !== undefined || tokenFile !== undefined);
   return {
     listen,
     tls: tls && { cert: resolve(baseDir, tls.cert), key: resolve(baseDir, tls.key) },
@@ -62,8 +59,17 @@ export function readOpsConfig(
   };
 }
 
-function readToken(file: string): string {
-  const token = readSecret(file, "a token");
+/** Throws `StartError` if others than this host reach the listener, and nothing protects it. */
+export function checkOpsReach(listen: ListenAddress, isProtected: boolean): void {
+  if (isProtected || isLoopback(listen.host)) return;
+  throw new StartError(
+    `listen.ops ${formatListen(listen)} is not loopback: set ops.tls (cert, key) or ops.tokenFile, or listen on 127.0.0.1`,
+  );
+}
+
+/** Throws `StartError` if the file holds no token, or others may read it. `uid`: who reads it. */
+export function readToken(file: string, uid?: number | "other"): string {
+  const token = readSecret(file, "a token", uid);
   // RFC 6750: what an `authorization` header can carry. 16 characters are beyond guessing over a network.
   if (!/^[\w.~+/-]{16,256}=*$/.test(token))
     throw new StartError(

@@ -8,6 +8,7 @@ import { addAccountCommands } from "./account-commands.ts";
 import { addAuditCommands } from "./audit-commands.ts";
 import { addBackupCommands } from "./offline/backup-commands.ts";
 import { addCertificateCommands } from "./offline/certificate-commands.ts";
+import { addCheckCommand } from "./offline/check-command.ts";
 import { failureOf } from "./cli-error.ts";
 import { itemText, listText } from "./cli-text.ts";
 import type { Actions } from "./actions.ts";
@@ -15,8 +16,8 @@ import { askRouter, type Address, type Answer, type Sent } from "./client.ts";
 import { addCreditsCommands } from "./credits-commands.ts";
 import { addKeyCommands } from "./key-commands.ts";
 import { addNodeCommands } from "./node-commands.ts";
-import { addLogCommand } from "./log-command.ts";
 import { addRequestCommands } from "./requests/request-commands.ts";
+import { addRouterCommands } from "./router-commands.ts";
 import { addSubscriptionCommands } from "./subscription-commands.ts";
 import { addUsageCommands } from "./usage-commands.ts";
 import { processTerminal, widthOf, type Terminal } from "./terminal.ts";
@@ -82,8 +83,9 @@ export function createProgram(env: NodeJS.ProcessEnv, terminal: Terminal = proce
   addUsageCommands(program.command("usage"), actions);
   addNodeCommands(program, actions);
   addBackupCommands(program, actions, env);
+  addCheckCommand(program, actions, env);
   addRequestCommands(program, actions);
-  addLogCommand(program, actions);
+  addRouterCommands(program, actions);
   addCertificateCommands(program.command("certificates").description("of routers and nodes"), actions);
   return program;
 }

@@ -7,7 +7,6 @@ import { accountsContract } from "./accounts.ts";
 import { auditContract } from "./audit.ts";
 import { chatContract } from "./chat.ts";
 import { consoleContract } from "./console.ts";
-import { logContract } from "./log.ts";
 import { invitationsContract, profileContract, signInContract } from "./identity.ts";
 import { keysContract } from "./keys.ts";
 import { packageContract } from "./package.ts";
@@ -15,6 +14,7 @@ import { modelsContract } from "./models.ts";
 import { nodesContract } from "./nodes.ts";
 import { noticesContract } from "./notices.ts";
 import { requestsContract } from "./requests.ts";
+import { routerContract } from "./router.ts";
 import { serviceContract } from "./service.ts";
 import { sessionContract } from "./session.ts";
 import { usageContract } from "./usage.ts";
@@ -38,7 +38,7 @@ export const contract = {
   ...nodesContract,
   ...requestsContract,
   ...consoleContract,
-  ...logContract,
+  ...routerContract,
 } as const;
 
 export type Contract = typeof contract;

@@ -3,6 +3,7 @@ import type { Catalogue } from "@weiche/shared/catalogue.ts";
 import type { ServiceChange } from "@weiche/shared/changelog.ts";
 import type { ModelId, NodeId } from "@weiche/shared/ids.ts";
 import type { NodeRequest } from "@weiche/shared/node-protocol.ts";
+import type { CertificatesInUse } from "@weiche/shared/program/certificate-expiry.ts";
 import type { LogLevelSwitch } from "@weiche/shared/program/log.ts";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { Accounts } from "../../accounts/accounts.ts";
@@ -45,10 +46,22 @@ export interface HandlerDeps {
   readonly usualWaitMs: (model: ModelId) => number | undefined;
   readonly fleet: Fleet;
   readonly requests: Requests;
+  readonly overview: Overview;
   readonly logLevel: Pick<LogLevelSwitch, "state" | "set">;
   readonly chat: ApiServer["chat"];
   /** Absent: the console is off. */
   readonly console?: ConsoleParts | undefined;
+}
+
+/** The router, as operators look at it. */
+export interface Overview {
+  /** Wall time in ms. */
+  readonly startedAtMs: number;
+  /** Addresses by the listener's name. */
+  readonly listeners: Readonly<Record<string, string>>;
+  readonly databaseServer: "embedded" | "configured";
+  readonly otherRouters: () => number;
+  readonly certificates: CertificatesInUse<string>;
 }
 
 /** The requests of the API, running and ended. */

@@ -9,12 +9,12 @@ import { chatHandlers } from "./chat.ts";
 import { consoleHandlers } from "./console.ts";
 import { identityHandlers } from "./identity.ts";
 import { keysHandlers } from "./keys.ts";
-import { logHandlers } from "./log.ts";
 import { modelsHandlers } from "./models.ts";
 import { nodesHandlers } from "./nodes.ts";
 import { noticesHandlers } from "./notices.ts";
 import { packageHandlers } from "./package.ts";
 import { requestsHandlers } from "./requests.ts";
+import { routerHandlers } from "./router.ts";
 import { serviceHandlers } from "./service.ts";
 import { sessionHandlers } from "./session.ts";
 import { usageHandlers } from "./usage.ts";
@@ -38,6 +38,6 @@ export function createHandlers(parts: Omit<HandlerDeps, "exports">): Handlers<Co
     ...nodesHandlers(deps),
     ...requestsHandlers(deps),
     ...consoleHandlers(deps),
-    ...logHandlers(deps),
+    ...routerHandlers(deps),
   };
 }

@@ -1,0 +1,52 @@
+/** `weiche status` and `weiche log`: the router itself, and the level of its log. */
+import { Argument, type Command } from "commander";
+import { endingDays } from "@weiche/shared/http/certificates.ts";
+import type { Actions } from "./actions.ts";
+import { itemText, listText } from "./cli-text.ts";
+import type { Answer } from "./client.ts";
+import { duration, inWords } from "./duration.ts";
+
+export function addRouterCommands(program: Command, { ask, print }: Actions): void {
+  program
+    .command("status")
+    .description("the router: version, listeners, database, other routers, nodes, certificates, level of the log")
+    .action(async () => {
+      const router = await ask("GET /router");
+      print(router, (width) => routerText(router, width));
+    });
+  program
+    .command("log")
+    .description("the level of the router's log; with a level, that one for a while: it falls back by itself")
+    .addArgument(new Argument("[level]").choices(["trace", "debug", "info", "warn", "error", "fatal"]))
+    .option("--for <duration>", "such as 5m, at most 24h", duration, duration("10m"))
+    .action(async (level: string | undefined, { for: ms }: { for: number }) => {
+      const seconds = Math.max(1, Math.round(ms / 1_000));
+      const state = level === undefined ? await ask("GET /log") : await ask("POST /log", { body: { level, seconds } });
+      print(state, () => levelText(state));
+    });
+}
+
+function routerText(router: Answer<"GET /router">, width?: number): string {
+  const { version, since, listeners, database, otherRouters, nodes, certificates, log } = router;
+  const answers = database.answerMs === undefined ? "DOES NOT ANSWER" : `answers in ${Math.ceil(database.answerMs)} ms`;
+  const facts = itemText({
+    version,
+    since,
+    ...listeners,
+    database: `${database.server}, ${answers}`,
+    "other routers": otherRouters,
+    nodes: `${nodes.live} of ${nodes.known} live`,
+    log: levelText(log),
+  });
+  if (certificates.length === 0) return `${facts}\ncertificates   none: every listener goes without TLS`;
+  const shown = certificates.map((each) => ({ ...each, is: certificateWord(each.daysLeft) }));
+  return `${facts}\n\n${listText(shown, ["use", "path", "expiresAt", "daysLeft", "is"], width)}`;
+}
+
+function certificateWord(daysLeft: number): string {
+  return daysLeft < 0 ? "EXPIRED" : daysLeft < endingDays ? "renew it" : "fine";
+}
+
+function levelText({ level, then }: Answer<"GET /log">): string {
+  return then === undefined ? level : `${level}, and ${then.level} again in ${inWords(then.seconds)}`;
+}

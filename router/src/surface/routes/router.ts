@@ -1,0 +1,44 @@
+/** The router itself, and the level of its log, which the operator changes for a while. */
+import { certificateFiles } from "@weiche/shared/program/certificate-expiry.ts";
+import { version } from "@weiche/shared/program/version.ts";
+import { within, type Clock } from "@weiche/shared/time/clock.ts";
+import type { Database } from "../../db/database.ts";
+import { nodeState } from "../../nodes/node-state.ts";
+import type { routerContract } from "../contract/router.ts";
+import type { Handlers } from "../server/add-routes.ts";
+import type { HandlerDeps } from "./handler-deps.ts";
+
+const databaseMsMax = 2_000;
+
+export function routerHandlers(deps: HandlerDeps): Handlers<typeof routerContract> {
+  const { logLevel, overview, clock, database, fleet } = deps;
+  return {
+    async showRouter() {
+      const nodes = fleet.details();
+      return {
+        version,
+        since: new Date(overview.startedAtMs).toISOString(),
+        listeners: overview.listeners,
+        database: { server: overview.databaseServer, answerMs: await answerMsOf(database, clock) },
+        otherRouters: overview.otherRouters(),
+        nodes: { live: nodes.filter((node) => nodeState(node) === "live").length, known: nodes.length },
+        certificates: certificateFiles(overview.certificates, clock.now()),
+        log: logLevel.state,
+      };
+    },
+    showLogLevel: () => logLevel.state,
+    setLogLevel: ({ body: { level, seconds } }) => logLevel.set(level, seconds),
+  };
+}
+
+/** How long the database takes for a query. Undefined: it fails, or takes too long. */
+async function answerMsOf({ pool }: Pick<Database, "pool">, clock: Clock): Promise<number | undefined> {
+  const startMs = clock.monotonicMs();
+  let answerMs: number | undefined;
+  const asked = pool.query("select 1").then(
+    () => (answerMs = clock.monotonicMs() - startMs),
+    () => {},
+  );
+  await within(clock, databaseMsMax, asked);
+  return answerMs;
+}

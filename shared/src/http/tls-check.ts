@@ -1,0 +1,145 @@
+/** Judges certificates, keys and authorities in files, before a program starts with them. */
+import { createPrivateKey, type X509Certificate } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { checkPrivate, isCredential } from "../files/private-file.ts";
+import { certificatesIn, daysUntil, endingDays } from "./certificates.ts";
+import type { TlsPaths } from "./tls-files.ts";
+
+export interface TlsFinding {
+  /** The file that it is about. */
+  readonly file: keyof TlsPaths;
+  readonly message: string;
+  /** `absent`: this host does not have the file. */
+  readonly kind: "mistake" | "warning" | "absent";
+}
+
+export interface TlsJudging {
+  /** Wall time in ms. */
+  readonly nowMs: number;
+  /** Who will read the key. */
+  readonly uid: number | "other";
+  /** Says what is wrong with the certificate's names. Absent: they are not judged. */
+  readonly judgeNames?: (certificate: X509Certificate) => string | undefined;
+}
+
+type Kept = { readonly [File in keyof TlsPaths]?: Buffer };
+
+/** `paths`: absolute. What a file below `/run/credentials` holds is known only while its service runs: a warning. */
+export function* judgeTls(paths: TlsPaths, judging: TlsJudging): Iterable<TlsFinding> {
+  const kept: { -readonly [File in keyof Kept]: Buffer } = {};
+  for (const file of ["cert", "key", "ca"] as const) {
+    const path = paths[file];
+    if (path === undefined) continue;
+    try {
+      kept[file] = readFileSync(path);
+    } catch (error) {
+      yield unreadable(file, path, (error as NodeJS.ErrnoException).code ?? "unreadable");
+    }
+  }
+  yield* judgePrivacy(paths, kept, judging.uid);
+  const certificates = yield* readCertificates("cert", paths.cert, kept.cert);
+  const authorities = yield* readCertificates("ca", paths.ca, kept.ca);
+  yield* judgeDates("cert", paths.cert, certificates, judging.nowMs);
+  yield* judgeAuthorityDates(paths.ca ?? "", authorities, judging.nowMs);
+  const [own, ...between] = certificates;
+  if (!own) return;
+  const wrongName = judging.judgeNames?.(own);
+  if (wrongName !== undefined) yield { file: "cert", kind: "mistake", message: `${paths.cert} ${wrongName}` };
+  if (kept.key) yield* judgeKey(paths, own, kept.key);
+  if (authorities.length > 0 && !isSignedBy(own, between, authorities))
+    yield {
+      file: "cert",
+      kind: "warning",
+      message: `${paths.cert} is not signed by ${paths.ca}: the other end must trust another authority`,
+    };
+}
+
+function unreadable(file: keyof TlsPaths, path: string, code: string): TlsFinding {
+  if (code !== "ENOENT") return { file, kind: "warning", message: `cannot read ${path}: ${code}` };
+  if (!isCredential(path)) return { file, kind: "absent", message: `${path} is not there` };
+  return { file, kind: "warning", message: `${path} is not there, as while the service does not run` };
+}
+
+function* judgePrivacy(paths: TlsPaths, kept: Kept, uid: number | "other"): Iterable<TlsFinding> {
+  const holdsKey = kept.cert?.includes("PRIVATE KEY-----");
+  for (const file of ["key", ...(holdsKey ? ["cert" as const] : [])] as const) {
+    if (!kept[file]) continue;
+    try {
+      checkPrivate(paths[file], "a private key", uid);
+    } catch (error) {
+      yield { file, kind: "mistake", message: (error as Error).message };
+    }
+  }
+}
+
+function* readCertificates(
+  file: "cert" | "ca",
+  path: string | undefined,
+  pem: Buffer | undefined,
+): Generator<TlsFinding, readonly X509Certificate[]> {
+  if (!pem) return [];
+  try {
+    const certificates = certificatesIn(pem);
+    if (certificates.length > 0) return certificates;
+    yield { file, kind: "mistake", message: `${path} holds no certificate` };
+  } catch {
+    yield { file, kind: "mistake", message: `${path} holds a certificate that cannot be read` };
+  }
+  return [];
+}
+
+function* judgeDates(
+  file: "cert" | "ca",
+  path: string,
+  certificates: readonly X509Certificate[],
+  nowMs: number,
+): Iterable<TlsFinding> {
+  for (const { validFromDate, validToDate } of certificates) {
+    const daysLeft = daysUntil(validToDate.getTime(), nowMs);
+    const [from, to] = [validFromDate, validToDate].map((date) => date.toISOString());
+    if (validFromDate.getTime() > nowMs)
+      yield { file, kind: "mistake", message: `${path} is not valid before ${from}: is the clock right?` };
+    else if (validToDate.getTime() <= nowMs)
+      yield { file, kind: "mistake", message: `${path} expired at ${to}: renew it` };
+    else if (daysLeft < endingDays)
+      yield { file, kind: "warning", message: `${path} expires at ${to}, in ${daysLeft} days: renew it` };
+  }
+}
+
+/** An authority that has expired is no mistake beside another one, as while authorities change. */
+function* judgeAuthorityDates(
+  path: string,
+  authorities: readonly X509Certificate[],
+  nowMs: number,
+): Iterable<TlsFinding> {
+  const findings = authorities.map((one) => [...judgeDates("ca", path, [one], nowMs)]);
+  const someValid = findings.some((each) => each.every(({ kind }) => kind !== "mistake"));
+  for (const finding of findings.flat()) yield someValid ? { ...finding, kind: "warning" } : finding;
+}
+
+function* judgeKey(paths: TlsPaths, own: X509Certificate, pem: Buffer): Iterable<TlsFinding> {
+  const mistake = (message: string): TlsFinding => ({ file: "key", kind: "mistake", message });
+  try {
+    if (!own.checkPrivateKey(createPrivateKey(pem))) yield mistake(`${paths.key} is not the key of ${paths.cert}`);
+  } catch {
+    yield mistake(`${paths.key} holds no private key that can be read: PEM without a passphrase`);
+  }
+}
+
+/** Whether the certificate leads to one of the authorities, by way of those beside it in its file. */
+function isSignedBy(
+  own: X509Certificate,
+  between: readonly X509Certificate[],
+  authorities: readonly X509Certificate[],
+): boolean {
+  const signs = (one: X509Certificate) => (other: X509Certificate) =>
+    one.checkIssued(other) && one.verify(other.publicKey);
+  let left = [...between];
+  for (let at: X509Certificate | undefined = own; at;) {
+    const current: X509Certificate = at;
+    if (authorities.some((authority) => signs(current)(authority) || authority.raw.equals(current.raw))) return true;
+    at = left.find(signs(current));
+    left = left.filter((one) => one !== at);
+  }
+  return false;
+}
