@@ -63,6 +63,11 @@ describe("a unit", () => {
   const nvidia = ["char-nvidia*", "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools"];
   const gpus = ["DevicePolicy=closed", ...nvidia.map((device) => `DeviceAllow=${device} rw`)];
   const speaks = ["Type=notify", "NotifyAccess=all", "WatchdogSec=30", "WatchdogSignal=SIGKILL", "Restart=always"];
+  const copyOf = (part: string, ...files: readonly string[]) =>
+    [
+      `+/usr/bin/install -D -m 0400 -o weiche-${part} -g weiche-${part} -t /run/weiche/${part}`,
+      ...files.map((file) => `/etc/weiche/${file}`),
+    ].join(" ");
   test.each<[what: string, unit: string, lines: readonly string[]]>([
     ["of the agent says when it is ready and that it lives", "weiche-node-agent", speaks],
     ["of the router says when it is ready and that it lives", "weiche-router", speaks],
@@ -70,23 +75,30 @@ describe("a unit", () => {
     ["of an engine reaches NVIDIA's devices and no others", "weiche-engine@", gpus],
     ["of the router reaches no devices", "weiche-router", ["PrivateDevices=yes", "DevicePolicy=closed"]],
     [
-      "of the agent is handed certificate and key, which root keeps",
+      "of the agent gets copies of certificate and key, which root keeps, at each start and reload",
       "weiche-node-agent",
-      ["LoadCredential=node.pem:/etc/weiche/node.pem", "LoadCredential=node.key:/etc/weiche/node.key"],
+      [
+        `ExecStartPre=${copyOf("agent", "node.pem", "node.key")}`,
+        `ExecReload=${copyOf("agent", "node.pem", "node.key")}`,
+        "ExecStopPost=+/usr/bin/rm -rf /run/weiche/agent",
+        "LoadCredential=node.pem:/etc/weiche/node.pem",
+        "LoadCredential=node.key:/etc/weiche/node.key",
+      ],
     ],
     [
-      "of the router is handed its key, which root keeps",
+      "of the router gets a copy of its key, which root keeps, at each start and reload, and hears whether its catalogue is wrong",
       "weiche-router",
-      ["LoadCredential=router.key:/etc/weiche/router.key"],
+      [
+        `ExecStartPre=${copyOf("router", "router.key")}`,
+        `ExecReload=${copyOf("router", "router.key")}`,
+        "ExecReload=/opt/weiche/node_modules/node/bin/node router/bin/weiche.js catalogue reload",
+        "ExecStopPost=+/usr/bin/rm -rf /run/weiche/router",
+        "LoadCredential=router.key:/etc/weiche/router.key",
+      ],
     ],
     ["of the agent keeps its state from others", "weiche-node-agent", ["StateDirectoryMode=0700", "UMask=0077"]],
     ["of the router keeps its state from others", "weiche-router", ["StateDirectoryMode=0700", "UMask=0077"]],
     ["of the router ends its database itself, last of all", "weiche-router", ["KillMode=mixed", "OOMPolicy=continue"]],
-    [
-      "of the router reads its catalogue again, and hears whether it is wrong",
-      "weiche-router",
-      ["ExecReload=/opt/weiche/node_modules/node/bin/node router/bin/weiche.js catalogue reload"],
-    ],
     ["of an engine talks to this host only", "weiche-engine@", ["IPAddressDeny=any", "IPAddressAllow=localhost"]],
     ["of an engine ends with all its processes", "weiche-engine@", ["KillMode=mixed", "TimeoutStopSec=60"]],
   ])("%s", (_, unit, lines) => {
