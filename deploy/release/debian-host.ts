@@ -32,12 +32,17 @@ export class DebianHost implements AsyncDisposable {
     await promisify(execFile)("debootstrap", ["--variant=minbase", "bookworm", folder, mirror], { maxBuffer: 1 << 26 });
     const host = new DebianHost(folder);
     copyFileSync("/etc/resolv.conf", join(folder, "etc/resolv.conf"));
-    mkdirSync(join(folder, "packages"));
-    for (const file of packages) copyFileSync(file, join(folder, "packages", basename(file)));
-    const names = packages.map((file) => `/packages/${basename(file)}`);
+    const names = host.bring("packages", packages);
     await host.#chroot("apt-get", "update");
     await host.#chroot("apt-get", "install", "-y", "--no-install-recommends", ...names);
     return host;
+  }
+
+  /** Copies files into a folder of the host. Returns where each lies there. */
+  bring(folder: string, files: readonly string[]): readonly string[] {
+    mkdirSync(join(this.#folder, folder), { recursive: true });
+    for (const file of files) copyFileSync(file, join(this.#folder, folder, basename(file)));
+    return files.map((file) => `/${folder}/${basename(file)}`);
   }
 
   write(path: string, text: string): void {

@@ -20,7 +20,7 @@ import { root } from "./lock-file.ts";
 import { parts } from "./parts.ts";
 import { buildTree, unitFor, type Release } from "./tree.ts";
 
-const release: Release = { version: "0.1.0", made: new Date("2026-01-01T00:00:00Z") };
+const release: Release = { version: "7.8.9", made: new Date("2026-01-01T00:00:00Z") };
 const folder = mkdtempSync(join(tmpdir(), "weiche-release-"));
 const trees = [join(folder, "one"), join(folder, "elsewhere/two")];
 const [tree] = trees as [string, string];
@@ -61,7 +61,7 @@ test("every command runs from a link to it, without any variable, on the Node.js
       cwd: "/",
       env: { PATH: "/usr/bin:/bin" },
     });
-    expect([name, status, stdout, stderr]).toEqual([name, 0, "0.1.0\n", ""]);
+    expect([name, status, stdout, stderr]).toEqual([name, 0, "7.8.9\n", ""]);
   }
 });
 
@@ -90,7 +90,7 @@ test("a Debian package has its units, users, examples as conffiles, and scripts 
     stagePackage(one, tree, staged, release);
     const files = filesBelow(staged);
     const control = readFileSync(join(staged, "DEBIAN/control"), "utf8");
-    expect(control).toMatch(/^Package: .*\nVersion: 0\.1\.0\nArchitecture: (amd64|arm64)\n/);
+    expect(control).toMatch(/^Package: .*\nVersion: 7\.8\.9\nArchitecture: (amd64|arm64)\n/);
     expect(control).not.toContain("$");
     for (const unit of one.units ?? []) expect(files).toContain(`usr/lib/systemd/system/${unit}`);
     const conffiles = files.includes("DEBIAN/conffiles") ? readFileSync(join(staged, "DEBIAN/conffiles"), "utf8") : "";

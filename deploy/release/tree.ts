@@ -12,6 +12,8 @@ export interface Release {
   readonly version: string;
   /** The instant of the commit: every file of the release has it. */
   readonly made: Date;
+  /** SQL files besides those of the checkout: tests make a newer version so. */
+  readonly moreMigrations?: readonly string[];
 }
 
 /** `x64` or `arm64`: that of this machine, since packages with native code are installed for it alone. */
@@ -22,9 +24,10 @@ export const tarballPrefix = "/opt/weiche";
 const documents =
   /^(INSTALL|CONFIGURE|RUNBOOK|API|README|CHANGELOG|METRICS)\.md$|^(router|agent|catalogue|openapi|portal-openapi)\.yaml$/;
 
-export async function buildTree(tree: string, { version, made }: Release): Promise<void> {
+export async function buildTree(tree: string, { version, made, moreMigrations = [] }: Release): Promise<void> {
   process.umask(0o022); // modes of folders are part of a release
-  for (const part of Object.values(parts)) await addPart(tree, part);
+  for (const part of Object.values(parts)) await addPart(tree, part, version);
+  for (const file of moreMigrations) copyFile(file, join(tree, "router/migrations", basename(file)));
   addPostgres(join(tree, "router"));
   copyFile(join(root, "node-agent/models/weiche-tiny.gguf"), join(tree, "embedded-engine/models/weiche-tiny.gguf"));
   const node = join(root, "node_modules/node");
@@ -52,8 +55,8 @@ export function unitFor(prefix: string, file: string): string {
     .replaceAll("/opt/weiche", prefix);
 }
 
-async function addPart(tree: string, part: ReleasePart): Promise<void> {
-  const { reading, required } = await bundle(part, tree);
+async function addPart(tree: string, part: ReleasePart, version: string): Promise<void> {
+  const { reading, required } = await bundle(part, tree, version);
   addPackages([...part.external, ...required], part.workspace, join(tree, part.folder));
   for (const path of reading) addReadFiles(path, join(tree, part.folder, "vendor", path));
   for (const file of part.files) {
