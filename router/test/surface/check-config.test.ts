@@ -161,6 +161,12 @@ const cases: [what: string, prepare: () => string[], line: string | RegExp, code
     0,
   ],
   [
+    "a key of which the unit will make a copy",
+    () => tls({ key: "../../../run/weiche/router/router.key" }).map((line) => line.replace(/ca\/\.\..*\/run/, "/run")),
+    "router.yaml:5: warning: /run/weiche/router/router.key is not there, as while the service does not run",
+    0,
+  ],
+  [
     "a key that is none",
     () => {
       writeFileSync(file("x.key"), "no key", { mode: 0o600 });

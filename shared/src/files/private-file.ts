@@ -16,9 +16,9 @@ export function checkPrivate(file: string, what: string, uid: number | "other" =
   );
 }
 
-/** Whether systemd makes the file, which is there only while its service runs. */
+/** Whether systemd, or one of our units, makes the file, which is there only while its service runs. */
 export function isCredential(file: string): boolean {
-  return file.startsWith("/run/credentials/");
+  return /^\/run\/(credentials|weiche)\//.test(file);
 }
 
 /** Reads a secret, the single line of a file. Throws `StartError`, which does not quote it. `uid`: who reads it. */

@@ -24,7 +24,7 @@ export interface TlsJudging {
 
 type Kept = { readonly [File in keyof TlsPaths]?: Buffer };
 
-/** `paths`: absolute. What a file below `/run/credentials` holds is known only while its service runs: a warning. */
+/** `paths`: absolute. What a file below `/run/credentials` or `/run/weiche` holds is known only while its service runs: a warning. */
 export function* judgeTls(paths: TlsPaths, judging: TlsJudging): Iterable<TlsFinding> {
   const kept: { -readonly [File in keyof Kept]: Buffer } = {};
   for (const file of ["cert", "key", "ca"] as const) {
