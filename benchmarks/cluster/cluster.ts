@@ -8,7 +8,7 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync } from "nod
 import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { once } from "node:events";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
@@ -28,6 +28,8 @@ export interface ClusterOptions {
   readonly environment?: Readonly<Record<string, string>>;
   /** Called with the router's data directory before anything runs. */
   readonly prepare?: (dataDir: string) => void;
+  /** Folders with other code of Weiche, where a program is not to be that of this checkout. */
+  readonly code?: { readonly router?: string; readonly agents?: string };
 }
 
 export class Cluster implements AsyncDisposable {
@@ -78,14 +80,16 @@ export class Cluster implements AsyncDisposable {
       WEICHE_DATA_LISTEN: before?.["data"] ?? anyPort,
       WEICHE_OPS_LISTEN: before?.["ops"] ?? anyPort,
     };
-    this.router = await RunningProgram.start("router/src/main.ts", [], env);
+    const main = join(this.#options.code?.router ?? root, "router/src/main.ts");
+    this.router = await RunningProgram.start(main, [], env);
   }
 
   /** `more`: keys of its file that win over those it was given at first. */
   async startAgent(name: string, more: object = {}): Promise<void> {
     const routers = [this.router.listen["nodes"]];
     const config = { node: name, routers, shutdownSeconds: 10, ...this.#options.agents[name], ...more };
-    this.agents.set(name, await startAgent(join(this.directory, name), config, this.#options.environment));
+    const main = join(this.#options.code?.agents ?? root, "node-agent/src/main.ts");
+    this.agents.set(name, await startAgent(join(this.directory, name), config, this.#options.environment, main));
   }
 
   /** Resolves once the router can reach every node. */
@@ -98,7 +102,11 @@ export class Cluster implements AsyncDisposable {
 
   /** The operators' command against this cluster's router. */
   weiche(...args: string[]): Promise<unknown> {
-    return runCommand("router/bin/weiche.js", join(this.directory, "data"), args);
+    return runCommand(
+      join(this.#options.code?.router ?? root, "router/bin/weiche.js"),
+      join(this.directory, "data"),
+      args,
+    );
   }
 
   /** The command of the engineer at one node. */
@@ -151,7 +159,7 @@ export async function startAgent(
 /** Runs a command with `--json` and reads what it prints. Throws, with what it says on stderr, if it fails. */
 export async function runCommand(file: string, dataDir: string, args: readonly string[]): Promise<unknown> {
   const env = { ...process.env, WEICHE_DATA_DIR: dataDir };
-  const { stdout } = await promisify(execFile)(process.execPath, [join(root, file), ...args, "--json"], { env });
+  const { stdout } = await promisify(execFile)(process.execPath, [resolve(root, file), ...args, "--json"], { env });
   return JSON.parse(stdout);
 }
 
@@ -167,9 +175,9 @@ export class RunningProgram {
     this.#lines = lines;
   }
 
-  /** Resolves once it says where it listens; rejects with its output if it ends before. */
+  /** `file`: of this checkout, or absolute. Resolves once it says where it listens; rejects with its output if it ends before. */
   static async start(file: string, args: readonly string[], env: Record<string, string>): Promise<RunningProgram> {
-    const child = spawn(process.execPath, [join(root, file), ...args], {
+    const child = spawn(process.execPath, [resolve(root, file), ...args], {
       env: { ...process.env, ...env },
       stdio: ["ignore", "pipe", "pipe"],
     });

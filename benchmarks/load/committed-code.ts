@@ -8,6 +8,8 @@ import type { Program } from "../peers/program.ts";
 
 export interface CommittedCode extends Disposable {
   readonly commit: string;
+  /** Its folder. */
+  readonly root: string;
   /** Every program that its bench knows. */
   readonly programs: readonly Program[];
 }
@@ -32,7 +34,7 @@ export async function checkOut(commit: string): Promise<CommittedCode> {
     readonly programs: readonly Program[];
   };
   const closing = opened.move();
-  return { commit, programs, [Symbol.dispose]: () => closing.dispose() };
+  return { commit, root: directory, programs, [Symbol.dispose]: () => closing.dispose() };
 }
 
 /** The commit of the youngest whole bench in `benchmarks/results`. */

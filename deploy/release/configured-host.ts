@@ -13,23 +13,27 @@ export async function configure(host: DebianHost): Promise<void> {
   await host.run("echo 127.0.0.1 localhost router1.example >>/etc/hosts");
   for (const what of ["ca", "router router1.example", "node gpu-1"])
     await host.run(`weiche certificates ${what} --dir /root/weiche-ca`);
-  const ca = "/root/weiche-ca";
-  await host.run(`install -m 644 -t /etc/weiche ${ca}/ca.pem ${ca}/router-router1.example.pem`);
-  await host.run(`install -m 600 ${ca}/router-router1.example.key /etc/weiche/router.key`);
-  await host.run(`install -m 600 ${ca}/node-gpu-1.key /etc/weiche/node.key`);
-  await host.run(`install -m 644 ${ca}/node-gpu-1.pem /etc/weiche/node.pem`);
+  await installCertificates(host);
   const { models } = parse(readFileSync(join(root, "deploy/demo/catalogue.yaml"), "utf8")) as { models: object[] };
   host.write("etc/weiche/catalogue.yaml", JSON.stringify({ models }));
-  const credentials = "/run/credentials/weiche-node-agent.service";
   const model = "/usr/lib/weiche/embedded-engine/models/weiche-tiny.gguf";
   const command = ["weiche-embedded-engine", "--model", model, "--alias", "tiny-chat", "--port", "{port}"];
   const agent = {
     node: "gpu-1",
     routers: ["router1.example:7443"],
-    tls: { cert: `${credentials}/node.pem`, key: `${credentials}/node.key`, ca: "/etc/weiche/ca.pem" },
+    tls: { cert: "/run/weiche/agent/node.pem", key: "/run/weiche/agent/node.key", ca: "/etc/weiche/ca.pem" },
     slots: [{ name: "a", engines: [{ model: "tiny-chat", dialect: "openai", maxConcurrent: 4, command }] }],
   };
   host.write("etc/weiche/agent.yaml", JSON.stringify(agent));
+}
+
+/** From the folder of the authority to where router and agent look for them. */
+export async function installCertificates(host: DebianHost): Promise<void> {
+  const ca = "/root/weiche-ca";
+  await host.run(`install -m 644 -t /etc/weiche ${ca}/ca.pem ${ca}/router-router1.example.pem`);
+  await host.run(`install -m 600 ${ca}/router-router1.example.key /etc/weiche/router.key`);
+  await host.run(`install -m 600 ${ca}/node-gpu-1.key /etc/weiche/node.key`);
+  await host.run(`install -m 644 ${ca}/node-gpu-1.pem /etc/weiche/node.pem`);
 }
 
 /** A new account with a key. */

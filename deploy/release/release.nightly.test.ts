@@ -1,9 +1,10 @@
 /** The release itself: the same bytes twice; and its packages on a bare Debian 12, from the installation to the purge. */
+import { X509Certificate } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { askOnce, configure, openAccount } from "./configured-host.ts";
+import { askOnce, configure, installCertificates, openAccount } from "./configured-host.ts";
 import { DebianHost, lackOfHost } from "./debian-host.ts";
 import { buildRelease, currentRelease } from "./release.ts";
 
@@ -28,10 +29,11 @@ test(
   9 * minutes,
 );
 
-const lack = lackOfHost();
-test.skipIf(lack !== undefined)(
-  `the packages on a bare Debian 12 serve an answer under systemd, and go without the data${lack ? ` (did not run: ${lack})` : ""}`,
-  async () => {
+test(
+  "the packages on a bare Debian 12 serve an answer under systemd, take renewed certificates over, and go without the data",
+  async ({ skip }) => {
+    const lack = lackOfHost();
+    skip(lack !== undefined, lack);
     const packages = files.filter((file) => file.endsWith(".deb"));
     await using host = await DebianHost.install(join(folder, "debian"), packages);
     await host.boot();
@@ -48,6 +50,8 @@ test.skipIf(lack !== undefined)(
     const answer = await askOnce(host, (await openAccount(host)).key);
     expect(answer).toMatchObject({ model: "tiny-chat", usage: { completion_tokens: 20 } });
     expect(JSON.parse(await host.run("weiche nodes --json"))).toMatchObject([{ name: "gpu-1", agentVersion: version }]);
+
+    await renewCertificates(host);
 
     // An update: what runs is started anew, and what the operator has changed stays.
     const names = packages.map((file) => `/packages/${basename(file)}`).join(" ");
@@ -68,3 +72,48 @@ test.skipIf(lack !== undefined)(
   },
   9 * minutes,
 );
+
+/** As RUNBOOK.md says: both programs take the new files over and go on. */
+async function renewCertificates(host: DebianHost): Promise<void> {
+  const pids = () => host.run("systemctl show -P MainPID weiche-router weiche-node-agent");
+  const running = await pids();
+  const before = await shownCertificate(host);
+  await host.run("weiche certificates renew router-router1.example node-gpu-1 --dir /root/weiche-ca");
+  await installCertificates(host);
+  await host.run("systemctl reload weiche-router weiche-node-agent");
+  const wanted = fingerprintOf(host.read("etc/weiche/router-router1.example.pem"));
+  expect(wanted).not.toBe(before);
+  await expect.poll(() => shownCertificate(host), { timeout: minutes, interval: 500 }).toBe(wanted);
+  for (const unit of ["weiche-router", "weiche-node-agent"])
+    await expect
+      .poll(() => host.run(`journalctl -u ${unit} -o cat`), { timeout: minutes, interval: 500 })
+      .toContain("certificate read again");
+  expect(await pids()).toBe(running);
+  // Nobody but the program reads its copy, and the program itself cannot put another file there.
+  const modes = "stat -c '%U %a %n' /run/weiche/* /run/weiche/*/*";
+  expect((await host.run(modes)).trimEnd().split("\n")).toEqual([
+    "root 755 /run/weiche/agent",
+    "root 755 /run/weiche/router",
+    "weiche-agent 400 /run/weiche/agent/node.key",
+    "weiche-agent 400 /run/weiche/agent/node.pem",
+    "weiche-router 400 /run/weiche/router/router.key",
+  ]);
+}
+
+/** SHA-256 of what the router shows to nodes. */
+async function shownCertificate(host: DebianHost): Promise<string> {
+  host.write(
+    "root/shown.mjs",
+    `
+    import { connect } from "node:tls";
+    const socket = connect({ port: 7443, host: "127.0.0.1", rejectUnauthorized: false }, () => {
+      console.log(socket.getPeerX509Certificate().fingerprint256);
+      process.exit();
+    });`,
+  );
+  return (await host.run("/usr/lib/weiche/node/bin/node /root/shown.mjs")).trim();
+}
+
+function fingerprintOf(pem: string): string {
+  return new X509Certificate(pem).fingerprint256;
+}

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { afterAll, expect, test } from "vitest";
+import { until } from "../../benchmarks/cluster/cluster.ts";
 import type { SeenAnswer } from "./client-load.ts";
 import { askOnce, configure, openAccount } from "./configured-host.ts";
 import { DebianHost, lackOfHost } from "./debian-host.ts";
@@ -32,10 +33,11 @@ async function buildBoth(): Promise<Record<"now" | "next", readonly string[]>> {
   return { now: packagesOf(now), next: packagesOf(next) };
 }
 
-const lack = lackOfHost();
-test.skipIf(lack !== undefined)(
-  `an upgrade and the way back let running answers end, keep the engine, and bill what the clients received${lack ? ` (did not run: ${lack})` : ""}`,
-  async () => {
+test(
+  "an upgrade and the way back let running answers end, keep the engine, and bill what the clients received",
+  async ({ skip }) => {
+    const lack = lackOfHost();
+    skip(lack !== undefined, lack);
     const packages = await buildBoth();
     await using host = await DebianHost.install(join(folder, "debian"), packages.now);
     await host.boot();
@@ -166,7 +168,7 @@ class ClientLoad {
   async moreAnswers(): Promise<void> {
     const whole = () => this.seen().filter(({ ending }) => ending === "whole").length;
     const before = whole();
-    await expect.poll(whole, { timeout: 3 * minutes }).toBeGreaterThanOrEqual(before + 2 * clients);
+    await until("answers to be whole", () => whole() >= before + 2 * clients, 3 * minutes);
   }
 
   async stop(): Promise<readonly SeenAnswer[]> {
