@@ -14,6 +14,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { needs } from "@weiche/shared/testing/needs.ts";
 
 const here = import.meta.dirname;
 const root = join(here, "..");
@@ -79,30 +80,34 @@ describe.each(["router", "node"] as const)("the page's commands for a %s", (role
   });
 });
 
-test("done one after the other, they leave the files that units and examples name, keys for root alone", () => {
-  for (const command of roles.router.filter((each) => !elsewhere.test(each))) run(command);
-  run("/opt/weiche/node_modules/.bin/weiche certificates node gpu-1 --dir /root/weiche-ca"); // as the page says between its blocks
-  for (const command of [...roles.node, ...roles.engines].filter(
-    (each) => !elsewhere.test(each) && !each.endsWith(" status"),
-  ))
-    run(command);
+test(
+  "done one after the other, they leave the files that units and examples name, keys for root alone",
+  needs("systemd-analyze"),
+  () => {
+    for (const command of roles.router.filter((each) => !elsewhere.test(each))) run(command);
+    run("/opt/weiche/node_modules/.bin/weiche certificates node gpu-1 --dir /root/weiche-ca"); // as the page says between its blocks
+    for (const command of [...roles.node, ...roles.engines].filter(
+      (each) => !elsewhere.test(each) && !each.endsWith(" status"),
+    ))
+      run(command);
 
-  const units = readdirSync(join(here, "systemd")).filter((file) => file.endsWith(".service"));
-  const texts = [
-    ...units.map((unit) => join(here, "systemd", unit)),
-    join(here, "router.yaml"),
-    join(here, "agent.yaml"),
-  ].map((file) => readFileSync(file, "utf8").replaceAll(/^\s*#.*$/gm, ""));
-  const named = new Set(texts.flatMap((text) => text.match(/\/etc\/weiche\/[\w.-]+(?![\w./-])/g) ?? []));
-  expect([...named].filter((file) => !existsSync(join(host, file)))).toEqual([]);
-  expect(named.size).toBeGreaterThanOrEqual(7);
-  for (const key of ["node.key", "router.key"]) expect(statSync(join(host, "etc/weiche", key)).mode & 0o077).toBe(0);
-  expect(existsSync(join(host, "etc/weiche/ca.key"))).toBe(false);
+    const units = readdirSync(join(here, "systemd")).filter((file) => file.endsWith(".service"));
+    const texts = [
+      ...units.map((unit) => join(here, "systemd", unit)),
+      join(here, "router.yaml"),
+      join(here, "agent.yaml"),
+    ].map((file) => readFileSync(file, "utf8").replaceAll(/^\s*#.*$/gm, ""));
+    const named = new Set(texts.flatMap((text) => text.match(/\/etc\/weiche\/[\w.-]+(?![\w./-])/g) ?? []));
+    expect([...named].filter((file) => !existsSync(join(host, file)))).toEqual([]);
+    expect(named.size).toBeGreaterThanOrEqual(7);
+    for (const key of ["node.key", "router.key"]) expect(statSync(join(host, "etc/weiche", key)).mode & 0o077).toBe(0);
+    expect(existsSync(join(host, "etc/weiche/ca.key"))).toBe(false);
 
-  const enabled = readdirSync(join(host, "etc/systemd/system/multi-user.target.wants")).toSorted();
-  expect(enabled).toEqual(["weiche-node-agent.service", "weiche-router.service"]);
-  expect(readdirSync(join(host, "etc/systemd/system"))).toContain("weiche-engine@.service");
-});
+    const enabled = readdirSync(join(host, "etc/systemd/system/multi-user.target.wants")).toSorted();
+    expect(enabled).toEqual(["weiche-node-agent.service", "weiche-router.service"]);
+    expect(readdirSync(join(host, "etc/systemd/system"))).toContain("weiche-engine@.service");
+  },
+);
 
 test("every unit, path and user of ours that the pages name is there", () => {
   const pages = `${page}\n${runbook}`;

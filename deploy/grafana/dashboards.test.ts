@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { needs } from "@weiche/shared/testing/needs.ts";
 import { promtool } from "../../benchmarks/cluster/promtool.ts";
 import { askedSeries, labelsOfMetrics, readRules, unknownSeries } from "../prometheus/rules.ts";
 import { dashboardFile, dashboards, expand, jsonOf } from "./dashboards.ts";
@@ -107,7 +108,7 @@ test("dashboards have ids and titles of their own, and panels of one dashboard t
   expect(all.filter(({ uid }) => !/^[a-z-]{8,40}$/.test(uid))).toEqual([]);
 });
 
-test("promtool can read every expression", () => {
+test("promtool can read every expression", needs("promtool"), () => {
   const written = new Set(expressions.map((expr) => expand(expr, { rateInterval: "1m", range: "1h" })));
   const rules = [...written].map((expr, at) => ({ record: `expression:number:${at}`, expr }));
   const folder = mkdtempSync(join(tmpdir(), "weiche-dashboards-"));

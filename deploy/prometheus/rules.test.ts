@@ -5,6 +5,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { needs } from "@weiche/shared/testing/needs.ts";
 import { createMetrics } from "../../router/src/metrics.ts";
 import { promtool } from "../../benchmarks/cluster/promtool.ts";
 import { askedSeries, labelsOfMetrics, readRules, rulesFile, unknownSeries } from "./rules.ts";
@@ -15,15 +16,19 @@ const { alerts, recorded } = readRules();
 const rules = [...alerts, ...recorded];
 const names = alerts.map(({ alert }) => alert);
 
-test("promtool takes the rules", () => {
+test("promtool takes the rules", needs("promtool"), () => {
   const { status, said } = promtool(["check", "rules", rulesFile]);
   expect([status, said]).toEqual([0, expect.stringContaining(`SUCCESS: ${rules.length} rules found`)]);
 });
 
-test("each fault fires its alerts and no other, a healthy fleet none", { timeout: 300_000 }, () => {
-  const { status, said } = promtool(["test", "rules", ...testFiles]);
-  expect([status, said]).toEqual([0, expect.stringContaining("SUCCESS")]);
-});
+test(
+  "each fault fires its alerts and no other, a healthy fleet none",
+  { ...needs("promtool"), timeout: 300_000 },
+  () => {
+    const { status, said } = promtool(["test", "rules", ...testFiles]);
+    expect([status, said]).toEqual([0, expect.stringContaining("SUCCESS")]);
+  },
+);
 
 test("each alert fires in a fault that is tried", () => {
   const tried = testFiles.map((file) => readFileSync(file, "utf8")).join("\n");

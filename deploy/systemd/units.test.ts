@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { runInNewContext } from "node:vm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { needs } from "@weiche/shared/testing/needs.ts";
 
 const root = join(import.meta.dirname, "../..");
 const units = readdirSync(import.meta.dirname).filter((file) => file.endsWith(".service"));
@@ -38,6 +39,7 @@ function analyze(...args: readonly string[]): { readonly status: number | null; 
 
 test.each(["weiche-router", "weiche-backup", "weiche-node-agent", "weiche-engine@a-small-24b"])(
   "%s is right to systemd",
+  needs("systemd-analyze"),
   (unit) => {
     const { status, output } = analyze("verify", "--man=no", `./${unit}.service`);
     const aboutOurs = output.split("\n").filter((line) => line.includes("weiche"));
@@ -50,7 +52,7 @@ test.each([
   ["weiche-backup", 15],
   ["weiche-node-agent", 20],
   ["weiche-engine@a-small-24b", 20],
-])("%s is exposed to at most %i tenths", (unit, threshold) => {
+])("%s is exposed to at most %i tenths", needs("systemd-analyze"), (unit, threshold) => {
   const args = ["security", "--offline=yes", "--no-pager", `--threshold=${threshold}`, `./${unit}.service`];
   const { status, output } = analyze(...args);
   expect([status, output.split("\n").findLast((line) => line.includes("Overall"))]).toEqual([0, expect.any(String)]);

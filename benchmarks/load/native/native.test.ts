@@ -1,7 +1,10 @@
 /** The load client against the engine, without anything between them: it must notice what is not as it should be. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { needs } from "@weiche/shared/testing/needs.ts";
 import { compileNatives, type Natives } from "./compile.ts";
 import { runLoad, startEngine, type Ending, type Load, type RunningEngine } from "./run-load.ts";
+
+const ifRun = needs("cc");
 
 let natives: Natives;
 let engine: RunningEngine;
@@ -27,7 +30,7 @@ function only(ending: Ending, count: number) {
   return { ...none, [ending]: count };
 }
 
-test("whole streams are counted token by token", async () => {
+test("whole streams are counted token by token", ifRun, async () => {
   const before = await state();
   const { endings, gapUs, delayUs } = await run({ connections: 3, each: 2, stream: true, tokens: 20, itl: 2_000 });
   expect(endings).toEqual(only("whole", 6));
@@ -37,13 +40,13 @@ test("whole streams are counted token by token", async () => {
   expect(gapUs.p50).toBeGreaterThan(500);
 });
 
-test("whole JSON answers, with a body of several megabytes", async () => {
+test("whole JSON answers, with a body of several megabytes", ifRun, async () => {
   const { endings, requests } = await run({ connections: 2, each: 3, tokens: 5, body: 3_000_000 });
   expect(endings).toEqual(only("whole", 6));
   expect(requests).toBe(6);
 });
 
-describe("the client notices", () => {
+describe("the client notices", ifRun, () => {
   test.each<[string, Partial<Load>, Ending]>([
     ["a stream that is cut", { stream: true, steer: "cut=5" }, "cut"],
     ["a stream without [DONE]", { stream: true, steer: "undone=1" }, "undone"],
@@ -71,7 +74,7 @@ describe("the client notices", () => {
   });
 });
 
-test("the engine notices a client that leaves, and what an agent must know of it", async () => {
+test("the engine notices a client that leaves, and what an agent must know of it", ifRun, async () => {
   const before = await state();
   const leave = new AbortController();
   const gone = runLoad(

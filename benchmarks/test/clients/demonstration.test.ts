@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import OpenAI from "openai";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { needs } from "@weiche/shared/testing/needs.ts";
 import { version } from "@weiche/shared/program/version.ts";
 import { enginePids, isAlive, reachableDirectory, until } from "../../cluster/cluster.ts";
 
@@ -93,7 +94,7 @@ describe("npm start", () => {
     expect(logs).not.toContain(apiKey);
   });
 
-  test("its curl line works as it stands", async () => {
+  test("its curl line works as it stands", needs("curl"), async () => {
     const line = output.split("\n").find((text) => text.trim().startsWith("curl -N"))!;
     const { stdout } = await promisify(execFile)("bash", ["-c", line.trim()]);
     expect(stdout).toContain('"role":"assistant"');

@@ -11,6 +11,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { needs } from "@weiche/shared/testing/needs.ts";
 import { publishMachine } from "@weiche/node-agent/src/machine-metrics.ts";
 import { createMetrics } from "@weiche/node-agent/src/metrics.ts";
 import { dashboards, expand } from "../../../deploy/grafana/dashboards.ts";
@@ -20,6 +21,8 @@ import { Prometheus } from "../../cluster/prometheus.ts";
 import { catalogueOf, simEngine } from "../../cluster/sim-node.ts";
 import { postmasterOf } from "../../cluster/usage-dump.ts";
 import { Certificates } from "../links/link-ends.ts";
+
+const ifRun = needs("promtool");
 
 const programs = reachableDirectory("weiche-programs-");
 const faultFile = join(programs, "faults");
@@ -139,34 +142,40 @@ const load = () =>
     chat("model-d", "tokens=1", blockedKey),
   ]);
 
-test("each expression of each dashboard and recording rule, and each series that an alert looks at, has a number", async () => {
-  const { alerts, recorded } = readRules();
-  const shown = Object.values(dashboards)
-    .flatMap(({ panels = [] }) => panels)
-    .flatMap((panel) => ("targets" in panel ? (panel.targets as unknown as readonly { readonly expr: string }[]) : []))
-    .map(({ expr }) => expr);
-  const missing = new Set([
-    ...shown.map((expr) => expand(expr, { rateInterval: "10s", range: "1m" })),
-    ...recorded.flatMap(({ record, expr }) => [record, expr]),
-    ...alerts.flatMap(({ expr }) => askedSeries(expr).map(({ selector }) => selector)),
-  ]);
-  expect(missing.size).toBeGreaterThan(140);
-  for (const { expr } of alerts) await prometheus.values(expr); // throws if it is wrong; most are empty, since all is well
-  await until("all targets to be scraped", async () => (await prometheus.count('up{job=~"weiche-.*"} == 1')) === 4);
-  const stop = keep(load);
-  try {
-    await killDatabase(); // for the panel of its errors
-    const ask = async () => {
-      for (const expr of missing) if ((await prometheus.values(expr)).some(Number.isFinite)) missing.delete(expr);
-      return missing.size === 0;
-    };
-    await until("a number of each", ask, 90_000).catch(() => {});
-  } finally {
-    await stop();
-  }
-  expect([...missing]).toEqual([]);
-  expect((await prometheus.rules()).filter(({ health }) => health !== "ok")).toEqual([]);
-});
+test(
+  "each expression of each dashboard and recording rule, and each series that an alert looks at, has a number",
+  ifRun,
+  async () => {
+    const { alerts, recorded } = readRules();
+    const shown = Object.values(dashboards)
+      .flatMap(({ panels = [] }) => panels)
+      .flatMap((panel) =>
+        "targets" in panel ? (panel.targets as unknown as readonly { readonly expr: string }[]) : [],
+      )
+      .map(({ expr }) => expr);
+    const missing = new Set([
+      ...shown.map((expr) => expand(expr, { rateInterval: "10s", range: "1m" })),
+      ...recorded.flatMap(({ record, expr }) => [record, expr]),
+      ...alerts.flatMap(({ expr }) => askedSeries(expr).map(({ selector }) => selector)),
+    ]);
+    expect(missing.size).toBeGreaterThan(140);
+    for (const { expr } of alerts) await prometheus.values(expr); // throws if it is wrong; most are empty, since all is well
+    await until("all targets to be scraped", async () => (await prometheus.count('up{job=~"weiche-.*"} == 1')) === 4);
+    const stop = keep(load);
+    try {
+      await killDatabase(); // for the panel of its errors
+      const ask = async () => {
+        for (const expr of missing) if ((await prometheus.values(expr)).some(Number.isFinite)) missing.delete(expr);
+        return missing.size === 0;
+      };
+      await until("a number of each", ask, 90_000).catch(() => {});
+    } finally {
+      await stop();
+    }
+    expect([...missing]).toEqual([]);
+    expect((await prometheus.rules()).filter(({ health }) => health !== "ok")).toEqual([]);
+  },
+);
 
 /** The embedded server's; the router starts another one. */
 async function killDatabase(): Promise<void> {
@@ -205,18 +214,25 @@ async function fires(...names: string[]): Promise<void> {
   });
 }
 
-test("a slot whose engine does not start, an outbox whose disk is full, and a database that is away are told of until they are well", async () => {
-  await until("model-d to answer", async () => (await chat("model-d")) === 200);
-  const stops = ["model-c", "model-d"].map((model) => keep(() => chat(model)));
-  const stopKilling = keep(killDatabase);
-  limitFiles("node-2", 1);
-  const ofSlot = ["WeicheEngineFailsAgain", "WeicheSlotFailed"];
-  await fires(...ofSlot, "WeicheNodeNotAdmitting", "WeicheOutboxDiskFull", "WeicheDatabaseFailing");
-  await stopKilling();
-  limitFiles("node-2", "unlimited");
-  rmSync(faultFile);
-  await until("both models to answer", async () => (await chat("model-c")) === 200 && (await chat("model-d")) === 200);
-  for (const stop of stops) await stop();
-  await allFallSilent();
-  expect(await prometheus.count("weiche_router_key_cache_age_seconds < 10")).toBe(1);
-});
+test(
+  "a slot whose engine does not start, an outbox whose disk is full, and a database that is away are told of until they are well",
+  ifRun,
+  async () => {
+    await until("model-d to answer", async () => (await chat("model-d")) === 200);
+    const stops = ["model-c", "model-d"].map((model) => keep(() => chat(model)));
+    const stopKilling = keep(killDatabase);
+    limitFiles("node-2", 1);
+    const ofSlot = ["WeicheEngineFailsAgain", "WeicheSlotFailed"];
+    await fires(...ofSlot, "WeicheNodeNotAdmitting", "WeicheOutboxDiskFull", "WeicheDatabaseFailing");
+    await stopKilling();
+    limitFiles("node-2", "unlimited");
+    rmSync(faultFile);
+    await until(
+      "both models to answer",
+      async () => (await chat("model-c")) === 200 && (await chat("model-d")) === 200,
+    );
+    for (const stop of stops) await stop();
+    await allFallSilent();
+    expect(await prometheus.count("weiche_router_key_cache_age_seconds < 10")).toBe(1);
+  },
+);

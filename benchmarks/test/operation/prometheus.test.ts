@@ -2,9 +2,12 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { needs } from "@weiche/shared/testing/needs.ts";
 import { Cluster, until } from "../../cluster/cluster.ts";
 import { Prometheus } from "../../cluster/prometheus.ts";
 import { catalogueOf, simEngine } from "../../cluster/sim-node.ts";
+
+const ifRun = needs("promtool");
 
 let cluster: Cluster;
 let apiKey: string;
@@ -43,7 +46,7 @@ async function chat(model: string): Promise<number> {
   return asked.status;
 }
 
-test("it finds the router and, through it, every node, and the rules can be evaluated", async () => {
+test("it finds the router and, through it, every node, and the rules can be evaluated", ifRun, async () => {
   await until("all targets to be up", async () => (await count('up{job=~"weiche-.*"} == 1')) === 3);
   for (let n = 0; n < 10; n++) expect(await chat(n % 2 === 0 ? "model-a" : "model-b")).toBe(200);
   await until("every rule to be evaluated", async () => (await rules()).every(({ health }) => health !== "unknown"));
@@ -52,13 +55,13 @@ test("it finds the router and, through it, every node, and the rules can be eval
   expect(await count("weiche_build_info")).toBe(3);
 });
 
-test("a system that is well fires nothing", async () => {
+test("a system that is well fires nothing", ifRun, async () => {
   const usage = 'sum(weiche_router_usage_records_total{result="committed"}) >= 10';
   await until("usage to be committed and scraped", async () => (await count(usage)) === 1);
   expect(await firing()).toEqual([]);
 });
 
-test("a node that is killed is told of, and no longer once it is back", { timeout: 90_000 }, async () => {
+test("a node that is killed is told of, and no longer once it is back", { ...ifRun, timeout: 90_000 }, async () => {
   const agent = cluster.agents.get("node-2")!;
   agent.kill("SIGKILL");
   await agent.exited();
@@ -68,16 +71,20 @@ test("a node that is killed is told of, and no longer once it is back", { timeou
   expect(await count('up{instance="node-2"}')).toBe(1);
 });
 
-test("a node that is left in maintenance and a wrong catalogue are told of, and no longer once they are put right", async () => {
-  await cluster.weiche("node", "maintenance", "node-2", "on");
-  const file = join(cluster.directory, "catalogue.yaml");
-  const right = readFileSync(file, "utf8");
-  writeFileSync(file, "- { id: 7 }\n");
-  await expect(cluster.weiche("catalogue", "reload")).rejects.toThrow("catalogue.yaml");
-  const both = ["WeicheCatalogueWrong", "WeicheMaintenanceForgotten"];
-  await until("both alerts to fire", async () => (await firing()).join() === both.join());
-  writeFileSync(file, right);
-  await cluster.weiche("catalogue", "reload");
-  await cluster.weiche("node", "maintenance", "node-2", "off");
-  await until("both to fall silent", async () => (await firing()).length === 0);
-});
+test(
+  "a node that is left in maintenance and a wrong catalogue are told of, and no longer once they are put right",
+  ifRun,
+  async () => {
+    await cluster.weiche("node", "maintenance", "node-2", "on");
+    const file = join(cluster.directory, "catalogue.yaml");
+    const right = readFileSync(file, "utf8");
+    writeFileSync(file, "- { id: 7 }\n");
+    await expect(cluster.weiche("catalogue", "reload")).rejects.toThrow("catalogue.yaml");
+    const both = ["WeicheCatalogueWrong", "WeicheMaintenanceForgotten"];
+    await until("both alerts to fire", async () => (await firing()).join() === both.join());
+    writeFileSync(file, right);
+    await cluster.weiche("catalogue", "reload");
+    await cluster.weiche("node", "maintenance", "node-2", "off");
+    await until("both to fall silent", async () => (await firing()).length === 0);
+  },
+);

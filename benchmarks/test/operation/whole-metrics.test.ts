@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import type { IncomingMessage } from "node:http";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { needs } from "@weiche/shared/testing/needs.ts";
 import { declaredMetrics } from "../../../deploy/metrics-page.ts";
 import { Cluster, until, type RunningProgram } from "../../cluster/cluster.ts";
 import { parseMetrics, samplesOf, seriesOf } from "../../cluster/metrics-text.ts";
@@ -51,7 +52,7 @@ const scrape = ({ listen }: RunningProgram) => ask(`https://${listen["ops"]}/met
 const programs = () => ({ router: cluster.router, agent: cluster.agents.get("node-1")! });
 const samples = async (program: RunningProgram) => samplesOf(parseMetrics(await scrape(program)));
 
-test("promtool has nothing to say of any metric but of those of Node.js", async () => {
+test("promtool has nothing to say of any metric but of those of Node.js", needs("promtool"), async () => {
   const { router, agent } = programs();
   for (const program of [router, agent]) {
     const { said } = promtool(["check", "metrics"], await scrape(program));
@@ -59,7 +60,7 @@ test("promtool has nothing to say of any metric but of those of Node.js", async 
   }
 });
 
-test("promtool finds a name that is against the conventions", () => {
+test("promtool finds a name that is against the conventions", needs("promtool"), () => {
   const { status, said } = promtool(
     ["check", "metrics"],
     "# HELP waits_ms Waits\n# TYPE waits_ms counter\nwaits_ms 1\n",

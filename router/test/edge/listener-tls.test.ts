@@ -6,12 +6,12 @@ import { join } from "node:path";
 import { connect, createSecureContext, type ConnectionOptions } from "node:tls";
 import { afterAll, describe, expect, test } from "vitest";
 import { until } from "../api/api-harness.ts";
-import { certificate } from "../nodes/certificate.ts";
+import { certificate, rsaCertificate } from "../nodes/certificate.ts";
 import { startListener, type ListenerKind } from "./listener-rig.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "weiche-listener-tls-"));
 afterAll(() => rmSync(folder, { recursive: true }));
-const certificates = { ecdsa: certificate(folder, "ecdsa"), rsa: certificate(folder, "rsa", ["-newkey", "rsa:2048"]) };
+const certificates = { ecdsa: certificate(folder, "ecdsa"), rsa: rsaCertificate() };
 
 /** Name of the suite that was agreed on, or the word of the refusal. */
 async function handshake(port: number, options: ConnectionOptions): Promise<string> {

@@ -1,18 +1,27 @@
-/** Certificates that sign themselves, and what a listener shows whoever connects. */
-import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+/** Certificates of listeners, and what a listener shows whoever connects. */
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import { readFileSync, writeFileSync } from "node:fs";
 import { request, type RequestOptions } from "node:https";
 import { join } from "node:path";
 import type { TLSSocket } from "node:tls";
 import type { TlsMaterial } from "@weiche/shared/http/tls-files.ts";
+import { issueAuthority, issueCertificate } from "../../src/certificates/issue.ts";
 
-const ecdsa = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"];
+/** With an ECDSA key; also as `NAME.pem` and `NAME.key` in the folder. Its common name is `name`. */
+export function certificate(folder: string, name: string): TlsMaterial {
+  const validity = { fromMs: Date.now(), days: 2 };
+  const { cert: ca, key: caKey } = issueAuthority(validity);
+  const authority = { cert: new X509Certificate(ca), key: createPrivateKey(caKey) };
+  const { cert, key } = issueCertificate(authority, [name], validity);
+  writeFileSync(join(folder, `${name}.pem`), cert);
+  writeFileSync(join(folder, `${name}.key`), key, { mode: 0o600 });
+  return { cert: Buffer.from(cert), key: Buffer.from(key), ca: Buffer.from(ca), minVersion: "TLSv1.3" };
+}
 
-export function certificate(folder: string, name: string, newKey: readonly string[] = ecdsa): TlsMaterial {
-  const [key, cert] = [join(folder, `${name}.key`), join(folder, `${name}.pem`)];
-  const what = [...newKey, "-days", "2", "-subj", `/CN=${name}`];
-  execFileSync("openssl", ["req", "-x509", "-nodes", ...what, "-keyout", key, "-out", cert], { stdio: "ignore" });
-  return { cert: readFileSync(cert), key: readFileSync(key), ca: readFileSync(cert), minVersion: "TLSv1.3" };
+/** With an RSA key, which tests alone use, and which is valid for a hundred years. */
+export function rsaCertificate(): TlsMaterial {
+  const [cert, key] = ["pem", "key"].map((kind) => readFileSync(join(import.meta.dirname, `rsa-certificate.${kind}`)));
+  return { cert: cert!, key: key!, ca: cert!, minVersion: "TLSv1.3" };
 }
 
 /** Name in the server's certificate, and the status of its answer. */

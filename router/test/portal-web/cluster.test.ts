@@ -1,6 +1,7 @@
 /** The portal in front of the whole system: the code that it shows is run as it stands, and a chat costs what it says. */
 import { spawnSync } from "node:child_process";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { needs } from "@weiche/shared/testing/needs.ts";
 import { Cluster, until } from "../../../benchmarks/cluster/cluster.ts";
 import { catalogueOf, simEngine } from "../../../benchmarks/cluster/sim-node.ts";
 import { dumpUsage } from "../../../benchmarks/cluster/usage-dump.ts";
@@ -11,6 +12,12 @@ let browser: Browser;
 let cluster: Cluster;
 let tab: Tab;
 
+/** The first of them makes its call with curl, and the others go on from there. */
+const ifRun = needs("curl");
+beforeEach(({ task, skip }) => {
+  Object.assign(task.meta, ifRun.meta);
+  skip(ifRun.skip === true);
+});
 beforeAll(async () => {
   const engines = [
     simEngine("chat-a"),

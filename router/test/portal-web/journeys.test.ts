@@ -4,12 +4,13 @@
  */
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { needs } from "@weiche/shared/testing/needs.ts";
 import { Cluster } from "../../../benchmarks/cluster/cluster.ts";
 import { openTab, startBrowser, type Browser, type Page, type Tab } from "./browser.ts";
 import { hands, type Hand } from "./hands.ts";
 import { chooseInMenu, focusedName, goTo, press, tabTo } from "./keyboard.ts";
-import { pythonOfTheExamples } from "./python-of-the-examples.ts";
+import { lackOfPython, pythonOfTheExamples } from "./python-of-the-examples.ts";
 
 const password = "a password that nobody guesses";
 const model = "tiny-chat";
@@ -38,6 +39,12 @@ let browser: Browser;
 let cluster: Cluster;
 let ada: Tab;
 
+/** The first of them makes its call with curl, and the others go on from there. */
+const ifRun = needs("curl");
+beforeEach(({ task, skip }) => {
+  Object.assign(task.meta, ifRun.meta);
+  skip(ifRun.skip === true);
+});
 beforeAll(async () => {
   [browser, cluster] = await Promise.all([startBrowser(), Cluster.start({ catalogue, agents: { n1: { slots } } })]);
   ada = await newTab();
@@ -135,16 +142,20 @@ test("by keyboard alone: each example that the page shows runs as it stands", as
   ada.check();
 }, 60_000);
 
-test("by keyboard alone: each example in Python, also that for embeddings, runs as it stands", async () => {
-  const { page } = ada;
-  const python = pythonOfTheExamples();
-  expect(await runWithKey(python, "-c", await exampleFor(page, "Python"))).toMatch(/\w/);
-  await goTo(page, "Help");
-  const embeddings = page.locator("#embeddings-code");
-  await embeddings.waitFor();
-  expect(await runWithKey(python, "-c", (await embeddings.textContent())!)).toBe("192\n");
-  ada.check();
-}, 90_000);
+test(
+  "by keyboard alone: each example in Python, also that for embeddings, runs as it stands",
+  { ...lackOfPython(), timeout: 90_000 },
+  async () => {
+    const { page } = ada;
+    const python = pythonOfTheExamples;
+    expect(await runWithKey(python, "-c", await exampleFor(page, "Python"))).toMatch(/\w/);
+    await goTo(page, "Help");
+    const embeddings = page.locator("#embeddings-code");
+    await embeddings.waitFor();
+    expect(await runWithKey(python, "-c", (await embeddings.textContent())!)).toBe("192\n");
+    ada.check();
+  },
+);
 
 test("by keyboard alone: a test chat", async () => {
   const { page } = ada;

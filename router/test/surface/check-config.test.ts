@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { needs } from "@weiche/shared/testing/needs.ts";
 import { makeAuthority, makeCertificate } from "../../src/certificates/certificate-folder.ts";
 import { runCli } from "../../src/surface/cli/cli.ts";
 
@@ -228,26 +229,30 @@ test.each(cases)("%s is told with its line", async (_what, prepare, line, code) 
   );
 });
 
-test("a certificate is the authority's if those beside it in its file lead there, and is not without them", async () => {
-  const openssl = (...args: string[]) => execFileSync("openssl", args, { cwd: ca, stdio: "ignore" });
-  writeFileSync(file("between.ext"), "basicConstraints=critical,CA:true\nkeyUsage=keyCertSign\n");
-  const sign = (name: string, by: string, ...more: string[]) => {
-    openssl("req", "-newkey", "rsa:2048", "-nodes", "-subj", `/CN=${name}`, "-keyout", `${name}.key`, "-out", "csr");
-    const signer = ["-CA", `${by}.pem`, "-CAkey", `${by}.key`, "-days", "90"];
-    openssl("x509", "-req", "-in", "csr", ...signer, "-out", `${name}.pem`, ...more);
-  };
-  sign("between", "ca", "-extfile", "between.ext");
-  sign("leaf", "between");
-  chmodSync(file("leaf.key"), 0o600);
-  const whole = write(tls({ cert: "chain.pem", key: "leaf.key" }));
-  writeFileSync(
-    file("chain.pem"),
-    ["leaf.pem", "between.pem"].map((name) => readFileSync(file(name), "utf8")).join(""),
-  );
-  expect(await check(whole)).toMatchObject({ code: 0, lines: ["router.yaml is fine", "catalogue.yaml is fine"] });
-  const alone = await check(write(tls({ cert: "leaf.pem", key: "leaf.key" })));
-  expect(alone.lines[0]).toContain("ca/leaf.pem is not signed by ca/ca.pem");
-});
+test(
+  "a certificate is the authority's if those beside it in its file lead there, and is not without them",
+  needs("openssl"),
+  async () => {
+    const openssl = (...args: string[]) => execFileSync("openssl", args, { cwd: ca, stdio: "ignore" });
+    writeFileSync(file("between.ext"), "basicConstraints=critical,CA:true\nkeyUsage=keyCertSign\n");
+    const sign = (name: string, by: string, ...more: string[]) => {
+      openssl("req", "-newkey", "rsa:2048", "-nodes", "-subj", `/CN=${name}`, "-keyout", `${name}.key`, "-out", "csr");
+      const signer = ["-CA", `${by}.pem`, "-CAkey", `${by}.key`, "-days", "90"];
+      openssl("x509", "-req", "-in", "csr", ...signer, "-out", `${name}.pem`, ...more);
+    };
+    sign("between", "ca", "-extfile", "between.ext");
+    sign("leaf", "between");
+    chmodSync(file("leaf.key"), 0o600);
+    const whole = write(tls({ cert: "chain.pem", key: "leaf.key" }));
+    writeFileSync(
+      file("chain.pem"),
+      ["leaf.pem", "between.pem"].map((name) => readFileSync(file(name), "utf8")).join(""),
+    );
+    expect(await check(whole)).toMatchObject({ code: 0, lines: ["router.yaml is fine", "catalogue.yaml is fine"] });
+    const alone = await check(write(tls({ cert: "leaf.pem", key: "leaf.key" })));
+    expect(alone.lines[0]).toContain("ca/leaf.pem is not signed by ca/ca.pem");
+  },
+);
 
 test("--json has the same, and a file that is not there is one line", async () => {
   const { said, code } = await check(write(tls({ key: "nowhere.key" })), "--json");
