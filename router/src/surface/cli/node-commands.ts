@@ -72,7 +72,8 @@ export function addNodeCommands(program: Command, actions: Actions): void {
     .description("a link that opens the console in a browser, once, within a minute")
     .action(async () => {
       const link = await ask("POST /console/links");
-      const how = "It works once, within a minute. On another host: ssh -L 8082:127.0.0.1:8082 <this host>";
-      print(link, () => `${link.url}\n\n${how}`);
+      const { hostname, port } = new URL(link.url);
+      const tunnel = hostname === "127.0.0.1" ? ` On another host: ssh -L ${port}:127.0.0.1:${port} <this host>` : "";
+      print(link, () => `${link.url}\n\nIt works once, within a minute.${tunnel}`);
     });
 }

@@ -97,7 +97,6 @@ function endedText({ items, memory }: Ended, width?: number): string {
 
 function memoryText({ requests, requestsMax, since }: Ended["memory"]): string {
   const oldest = since === null ? "" : `, the oldest ended ${since}`;
-  return wrapped(
-    `This router remembers ${requests} requests${oldest}; at most ${requestsMax}, and none of before its start.`,
-  );
+  const many = requests === 1 ? "1 request" : `${requests} requests`;
+  return wrapped(`This router remembers ${many}${oldest}; at most ${requestsMax}, none from before its start.`);
 }
