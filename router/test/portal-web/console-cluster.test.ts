@@ -19,8 +19,9 @@ beforeAll(async () => {
       agents: { n1: { slots: [{ name: "a", gpus: [0], engines }] } },
     }),
   ]);
-  account = await cluster.account();
-  const { url } = (await cluster.weiche("console")) as { url: string };
+  const [made, link] = await Promise.all([cluster.account(), cluster.weiche("console")]);
+  account = made;
+  const { url } = link as { url: string };
   tab = await openTab(browser, new URL(url).origin);
   await tab.page.goto(url);
   await tab.page.getByRole("row", { name: /n1 .*live/ }).waitFor();

@@ -25,16 +25,9 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => visited[Symbol.asyncDispose]());
 
-test.each([
-  ["light", "en", 1280],
-  ["dark", "de", 320],
-] as const)(
-  "in %s, %s, %i pixels wide every page is clean",
-  async (theme, language, width) => {
-    expect(await faultyConsolePages(visited, theme, language, width)).toEqual([]);
-  },
-  60_000,
-);
+test("in dark, de, 320 pixels wide every page is clean", async () => {
+  expect(await faultyConsolePages(visited, "dark", "de", 320)).toEqual([]);
+}, 60_000);
 
 test.each([
   [
@@ -109,7 +102,7 @@ test("an account is blocked by two clicks and unblocked by one, and so is one of
   tab.check();
 });
 
-test("pages fetch what they may: 130 kB for nodes, 190 for any other, by three calls", async () => {
+test("in light, en, 1280 pixels wide every page is clean, and fetches what it may: 130 kB for nodes, 190 for any other, by three calls", async () => {
   await using tab = await openSignedIn(visited);
   const weights: Record<string, number> = {};
   for (const path of consolePages) {
@@ -124,6 +117,7 @@ test("pages fetch what they may: 130 kB for nodes, 190 for any other, by three c
     const files = names.map((name) => readFileSync(join(builtConsole, name === path ? "console.html" : name)));
     weights[path] = files.reduce((sum, file) => sum + gzipSync(file, { level: 9 }).length, 0) / 1_000;
     expect(tab.asked().length).toBeLessThanOrEqual(3);
+    expect(await faultsOf(tab, path)).toEqual([]);
   }
   expect(Math.min(...Object.values(weights))).toBeGreaterThan(50); // what the browser has kept is counted, too
   expect(weights["/"]).toBeLessThanOrEqual(130);

@@ -8,9 +8,10 @@ interface Waiting {
 
 export class PutForwardClock implements Clock {
   #byMs = 0;
+  #wallByMs = 0;
   readonly #waiting = new Set<Waiting>();
 
-  now = (): number => systemClock.now() + this.#byMs;
+  now = (): number => systemClock.now() + this.#byMs + this.#wallByMs;
   monotonicMs = (): number => systemClock.monotonicMs() + this.#byMs;
 
   after(delayMs: number, callback: () => void): Timer {
@@ -26,6 +27,11 @@ export class PutForwardClock implements Clock {
     const timer = systemClock.after(delayMs, fire);
     this.#waiting.add(waiting);
     return { cancel: end };
+  }
+
+  /** Puts only the wall clock forward, as after a suspension of the machine: timers know nothing of it. */
+  jump(ms: number): void {
+    this.#wallByMs += ms;
   }
 
   shift(ms: number): void {

@@ -71,7 +71,7 @@ export const console: Shape<typeof english> = {
     drained: "Nichts läuft mehr: er kann angehalten werden.",
     drainDialog: {
       title: (name) => `${name} leeren?`,
-      lead: "Er nimmt ab jetzt nichts Neues an. Was läuft, läuft zu Ende, höchstens 600 s.",
+      lead: "Er nimmt ab jetzt nichts Neues an. Was läuft, läuft zu Ende, höchstens requestSeconds aus router.yaml lang.",
       runs: (count, model, slot) => `${count} laufen auf ${model} in Slot ${slot}: sie werden fertig`,
       waits: (count, model, slot) => `${count} warten auf ${model} in Slot ${slot}: mit 503 abgelehnt`,
       nothing: "Dort läuft und wartet gerade nichts.",

@@ -68,7 +68,7 @@ export const console = {
     drained: "Nothing runs any more: it can be stopped.",
     drainDialog: {
       title: (name: string) => `Drain ${name}?`,
-      lead: "It takes nothing new from now on. What runs goes on to its end, 600 s at most.",
+      lead: "It takes nothing new from now on. What runs goes on to its end, at most for requestSeconds of router.yaml.",
       runs: (count: string, model: string, slot: string) => `${count} running on ${model} in slot ${slot}: they finish`,
       waits: (count: string, model: string, slot: string) =>
         `${count} waiting for ${model} in slot ${slot}: refused with 503`,
