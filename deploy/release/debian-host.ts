@@ -5,16 +5,18 @@ import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "no
 import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
+import { notRun, type RunOptions } from "@weiche/shared/testing/needs.ts";
 
 const mirror = "http://deb.debian.org/debian";
 const bootMsMax = 120_000;
 
-/** Says in words what this machine lacks to boot such a host; undefined: nothing. */
-export function lackOfHost(): string | undefined {
-  if (process.platform !== "linux" || process.getuid?.() !== 0) return "root on Linux is missing";
+/** Options of a test that boots such a host. */
+export function needsHost(): RunOptions {
+  if (process.platform !== "linux" || process.getuid?.() !== 0) return notRun("it needs root on Linux");
   const programs = ["debootstrap", "dpkg-deb", "unshare", "nsenter"];
   const absent = programs.find((program) => spawnSync(program, ["--version"]).error !== undefined);
-  return absent && `${absent} is missing: apt-get install debootstrap dpkg util-linux`;
+  if (absent === undefined) return {};
+  return notRun(`${absent} is missing; as root: apt-get install -y debootstrap dpkg util-linux`);
 }
 
 export class DebianHost implements AsyncDisposable {

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { askOnce, configure, installCertificates, openAccount } from "./configured-host.ts";
-import { DebianHost, lackOfHost } from "./debian-host.ts";
+import { DebianHost, needsHost } from "./debian-host.ts";
 import { buildRelease, currentRelease } from "./release.ts";
 
 const minutes = 60_000;
@@ -31,9 +31,8 @@ test(
 
 test(
   "the packages on a bare Debian 12 serve an answer under systemd, take renewed certificates over, and go without the data",
-  async ({ skip }) => {
-    const lack = lackOfHost();
-    skip(lack !== undefined, lack);
+  { timeout: 9 * minutes, ...needsHost() },
+  async () => {
     const packages = files.filter((file) => file.endsWith(".deb"));
     await using host = await DebianHost.install(join(folder, "debian"), packages);
     await host.boot();
@@ -70,7 +69,6 @@ test(
     expect(said).toContain("weiche-router leaves /etc/weiche/router.key");
     await host.run("test -e /var/lib/weiche/router/database/cluster -a ! -e /etc/weiche/router.yaml");
   },
-  9 * minutes,
 );
 
 /** As RUNBOOK.md says: both programs take the new files over and go on. */

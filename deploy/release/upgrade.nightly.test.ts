@@ -6,7 +6,7 @@ import { afterAll, expect, test } from "vitest";
 import { until } from "../../benchmarks/cluster/cluster.ts";
 import type { SeenAnswer } from "./client-load.ts";
 import { askOnce, configure, openAccount } from "./configured-host.ts";
-import { DebianHost, lackOfHost } from "./debian-host.ts";
+import { DebianHost, needsHost } from "./debian-host.ts";
 import { root } from "./lock-file.ts";
 import { buildRelease, currentRelease } from "./release.ts";
 
@@ -35,9 +35,8 @@ async function buildBoth(): Promise<Record<"now" | "next", readonly string[]>> {
 
 test(
   "an upgrade and the way back let running answers end, keep the engine, and bill what the clients received",
-  async ({ skip }) => {
-    const lack = lackOfHost();
-    skip(lack !== undefined, lack);
+  { timeout: 18 * minutes, ...needsHost() },
+  async () => {
     const packages = await buildBoth();
     await using host = await DebianHost.install(join(folder, "debian"), packages.now);
     await host.boot();
@@ -96,7 +95,6 @@ test(
     expect(await totals()).toMatchObject(received);
     console.log(received, seen.length - whole.length, "failed");
   },
-  18 * minutes,
 );
 
 /** Within this time after the router is ready its node is linked and the engine proven. */
