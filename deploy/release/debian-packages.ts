@@ -116,7 +116,7 @@ function copyright(): string {
   return `${readFileSync(join(root, "NOTICE"), "utf8").trimEnd()}\n\nThe licence: ${prefix}/LICENSE and /usr/share/common-licenses/Apache-2.0.\nThose of others: ${prefix}/THIRD-PARTY.md and ${prefix}/licenses.\n`;
 }
 
-function addControl(one: DebianPackage, folder: string, { version }: Release): void {
+function addControl(one: DebianPackage, folder: string, { version, maintainer }: Release): void {
   const files = filesBelow(folder);
   const bytes = files.map((file) => lstatSync(join(folder, file)).size).reduce((sum, size) => sum + size, 0);
   const control = join(folder, "DEBIAN");
@@ -131,7 +131,7 @@ function addControl(one: DebianPackage, folder: string, { version }: Release): v
       `Package: ${one.name}`,
       `Version: ${version}`,
       `Architecture: ${architecture}`,
-      "Maintainer: The Weiche authors <weiche@localhost>",
+      `Maintainer: ${maintainer}`,
       "Section: net",
       "Priority: optional",
       `Installed-Size: ${Math.ceil(bytes / 1024)}`,

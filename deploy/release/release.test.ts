@@ -18,9 +18,14 @@ import { filesBelow } from "./copy.ts";
 import { debianPackages, stagePackage } from "./debian-packages.ts";
 import { root } from "./lock-file.ts";
 import { parts } from "./parts.ts";
+import { maintainer } from "./release.ts";
 import { buildTree, unitFor, type Release } from "./tree.ts";
 
-const release: Release = { version: "7.8.9", made: new Date("2026-01-01T00:00:00Z") };
+const release: Release = {
+  version: "7.8.9",
+  made: new Date("2026-01-01T00:00:00Z"),
+  maintainer: "Ada <ada@example.com>",
+};
 const folder = mkdtempSync(join(tmpdir(), "weiche-release-"));
 const trees = [join(folder, "one"), join(folder, "elsewhere/two")];
 const [tree] = trees as [string, string];
@@ -91,6 +96,7 @@ test("a Debian package has its units, users, examples as conffiles, and scripts 
     const files = filesBelow(staged);
     const control = readFileSync(join(staged, "DEBIAN/control"), "utf8");
     expect(control).toMatch(/^Package: .*\nVersion: 7\.8\.9\nArchitecture: (amd64|arm64)\n/);
+    expect(control).toContain("\nMaintainer: Ada <ada@example.com>\n");
     expect(control).not.toContain("$");
     for (const unit of one.units ?? []) expect(files).toContain(`usr/lib/systemd/system/${unit}`);
     const conffiles = files.includes("DEBIAN/conffiles") ? readFileSync(join(staged, "DEBIAN/conffiles"), "utf8") : "";
@@ -102,6 +108,13 @@ test("a Debian package has its units, users, examples as conffiles, and scripts 
       expect(readFileSync(join(staged, script), "utf8")).not.toMatch(/^\s*systemctl[^\n]* (start|enable) /m);
     }
   }
+});
+
+test("the maintainer is a name with an address, and cannot bring further fields", () => {
+  expect(maintainer("Ada Lovelace <ada@example.com>")).toBe("Ada Lovelace <ada@example.com>");
+  expect(maintainer()).toMatch(/\.invalid>$/);
+  for (const wrong of ["", "ada@example.com", "Ada <ada>", "Ada <ada@example.com>\nDepends: x"])
+    expect(() => maintainer(wrong)).toThrow("WEICHE_MAINTAINER");
 });
 
 test("the bill of materials lists every package once, with the digest that the lock file has", () => {

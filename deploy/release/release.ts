@@ -16,7 +16,14 @@ import { buildTree, platform, type Release } from "./tree.ts";
 
 /** The release of this checkout. */
 export function currentRelease(): Release {
-  return { version, made: commitDate() };
+  return { version, made: commitDate(), maintainer: maintainer(process.env["WEICHE_MAINTAINER"]) };
+}
+
+/** As Debian's policy wants it; whoever hands packages on sets a name and an address that reach them. */
+export function maintainer(text = "Weiche maintainers <maintainers@weiche.invalid>"): string {
+  if (!/^[^<>\n\r,]+ <[^<>@\s]+@[^<>@\s]+>$/.test(text))
+    throw new Error(`WEICHE_MAINTAINER "${text}" is not a name with an address, such as: Jane Doe <jane@example.com>`);
+  return text;
 }
 
 /** Builds everything into `out`, which is emptied. Returns the files, the tarball first. */

@@ -12,6 +12,8 @@ export interface Release {
   readonly version: string;
   /** The instant of the commit: every file of the release has it. */
   readonly made: Date;
+  /** Whom the Debian packages name: `Name <address>`. */
+  readonly maintainer: string;
   /** SQL files besides those of the checkout: tests make a newer version so. */
   readonly moreMigrations?: readonly string[];
 }
