@@ -26,11 +26,7 @@ beforeAll(async () => {
   await tab.page.goto(url);
   await tab.page.getByRole("row", { name: /n1 .*live/ }).waitFor();
 }, 90_000);
-afterAll(async () => {
-  await tab?.[Symbol.asyncDispose]();
-  await browser?.close();
-  await cluster?.[Symbol.asyncDispose]();
-});
+afterAll(() => Promise.all([browser?.close(), cluster?.[Symbol.asyncDispose]()]));
 
 /** Resolves once the answer has begun. */
 async function longAnswer(model: string, tokens: number) {

@@ -303,7 +303,7 @@ describe("a stream", () => {
 });
 
 test("what an operator wants of a node reaches it", async () => {
-  nodes = [withSlot()];
+  nodes = [{ ...withSlot(), report: { slots: [], maintenance: true, admitting: true } }];
   const cookie = await rig.signIn();
   await rig.send("POST", "/nodes/maintenance", { node: "gpu-1", on: true }, cookie);
   expect(rig.wishes).toEqual(["maintenance gpu-1 true"]);
