@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { asId, uuidv7, type AccountId, type UserId } from "@weiche/shared/ids.ts";
-import { accountNamed } from "../../src/accounts/account-named.ts";
+import { accountNamed } from "../../src/accounts/named.ts";
 import { verifyAudit } from "../../src/rights/audit.ts";
 import { Refused } from "../../src/rights/refused.ts";
 import { here, identityRigOfFile, password, elsewhere, tokenOf } from "./identity-rig.ts";

@@ -1,55 +1,34 @@
 /** `weiche status` of a whole router with certificates, as its operator reads it. */
-import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { PassThrough } from "node:stream";
-import { text } from "node:stream/consumers";
-import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { version } from "@weiche/shared/program/version.ts";
 import { makeAuthority, makeCertificate } from "../../src/certificates/certificate-folder.ts";
-import { loadRouterConfig } from "../../src/config/config.ts";
-import { createRouter, type Router } from "../../src/context.ts";
-import { runCli } from "../../src/surface/cli/cli.ts";
-import { startDatabaseServer, temporaryFolder, type DatabaseServer } from "../db/database-fixture.ts";
+import { startWholeRouter, type WholeRouter } from "./whole-router.ts";
 
-const folder = temporaryFolder();
-const logged: string[] = [];
-let server: DatabaseServer;
-let router: Router;
+let whole: WholeRouter;
+let folder: string;
 
 beforeAll(async () => {
-  server = await startDatabaseServer();
-  const { connection } = await server.newDatabase();
-  const making = { folder: join(folder.path, "ca"), nowMs: Date.now() };
-  makeAuthority(making);
-  makeCertificate({ ...making, days: 20 }, "router", ["router1.example"]);
-  const listeners = ["api", "portal", "nodes", "data", "ops"].map((name) => `${name}: "127.0.0.1:0"`).join(", ");
-  const file = join(folder.path, "router.yaml");
-  writeFileSync(
-    file,
-    `catalogue: ${join(import.meta.dirname, "../../../deploy/catalogue.yaml")}
-dataDir: data
-database: { url: "${connection.connectionString!}" }
-listen: { ${listeners}, console: off }
-nodes: { tls: { cert: ca/router-router1.example.pem, key: ca/router-router1.example.key, ca: ca/ca.pem } }
-`,
-    { mode: 0o600 },
+  const certificate = "ca/router-router1.example";
+  whole = await startWholeRouter(
+    `nodes: { tls: { cert: ${certificate}.pem, key: ${certificate}.key, ca: ca/ca.pem } }`,
+    {
+      level: "warn",
+      prepare(path) {
+        folder = path;
+        const making = { folder: join(path, "ca"), nowMs: Date.now() };
+        makeAuthority(making);
+        makeCertificate({ ...making, days: 20 }, "router", ["router1.example"]);
+      },
+    },
   );
-  const log = pino({ level: "warn" }, { write: (line: string) => void logged.push(line) });
-  router = await createRouter(loadRouterConfig(file, {}), { log });
 });
-afterAll(async () => {
-  await router.close();
-  await server[Symbol.asyncDispose]();
-  folder[Symbol.dispose]();
-});
+afterAll(() => whole[Symbol.asyncDispose]());
 
 async function status(...options: string[]): Promise<string> {
-  const [output, errors] = [new PassThrough(), new PassThrough()];
-  const args = ["--data-dir", join(folder.path, "data"), ...options, "status"];
-  expect(await runCli(args, {}, { input: new PassThrough(), output, errors })).toBe(0);
-  output.end();
-  return text(output);
+  const { code, out } = await whole.weiche(...options, "status");
+  expect(code).toBe(0);
+  return out;
 }
 
 test("a router shows its version, listeners, database, nodes and the days that its certificates have left", async () => {
@@ -57,13 +36,13 @@ test("a router shows its version, listeners, database, nodes and the days that i
   expect(known).toEqual({
     version,
     since: expect.stringMatching(/^20\d\d-/) as string,
-    listeners: router.listen,
+    listeners: whole.router.listen,
     database: { server: "configured", answerMs: expect.any(Number) as number },
     otherRouters: 0,
     nodes: { live: 0, known: 0 },
     certificates: [
-      expect.objectContaining({ use: "nodes", file: "cert", path: join(folder.path, "ca/router-router1.example.pem") }),
-      expect.objectContaining({ use: "nodes", file: "ca", path: join(folder.path, "ca/ca.pem") }),
+      expect.objectContaining({ use: "nodes", file: "cert", path: join(folder, "ca/router-router1.example.pem") }),
+      expect.objectContaining({ use: "nodes", file: "ca", path: join(folder, "ca/ca.pem") }),
     ],
     log: { level: "warn" },
   });
@@ -76,6 +55,6 @@ test("a router shows its version, listeners, database, nodes and the days that i
 });
 
 test("a certificate that ends within 30 days is one warning at the start, and one with more days is none", () => {
-  const lines = logged.filter((line) => line.includes("expires soon"));
+  const lines = whole.logged.filter((line) => line.includes("expires soon"));
   expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([{ level: 40, use: "nodes", file: "cert" }]);
 });

@@ -20,8 +20,8 @@ export function addAuditCommands(audit: Command, { ask, print }: Actions): void 
   audit
     .description("who did what to an account, youngest first")
     .option("--account <account>")
-    .option("--actor <id>", "who did it: a user, or `operator`")
-    .option("--object <id>", "what it was done to: a user, a key or the account")
+    .option("--actor <id>", "who did it: a user (id or e-mail address), or `operator`")
+    .option("--object <id>", "what it was done to: a user (id or e-mail address), a key or the account")
     .option("--action <action>", "such as key.revoke")
     .option("--since <time>", "an instant, or a German day", (text) => instantOf(text, 0))
     .option("--until <time>", "before that instant, or to the end of that German day", (text) => instantOf(text, 1))
@@ -29,7 +29,9 @@ export function addAuditCommands(audit: Command, { ask, print }: Actions): void 
     .option("--before <number>", "entries older than this one")
     .action(async ({ account, since, until, ...wish }: AuditOptions) => {
       if (account === undefined) throw new CommanderError(2, "weiche.account", "say which --account (see --help)");
-      const { items } = await ask("GET /audit", { query: { account, from: since, to: until, ...wish } });
+      const { actor, object, ...more } = wish;
+      const whose = { actor: await idOf(ask, actor), object: await idOf(ask, object) };
+      const { items } = await ask("GET /audit", { query: { account, from: since, to: until, ...more, ...whose } });
       const entries = items.map(({ object: { kind, id, name }, ...entry }) => ({
         ...entry,
         object: `${kind} ${id}`,
@@ -48,6 +50,11 @@ export function addAuditCommands(audit: Command, { ask, print }: Actions): void 
       if (first)
         throw new Error(`the audit log of ${first.accountId} is broken: entry ${first.number} is ${first.why}`);
     });
+}
+
+/** The id of the user with this e-mail address; another text is an id already. */
+async function idOf(ask: Actions["ask"], named: string | undefined): Promise<string | undefined> {
+  return named?.includes("@") ? (await ask("GET /users/:id", { id: named })).id : named;
 }
 
 function auditText(entries: Answer<"GET /audit">["items"], limit: number, width?: number): string {

@@ -18,8 +18,8 @@ export function addDrainCommand(node: Command, actions: Actions): void {
     .argument("<node>")
     .option("--wait", "until nothing runs or waits there; exit code 1 if something still does after --timeout")
     .option("--timeout <duration>", "how long to wait, such as 10m", duration, duration("10m"))
-    .action(async (name: string, { wait, timeout }: { wait?: boolean; timeout: number }) => {
-      await ask("POST /nodes/maintenance", { body: { node: name, on: true } });
+    .action(async (named: string, { wait, timeout }: { wait?: boolean; timeout: number }) => {
+      const { node: name } = await ask("POST /nodes/maintenance", { body: { node: named, on: true } });
       const look = () => ask("GET /nodes/:id", { id: name });
       if (wait) return waitUntilDrained(actions, name, look, timeout);
       const seen = await look();

@@ -26,7 +26,7 @@ export function addKeyCommands(key: Command, { ask, printItem, printList }: Acti
   });
   restrictable(key.command("create"))
     .description("a new key; its value is shown only now")
-    .requiredOption("--user <id>")
+    .requiredOption("--user <user>")
     .requiredOption("--name <name>")
     .addOption(expiry)
     .action(async ({ user, ...wish }: KeyOptions & { user: string }) => {
@@ -35,7 +35,7 @@ export function addKeyCommands(key: Command, { ask, printItem, printList }: Acti
   key
     .command("list")
     .description("the keys of a user or of a whole account: why one is not usable, what it used in this billing period")
-    .option("--user <id>")
+    .option("--user <user>")
     .addOption(new Option("--account <account>").conflicts("user"))
     .action(async ({ user, account }: { user?: string; account?: string }) => {
       if (user === undefined && account === undefined)
@@ -46,26 +46,42 @@ export function addKeyCommands(key: Command, { ask, printItem, printList }: Acti
         user === undefined ? columns.toSpliced(2, 0, "userEmail") : columns,
       );
     });
-  key
-    .command("show <id>")
+  named("show <key>")
     .description("all of that of one key, and the limit that stops it first")
-    .action(async (id: string) => printItem(await ask("GET /keys/:id", { id })));
-  restrictable(key.command("update <id>"))
+    .action(async (id: string, { account, user }: Whose) =>
+      printItem(await ask("GET /keys/:id", { id, query: { account, user } })),
+    );
+  restrictable(named("update <key>"))
     .description("name, models, credits or expiry of a key")
     .option("--name <name>")
     .addOption(expiry)
     .option("--no-expires", "no expiry")
-    .action(async (id: string, wish: KeyOptions) => {
-      printItem(await ask("PATCH /keys/:id", { id, body: changes(settings(wish)) }));
+    .action(async (id: string, { account, user, ...wish }: KeyOptions & Whose) => {
+      printItem(await ask("PATCH /keys/:id", { id, query: { account, user }, body: changes(settings(wish)) }));
     });
-  key
-    .command("regenerate <id>")
+  named("regenerate <key>")
     .description("a new key with the same settings, shown only now; the old one stops at once")
-    .action(async (id: string) => printItem(shownOnce(await ask("POST /keys/:id/regenerate", { id }))));
-  key
-    .command("revoke <id>")
+    .action(async (id: string, { account, user }: Whose) =>
+      printItem(shownOnce(await ask("POST /keys/:id/regenerate", { id, query: { account, user } }))),
+    );
+  named("revoke <key>")
     .description("stop a key for good")
-    .action(async (id: string) => printItem(await ask("POST /keys/:id/revoke", { id })));
+    .action(async (id: string, { account, user }: Whose) =>
+      printItem(await ask("POST /keys/:id/revoke", { id, query: { account, user } })),
+    );
+
+  /** A command for one key. */
+  function named(usage: string): Command {
+    return key
+      .command(usage)
+      .option("--account <account>", "whose keys alone are meant, where several have the name")
+      .option("--user <user>", "the same");
+  }
+}
+
+interface Whose {
+  readonly account?: string;
+  readonly user?: string;
 }
 
 function shownOnce({ key, value, accountId }: { key: object; value: string; accountId: string }) {

@@ -32,10 +32,10 @@ export function addUserCommands(user: Command, { ask, printItem, printList }: Ac
       );
     });
   user
-    .command("show <id>")
+    .command("show <user>")
     .description("all of that of one user")
     .action(async (id: string) => printItem(await ask("GET /users/:id", { id })));
-  restrictable(user.command("update <id>"))
+  restrictable(user.command("update <user>"))
     .description("role, models and credits of a user and all their keys; a new role ends their sessions")
     .addOption(new Option("--role <role>").choices(roles))
     .action(async (id: string, { role, ...wish }: RestrictionOptions & { role?: string }) => {
@@ -43,18 +43,19 @@ export function addUserCommands(user: Command, { ask, printItem, printList }: Ac
       printItem(viewPerson(await ask("PATCH /users/:id", { id, body })));
     });
   user
-    .command("block <id>")
+    .command("block <user>")
     .description("stop all keys of a user at once")
     .action(async (id: string) => printItem(viewPerson(await ask("POST /users/:id/block", { id }))));
   user
-    .command("unblock <id>")
+    .command("unblock <user>")
     .description("let them work again")
     .action(async (id: string) => printItem(viewPerson(await ask("POST /users/:id/unblock", { id }))));
   user
-    .command("delete <id>")
+    .command("delete <user>")
     .description("for good: their keys are revoked, their address is free again")
-    .action(async (id: string) => {
-      const { accountId, email, role, allowedModels, creditLimit, createdAt } = await ask("GET /users/:id", { id });
+    .action(async (named: string) => {
+      const user = await ask("GET /users/:id", { id: named });
+      const { id, accountId, email, role, allowedModels, creditLimit, createdAt } = user;
       await ask("DELETE /users/:id", { id });
       printItem({ id, accountId, email, role, blocked: true, allowedModels, creditLimit, createdAt });
     });
@@ -86,9 +87,12 @@ function addSignInCommands(
     ],
   ] as const)
     user
-      .command(`${name} <id>`)
+      .command(`${name} <user>`)
       .description(effect)
-      .action(async (id: string) => printItem({ id, ...((await ask(address, { id })) as object | undefined) }));
+      .action(async (named: string) => {
+        const id = await idOf(ask, named);
+        printItem({ id, ...((await ask(address, { id })) as object | undefined) });
+      });
   user
     .command("invitations")
     .description("who was invited to an account, and what came of it")
@@ -96,6 +100,13 @@ function addSignInCommands(
     .action(async (query: { account: string }) => {
       printList((await ask("GET /invitations", { query })).items, ["userId", "email", "role", "state", "expiresAt"]);
     });
+}
+
+/** The id of the user that is named by it, its beginning, or their e-mail address. */
+async function idOf(ask: Actions["ask"], named: string): Promise<string> {
+  return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(named)
+    ? named
+    : (await ask("GET /users/:id", { id: named })).id;
 }
 
 /** `blocked` beside the state, as scripts know it. */

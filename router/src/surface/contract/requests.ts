@@ -1,6 +1,6 @@
 /** Requests of the API as operators see them: ids, times and words of closed sets, never content. */
 import { Type } from "typebox";
-import { count, credits, id, instant, object, orNull, type Routes } from "./route.ts";
+import { accountName, count, credits, id, instant, object, orNull, type Routes } from "./route.ts";
 
 const seconds = Type.Number();
 const optionalSeconds = Type.Optional(Type.Number());
@@ -89,7 +89,7 @@ const setAside = object({
 });
 
 const filter = {
-  account: Type.Optional(id),
+  account: Type.Optional(accountName),
   model: Type.Optional(Type.String({ maxLength: 200 })),
   node: Type.Optional(Type.String({ maxLength: 200 })),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000 })),

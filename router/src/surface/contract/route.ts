@@ -85,6 +85,16 @@ export const accountName = Type.String({
   maxLength: 200,
   description: "Its id, the beginning of its id (at least 4 characters), or its name.",
 });
+export const userName = Type.String({
+  minLength: 1,
+  maxLength: 254,
+  description: "Their id, the beginning of it (at least 4 characters), or their e-mail address.",
+});
+export const keyName = Type.String({
+  minLength: 1,
+  maxLength: 200,
+  description: "Its id, the beginning of its id (at least 4 characters), or its name.",
+});
 /** Neither blank nor with control characters, which could forge lines on a screen. */
 export const name = Type.String({
   minLength: 1,

@@ -1,6 +1,6 @@
 /** Accounts, which the operator makes, looks at, blocks and deletes. */
 import { asId, type AccountId, type UserId } from "@weiche/shared/ids.ts";
-import { accountNamed } from "../../accounts/account-named.ts";
+import { accountNamed } from "../../accounts/named.ts";
 import type { accountsContract } from "../contract/accounts.ts";
 import type { Call, Handlers } from "../server/add-routes.ts";
 import type { HandlerDeps } from "./handler-deps.ts";

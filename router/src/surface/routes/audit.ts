@@ -1,6 +1,6 @@
 /** The audit log of an account. */
 import type { AccountId } from "@weiche/shared/ids.ts";
-import { accountNamed } from "../../accounts/account-named.ts";
+import { accountNamed } from "../../accounts/named.ts";
 import { germanDay } from "../../subscriptions/billing-period.ts";
 import { verifyAudit } from "../../rights/audit.ts";
 import { auditEntries, auditPage, type AuditFilter, type NamedEntry } from "../../rights/audit-page.ts";

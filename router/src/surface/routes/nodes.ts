@@ -28,16 +28,16 @@ export function nodesHandlers(deps: HandlerDeps): Handlers<typeof nodesContract>
   return {
     listNodes: () => details().map((detail) => viewNode(detail, nowMs())),
     showNode: ({ params: { id } }) => {
-      const detail = requireNode(asId<NodeId>(id), details());
+      const detail = requireNode(nodeMeant(id, fleet), details());
       return { ...viewNode(detail, nowMs()), ...viewMachine(detail.report) };
     },
 
-    setMaintenance: ({ body: { node, on } }) => setMaintenance(asId<NodeId>(node), on, deps),
+    setMaintenance: ({ body: { node, on } }) => setMaintenance(nodeMeant(node, fleet), on, deps),
 
     async prewarm({ body: { model: name, node } }) {
       requireKnown("model", name, [...catalogue().keys()]);
       const model = asId<ModelId>(name);
-      const detail = node === undefined ? chooseNode(model, fleet) : findNode(asId<NodeId>(node), model, fleet);
+      const detail = node === undefined ? chooseNode(model, fleet) : findNode(nodeMeant(node, fleet), model, fleet);
       return prewarmOn(detail, model, fleet);
     },
 
@@ -180,6 +180,19 @@ function findNode(node: NodeId, model: ModelId, { details }: Fleet): NodeDetail 
   if (!hasModel(detail, model)) throw new Refused("invalid", `${node} does not have ${model}`);
   if (!detail.view.reachable) throw new Refused("conflict", `${node} cannot be reached`);
   return detail;
+}
+
+/**
+ * The node whose name this is, or the only one whose name begins so. One that is not known may be gone: it is returned as
+ * it is. Throws `Refused` if several are meant.
+ */
+export function nodeMeant(named: string, { details, wishes }: Pick<Fleet, "details" | "wishes">): NodeId {
+  const whole = asId<NodeId>(named);
+  const names = details().map(({ view }) => view.node);
+  if (names.includes(whole) || wishes.of(whole)) return whole;
+  const meant = names.filter((name) => name.startsWith(named));
+  if (meant.length > 1) throw new Refused("conflict", `several nodes are meant by ${named}: ${meant.join(", ")}`);
+  return meant[0] ?? whole;
 }
 
 function requireNode(node: NodeId, nodes: readonly NodeDetail[]): NodeDetail {

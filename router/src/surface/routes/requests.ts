@@ -2,6 +2,7 @@
 import type { ModelId, NodeId } from "@weiche/shared/ids.ts";
 import { uuidv7TimeMs } from "@weiche/shared/ids.ts";
 import type { NodeRequest } from "@weiche/shared/node-protocol.ts";
+import { accountNamed } from "../../accounts/named.ts";
 import type { Exchange, FinishedRequest, TriedNode } from "../../api/exchange.ts";
 import { requestsMax, type RecentRequests } from "../../api/recent-requests.ts";
 import { instantText } from "../../db/database.ts";
@@ -13,6 +14,7 @@ import type { requestsContract } from "../contract/requests.ts";
 import type { Reply } from "../contract/route.ts";
 import type { Handlers } from "../server/add-routes.ts";
 import type { HandlerDeps } from "./handler-deps.ts";
+import { nodeMeant } from "./nodes.ts";
 
 type Running = Reply<typeof requestsContract.listRunning>["items"][number];
 type Ended = Reply<typeof requestsContract.listEnded>["items"][number];
@@ -23,9 +25,15 @@ const countedMax = 50;
 const candidatesMax = 10;
 
 export function requestsHandlers(deps: HandlerDeps): Handlers<typeof requestsContract> {
-  const { requests, database } = deps;
+  const { requests, database, fleet } = deps;
+  const meant = async ({ account, node, model }: Wish): Promise<Wish> => ({
+    account: account === undefined ? undefined : await accountNamed(database, account),
+    node: node === undefined ? undefined : nodeMeant(node, fleet),
+    model,
+  });
   return {
-    async listRunning({ query: { limit = limitDefault, ...wish } }) {
+    async listRunning({ query: { limit = limitDefault, ...given } }) {
+      const wish = await meant(given);
       const matching = requests.running().filter((exchange) => matches(factsOf(exchange, deps), wish));
       const shown = matching.slice(0, limit);
       const { told, silentNodes } = await askNodes(shown, deps);
@@ -35,7 +43,8 @@ export function requestsHandlers(deps: HandlerDeps): Handlers<typeof requestsCon
         silentNodes,
       };
     },
-    listEnded({ query: { limit = limitDefault, outcome, ...wish } }) {
+    async listEnded({ query: { limit = limitDefault, outcome, ...given } }) {
+      const wish = await meant(given);
       const isMeant = (facts: FinishedRequest) =>
         matches(facts, wish) && (outcome === undefined || facts.outcome === outcome);
       return { items: requests.recent.latest(isMeant, limit).map(viewEnded), memory: memoryOf(requests.recent) };
@@ -91,9 +100,9 @@ function onlyOne(prefix: string, candidates: readonly string[]): string {
 }
 
 interface Wish {
-  readonly account?: string;
-  readonly model?: string;
-  readonly node?: string;
+  readonly account?: string | undefined;
+  readonly model?: string | undefined;
+  readonly node?: string | undefined;
 }
 
 function matches({ accountId, model, tried }: FinishedRequest, wish: Wish): boolean {

@@ -15,9 +15,10 @@ import type { Handlers } from "../server/add-routes.ts";
 import { pageWindow, type Part } from "../contract/route.ts";
 import type { usageContract } from "../contract/usage.ts";
 import type { HandlerDeps } from "./handler-deps.ts";
+import { nodeMeant } from "./nodes.ts";
 
 export function usageHandlers(deps: HandlerDeps): Handlers<typeof usageContract> {
-  const { database, limiter, clock, exports, evaluator } = deps;
+  const { database, limiter, clock, exports, evaluator, fleet } = deps;
   return {
     showCredits: ({ session, accountId }) => viewCredits(database, limiter, clock, accountId, session?.user.id),
 
@@ -45,7 +46,8 @@ export function usageHandlers(deps: HandlerDeps): Handlers<typeof usageContract>
     },
 
     evaluateCredits: () => evaluator.evaluate(),
-    listRefusedUsage: ({ query: { node, limit = 100 } }) => listSetAside(database.pool, { node, limit }),
+    listRefusedUsage: ({ query: { node, limit = 100 } }) =>
+      listSetAside(database.pool, { node: node === undefined ? undefined : nodeMeant(node, fleet), limit }),
   };
 }
 

@@ -2,20 +2,20 @@
  * Routes of the contract as the operator calls them, on the admin socket and in the console. Replies of routes that are `of`
  * an account have its id as a further member, `accountId`.
  */
-import { Type, type TSchema } from "typebox";
-import { asId, type AccountId, type KeyId, type UserId } from "@weiche/shared/ids.ts";
-import { accountNamed } from "../../accounts/account-named.ts";
+import { Type, type TObject, type TSchema } from "typebox";
+import type { AccountId } from "@weiche/shared/ids.ts";
+import { accountNamed, keyNamed, userNamed } from "../../accounts/named.ts";
 import type { Database } from "../../db/database.ts";
 import { rowsMax } from "../../rights/list-page.ts";
-import { found, Refused } from "../../rights/refused.ts";
-import { accountName, object, type Route, type Routes } from "../contract/route.ts";
+import { Refused } from "../../rights/refused.ts";
+import { accountName, keyName, object, userName, type Route, type Routes } from "../contract/route.ts";
 import type { Call, Handlers } from "./add-routes.ts";
 
 type Rows = Pick<Database, "kysely">;
 
 /**
  * The route with the operator's query and body; undefined: it is not for the operator. `account` selects the account,
- * `limit` may take the place of pages.
+ * `limit` may take the place of pages. Users and keys may be named in other ways than by their ids.
  */
 export function asOperated(route: Route): Route | undefined {
   const { may, of, operator: other = {}, body } = route;
@@ -24,25 +24,36 @@ export function asOperated(route: Route): Route | undefined {
   const limit = Type.Optional(Type.Integer({ minimum: 1, maximum: 999_999_999 }));
   return {
     ...route,
+    ...((of === "user" || of === "key") && { params: object({ id: of === "user" ? userName : keyName }) }),
     query: object({
-      ...(of === "account" && { account: Type.Optional(accountName) }),
+      ...((of === "account" || of === "key") && { account: Type.Optional(accountName) }),
+      ...(of === "key" && { user: Type.Optional(userName) }),
       ...(pageSize && { limit }),
       ...query,
+      ...(query["userId"] && { userId: Type.Optional(userName) }),
     }),
-    body: other.body ?? body,
+    body: withUserNamed(other.body ?? body),
   };
 }
 
-/** Finds the account before each handler is called, and asks for whole lists or their first `limit` items. */
+function withUserNamed(body: TObject | undefined): TObject | undefined {
+  if (!body?.properties["userId"]) return body;
+  return { ...body, properties: { ...body.properties, userId: userName } };
+}
+
+/**
+ * Finds the account, user and key that are meant before each handler is called, and asks for whole lists or their first
+ * `limit` items.
+ */
 export function operated<C extends Routes>(routes: C, handlers: Handlers<C>, database: Rows): Handlers<C> {
   const all = Object.entries(handlers).map(([name, handler]) => {
     const answer = async (call: Call<Route>) => {
       const { of } = routes[name]!;
-      const accountId = of && (await accountOf(of, call, database));
-      const query = call.query as unknown as { readonly limit?: number };
-      const asked = { ...call, accountId, query: { ...query, pageSize: query.limit ?? rowsMax } };
+      const meant = of ? await meantBy(of, call, database) : call;
+      const query = meant.query as unknown as { readonly limit?: number };
+      const asked = { ...call, ...meant, query: { ...query, pageSize: query.limit ?? rowsMax } };
       const reply = await (handler as (call: object) => Promise<object | void>)(asked);
-      return accountId && reply ? { ...reply, accountId } : reply;
+      return meant.accountId && reply ? { ...reply, accountId: meant.accountId } : reply;
     };
     return [name, answer];
   });
@@ -52,20 +63,34 @@ export function operated<C extends Routes>(routes: C, handlers: Handlers<C>, dat
 interface Named {
   readonly id?: string;
   readonly account?: string;
+  readonly user?: string;
   readonly userId?: string;
 }
 
-/** The account of the user or key `id` in the path, the one that `account` names, or that of the user `userId`. */
-async function accountOf(
-  of: NonNullable<Route["of"]>,
-  { params, query, body }: Call<Route>,
-  { kysely }: Rows,
-): Promise<AccountId> {
-  const named = Object.assign({}, params, query, body) as Named;
-  if (of === "account" && named.account !== undefined) return accountNamed({ kysely }, named.account);
-  const id = of === "account" ? named.userId : named.id;
-  if (id === undefined) throw new Refused("invalid", "account is missing");
-  const rows = kysely.selectFrom(of === "key" ? "apiKeys" : "users").select("accountId");
-  const row = await rows.where("id", "=", asId<UserId & KeyId>(id)).executeTakeFirst();
-  return found(row, of === "key" ? "key" : "user", id).accountId;
+/** What a route about the data of an account is asked with: ids, and their account. */
+interface Meant {
+  readonly accountId: AccountId | undefined;
+  readonly params?: object | undefined;
+  readonly query?: object | undefined;
+  readonly body?: object | undefined;
+}
+
+/** The account is that of the user or key `id` in the path, the one that `account` names, or that of the user `userId`. */
+async function meantBy(of: NonNullable<Route["of"]>, call: Call<Route>, rows: Rows): Promise<Meant> {
+  const { params, query, body } = call as unknown as Readonly<Record<"params" | "query" | "body", Named | undefined>>;
+  const { id = "", account, user, userId }: Named = { ...params, ...query, ...body };
+  const accountId = account === undefined ? undefined : await accountNamed(rows, account);
+  if (of === "user") {
+    const found = await userNamed(rows, id);
+    return { accountId: found.accountId, params: { ...params, id: found.id }, query, body };
+  }
+  if (of === "key") {
+    const scope = { accountId, userId: user === undefined ? undefined : (await userNamed(rows, user)).id };
+    const found = await keyNamed(rows, id, scope);
+    return { accountId: found.accountId, params: { ...params, id: found.id }, query, body };
+  }
+  const whose = userId === undefined ? undefined : await userNamed(rows, userId);
+  if (!accountId && !whose) throw new Refused("invalid", "account is missing");
+  const withId = (part: Named | undefined) => (part?.userId === undefined ? part : { ...part, userId: whose!.id });
+  return { accountId: accountId ?? whose!.accountId, params, query: withId(query), body: withId(body) };
 }

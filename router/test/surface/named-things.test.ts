@@ -1,0 +1,96 @@
+/** Users, keys and accounts named by something else than their ids, as an operator types it. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startWholeRouter, type WholeRouter } from "./whole-router.ts";
+
+let whole: WholeRouter;
+const people: Record<string, string> = {};
+const keys: Record<string, string> = {};
+
+beforeAll(async () => {
+  whole = await startWholeRouter("", { level: "trace" });
+  for (const [account, email] of [
+    ["Acme", "ada@acme.example"],
+    ["Globex", "bob@globex.example"],
+  ] as const) {
+    const made = await json("account", "create", "--name", account, "--owner-email", email);
+    people[email] = String(made["ownerUserId"]);
+    for (const name of ["ci", "Nightly build"])
+      keys[`${account} ${name}`] = String((await json("key", "create", "--user", email, "--name", name))["id"]);
+  }
+});
+afterAll(() => whole[Symbol.asyncDispose]());
+
+async function json(...args: string[]): Promise<Record<string, unknown>> {
+  const { code, out, errors } = await whole.weiche("--json", ...args);
+  expect([code, errors]).toEqual([0, ""]);
+  return JSON.parse(out) as Record<string, unknown>;
+}
+
+async function refusal(...args: string[]): Promise<string> {
+  const { code, out, errors } = await whole.weiche(...args);
+  expect([code, out]).toEqual([1, ""]);
+  return errors.trim();
+}
+
+const ada = () => people["ada@acme.example"]!;
+/** The shortest beginning of the id, of at least 4 characters, that no other has. */
+function prefixOf(id: string, others: readonly string[]): string {
+  const isShared = (prefix: string) => others.some((other) => other !== id && other.startsWith(prefix));
+  let length = 4;
+  while (isShared(id.slice(0, length))) length++;
+  return id.slice(0, length);
+}
+
+test("a user is named by their e-mail address in any case, by a unique beginning of their id, or by the id", async () => {
+  for (const named of [ada(), "ada@acme.example", "ADA@acme.example", prefixOf(ada(), Object.values(people))])
+    expect(await json("user", "show", named)).toMatchObject({ id: ada(), email: "ada@acme.example" });
+  expect(await json("user", "update", "ada@acme.example", "--credit-limit", "5")).toMatchObject({ id: ada() });
+  expect(await json("user", "logout", "ada@acme.example")).toEqual({ id: ada() });
+  expect(await json("key", "list", "--user", "ada@acme.example")).toHaveLength(2);
+  expect(await refusal("user", "show", "eve@acme.example")).toBe("weiche: there is no user eve@acme.example");
+});
+
+test("a key is named by its name in its account or user; where several have it their ids are listed", async () => {
+  const ids = [keys["Acme ci"]!, keys["Globex ci"]!];
+  const several = await refusal("key", "show", "ci");
+  expect(several).toMatch(/^weiche: several keys are meant by ci: give the id of one of /);
+  expect(several).toContain(`${ids[0]} of ada@acme.example`);
+  expect(several).toContain(`${ids[1]} of bob@globex.example`);
+  expect(await json("key", "show", "ci", "--account", "acme")).toMatchObject({ id: ids[0] });
+  expect(await json("key", "show", "CI", "--user", "bob@globex.example")).toMatchObject({ id: ids[1] });
+  expect(await json("key", "show", prefixOf(ids[1]!, Object.values(keys)))).toMatchObject({ id: ids[1] });
+  expect(await refusal("key", "show", ids[0]!, "--account", "globex")).toMatch(/^weiche: there is no key /);
+  const shared = ids[0]!.slice(0, 4);
+  expect(await refusal("key", "show", shared)).toMatch(/^weiche: several keys are meant by /);
+  expect(await refusal("key", "show", "ci", "--account", "nobody")).toBe("weiche: there is no account nobody");
+});
+
+test("a key in use comes before revoked ones of the same name, and what was revoked is still found", async () => {
+  const renewed = await json("key", "regenerate", "nightly build", "--account", "Acme");
+  expect(renewed["id"]).not.toBe(keys["Acme Nightly build"]);
+  expect(await json("key", "show", "Nightly build", "--account", "Acme")).toMatchObject({ id: renewed["id"] });
+  expect(await json("key", "revoke", "Nightly build", "--account", "Globex")).toMatchObject({ state: "revoked" });
+  expect(await json("key", "show", "Nightly build", "--account", "Globex")).toMatchObject({
+    id: keys["Globex Nightly build"],
+  });
+});
+
+test("the audit log is asked by the e-mail address of who acted or was acted upon", async () => {
+  const done = (await json("audit", "--account", "Acme", "--object", "ada@acme.example")) as unknown as object[];
+  expect(done.map((entry) => (entry as { action: string }).action)).toEqual(["session.end-all", "user.update"]);
+});
+
+test("requests are filtered by the account's name, and an account that is not there is refused", async () => {
+  expect(await json("requests", "--account", "Acme")).toMatchObject({ items: [] });
+  expect(await refusal("requests", "--live", "--account", "Nobody Ltd")).toBe("weiche: there is no account Nobody Ltd");
+});
+
+test("a text that is no name and no id finds nothing, whatever it holds", async () => {
+  for (const odd of ["%", "____", "ab", "' or true --", "a".repeat(64)])
+    expect(await refusal("user", "show", odd)).toMatch(/^weiche: there is no user /);
+});
+
+test("no name and no address that was typed is in the router's log", () => {
+  expect(whole.logged.length).toBeGreaterThan(5);
+  expect(whole.logged.filter((line) => /acme|globex|nightly/i.test(line))).toEqual([]);
+});
