@@ -116,7 +116,15 @@ export class Cluster implements AsyncDisposable {
 
   /** An account with an Owner and one key. */
   async account(name = "Test", packageName = "Business Plus"): Promise<Account> {
-    const wish = ["--name", name, "--owner-email", `${name.toLowerCase()}@example.com`, "--package", packageName];
+    const wish = [
+      "--name",
+      name,
+      "--owner-email",
+      `${name.toLowerCase()}@example.com`,
+      "--package",
+      packageName,
+      "--yes",
+    ];
     const account = (await this.weiche("account", "create", ...wish)) as { id: string; ownerUserId: string };
     const { ownerUserId: userId } = account;
     const made = (await this.weiche("key", "create", "--user", userId, "--name", "test")) as { key: string };

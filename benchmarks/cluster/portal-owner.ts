@@ -19,7 +19,7 @@ export async function joinAsOwner(cluster: Cluster): Promise<PortalOwner> {
       body: JSON.stringify(body),
       ...(signal ? { signal } : {}),
     });
-  const wish = ["--name", "ACME", "--owner-email", "ada@example.com", "--package", "Pro"];
+  const wish = ["--name", "ACME", "--owner-email", "ada@example.com", "--package", "Pro", "--yes"];
   const { invitationUrl } = (await cluster.weiche("account", "create", ...wish)) as { invitationUrl: string };
   const [, token] = invitationUrl.split("#");
   const joined = await send("/invitation", { token, password: "a password that nobody guesses" });

@@ -97,7 +97,7 @@ async function demoAccess(baseUrl: string, portalUrl: string): Promise<{ demo: D
     if (answer.status === 200) return { demo: { apiKey, baseUrl, portalUrl } };
   }
   const accounts = (await weiche("account", "list")) as DemoAccount[];
-  const wish = ["--name", "Demo", "--owner-email", "demo@example.com", "--package", "Business Plus"];
+  const wish = ["--name", "Demo", "--owner-email", "demo@example.com", "--package", "Business Plus", "--yes"];
   const found = accounts.find(({ name }) => name === "Demo");
   const account = found ?? ((await weiche("account", "create", ...wish)) as DemoAccount);
   const { key } = (await weiche("key", "create", "--user", account.ownerUserId, "--name", "demo")) as { key: string };

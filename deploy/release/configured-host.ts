@@ -39,7 +39,7 @@ export async function installCertificates(host: DebianHost): Promise<void> {
 /** A new account with a key. */
 export async function openAccount(host: DebianHost): Promise<{ readonly id: string; readonly key: string }> {
   const account = await host.run(
-    "weiche account create --name Example --owner-email owner@example.com --package Business --json",
+    "weiche account create --name Example --owner-email owner@example.com --package Business --yes --json",
   );
   const { id, ownerUserId } = JSON.parse(account) as { id: string; ownerUserId: string };
   const made = await host.run(`weiche key create --user ${ownerUserId} --name first --json`);

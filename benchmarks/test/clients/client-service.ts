@@ -148,7 +148,7 @@ function embeddedEngine(model: string, ...flags: string[]): object {
 
 async function keyOf(cluster: Cluster, name: string, packageName?: string, ...limits: string[]): Promise<string> {
   const email = `${name.toLowerCase()}@example.com`;
-  const ordered = packageName === undefined ? [] : ["--package", packageName];
+  const ordered = packageName === undefined ? [] : ["--package", packageName, "--yes"];
   const account = await cluster.weiche("account", "create", "--name", name, "--owner-email", email, ...ordered);
   const { ownerUserId } = account as { ownerUserId: string };
   const key = await cluster.weiche("key", "create", "--user", ownerUserId, "--name", "test", ...limits);

@@ -30,6 +30,29 @@ test("another log level holds for a while and falls back by itself", async () =>
   expect(JSON.parse(wrong.errors)).toMatchObject({ code: "refused" });
 }, 60_000);
 
+test("a new account with a package is made once the sum was agreed to, and not otherwise", async () => {
+  const wish = ["account", "create", "--name", "Globex", "--owner-email", "bob@example.com", "--package", "pro"];
+  const names = async () => ((await cluster.weiche("account", "list")) as { name: string }[]).map(({ name }) => name);
+  const piped = new RunningCommand(cluster, wish);
+  expect(await piped.ended).toBe(1);
+  expect(piped.errors).toMatch(
+    /^weiche: 35\.00 EUR net are charged to the new account for Pro now, then 35\.00 EUR a month: say --yes .*nothing was changed$/m,
+  );
+  const declined = new RunningCommand(cluster, wish, { columns: 80, rows: 24 });
+  await until("the question", () => declined.errors.includes("[y/N]"));
+  declined.type("n\n");
+  expect([await declined.ended, await names()]).toEqual([1, ["ACME"]]);
+
+  const agreed = new RunningCommand(cluster, wish, { columns: 80, rows: 24 });
+  await until("the question", () => agreed.errors.includes("35.00 EUR net"));
+  agreed.type("y\n");
+  expect([await agreed.ended, await names()]).toEqual([0, ["ACME", "Globex"]]);
+  const charged = await cluster.weiche("subscription", "invoice", "--account", "Globex");
+  expect(charged).toMatchObject([{ package: "Pro", amountCents: 3_500 }]);
+  await cluster.weiche(...wish.with(3, "Initech").with(5, "eve@example.com"), "--yes");
+  expect(await names()).toHaveLength(3);
+}, 60_000);
+
 const invoice = async () => (await cluster.weiche("subscription", "invoice", "--account", account)) as unknown[];
 
 test("what costs money is charged once the sum was agreed to, and not otherwise", async () => {

@@ -8,9 +8,9 @@ import { audited } from "../rights/audit-log.ts";
 import { createAccountLife } from "./account-life.ts";
 import { createKeys } from "./keys.ts";
 import { plainRow } from "../rights/plain-row.ts";
-import { found } from "../rights/refused.ts";
+import { found, Refused } from "../rights/refused.ts";
 import { packageNamed, toTerm, viewSubscription, type SubscriptionView } from "../subscriptions/subscription.ts";
-import { changePackage, createSubscriptions } from "../subscriptions/subscriptions.ts";
+import { changePackage, createSubscriptions, euros } from "../subscriptions/subscriptions.ts";
 import { createUsers, insertInvitedUser } from "./users.ts";
 
 export interface Accounts extends ReturnType<typeof partsOf> {
@@ -26,6 +26,8 @@ interface NewAccount {
   readonly name: string;
   readonly ownerEmail: string;
   readonly package?: string;
+  /** What is charged for the package, as it was agreed to. Absent: whatever it costs. */
+  readonly dueCents?: number;
 }
 
 function partsOf(context: AccountsContext) {
@@ -65,14 +67,23 @@ function partsOf(context: AccountsContext) {
     );
   }
 
+  const subscriptions = createSubscriptions(context);
+
+  function requirePrice(packageName: string, agreedCents: number): void {
+    const { dueCents } = subscriptions.previewFirst(packageName);
+    if (dueCents !== agreedCents)
+      throw new Refused("price_changed", `the price has changed: now ${euros(dueCents)} net are due`);
+  }
+
   return {
     users: createUsers(context),
     keys: createKeys(context),
-    subscriptions: createSubscriptions(context),
+    subscriptions,
     life: createAccountLife(context),
 
     /** Creates an account, invites its Owner, and orders a package if one is named. */
     async create(wish: NewAccount) {
+      if (wish.package !== undefined && wish.dueCents !== undefined) requirePrice(wish.package, wish.dueCents);
       const packageName = wish.package === undefined ? undefined : packageNamed(wish.package);
       const id = asId<AccountId>(uuidv7(clock));
       const deed = {

@@ -4,7 +4,7 @@
  */
 import { hash, randomBytes } from "node:crypto";
 import type { Selectable, Transaction } from "kysely";
-import type { AccountId } from "@weiche/shared/ids.ts";
+import { asId, type AccountId } from "@weiche/shared/ids.ts";
 import { inTransaction, instantText } from "../db/database.ts";
 import type { Schema } from "../db/schema.ts";
 import type { ActingContext } from "../rights/accounts-context.ts";
@@ -46,6 +46,13 @@ export function createSubscriptions(context: ActingContext) {
     async preview(accountId: AccountId, wish: SubscriptionWish) {
       const { terms, nowMs } = await readSubscription(kysely, accountId, clock.now());
       return quote(accountId, terms, wish, nowMs);
+    },
+
+    /** What the first order of a new account costs. The price is net. */
+    previewFirst(packageName: string) {
+      const wish = { action: "order", package: packageName } as const;
+      const { dueCents, thenCents, after } = quote(asId<AccountId>(""), [], wish, clock.now());
+      return { package: after.package!, dueCents, thenCents };
     },
 
     /** Charges the price of the quote, or the current one without a quote. */
@@ -189,6 +196,6 @@ function viewLine(row: Selectable<Schema["invoiceLines"]>) {
   return plainRow({ reason, package: name, periodStart, periodEnd, days, periodDays, amountCents });
 }
 
-function euros(cents: number): string {
+export function euros(cents: number): string {
   return `${Math.floor(cents / 100)}.${String(cents % 100).padStart(2, "0")} EUR`;
 }

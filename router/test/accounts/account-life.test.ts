@@ -196,6 +196,17 @@ describe("an account that is deleted", () => {
   });
 });
 
+test("a new account is made at the price that was agreed to, and at no other", async () => {
+  const { dueCents, thenCents } = rig.accounts.subscriptions.previewFirst("pro");
+  expect([dueCents, thenCents]).toEqual([3_500, 3_500]);
+  const wish = { name: address("Priced"), ownerEmail: address("priced"), package: "Pro" };
+  expect(await refusal(rig.accounts.create({ ...wish, dueCents: dueCents - 1 }))).toBe(
+    "price_changed: the price has changed: now 35.00 EUR net are due",
+  );
+  expect(await refusal(accountNamed(rig.database, wish.name))).toMatch(/^not_found/);
+  expect(await rig.accounts.create({ ...wish, dueCents })).toMatchObject({ package: "Pro", state: "active" });
+});
+
 describe("an account is named", () => {
   test("by its id, the beginning of it, or its name in any case", async () => {
     await rig.accounts.life.rename(accountId, address("Named"));

@@ -45,7 +45,7 @@ afterAll(async () => {
 
 test("from the invitation over a key and the code that is shown to the tick", async () => {
   const { page } = tab;
-  const wish = ["--name", "ACME", "--owner-email", "ada@example.com", "--package", "Pro"];
+  const wish = ["--name", "ACME", "--owner-email", "ada@example.com", "--package", "Pro", "--yes"];
   const { invitationUrl } = (await cluster.weiche("account", "create", ...wish)) as { invitationUrl: string };
   await page.goto(invitationUrl);
   await page.getByLabel("Password").fill("a password that nobody guesses");

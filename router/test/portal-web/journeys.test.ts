@@ -86,7 +86,7 @@ async function makeKey(page: Page, name: string, hand: Hand = hands[0][1], credi
 
 test("by keyboard alone: from the invitation to the first answer of a model", async () => {
   const { page } = ada;
-  const wish = ["--name", "ACME", "--owner-email", "ada@example.com", "--package", "Pro"];
+  const wish = ["--name", "ACME", "--owner-email", "ada@example.com", "--package", "Pro", "--yes"];
   const { invitationUrl } = (await cluster.weiche("account", "create", ...wish)) as { invitationUrl: string };
   await joinBy(page, invitationUrl);
   await goTo(page, "First call");

@@ -128,6 +128,7 @@ test("from an account to its usage", async () => {
     "ada@example.com",
     "--package",
     "starter",
+    "--yes",
   );
   expect(account).toMatchObject({
     name: "ACME",
@@ -206,7 +207,7 @@ describe("an account that used some of its credits", () => {
   let owner: string;
   let used: Record<string, string>;
   beforeAll(async () => {
-    const wish = ["--name", "Used", "--owner-email", "used@example.com", "--package", "starter"];
+    const wish = ["--name", "Used", "--owner-email", "used@example.com", "--package", "starter", "--yes"];
     const account = await json<{ id: string; ownerUserId: string }>("account", "create", ...wish);
     [id, owner] = [account.id, account.ownerUserId];
     const create = (name: string, ...more: string[]) =>

@@ -97,6 +97,7 @@ test("an operator searches the audit log by person, object, action and time", as
     "c@c.de",
     "--package",
     "Pro",
+    "--yes",
   );
   const { id: keyId } = await json("key", "create", "--user", String(ownerUserId), "--name", "ci");
   await json("key", "revoke", String(keyId));
@@ -130,6 +131,7 @@ test("an operator sees what an account is told and what of it was refused, and t
     "b@b.de",
     "--package",
     "Pro",
+    "--yes",
   );
   const create = ["key", "create", "--user", String(ownerUserId), "--name"];
   const { key } = await json(...create, "ci");
@@ -190,7 +192,7 @@ test("an operator sees what was set aside: usage that no router has signed, and 
 });
 
 test("an operator renames, blocks, unblocks and deletes an account by its name, and is told what goes and what stays", async () => {
-  const wish = ["--name", "Life", "--owner-email", "life@example.com", "--package", "Pro"];
+  const wish = ["--name", "Life", "--owner-email", "life@example.com", "--package", "Pro", "--yes"];
   const { id, ownerUserId } = await json<{ id: string; ownerUserId: string }>("account", "create", ...wish);
   await json("key", "create", "--user", ownerUserId, "--name", "ci");
   expect(await json("account", "rename", "life", "New Life")).toMatchObject({ id, name: "New Life" });

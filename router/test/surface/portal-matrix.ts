@@ -41,6 +41,7 @@ const usedDays = `from=${usedDay}&to=${usedDay}`;
 /** Routes for the operator alone, over the admin socket or in the console. */
 export const operatorsOwn = [
   "createAccount",
+  "quoteAccount",
   "listAccounts",
   "showAccount",
   "renameAccount",

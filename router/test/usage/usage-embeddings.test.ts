@@ -48,7 +48,7 @@ async function weiche<T>(...args: string[]): Promise<T> {
 }
 
 test("output that a node reports of embeddings is neither counted nor charged; that of other models is", async () => {
-  const wish = ["--name", "ACME", "--owner-email", "ada@example.com", "--package", "Pro"];
+  const wish = ["--name", "ACME", "--owner-email", "ada@example.com", "--package", "Pro", "--yes"];
   const { id, ownerUserId } = await weiche<{ id: string; ownerUserId: string }>("account", "create", ...wish);
   const record = (model: string) => {
     const attempt = {

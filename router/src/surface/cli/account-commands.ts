@@ -2,8 +2,16 @@
 import type { Command } from "commander";
 import { itemText, listText } from "./cli-text.ts";
 import type { Actions } from "./actions.ts";
+import { agree, euros } from "./charge.ts";
 import { addAccountLife } from "./account-life-commands.ts";
 import { viewPerson } from "./user-commands.ts";
+
+interface NewAccount {
+  readonly name: string;
+  readonly ownerEmail: string;
+  readonly package?: string;
+  readonly yes?: boolean;
+}
 
 export function addAccountCommands(program: Command, actions: Actions): void {
   const { ask, print, printItem, printList } = actions;
@@ -14,7 +22,11 @@ export function addAccountCommands(program: Command, actions: Actions): void {
     .requiredOption("--name <name>")
     .requiredOption("--owner-email <email>")
     .option("--package <package>", "Starter, Pro, Business or Business Plus; its billing period begins now")
-    .action(async (body: object) => printItem(await ask("POST /accounts", { body })));
+    .option("--yes", "charge the package without asking")
+    .action(async ({ yes, ...wish }: NewAccount) => {
+      const dueCents = wish.package === undefined || yes ? undefined : await agreedCents(wish.package, actions);
+      printItem(await ask("POST /accounts", { body: { ...wish, dueCents } }));
+    });
   account
     .command("list")
     .description("all accounts")
@@ -55,4 +67,16 @@ export function addAccountCommands(program: Command, actions: Actions): void {
       const table = (width?: number) => listText(report.codes, ["code", "status", "count", "advice"], width);
       print(report, (width) => `${report.total} since ${report.since}\n\n${table(width)}`);
     });
+}
+
+/** The price of the package for a new account, once the operator has agreed to it. */
+async function agreedCents(packageName: string, { ask, terminal }: Actions): Promise<number> {
+  const quote = await ask("POST /accounts/quotes", { body: { package: packageName } });
+  const months = quote.thenCents === null ? "" : `, then ${euros(quote.thenCents)} a month`;
+  if (quote.dueCents > 0)
+    await agree(
+      `${euros(quote.dueCents)} net are charged to the new account for ${quote.package} now${months}`,
+      terminal,
+    );
+  return quote.dueCents;
 }

@@ -1,7 +1,19 @@
 /** Accounts, which the operator makes, looks at, blocks and deletes. */
 import { Type } from "typebox";
 import { subscriptionFields } from "./package.ts";
-import { accountName, cents, count, email, id, instant, name, object, orNull, type Routes } from "./route.ts";
+import {
+  accountName,
+  cents,
+  count,
+  email,
+  id,
+  instant,
+  name,
+  object,
+  orNull,
+  packageName,
+  type Routes,
+} from "./route.ts";
 
 const byName = object({ id: accountName });
 
@@ -36,6 +48,12 @@ export const accountsContract = {
       name,
       ownerEmail: email,
       package: Type.Optional(Type.String({ description: "In any case." })),
+      dueCents: Type.Optional(
+        Type.Integer({
+          minimum: 0,
+          description: "The net price that was agreed to: `price_changed` if it is another now.",
+        }),
+      ),
     }),
     reply: object({
       ...fields,
@@ -44,6 +62,14 @@ export const accountsContract = {
       mailed: orNull(Type.Boolean({ description: "null: no mail is sent here." })),
     }),
     status: 201,
+  },
+  quoteAccount: {
+    method: "POST",
+    path: "/accounts/quotes",
+    summary: "What a package costs a new account: now, and each month from then on. Changes nothing",
+    may: ["operator"],
+    body: object({ package: Type.String({ description: "In any case." }) }),
+    reply: object({ package: packageName, dueCents: cents, thenCents: orNull(cents) }),
   },
   listAccounts: {
     method: "GET",

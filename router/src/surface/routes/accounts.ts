@@ -21,6 +21,7 @@ export function accountsHandlers({ accounts, identity, database }: HandlerDeps):
       const mailed = await identity.invitations.send(asId<UserId>(created.ownerUserId), created.invitationUrl);
       return { ...created, mailed };
     },
+    quoteAccount: ({ body }) => accounts.subscriptions.previewFirst(body.package),
     listAccounts: ({ query }) => accounts.list(query.deleted ?? false),
     showAccount: async ({ params }) => accounts.show(await accountNamed(database, params.id)),
     renameAccount: (call) => change(call, (life, id) => life.rename(id, call.body.name)),
