@@ -15,6 +15,7 @@ import { openNodes } from "./open-nodes.ts";
 import { openStorage, type Storage } from "./open-storage.ts";
 import { openSurface } from "./open-surface.ts";
 import { removeOldAudit } from "./rights/audit-retention.ts";
+import { publishPackages } from "./subscriptions/publish-packages.ts";
 import { createSubscriptions } from "./subscriptions/subscriptions.ts";
 import { createEvaluator, type Evaluator } from "./usage/evaluator.ts";
 
@@ -26,7 +27,7 @@ export interface Router {
     readonly console?: string;
   };
   /** Takes the catalogue file over; a wrong one is logged and the one before stays. */
-  reloadCatalogue(): void;
+  reloadCatalogue(): Promise<void>;
   /** Takes nothing new, lets running answers end, commits what usage has come, and closes. */
   close(): Promise<void>;
 }
@@ -44,6 +45,7 @@ export async function createRouter(config: RouterConfig, given: Partial<Given> =
     await openOpsServer({ config: config.ops, metrics: metrics.scrape, ready: () => ready, clock, events }),
   );
   const storage = await openStorage(core);
+  await catalogue.onRead(({ packages }) => publishPackages(storage.database, packages, clock.now()));
   const self = await joinOthers(core, storage);
   const nodes = await openNodes(core, storage, self.ledger);
   ops.serveNodes(nodes.metrics);
@@ -63,12 +65,14 @@ export async function createRouter(config: RouterConfig, given: Partial<Given> =
   return {
     log,
     listen,
-    reloadCatalogue() {
+    async reloadCatalogue() {
       try {
-        catalogue.reload();
+        await catalogue.reload();
       } catch (error) {
-        if (!(error instanceof StartError)) throw error;
-        log.error({ reason: error.message }, "the new catalogue is wrong; the one before stays");
+        const reason = error instanceof Error ? error.message : String(error);
+        const what =
+          error instanceof StartError ? "the new catalogue is wrong" : "the new catalogue cannot be published";
+        log.error({ reason }, `${what}; the one before stays`);
       }
     },
     async close() {

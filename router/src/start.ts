@@ -11,7 +11,7 @@ await runProgram("weiche-router", async (stop, service) => {
   const router = await createRouter(loadRouterConfig(file, process.env));
   router.log.info({ listen: router.listen }, "router listening");
   service.ready(`ready; API on ${router.listen.api}`);
-  process.on("SIGHUP", () => router.reloadCatalogue());
+  process.on("SIGHUP", () => void router.reloadCatalogue());
   await stop;
   service.stopping("stopping; running answers end");
   await router.close();

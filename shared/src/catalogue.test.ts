@@ -93,3 +93,52 @@ test("the demonstration's catalogue is valid", () => {
   const file = join(import.meta.dirname, "../../deploy/demo/catalogue.yaml");
   expect(parseCatalogue(readFileSync(file, "utf8")).mistakes).toEqual([]);
 });
+
+const terms = (more = "") =>
+  `{ validFrom: "2026-01-01T00:00:00+01:00", price: 7.5, credits: 5000000, requestsPerMinute: 30, parallel: 5, support: false${more} }`;
+
+test("packages are read with their terms, oldest first", () => {
+  const id = "01a20967-d512-7987-9579-bf46712babeb";
+  const later = terms().replace("2026-01-01", "2025-01-01").replace("7.5", "19.99");
+  const text = `${entry(factors)}packages:\n  - { name: Solo, trial: true, terms: [${terms()}, ${later}] }\n  - { name: Own GPU, accounts: [${id}], terms: [${terms()}] }\n`;
+  expect(parseCatalogue(text).packages).toMatchObject([
+    {
+      ...{ name: "Solo", trial: true },
+      versions: [
+        { priceCents: 1_999, validFromMs: Date.parse("2025-01-01T00:00:00+01:00") },
+        {
+          priceCents: 750,
+          creditsPerMonth: 5_000_000n,
+          requestsPerMinute: 30,
+          parallelRequests: 5,
+          emailSupport: false,
+        },
+      ],
+    },
+    { name: "Own GPU", trial: false, accounts: [id] },
+  ]);
+});
+
+test.each([
+  ["{ name: Solo, terms: [] }", "terms"],
+  [`{ name: Solo, term: [], terms: [${terms()}] }`, 'unknown key "packages.1.term"'],
+  [`{ name: Solo, terms: [${terms(", discount: 1")}] }`, "discount"],
+  [`{ name: Solo, terms: [${terms().replace("7.5", "0")}] }`, "price"],
+  [`{ name: Solo, terms: [${terms().replace("7.5", "7.505")}] }`, "7.505 EUR is not a whole number of cents"],
+  [`{ name: Solo, terms: [${terms().replace("2026-01-01T00:00:00+01:00", "soon")}] }`, '"soon" is not an instant'],
+  [`{ name: Solo, terms: [${terms()}, ${terms()}] }`, "other terms are valid from the same instant"],
+  [`{ name: pro, terms: [${terms()}] }`, "the package pro is listed twice"],
+  [`{ name: Solo, trial: true, terms: [${terms()}] }`, "only one package is that of the trial"],
+  [`{ name: Solo, accounts: [ACME], terms: [${terms()}] }`, "accounts"],
+])("a package %s is refused with its line", (mistake, message) => {
+  const text = `${entry(factors)}packages:\n  - { name: Pro, trial: true, terms: [${terms()}] }\n  - ${mistake}\n`;
+  const { mistakes } = parseCatalogue(text);
+  expect(mistakes).toMatchObject([{ line: 9 }]);
+  expect(mistakes[0]!.message).toContain(message);
+});
+
+test("the package of the trial is for every account", () => {
+  const account = "01a20967-d512-7987-9579-bf46712babeb";
+  const text = `${entry(factors)}packages:\n  - { name: Pro, trial: true, accounts: [${account}], terms: [${terms()}] }\n`;
+  expect(parseCatalogue(text).mistakes).toMatchObject([{ line: 8 }]);
+});

@@ -8,6 +8,7 @@ import { changesSchema, judgeChanges, readChanges, type ServiceChange } from "./
 import { checkYaml, type Finding, type Mistake } from "./files/config-file.ts";
 import { parseFactor, type Millicredits } from "./credits.ts";
 import { asId, namePattern, type ModelId, type NodeId } from "./ids.ts";
+import { judgePackages, packagesSchema, readPackageEntries, servicePackages, type PackageEntry } from "./packages.ts";
 
 export type ReasoningMode = "unavailable" | "optional" | "default-on";
 export type ModelCategory = "language" | "coding" | "embeddings";
@@ -221,14 +222,27 @@ const entrySchema = Type.Object(
 );
 
 const listSchema = Type.Array(entrySchema, { minItems: 1 });
-export const catalogueSchema = Type.Object({ models: listSchema, changes: Type.Optional(changesSchema) }, closed);
+export const catalogueSchema = Type.Object(
+  { models: listSchema, packages: Type.Optional(packagesSchema), changes: Type.Optional(changesSchema) },
+  closed,
+);
 
 export type CatalogueResult =
-  | { readonly catalogue: Catalogue; readonly changes: readonly ServiceChange[]; readonly mistakes: [] }
-  | { readonly catalogue?: undefined; readonly changes?: undefined; readonly mistakes: Mistake[] };
+  | {
+      readonly catalogue: Catalogue;
+      readonly packages: readonly PackageEntry[];
+      readonly changes: readonly ServiceChange[];
+      readonly mistakes: [];
+    }
+  | {
+      readonly catalogue?: undefined;
+      readonly packages?: undefined;
+      readonly changes?: undefined;
+      readonly mistakes: Mistake[];
+    };
 
 /**
- * Reads a catalogue file: a list of entries, alone or under `models`, where `changes` may stand beside it. A mistake
+ * Reads a catalogue file: a list of entries, alone or under `models`, where `packages` and `changes` may stand beside it. A mistake
  * anywhere refuses the whole file.
  */
 export function parseCatalogue(text: string): CatalogueResult {
@@ -237,17 +251,20 @@ export function parseCatalogue(text: string): CatalogueResult {
   if (!value) return { mistakes };
   const catalogue = new Map<ModelId, CatalogueEntry>();
   const wrong: Mistake[] = [];
-  const { models, changes = [] } = Array.isArray(value) ? { models: value } : value;
+  const { models, packages: raw, changes = [] } = Array.isArray(value) ? { models: value } : value;
   for (const entry of models) {
     const read = toEntry(entry);
     if (typeof read === "string") wrong.push({ line: 0, message: `model ${entry.id}: ${read}` });
     else if (catalogue.has(read.id)) wrong.push({ line: 0, message: `model ${entry.id} is listed twice` });
     else catalogue.set(read.id, read);
   }
-  return wrong.length > 0 ? { mistakes: wrong } : { catalogue, changes: readChanges(changes), mistakes: [] };
+  if (wrong.length > 0) return { mistakes: wrong };
+  const packages = raw ? readPackageEntries(raw) : servicePackages;
+  return { catalogue, packages, changes: readChanges(changes), mistakes: [] };
 }
 
-function* judgeCatalogue({ changes = [] }: Static<typeof catalogueSchema>): Generator<Finding> {
+function* judgeCatalogue({ changes = [], packages = [] }: Static<typeof catalogueSchema>): Generator<Finding> {
+  for (const [path, message] of judgePackages(packages)) yield [["packages", ...path], message];
   for (const [path, message] of judgeChanges(changes)) yield [["changes", ...path], message];
 }
 

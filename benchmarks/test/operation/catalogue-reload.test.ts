@@ -34,6 +34,9 @@ async function reload(text: string, saying: string, times = 1): Promise<void> {
 const withFactors = (...factors: readonly object[]) =>
   stringify(catalogueOf(model).map((one) => ({ ...one, factors })));
 
+const terms = { validFrom: newYear, price: 1, credits: 1, requestsPerMinute: 1, parallel: 1, support: false };
+const withPackage = stringify({ models: catalogueOf(model), packages: [{ name: "Solo", terms: [terms] }] });
+
 const changedFactors = [
   { validFrom: "2026-01-01T00:00:00+01:00", factor: 2.5 },
   { validFrom: newYear, factor: 3 },
@@ -105,6 +108,7 @@ test("a new entry of the changelog about a model is told, too, once", async () =
 test.each([
   ["no YAML", "- id: {"],
   ["a model without a factor", withFactors()],
+  ["packages without one that an account has", withPackage],
   ["a factor below zero", withFactors({ validFrom: newYear, factor: -1 })],
 ])("a broken file is refused and the catalogue before stays: %s", async (_name, text) => {
   const refused = "the new catalogue is wrong; the one before stays";

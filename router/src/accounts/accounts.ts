@@ -9,6 +9,7 @@ import { createAccountLife } from "./account-life.ts";
 import { createKeys } from "./keys.ts";
 import { plainRow } from "../rights/plain-row.ts";
 import { found, Refused } from "../rights/refused.ts";
+import { readPackages } from "../subscriptions/packages.ts";
 import { packageNamed, toTerm, viewSubscription, type SubscriptionView } from "../subscriptions/subscription.ts";
 import { changePackage, createSubscriptions, euros } from "../subscriptions/subscriptions.ts";
 import { createUsers, insertInvitedUser } from "./users.ts";
@@ -69,8 +70,8 @@ function partsOf(context: AccountsContext) {
 
   const subscriptions = createSubscriptions(context);
 
-  function requirePrice(packageName: string, agreedCents: number): void {
-    const { dueCents } = subscriptions.previewFirst(packageName);
+  async function requirePrice(packageName: string, agreedCents: number): Promise<void> {
+    const { dueCents } = await subscriptions.previewFirst(packageName);
     if (dueCents !== agreedCents)
       throw new Refused("price_changed", `the price has changed: now ${euros(dueCents)} net are due`);
   }
@@ -83,9 +84,10 @@ function partsOf(context: AccountsContext) {
 
     /** Creates an account, invites its Owner, and orders a package if one is named. */
     async create(wish: NewAccount) {
-      if (wish.package !== undefined && wish.dueCents !== undefined) requirePrice(wish.package, wish.dueCents);
-      const packageName = wish.package === undefined ? undefined : packageNamed(wish.package);
+      if (wish.package !== undefined && wish.dueCents !== undefined) await requirePrice(wish.package, wish.dueCents);
       const id = asId<AccountId>(uuidv7(clock));
+      const packageName =
+        wish.package === undefined ? undefined : packageNamed(await readPackages(kysely), id, wish.package);
       const deed = {
         action: "account.create",
         on: { kind: "account", id },

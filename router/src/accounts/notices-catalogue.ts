@@ -61,7 +61,7 @@ export function scheduleOf({ factors }: Pick<CatalogueEntry, "factors">, nowMs: 
 /** Tells every account what has changed since the last call; returns the number of new notices. The first call: 0. */
 export async function announceCatalogue(
   database: Database,
-  { catalogue, changes }: CatalogueFile,
+  { catalogue, changes }: Pick<CatalogueFile, "catalogue" | "changes">,
   nowMs: number,
 ): Promise<number> {
   return inTransaction(database, async (transaction) => {

@@ -8,6 +8,7 @@ import { dataDirectory } from "@weiche/shared/files/data-directory.ts";
 import { StartError } from "@weiche/shared/files/start-error.ts";
 import { readOpsConfig } from "@weiche/shared/program/ops-access.ts";
 import { checkPrivate, readSecret, withPassword } from "@weiche/shared/files/private-file.ts";
+import type { PackageEntry } from "@weiche/shared/packages.ts";
 import { exposures, passwordsIn, readListen } from "./config-rules.ts";
 import { routerSchema, type RawRouter } from "./config-schema.ts";
 
@@ -27,6 +28,7 @@ export function loadRouterConfig(file: string, env: NodeJS.ProcessEnv): RouterCo
 
 export interface CatalogueFile {
   readonly catalogue: Catalogue;
+  readonly packages: readonly PackageEntry[];
   /** The changelog for customers, the youngest entry first. */
   readonly changes: readonly ServiceChange[];
 }

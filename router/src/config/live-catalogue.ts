@@ -2,6 +2,7 @@
 import { mayHost, rulesOf, type Catalogue, type ModelRules } from "@weiche/shared/catalogue.ts";
 import type { ServiceChange } from "@weiche/shared/changelog.ts";
 import type { ModelId, NodeId } from "@weiche/shared/ids.ts";
+import { StartError } from "@weiche/shared/files/start-error.ts";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { loadCatalogue, type CatalogueFile } from "./config.ts";
 
@@ -13,6 +14,7 @@ export class LiveCatalogue {
   readonly #file: string;
   readonly #clock: Clock;
   readonly #listeners: (() => void)[] = [];
+  #take: (file: CatalogueFile) => Promise<void> = () => Promise.resolve();
   #current: CatalogueFile;
 
   /** Throws a `StartError` with the mistakes if the file is wrong. */
@@ -37,16 +39,30 @@ export class LiveCatalogue {
   /** Whether a node that says that it hosts the model is believed. */
   readonly mayHost = (node: NodeId, model: ModelId): boolean => mayHost(this.get(), node, model);
 
+  /** `take`: called with the current file, and with each later one before it is taken over. Throws what it throws. */
+  async onRead(take: (file: CatalogueFile) => Promise<void>): Promise<void> {
+    this.#take = take;
+    await this.#taken(this.#current);
+  }
+
   onReload(listener: () => void): void {
     this.#listeners.push(listener);
   }
 
   /** Throws a `StartError` with the mistakes if the file is wrong; the current catalogue stays then. */
-  readonly reload = (): void => {
+  readonly reload = async (): Promise<void> => {
     this.isNewest = false;
-    this.#current = loadCatalogue(this.#file);
+    const read = loadCatalogue(this.#file);
+    await this.#taken(read);
+    this.#current = read;
     this.isNewest = true;
     this.readAtMs = this.#clock.now();
     for (const listener of this.#listeners) listener();
   };
+
+  async #taken(read: CatalogueFile): Promise<void> {
+    await this.#take(read).catch((error: unknown) => {
+      throw error instanceof StartError ? new StartError(`${this.#file}: ${error.message}`) : error;
+    });
+  }
 }

@@ -6,7 +6,8 @@ import type { Millicredits } from "@weiche/shared/credits.ts";
 
 export type Language = "de" | "en";
 export type Theme = "light" | "dark";
-export type PackageName = "Starter" | "Pro" | "Business" | "Business Plus";
+/** A row of `packages`. */
+export type PackageName = string;
 
 export type NoticeKind =
   | "quota-75"
@@ -18,7 +19,8 @@ export type NoticeKind =
   | "trial-ending"
   | "model-status"
   | "model-factor"
-  | "model-change";
+  | "model-change"
+  | "package-terms";
 
 type Instant = ColumnType<Temporal.Instant, string, string>;
 type InstantOrNull = ColumnType<Temporal.Instant | null, string | null | undefined, string | null>;
@@ -122,6 +124,23 @@ export interface Schema {
     startedAt: Instant;
     endedAt: InstantOrNull;
     rhythmFrom: InstantOrNull;
+  };
+  readonly packages: {
+    name: PackageName;
+    position: number;
+    isListed: boolean;
+    hasTrial: boolean;
+    onlyFor: string[] | null;
+  };
+  readonly packageTerms: {
+    package: PackageName;
+    validFrom: Instant;
+    effectiveFrom: Instant;
+    priceCents: number;
+    credits: bigint;
+    requestsPerMinute: number;
+    parallelRequests: number;
+    emailSupport: boolean;
   };
   readonly orderedQuotes: {
     accountId: AccountId;

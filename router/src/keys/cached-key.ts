@@ -1,8 +1,7 @@
 /** A key as the cache holds it: read from the database once, judged by the clock at each request. */
-import type { PackageName } from "../db/schema.ts";
 import { asId, type ModelId, type UserId } from "@weiche/shared/ids.ts";
 import type { PromptQueries } from "../db/prompt-queries.ts";
-import { packages } from "../subscriptions/packages.ts";
+import { bookedSpans } from "../subscriptions/subscription-rules.ts";
 import type { Caller, Identity, KeyRefusal } from "./caller.ts";
 
 export interface CachedKey extends Identity {
@@ -13,7 +12,7 @@ export interface CachedKey extends Identity {
   /** Credit-limit block of the key or of its user, whichever ends later. */
   readonly limitReachedUntilMs: number;
   readonly exhaustedUntilMs: number;
-  /** The account's two latest packages; one of them may not have begun, or have ended. */
+  /** The account's two latest packages, each with the terms of its periods; one may not have begun, or have ended. */
   readonly terms: readonly { readonly startMs: number; readonly endMs: number; readonly caller: Caller }[];
 }
 
@@ -58,12 +57,13 @@ async function lookUp(prompt: PromptQueries, name: string, text: string, value: 
   if (key.keyId === null) return { number, key: undefined };
   const { accountId, userId, keyId } = key;
   const allowedModels = intersect(userModels, keyModels);
-  const toTerm = ([name, startMs, endMs]: Row["terms"][number]) => {
-    const { requestsPerMinute, parallelRequests } = packages[name];
-    const caller = { accountId, userId, keyId, allowedModels, requestsPerMinute, parallelRequests };
-    return { startMs, endMs: endMs ?? Infinity, caller };
-  };
-  return { number, key: { ...key, terms: terms.map(toTerm) } };
+  const termsOf = ([state, startMs, endMs, rhythmMs, versions]: Row["terms"][number]) =>
+    bookedSpans({ package: "", state, startMs, endMs: endMs ?? Infinity, rhythmMs }, versions).map((span) => {
+      const { requestsPerMinute, parallelRequests } = span.booked;
+      const caller = { accountId, userId, keyId, allowedModels, requestsPerMinute, parallelRequests };
+      return { startMs: span.startMs, endMs: span.endMs, caller };
+    });
+  return { number, key: { ...key, terms: terms.flatMap(termsOf) } };
 }
 
 const lookUpSql = (keys: string) => `
@@ -74,7 +74,11 @@ const lookUpSql = (keys: string) => `
     coalesce(${epochMs("greatest(k.limit_reached_until, u.limit_reached_until)")}, 0) as "limitReachedUntilMs",
     coalesce(${epochMs("a.exhausted_until")}, 0) as "exhaustedUntilMs",
     k.allowed_models as "keyModels", u.allowed_models as "userModels",
-    array(select jsonb_build_array(s.package, ${epochMs("s.started_at")}, ${epochMs("s.ended_at")})
+    array(select jsonb_build_array(s.state, ${epochMs("s.started_at")}, ${epochMs("s.ended_at")},
+            ${epochMs("coalesce(s.rhythm_from, s.started_at)")},
+            (select jsonb_agg(jsonb_build_object('effectiveFromMs', ${epochMs("v.effective_from")},
+                'requestsPerMinute', v.requests_per_minute, 'parallelRequests', v.parallel_requests) order by v.effective_from)
+              from package_terms v where v.package = s.package))
           from subscriptions s where s.account_id = a.id order by s.started_at desc limit 2) as terms
   from change_counter c
   left join ${keys}
@@ -90,7 +94,17 @@ interface Row extends Omit<CachedKey, "terms"> {
   readonly number: bigint;
   readonly keyModels: readonly string[] | null;
   readonly userModels: readonly string[] | null;
-  readonly terms: readonly (readonly [name: PackageName, startMs: number, endMs: number | null])[];
+  readonly terms: readonly (readonly [
+    state: "trial" | "active",
+    startMs: number,
+    endMs: number | null,
+    rhythmMs: number,
+    versions: readonly {
+      readonly effectiveFromMs: number;
+      readonly requestsPerMinute: number;
+      readonly parallelRequests: number;
+    }[],
+  ])[];
 }
 
 function intersect(a: readonly string[] | null, b: readonly string[] | null): ReadonlySet<ModelId> | undefined {

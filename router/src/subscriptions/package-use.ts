@@ -3,13 +3,15 @@ import { millicredits } from "@weiche/shared/credits.ts";
 import type { AccountId } from "@weiche/shared/ids.ts";
 import { instantText, instantValue, type Database } from "../db/database.ts";
 import { quotaOf } from "./packages.ts";
+import { bookedTerms } from "./subscription-rules.ts";
 import { periodOf, readSubscription, viewSubscription } from "./subscription.ts";
 
 export type PackageUse = Awaited<ReturnType<typeof packageUse>>;
 
 export async function packageUse({ kysely }: Pick<Database, "kysely">, accountId: AccountId, clockMs: number) {
-  const { terms, nowMs } = await readSubscription(kysely, accountId, clockMs);
+  const { terms, nowMs, book } = await readSubscription(kysely, accountId, clockMs);
   const period = periodOf(terms, nowMs);
+  const booked = period && bookedTerms(period.term, nowMs, book);
   const { exhaustedUntil } = await kysely
     .selectFrom("accounts")
     .select("exhaustedUntil")
@@ -26,13 +28,16 @@ export async function packageUse({ kysely }: Pick<Database, "kysely">, accountId
       .executeTakeFirst());
   return {
     terms,
+    book,
     nowMs,
     period,
+    /** The terms of this period; undefined: no package. */
+    booked,
     subscription: viewSubscription(terms, nowMs),
     /** A PostgreSQL timestamp; `infinity` without a package, so that it matches no usage. */
     periodStart: period ? instantText(period.startMs) : "infinity",
     /** null: no package. */
-    quota: period ? quotaOf(period.term.package) : null,
+    quota: booked ? quotaOf(booked) : null,
     used: millicredits(total?.credits ?? 0n),
     /** Requests are refused until then. null: they are not refused. */
     exhaustedUntil: exhaustedUntil && exhaustedUntil.epochMilliseconds > nowMs ? exhaustedUntil : null,

@@ -1,56 +1,73 @@
-/** The packages of the service. Prices are net, in cents per month; limits hold for the whole account. */
+/** The packages that were published (see `publish-packages.ts`), with every version of their terms. */
+import type { Kysely } from "kysely";
 import { millicredits, type Millicredits } from "@weiche/shared/credits.ts";
-import type { PackageName } from "../db/schema.ts";
+import type { AccountId } from "@weiche/shared/ids.ts";
+import { servicePackages, type PackageEntry, type PackageTerms } from "@weiche/shared/packages.ts";
+import type { PackageName, Schema } from "../db/schema.ts";
+
+export interface EffectiveTerms extends PackageTerms {
+  readonly effectiveFromMs: number;
+}
 
 export interface Package {
   readonly name: PackageName;
-  readonly priceCents: number;
-  readonly creditsPerMonth: bigint;
-  readonly requestsPerMinute: number;
-  readonly parallelRequests: number;
-  readonly emailSupport: boolean;
+  /** False: the catalogue file does not name it any more. */
+  readonly isListed: boolean;
+  readonly hasTrial: boolean;
+  /** The only accounts that see it; null: every account. */
+  readonly onlyFor: readonly string[] | null;
+  /** At least one; those that are effective first come first. */
+  readonly versions: readonly EffectiveTerms[];
 }
 
-export const packages: Readonly<Record<PackageName, Package>> = {
-  Starter: {
-    name: "Starter",
-    priceCents: 700,
-    creditsPerMonth: 5_000_000n,
-    requestsPerMinute: 30,
-    parallelRequests: 5,
-    emailSupport: false,
-  },
-  Pro: {
-    name: "Pro",
-    priceCents: 3_500,
-    creditsPerMonth: 80_000_000n,
-    requestsPerMinute: 60,
-    parallelRequests: 10,
-    emailSupport: true,
-  },
-  Business: {
-    name: "Business",
-    priceCents: 12_900,
-    creditsPerMonth: 320_000_000n,
-    requestsPerMinute: 150,
-    parallelRequests: 20,
-    emailSupport: true,
-  },
-  "Business Plus": {
-    name: "Business Plus",
-    priceCents: 24_900,
-    creditsPerMonth: 650_000_000n,
-    requestsPerMinute: 150,
-    parallelRequests: 20,
-    emailSupport: true,
-  },
-};
+/** By name, in the order of the catalogue file. */
+export type PackageBook = ReadonlyMap<PackageName, Package>;
 
-export function quotaOf(name: PackageName): Millicredits {
-  return millicredits(packages[name].creditsPerMonth * 1000n);
+export async function readPackages(kysely: Kysely<Schema>): Promise<PackageBook> {
+  const terms = await kysely.selectFrom("packageTerms").selectAll().orderBy("effectiveFrom").execute();
+  const versionsOf = Map.groupBy(terms, (row) => row.package);
+  const rows = await kysely.selectFrom("packages").selectAll().orderBy("position").orderBy("name").execute();
+  const packages = rows.map(({ name, isListed, hasTrial, onlyFor }) => {
+    const versions = versionsOf.get(name)!.map((row) => ({
+      effectiveFromMs: row.effectiveFrom.epochMilliseconds,
+      priceCents: row.priceCents,
+      creditsPerMonth: row.credits,
+      requestsPerMinute: row.requestsPerMinute,
+      parallelRequests: row.parallelRequests,
+      emailSupport: row.emailSupport,
+    }));
+    return [name, { name, isListed, hasTrial, onlyFor, versions }] as const;
+  });
+  return new Map(packages);
 }
 
-/** Finds a package by its name in any case. */
-export function findPackage(name: string): Package | undefined {
-  return Object.values(packages).find((p) => p.name.toLowerCase() === name.trim().toLowerCase());
+/** The packages of a catalogue file as if they had been published before anybody booked one. */
+export function bookOf(entries: readonly PackageEntry[]): PackageBook {
+  return new Map(
+    entries.map(({ name, trial, accounts, versions }) => {
+      const effective = versions.map(({ validFromMs, ...terms }) => ({ ...terms, effectiveFromMs: validFromMs }));
+      return [name, { name, isListed: true, hasTrial: trial, onlyFor: accounts ?? null, versions: effective }];
+    }),
+  );
+}
+
+export const serviceBook = bookOf(servicePackages);
+
+/** The version that is valid at `atMs`; before the first one, the first. */
+export function versionAt<V extends { readonly effectiveFromMs: number }>(versions: readonly V[], atMs: number): V {
+  return versions.findLast(({ effectiveFromMs }) => effectiveFromMs <= atMs) ?? versions[0]!;
+}
+
+/** The terms for whoever books the package at `atMs`. */
+export function termsAt(book: PackageBook, name: PackageName, atMs: number): EffectiveTerms {
+  return versionAt(book.get(name)!.versions, atMs);
+}
+
+export function quotaOf({ creditsPerMonth }: Pick<PackageTerms, "creditsPerMonth">): Millicredits {
+  return millicredits(creditsPerMonth * 1000n);
+}
+
+/** The packages that the account may order. */
+export function offeredTo(book: PackageBook, accountId: AccountId): readonly Package[] {
+  return [...book.values()].filter(({ isListed, onlyFor }) => isListed && (onlyFor?.includes(accountId) ?? true));
 }

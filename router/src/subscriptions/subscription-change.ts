@@ -3,6 +3,7 @@ import type { Transaction } from "kysely";
 import type { AccountId } from "@weiche/shared/ids.ts";
 import { instantText, instantValue } from "../db/database.ts";
 import type { Schema } from "../db/schema.ts";
+import type { PackageBook } from "./packages.ts";
 import { chargesOf, endTerms, nextChargeMs, termAt, type Charge, type Term } from "./subscription-rules.ts";
 import { periodOf, readSubscription, type Subscription } from "./subscription.ts";
 
@@ -15,8 +16,9 @@ export async function writeCharges(
   accountId: AccountId,
   terms: readonly Term[],
   nowMs: number,
+  book: PackageBook,
 ): Promise<void> {
-  const lines = chargesOf(terms, nowMs).map((charge) => lineOf(accountId, charge, nowMs));
+  const lines = chargesOf(terms, nowMs, book).map((charge) => lineOf(accountId, charge, nowMs));
   if (lines.length > 0)
     await transaction
       .insertInto("invoiceLines")
@@ -49,13 +51,13 @@ export async function endPackage(
 export async function writeChange(
   transaction: Transaction<Schema>,
   accountId: AccountId,
-  { terms: before, nowMs }: Subscription,
+  { terms: before, nowMs, book }: Subscription,
   after: readonly Term[],
 ): Promise<number> {
   // `changeTerms` begins a term one millisecond late if the period began at this very instant.
   const changedMs = nowMs + 1;
   await writeTerms(transaction, accountId, before, after);
-  await writeCharges(transaction, accountId, after, changedMs);
+  await writeCharges(transaction, accountId, after, changedMs, book);
   const account = transaction.updateTable("accounts").where("id", "=", accountId);
   if (termAt(before, nowMs)?.package !== termAt(after, changedMs)?.package)
     await account.set({ exhaustedUntil: null }).execute();

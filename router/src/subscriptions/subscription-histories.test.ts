@@ -5,13 +5,18 @@ import {
   historiesMsMax,
   lengths,
   Model,
+  modelBook,
   moved,
+  newTerms,
   step,
   stepsMax,
 } from "../../test/accounts/subscription-model.ts";
 import { timeZone } from "./billing-period.ts";
 import { Refused } from "../rights/refused.ts";
+import { serviceBook, type EffectiveTerms, type PackageBook } from "./packages.ts";
 import {
+  bookedSpans,
+  bookedTerms,
   changeTerms,
   chargesOf,
   nextChargeMs,
@@ -24,17 +29,42 @@ import {
 
 const ms = (text: string) => Temporal.Instant.from(text).epochMilliseconds;
 
-function changeOrNone(terms: readonly Term[], action: SubscriptionAction, nowMs: number): readonly Term[] | undefined {
+function changeOrNone(
+  terms: readonly Term[],
+  action: SubscriptionAction,
+  nowMs: number,
+  book: PackageBook,
+): readonly Term[] | undefined {
   try {
-    return changeTerms(terms, action, nowMs);
+    return changeTerms(terms, action, nowMs, book);
   } catch (error) {
     if (error instanceof Refused) return undefined;
     throw error;
   }
 }
 
+/** The service's packages with further terms, announced from the beginning. `comings`: each after the one before. */
+function booksOf(startMs: number, comings: readonly Coming[]) {
+  const ofModel = modelBook();
+  let atMs = startMs;
+  for (const { package: name, inMs, toMidnight, cents, credits } of comings) {
+    atMs = moved(atMs, inMs + 2, toMidnight);
+    ofModel[name] = [...ofModel[name]!, { fromMs: atMs, cents, credits }];
+  }
+  const versionsOf = (name: string, one: EffectiveTerms) =>
+    ofModel[name]!.map(({ fromMs, cents, credits }) => {
+      return { ...one, effectiveFromMs: fromMs, priceCents: cents, creditsPerMonth: BigInt(credits) };
+    });
+  const packages = [...serviceBook.values()].map((one) => {
+    return [one.name, { ...one, versions: versionsOf(one.name, one.versions[0]!) }] as const;
+  });
+  return { ofModel, book: new Map(packages) as PackageBook };
+}
+
+type Coming = typeof newTerms extends fc.Arbitrary<infer T> ? T : never;
+
 test(
-  "any history of years ends in the state, money and quota of the model, in periods without gap or overlap",
+  "any history of years, with terms that change, ends in the state, money and quota of the model, in periods without gap or overlap",
   { timeout: historiesMsMax },
   () => {
     const history = fc.array(step, lengths(20, stepsMax));
@@ -42,8 +72,10 @@ test(
       fc.property(
         fc.integer({ min: ms("2026-01-01T00:00Z"), max: ms("2028-12-31T00:00Z") }),
         history,
-        (startMs, steps) => {
-          const model = new Model();
+        fc.array(newTerms, { maxLength: 20 }),
+        (startMs, steps, comings) => {
+          const { ofModel, book } = booksOf(startMs, comings);
+          const model = new Model(ofModel);
           const usedIn = new Map<number, number>();
           let terms: readonly Term[] = [];
           let nowMs = startMs;
@@ -52,7 +84,7 @@ test(
             model.liveUntil(nowMs);
             const today = Temporal.Instant.fromEpochMilliseconds(nowMs).toZonedDateTimeISO(timeZone).toPlainDate();
             const accepted = model.act(kind, name, today, nowMs);
-            const changed = changeOrNone(terms, { kind, package: name } as SubscriptionAction, nowMs);
+            const changed = changeOrNone(terms, { kind, package: name } as SubscriptionAction, nowMs, book);
             expect(changed !== undefined).toBe(accepted);
             terms = changed ?? terms;
             nowMs += 1;
@@ -61,9 +93,17 @@ test(
             expect(term && [term.package, term.state]).toEqual(
               model.name && [model.name, model.trial ? "trial" : "active"],
             );
-            expect(chargesOf(terms, nowMs).reduce((sum, { cents }) => sum + cents, 0)).toBe(model.cents);
+            expect(chargesOf(terms, nowMs, book).reduce((sum, { cents }) => sum + cents, 0)).toBe(model.cents);
             if (!term) continue;
             const period = periodIn(term, nowMs);
+            const booked = bookedTerms(term, nowMs, book);
+            expect([booked.priceCents, Number(booked.creditsPerMonth)]).toEqual([
+              model.booked.cents,
+              model.booked.credits,
+            ]);
+            // What the cache of keys goes by.
+            const spans = bookedSpans(term, book.get(term.package)!.versions);
+            expect(spans.find(({ startMs: from, endMs }) => from <= nowMs && nowMs < endMs)?.booked).toBe(booked);
             expect(period.endMs).toBe(model.end.toZonedDateTime(timeZone).epochMilliseconds);
             expect(pendingOf(terms, nowMs)?.package).toBe(model.next === model.name ? undefined : (model.next ?? null));
             expect(nextChargeMs(terms, nowMs)).toBe(model.next ? period.endMs : undefined);

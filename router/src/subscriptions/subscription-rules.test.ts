@@ -1,6 +1,7 @@
 import type { PackageName } from "../db/schema.ts";
 import { describe, expect, test } from "vitest";
 import { timeZone } from "./billing-period.ts";
+import { serviceBook } from "./packages.ts";
 import { Refused } from "../rights/refused.ts";
 import {
   changeTerms,
@@ -20,7 +21,8 @@ type Step = readonly [at: string, action: SubscriptionAction["kind"], name?: Pac
 
 function after(...steps: readonly Step[]): readonly Term[] {
   return steps.reduce<readonly Term[]>(
-    (terms, [at, kind, name]) => changeTerms(terms, { kind, package: name } as SubscriptionAction, berlin(at)),
+    (terms, [at, kind, name]) =>
+      changeTerms(terms, { kind, package: name } as SubscriptionAction, berlin(at), serviceBook),
     [],
   );
 }
@@ -35,8 +37,8 @@ function seen(terms: readonly Term[], at: string): string {
   return `${term.state} ${term.package} until ${textOf(periodIn(term, nowMs).endMs).slice(0, 16)}${then}`;
 }
 
-function charged(terms: readonly Term[], until: string): string[] {
-  return chargesOf(terms, berlin(until)).map(
+function charged(terms: readonly Term[], until: string, book = serviceBook): string[] {
+  return chargesOf(terms, berlin(until), book).map(
     ({ reason, package: name, startMs, endMs, days, periodDays, cents }) =>
       `${reason} ${name} ${textOf(startMs).slice(0, 10)}/${textOf(endMs).slice(0, 10)} ${days}/${periodDays} ${cents}`,
   );
@@ -44,7 +46,7 @@ function charged(terms: readonly Term[], until: string): string[] {
 
 function isRefused(terms: readonly Term[], [at, kind, name]: Step): boolean {
   try {
-    changeTerms(terms, { kind, package: name } as SubscriptionAction, berlin(at));
+    changeTerms(terms, { kind, package: name } as SubscriptionAction, berlin(at), serviceBook);
     return false;
   } catch (error) {
     if (error instanceof Refused) return true;
@@ -66,9 +68,9 @@ describe("no package", () => {
     expect(isRefused(cancelled, ["2026-12-14T00:00", "trial"])).toBe(true);
     expect(isRefused(after(["2026-11-14T10:30", "trial"]), ["2026-11-14T10:31", "trial"])).toBe(true);
     const bought = after(["2026-11-14T10:30", "order", "Pro"], ["2026-11-15T00:00", "cancel"]);
-    expect(seen(changeTerms(bought, { kind: "trial" }, berlin("2027-02-01T00:00")), "2027-02-10T00:00")).toBe(
-      "trial Starter until 2027-03-03T00:00",
-    );
+    expect(
+      seen(changeTerms(bought, { kind: "trial" }, berlin("2027-02-01T00:00"), serviceBook), "2027-02-10T00:00"),
+    ).toBe("trial Starter until 2027-03-03T00:00");
   });
 
   test("order: the billing period begins with the order", () => {
@@ -96,7 +98,7 @@ describe("trial", () => {
       const terms = after(trial, ["2026-11-20T18:00", kind, "Pro"]);
       expect(seen(terms, "2026-11-20T18:00")).toBe("active Pro until 2026-12-20T00:00");
       expect(charged(terms, "2026-12-19T00:00")).toEqual(["package Pro 2026-11-20/2026-12-20 30/30 3500"]);
-      const over = changeTerms(terms, { kind: "cancel" }, berlin("2026-11-21T00:00"));
+      const over = changeTerms(terms, { kind: "cancel" }, berlin("2026-11-21T00:00"), serviceBook);
       expect(isRefused(over, ["2027-01-01T00:00", "trial"])).toBe(true);
     },
   );
@@ -107,7 +109,7 @@ describe("trial", () => {
     expect(seen(terms, "2026-12-14T00:00")).toBe("no package");
     expect(charged(terms, "2030-01-01T00:00")).toEqual([]);
     expect(isRefused(terms, ["2026-12-14T00:00", "withdraw"])).toBe(true);
-    const withdrawn = changeTerms(terms, { kind: "withdraw" }, berlin("2026-12-13T23:59:59.999"));
+    const withdrawn = changeTerms(terms, { kind: "withdraw" }, berlin("2026-12-13T23:59:59.999"), serviceBook);
     expect(withdrawn).toEqual(after(trial));
   });
 
@@ -168,9 +170,9 @@ describe("active package", () => {
       "package Business 2026-01-31/2026-02-28 28/28 12900",
       "package Pro 2026-02-28/2026-03-31 31/31 3500",
     ]);
-    expect(seen(changeTerms(terms, { kind: "withdraw" }, berlin("2026-02-27T23:59")), "2026-03-01T00:00")).toBe(
-      "active Business until 2026-03-31T00:00",
-    );
+    expect(
+      seen(changeTerms(terms, { kind: "withdraw" }, berlin("2026-02-27T23:59"), serviceBook), "2026-03-01T00:00"),
+    ).toBe("active Business until 2026-03-31T00:00");
     expect(isRefused(terms, ["2026-02-28T00:00", "withdraw"])).toBe(true);
   });
 
@@ -178,7 +180,7 @@ describe("active package", () => {
     const terms = after(pro, ["2026-11-20T00:00", "cancel"]);
     expect(seen(terms, "2026-12-13T23:59")).toBe("active Pro until 2026-12-14T00:00, then none");
     expect(seen(terms, "2026-12-14T00:00")).toBe("no package");
-    expect(changeTerms(terms, { kind: "withdraw" }, berlin("2026-12-13T23:59"))).toEqual(after(pro));
+    expect(changeTerms(terms, { kind: "withdraw" }, berlin("2026-12-13T23:59"), serviceBook)).toEqual(after(pro));
     expect(isRefused(terms, ["2026-12-14T00:00", "withdraw"])).toBe(true);
     expect(isRefused(terms, ["2026-11-21T00:00", "cancel"])).toBe(true);
     expect(isRefused(terms, ["2026-11-21T00:00", "downgrade", "Starter"])).toBe(true);
@@ -186,9 +188,14 @@ describe("active package", () => {
 
   test("cancellation takes the place of a downgrade, a downgrade that of another one", () => {
     const business = after(["2026-11-14T10:30", "order", "Business"], ["2026-11-15T00:00", "downgrade", "Pro"]);
-    const smaller = changeTerms(business, { kind: "downgrade", package: "Starter" }, berlin("2026-11-16T00:00"));
+    const smaller = changeTerms(
+      business,
+      { kind: "downgrade", package: "Starter" },
+      berlin("2026-11-16T00:00"),
+      serviceBook,
+    );
     expect(seen(smaller, "2026-11-16T00:00")).toContain("then Starter");
-    const none = changeTerms(smaller, { kind: "cancel" }, berlin("2026-11-17T00:00"));
+    const none = changeTerms(smaller, { kind: "cancel" }, berlin("2026-11-17T00:00"), serviceBook);
     expect(seen(none, "2026-11-17T00:00")).toContain("then none");
   });
 

@@ -9,7 +9,7 @@
  */
 import type { PackageName } from "../db/schema.ts";
 import { billingPeriodAt, germanDaysBetween, trialEndMs, type BillingPeriod } from "./billing-period.ts";
-import { packages } from "./packages.ts";
+import { termsAt, versionAt, type EffectiveTerms, type PackageBook } from "./packages.ts";
 import { Refused } from "../rights/refused.ts";
 
 /** A package over a span of time. */
@@ -49,10 +49,15 @@ export interface Charge {
   readonly cents: number;
 }
 
-/** Returns the terms after the action. `nowMs` must not go back for an account. Throws `Refused` with the reason. */
-export function changeTerms(terms: readonly Term[], action: SubscriptionAction, nowMs: number): readonly Term[] {
+/** Returns the terms after the action; the book names its package. `nowMs` must not go back for an account. Throws `Refused` with the reason. */
+export function changeTerms(
+  terms: readonly Term[],
+  action: SubscriptionAction,
+  nowMs: number,
+  book: PackageBook,
+): readonly Term[] {
   const current = termAt(terms, nowMs);
-  if (!current) return [...terms, ...firstTerms(terms, action, nowMs)];
+  if (!current) return [...terms, ...firstTerms(terms, action, nowMs, book)];
   const before = terms.slice(0, terms.indexOf(current));
   const pending = pendingOf(terms, nowMs);
   const { startMs, endMs } = periodIn(current, nowMs);
@@ -64,14 +69,15 @@ export function changeTerms(terms: readonly Term[], action: SubscriptionAction, 
     case "order":
       if (current.state === "active")
         throw new Refused("conflict", `the account has ${current.package} already: upgrade or downgrade it`);
-      return [...before, ...upgraded(current, action.package, changeMs)];
+      return [...before, ...upgraded(current, action.package, changeMs, book)];
     case "upgrade":
-      return [...before, ...upgraded(current, action.package, changeMs)];
+      return [...before, ...upgraded(current, action.package, changeMs, book)];
     case "downgrade":
       if (current.state === "trial") throw new Refused("conflict", "a trial cannot be downgraded; it can be cancelled");
       if (pending?.change === "cancellation")
         throw new Refused("conflict", "the package is cancelled: withdraw the cancellation first");
-      requireStepUp(action.package, current.package, "downgrade");
+      // By the prices of the period in which it would hold.
+      requireStepUp(priceOf(action.package, endMs, book), priceOf(current.package, endMs, book), "downgrade");
       return [
         ...before,
         { ...current, endMs },
@@ -82,7 +88,10 @@ export function changeTerms(terms: readonly Term[], action: SubscriptionAction, 
       return [...before, { ...current, endMs }];
     case "withdraw":
       if (!pending) throw new Refused("conflict", "there is nothing to withdraw");
-      return [...before, ...(current.state === "trial" ? trial(current.startMs) : [{ ...current, endMs: Infinity }])];
+      return [
+        ...before,
+        ...(current.state === "trial" ? trial(current.package, current.startMs) : [{ ...current, endMs: Infinity }]),
+      ];
   }
 }
 
@@ -114,17 +123,45 @@ export function pendingOf(terms: readonly Term[], nowMs: number): Pending | unde
   return { change: "downgrade", package: next.package, atMs: current.endMs };
 }
 
-/** All charges due up to `untilMs`, inclusive. */
-export function chargesOf(terms: readonly Term[], untilMs: number): readonly Charge[] {
+/**
+ * The terms booked at `atMs`: those that were valid when the billing period began, or when the package did within it.
+ * Terms that become valid later hold from the next period on.
+ */
+export function bookedTerms(term: Term, atMs: number, book: PackageBook): EffectiveTerms {
+  return termsAt(book, term.package, Math.max(term.startMs, periodIn(term, atMs).startMs));
+}
+
+/** The same for the whole of a term: which version is booked from when to when. */
+export function bookedSpans<V extends { readonly effectiveFromMs: number }>(
+  term: Term,
+  versions: readonly V[],
+): readonly { readonly startMs: number; readonly endMs: number; readonly booked: V }[] {
+  const later = versions.map(({ effectiveFromMs }) => effectiveFromMs).filter((ms) => ms > term.startMs);
+  const nextPeriod = (atMs: number) => {
+    const { startMs, endMs } = periodIn(term, atMs);
+    return startMs === atMs ? startMs : endMs;
+  };
+  const starts = term.state === "trial" ? [] : later.filter((ms) => ms < term.endMs).map(nextPeriod);
+  const all = [...new Set([term.startMs, ...starts])].filter((ms) => ms < term.endMs).toSorted((a, b) => a - b);
+  return all.map((startMs, index) => ({
+    startMs,
+    endMs: all[index + 1] ?? term.endMs,
+    booked: versionAt(versions, startMs),
+  }));
+}
+
+/** All charges due up to `untilMs`, inclusive; none of nothing. */
+export function chargesOf(terms: readonly Term[], untilMs: number, book: PackageBook): readonly Charge[] {
   return terms.flatMap((term, index) => {
     if (term.state === "trial") return [];
     const charges: Charge[] = [];
     for (let atMs = term.startMs; atMs < term.endMs && atMs <= untilMs;) {
       const period = periodIn(term, atMs);
-      charges.push(chargeFor(term, atMs === period.startMs ? undefined : terms[index - 1]!, atMs, period));
+      const replaced = atMs === period.startMs ? undefined : terms[index - 1]!;
+      charges.push(chargeFor(term, replaced, atMs, period, book));
       atMs = period.endMs;
     }
-    return charges;
+    return charges.filter(({ cents }) => cents > 0);
   });
 }
 
@@ -136,40 +173,70 @@ export function nextChargeMs(terms: readonly Term[], nowMs: number): number | un
   return terms.some((term) => term.startMs <= endMs && endMs < term.endMs) ? endMs : undefined;
 }
 
-function firstTerms(terms: readonly Term[], action: SubscriptionAction, nowMs: number): readonly Term[] {
+function firstTerms(
+  terms: readonly Term[],
+  action: SubscriptionAction,
+  nowMs: number,
+  book: PackageBook,
+): readonly Term[] {
   if (action.kind === "order") return [active(action.package, nowMs)];
   if (action.kind !== "trial") throw new Refused("conflict", "the account has no package");
   if (terms.some(({ state }) => state === "trial")) throw new Refused("conflict", "the account had its trial already");
-  return trial(nowMs);
+  const ofTrial = [...book.values()].find(({ isListed, hasTrial }) => isListed && hasTrial);
+  if (!ofTrial) throw new Refused("conflict", "there is no trial");
+  return trial(ofTrial.name, nowMs);
 }
 
 /** An upgrade ends a trial and its period. In an active package the period goes on, with what was used so far. */
-function upgraded(current: Term, name: PackageName, atMs: number): readonly Term[] {
-  requireStepUp(current.package, name, "upgrade");
+function upgraded(current: Term, name: PackageName, atMs: number, book: PackageBook): readonly Term[] {
+  requireStepUp(
+    { name: current.package, cents: bookedTerms(current, atMs, book).priceCents },
+    priceOf(name, atMs, book),
+    "upgrade",
+  );
   const ended = { ...current, endMs: atMs };
   if (current.state === "trial") return [ended, active(name, atMs)];
   return [ended, { ...current, package: name, startMs: atMs, endMs: Infinity }];
 }
 
-function trial(startMs: number): readonly Term[] {
+function trial(name: PackageName, startMs: number): readonly Term[] {
   const endMs = trialEndMs(startMs);
-  return [{ package: "Starter", state: "trial", startMs, endMs, rhythmMs: startMs }, active("Starter", endMs)];
+  return [{ package: name, state: "trial", startMs, endMs, rhythmMs: startMs }, active(name, endMs)];
 }
 
 function active(name: PackageName, startMs: number): Term {
   return { package: name, state: "active", startMs, endMs: Infinity, rhythmMs: startMs };
 }
 
-function requireStepUp(smaller: PackageName, larger: PackageName, change: "upgrade" | "downgrade"): void {
-  if (packages[smaller].priceCents < packages[larger].priceCents) return;
-  const [from, to] = change === "upgrade" ? [smaller, larger] : [larger, smaller];
-  throw new Refused("conflict", `from ${from} to ${to} is not ${change === "upgrade" ? "an" : "a"} ${change}`);
+interface Priced {
+  readonly name: PackageName;
+  readonly cents: number;
 }
 
-function chargeFor(term: Term, replaced: Term | undefined, startMs: number, period: BillingPeriod): Charge {
+function priceOf(name: PackageName, atMs: number, book: PackageBook): Priced {
+  return { name, cents: termsAt(book, name, atMs).priceCents };
+}
+
+function requireStepUp(smaller: Priced, larger: Priced, change: "upgrade" | "downgrade"): void {
+  if (smaller.cents < larger.cents) return;
+  const [from, to] = change === "upgrade" ? [smaller, larger] : [larger, smaller];
+  throw new Refused(
+    "conflict",
+    `from ${from.name} to ${to.name} is not ${change === "upgrade" ? "an" : "a"} ${change}`,
+  );
+}
+
+function chargeFor(
+  term: Term,
+  replaced: Term | undefined,
+  startMs: number,
+  period: BillingPeriod,
+  book: PackageBook,
+): Charge {
   const periodDays = germanDaysBetween(period.startMs, period.endMs);
   const days = germanDaysBetween(startMs, period.endMs);
-  const price = packages[term.package].priceCents - (replaced ? packages[replaced.package].priceCents : 0);
+  const before = replaced ? bookedTerms(replaced, startMs - 1, book).priceCents : 0;
+  const price = bookedTerms(term, startMs, book).priceCents - before;
   return {
     reason: replaced ? "upgrade" : "package",
     package: term.package,
@@ -181,24 +248,29 @@ function chargeFor(term: Term, replaced: Term | undefined, startMs: number, peri
   };
 }
 
-/** The actions that the rules allow now. */
-export function packageChoices(terms: readonly Term[], nowMs: number) {
+/** The actions that the rules allow now, with these of the packages. */
+export function packageChoices(
+  terms: readonly Term[],
+  nowMs: number,
+  book: PackageBook,
+  names: readonly PackageName[],
+) {
   const isPossible = (action: SubscriptionAction) => {
     try {
-      changeTerms(terms, action, nowMs);
+      changeTerms(terms, action, nowMs, book);
       return true;
     } catch (error) {
       if (error instanceof Refused) return false;
       throw error;
     }
   };
-  const to = Object.keys(packages).map((name) => [
-    name,
-    (["order", "upgrade", "downgrade"] as const).filter((kind) => isPossible({ kind, package: name as PackageName })),
-  ]);
+  const to = names.map((name) => {
+    const kinds = ["order", "upgrade", "downgrade"] as const;
+    return [name, kinds.filter((kind) => isPossible({ kind, package: name }))] as const;
+  });
   return {
     /** Possible actions that lead to each package. */
-    to: Object.fromEntries(to) as Readonly<Record<PackageName, readonly ("order" | "upgrade" | "downgrade")[]>>,
+    to: new Map(to),
     /** Possible actions that take no package. */
     alone: (["trial", "cancel", "withdraw"] as const).filter((kind) => isPossible({ kind })),
   };

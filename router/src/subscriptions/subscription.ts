@@ -4,7 +4,7 @@ import type { AccountId } from "@weiche/shared/ids.ts";
 import { instantText } from "../db/database.ts";
 import type { Schema, PackageName } from "../db/schema.ts";
 import type { BillingPeriod } from "./billing-period.ts";
-import { findPackage, packages } from "./packages.ts";
+import { offeredTo, readPackages, type PackageBook } from "./packages.ts";
 import { found, Refused } from "../rights/refused.ts";
 import { pendingOf, periodIn, termAt, type Pending, type Term } from "./subscription-rules.ts";
 
@@ -27,6 +27,8 @@ export interface Subscription {
   readonly terms: readonly Term[];
   /** The current time, but never before the last change or charge, which a router with a faster clock may have made. */
   readonly nowMs: number;
+  /** Every package that there is or was, with all versions of its terms. */
+  readonly book: PackageBook;
   /** A deleted account takes no changes. */
   readonly isDeleted: boolean;
 }
@@ -43,11 +45,9 @@ export async function readSubscription(
   const { packageChangedAt, deletedAt } = found(row, "account", accountId);
   const changedMs = packageChangedAt?.epochMilliseconds ?? -Infinity;
   const rows = kysely.selectFrom("subscriptions").selectAll().where("accountId", "=", accountId).orderBy("startedAt");
-  return {
-    terms: (await rows.execute()).map(toTerm),
-    nowMs: Math.max(clockMs, changedMs),
-    isDeleted: deletedAt !== null,
-  };
+  const terms = (await rows.execute()).map(toTerm);
+  const book = await readPackages(kysely);
+  return { terms, nowMs: Math.max(clockMs, changedMs), book, isDeleted: deletedAt !== null };
 }
 
 export function toTerm(row: Selectable<Schema["subscriptions"]>): Term {
@@ -60,10 +60,13 @@ export function toTerm(row: Selectable<Schema["subscriptions"]>): Term {
   };
 }
 
-export function packageNamed(name: string): PackageName {
-  const known = findPackage(name);
-  if (known) return known.name;
-  throw new Refused("invalid", `there is no package "${name}"; there are ${Object.keys(packages).join(", ")}`);
+/** The package that the account may order by this name, in any case. Throws `Refused`. */
+export function packageNamed(book: PackageBook, accountId: AccountId, name: string): PackageName {
+  const offered = offeredTo(book, accountId).map((one) => one.name);
+  const known = offered.find((one) => one.toLowerCase() === name.trim().toLowerCase());
+  if (known !== undefined) return known;
+  const details = [{ param: "package", code: "not_allowed" }];
+  throw new Refused("invalid", `there is no package "${name}"; there are ${offered.join(", ")}`, { details });
 }
 
 /** The billing period that contains `atMs`; undefined without a package. */

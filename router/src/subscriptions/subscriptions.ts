@@ -9,15 +9,18 @@ import { inTransaction, instantText } from "../db/database.ts";
 import type { Schema } from "../db/schema.ts";
 import type { ActingContext } from "../rights/accounts-context.ts";
 import { audited } from "../rights/audit-log.ts";
-import { packages } from "./packages.ts";
+import { offeredTo, readPackages, termsAt, type PackageBook } from "./packages.ts";
 import { Refused } from "../rights/refused.ts";
 import { plainRow } from "../rights/plain-row.ts";
 import { requireRight } from "../rights/rights.ts";
 import { writeChange, writeCharges } from "./subscription-change.ts";
 import {
+  bookedTerms,
   changeTerms,
   chargesOf,
   pendingOf,
+  periodIn,
+  termAt,
   type Charge,
   type SubscriptionAction,
   type Term,
@@ -27,6 +30,7 @@ import {
   readSubscription,
   viewPending,
   viewSubscription,
+  type Subscription,
   type SubscriptionView,
 } from "./subscription.ts";
 
@@ -44,14 +48,14 @@ export function createSubscriptions(context: ActingContext) {
 
   return {
     async preview(accountId: AccountId, wish: SubscriptionWish) {
-      const { terms, nowMs } = await readSubscription(kysely, accountId, clock.now());
-      return quote(accountId, terms, wish, nowMs);
+      return quote(accountId, await readSubscription(kysely, accountId, clock.now()), wish);
     },
 
     /** What the first order of a new account costs. The price is net. */
-    previewFirst(packageName: string) {
+    async previewFirst(packageName: string) {
       const wish = { action: "order", package: packageName } as const;
-      const { dueCents, thenCents, after } = quote(asId<AccountId>(""), [], wish, clock.now());
+      const nothing = { terms: [], nowMs: clock.now(), book: await readPackages(kysely), isDeleted: false };
+      const { dueCents, thenCents, after } = quote(asId<AccountId>(""), nothing, wish);
       return { package: after.package!, dueCents, thenCents };
     },
 
@@ -92,8 +96,8 @@ export function createSubscriptions(context: ActingContext) {
       const failures: unknown[] = [];
       for (const { id } of rows)
         await inTransaction(database, async (transaction) => {
-          const { terms, nowMs } = await readSubscription(transaction, id, clock.now(), "locked");
-          await writeCharges(transaction, id, terms, nowMs);
+          const { terms, nowMs, book } = await readSubscription(transaction, id, clock.now(), "locked");
+          await writeCharges(transaction, id, terms, nowMs, book);
         }).catch((error: unknown) => failures.push(error)); // must not delay the other accounts
       if (failures.length > 0) throw failures[0];
       return rows.length;
@@ -111,14 +115,15 @@ export async function changePackage(
 ): Promise<SubscriptionView> {
   const locked = await readSubscription(transaction, accountId, clockMs, "locked");
   if (locked.isDeleted) throw new Refused("not_found", `there is no account ${accountId}`);
-  if (quoteId !== undefined && (await wasOrdered(transaction, accountId, quoteId, wish, locked.nowMs)))
+  const action = actionOf(accountId, locked, wish);
+  if (quoteId !== undefined && (await wasOrdered(transaction, accountId, quoteId, action, locked.nowMs)))
     return viewSubscription(locked.terms, locked.nowMs);
   if (quoteId !== undefined) {
-    const now = quote(accountId, locked.terms, wish, locked.nowMs, quoteId.slice(0, nonceLength));
+    const now = quote(accountId, locked, wish, quoteId.slice(0, nonceLength));
     if (now.quoteId !== quoteId)
       throw new Refused("price_changed", `the price has changed: now ${euros(now.dueCents)} net are due`);
   }
-  const after = changeTerms(locked.terms, actionOf(wish), locked.nowMs);
+  const after = changeTerms(locked.terms, action, locked.nowMs, locked.book);
   const changedMs = await writeChange(transaction, accountId, locked, after);
   return viewSubscription(after, changedMs);
 }
@@ -128,10 +133,10 @@ async function wasOrdered(
   transaction: Transaction<Schema>,
   accountId: AccountId,
   quoteId: string,
-  wish: SubscriptionWish,
+  action: SubscriptionAction,
   nowMs: number,
 ): Promise<boolean> {
-  const ordered = { accountId, quoteId, wish: JSON.stringify(actionOf(wish)), orderedAt: instantText(nowMs) };
+  const ordered = { accountId, quoteId, wish: JSON.stringify(action), orderedAt: instantText(nowMs) };
   const { numInsertedOrUpdatedRows } = await transaction
     .insertInto("orderedQuotes")
     .values(ordered)
@@ -149,22 +154,25 @@ const nonceLength = 16;
 /** The quote id is a nonce, so that each is ordered once, and a hash of everything that the quote promises. Cents are net. */
 function quote(
   accountId: AccountId,
-  terms: readonly Term[],
+  subscription: Subscription,
   wish: SubscriptionWish,
-  nowMs: number,
   nonce = randomBytes(nonceLength / 2).toString("hex"),
 ) {
-  const action = actionOf(wish);
-  const after = changeTerms(terms, action, nowMs);
+  const { terms, nowMs, book } = subscription;
+  const action = actionOf(accountId, subscription, wish);
+  const after = changeTerms(terms, action, nowMs, book);
   const changedMs = nowMs + 1;
-  const before = new Set(chargesOf(terms, changedMs).map(({ startMs }) => startMs));
-  const charges = chargesOf(after, changedMs).filter(({ startMs }) => !before.has(startMs));
+  const before = new Set(chargesOf(terms, changedMs, book).map(({ startMs }) => startMs));
+  const charges = chargesOf(after, changedMs, book).filter(({ startMs }) => !before.has(startMs));
   const dueCents = charges.reduce((sum, { cents }) => sum + cents, 0);
   const last = after.at(-1)!;
-  const thenCents = last.endMs === Infinity ? packages[last.package].priceCents : null;
+  // The price of the next period, for which terms may be announced that are not valid yet.
+  const nextMs = last.startMs > changedMs ? last.startMs : periodIn(last, changedMs).endMs;
+  const thenCents = last.endMs === Infinity ? termsAt(book, last.package, nextMs).priceCents : null;
   const view = viewSubscription(after, changedMs);
   const from = terms.map(({ package: name, startMs, endMs }) => [name, startMs, String(endMs)]);
-  const promised = [nonce, accountId, from, action, dueCents, thenCents, view.periodEnd, view.pending];
+  const limits = limitsOf(after, changedMs, book);
+  const promised = [nonce, accountId, from, action, dueCents, thenCents, view.periodEnd, view.pending, limits];
   return {
     quoteId: nonce + hash("sha256", JSON.stringify(promised)).slice(0, 32),
     action: wish.action,
@@ -176,14 +184,28 @@ function quote(
   };
 }
 
-function actionOf({ action, package: name }: SubscriptionWish): SubscriptionAction {
+/** What the account gets for the price. */
+function limitsOf(terms: readonly Term[], atMs: number, book: PackageBook) {
+  const current = termAt(terms, atMs);
+  if (!current) return null;
+  const { creditsPerMonth, requestsPerMinute, parallelRequests, emailSupport } = bookedTerms(current, atMs, book);
+  return [String(creditsPerMonth), requestsPerMinute, parallelRequests, emailSupport];
+}
+
+function actionOf(
+  accountId: AccountId,
+  { book }: Pick<Subscription, "book">,
+  { action, package: name }: SubscriptionWish,
+): SubscriptionAction {
   if (action === "trial" || action === "cancel" || action === "withdraw") {
     if (name !== undefined) throw new Refused("invalid", `${action} takes no package`);
     return { kind: action };
   }
-  if (name === undefined)
-    throw new Refused("invalid", `${action} which package? there are ${Object.keys(packages).join(", ")}`);
-  return { kind: action, package: packageNamed(name) };
+  if (name === undefined) {
+    const names = offeredTo(book, accountId).map((one) => one.name);
+    throw new Refused("invalid", `${action} which package? there are ${names.join(", ")}`);
+  }
+  return { kind: action, package: packageNamed(book, accountId, name) };
 }
 
 function viewCharge({ reason, package: name, startMs, endMs, days, periodDays, cents }: Charge) {

@@ -4,7 +4,6 @@ import { formatCredits, millicredits, type Millicredits } from "@weiche/shared/c
 import type { AccountId, UserId } from "@weiche/shared/ids.ts";
 import { germanDay } from "../subscriptions/billing-period.ts";
 import { packageUse } from "../subscriptions/package-use.ts";
-import { packages } from "../subscriptions/packages.ts";
 import { instantText, type Database } from "../db/database.ts";
 import type { Limiter } from "../limits/limiter.ts";
 import { forecast, paceBeginsMs } from "./forecast.ts";
@@ -18,12 +17,11 @@ export async function viewCredits(
   userId: UserId | undefined,
 ) {
   const use = await packageUse(database, accountId, clock.now());
-  const { terms, nowMs, period, subscription, periodStart, quota, used, exhaustedUntil } = use;
+  const { terms, nowMs, period, booked, subscription, periodStart, quota, used, exhaustedUntil } = use;
   const sinceMs = paceBeginsMs(nowMs, terms[0]?.startMs ?? nowMs);
   const values = [accountId, userId, periodStart, germanDay(sinceMs)];
   const { rows } = await database.pool.query<Amounts>(amountsSql, values);
   const { ownUsed, recent, limit, reachedUntil } = rows[0]!;
-  const booked = period && packages[period.term.package];
   const remaining = quota === null ? null : millicredits(quota - used);
   const pace = { used: recent, sinceMs, nowMs };
   const expected = period && remaining !== null ? forecast(pace, remaining, period.endMs) : undefined;

@@ -4,7 +4,8 @@ import type { Pool } from "pg";
 import { formatCredits } from "@weiche/shared/credits.ts";
 import type { AccountId } from "@weiche/shared/ids.ts";
 import { addNotices } from "../accounts/notices.ts";
-import { packages, quotaOf } from "../subscriptions/packages.ts";
+import { quotaOf } from "../subscriptions/packages.ts";
+import { bookedTerms } from "../subscriptions/subscription-rules.ts";
 import { periodOf, readSubscription } from "../subscriptions/subscription.ts";
 import { instantText, instantValue } from "../db/database.ts";
 import type { Schema } from "../db/schema.ts";
@@ -14,11 +15,10 @@ const levels = [75, 90, 100] as const;
 
 /** The accounts near or beyond some limit, or blocked at present; maybe a few more. */
 export async function accountsToEvaluate(pool: Pool, nowMs: number): Promise<readonly AccountId[]> {
-  const names = Object.values(packages).map(({ name }) => name);
   const { rows } = await pool.query<{ id: AccountId }>({
     name: "accounts-to-evaluate",
     text: candidatesSql,
-    values: [instantText(nowMs), names, names.map(quotaOf)],
+    values: [instantText(nowMs)],
   });
   return rows.map(({ id }) => id);
 }
@@ -33,7 +33,7 @@ const limited = (table: string, scope: string) => `
 const candidatesSql = `
   select id from accounts where exhausted_until > $1
   union select x.account_id from subscriptions x
-    join unnest($2::text[], $3::bigint[]) as p (name, quota) on p.name = x.package
+    join (select package as name, min(credits) * 1000 as quota from package_terms group by package) p on p.name = x.package
     where x.started_at <= $1 and (x.ended_at is null or x.ended_at > $1)
       and ${used("account", "''")} >= p.quota * ${Math.min(...levels)} / 100
   union ${limited("users", "user")}
@@ -46,9 +46,10 @@ export async function evaluateAccount(
   accountId: AccountId,
   clockMs: number,
 ): Promise<{ readonly changed: number; readonly notices: number }> {
-  const { terms, nowMs } = await readSubscription(transaction, accountId, clockMs, "locked");
+  const { terms, nowMs, book } = await readSubscription(transaction, accountId, clockMs, "locked");
   const period = periodOf(terms, nowMs);
   if (!period) return { changed: 0, notices: 0 };
+  const quota = quotaOf(bookedTerms(period.term, nowMs, book));
   const start = instantText(period.startMs);
   const times = { end: instantText(period.endMs), now: instantText(nowMs) };
   const credits = await transaction
@@ -58,12 +59,10 @@ export async function evaluateAccount(
     .where("periodStart", "=", instantValue(period.startMs))
     .where("scope", "=", "account")
     .executeTakeFirst();
-  const reached = levels.filter(
-    (level) => (credits?.credits ?? 0n) * 100n >= quotaOf(period.term.package) * BigInt(level),
-  );
+  const reached = levels.filter((level) => (credits?.credits ?? 0n) * 100n >= quota * BigInt(level));
   const facts = {
     package: period.term.package,
-    quota: formatCredits(quotaOf(period.term.package)),
+    quota: formatCredits(quota),
     periodEnd: times.end,
   };
   // Each level once per billing period.

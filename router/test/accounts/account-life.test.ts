@@ -197,7 +197,7 @@ describe("an account that is deleted", () => {
 });
 
 test("a new account is made at the price that was agreed to, and at no other", async () => {
-  const { dueCents, thenCents } = rig.accounts.subscriptions.previewFirst("pro");
+  const { dueCents, thenCents } = await rig.accounts.subscriptions.previewFirst("pro");
   expect([dueCents, thenCents]).toEqual([3_500, 3_500]);
   const wish = { name: address("Priced"), ownerEmail: address("priced"), package: "Pro" };
   expect(await refusal(rig.accounts.create({ ...wish, dueCents: dueCents - 1 }))).toBe(

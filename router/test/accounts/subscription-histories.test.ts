@@ -1,13 +1,14 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { millicredits } from "@weiche/shared/credits.ts";
+import { servicePackages, type PackageEntry } from "@weiche/shared/packages.ts";
 import { asId, uuidv7, type AccountId, type KeyId, type UserId } from "@weiche/shared/ids.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { createAccounts } from "../../src/accounts/accounts.ts";
 import { timeZone } from "../../src/subscriptions/billing-period.ts";
 import { packageUse } from "../../src/subscriptions/package-use.ts";
-import { packages } from "../../src/subscriptions/packages.ts";
+import { publishPackages } from "../../src/subscriptions/publish-packages.ts";
 import { Refused } from "../../src/rights/refused.ts";
 import { createEvaluator } from "../../src/usage/evaluator.ts";
 import { commitUsage } from "../../src/usage/usage-commit.ts";
@@ -15,7 +16,17 @@ import { makeUsageDays } from "../../src/usage/usage-days.ts";
 import { readUsageTable } from "../../src/usage/usage-table.ts";
 import type { Database } from "../../src/db/database.ts";
 import { startDatabaseServer, type DatabaseServer } from "../db/database-fixture.ts";
-import { histories, historiesMsMax, lengths, Model, moved, step, stepsMax } from "./subscription-model.ts";
+import {
+  histories,
+  historiesMsMax,
+  lengths,
+  Model,
+  modelBook,
+  moved,
+  newTerms,
+  step,
+  stepsMax,
+} from "./subscription-model.ts";
 import { makeRecord } from "../usage/usage-records.ts";
 
 let server: DatabaseServer;
@@ -51,12 +62,29 @@ async function isExhausted({ accountId }: Holder, nowMs: number): Promise<boolea
   return (exhaustedUntil?.epochMilliseconds ?? 0) > nowMs;
 }
 
+type Coming = typeof newTerms extends fc.Arbitrary<infer T> ? T : never;
+const dbStep = fc.tuple(step, fc.option(newTerms, { freq: 4 })).map(([one, coming]) => ({ ...one, coming }));
+
+/** The packages of a catalogue file to which terms of one package were added; what was added before stays. */
+function withTerms(entries: readonly PackageEntry[], { package: name, cents, credits }: Coming, validFromMs: number) {
+  return entries.map((entry) => {
+    if (entry.name !== name) return entry;
+    const added = { ...entry.versions[0]!, validFromMs, priceCents: cents, creditsPerMonth: BigInt(credits) };
+    const others = entry.versions.filter((version) => version.validFromMs !== validFromMs);
+    return { ...entry, versions: [...others, added].toSorted((a, b) => a.validFromMs - b.validFromMs) };
+  });
+}
+
 test(
-  "any history of changes and usage in the database ends in the state, money, credits and quota of the model",
+  "any history of changes and usage in the database, with terms that change, ends in the state, money, credits and quota of the model",
   { timeout: historiesMsMax },
   async () => {
     await fc.assert(
-      fc.asyncProperty(fc.array(step, lengths(15, stepsMax / 4)), async (steps) => {
+      fc.asyncProperty(fc.array(dbStep, lengths(15, stepsMax / 4)), async (steps) => {
+        // As they were at the first start: the database is that of all histories, each of which has its own time.
+        await database.pool.query("delete from package_terms where valid_from > '2026-01-01T00:00:00+01:00'");
+        let entries = servicePackages;
+        const ofModel = modelBook();
         const clock = new VirtualClock(Date.parse("2026-01-31T11:00:00Z"));
         const accounts = createAccounts({ database, clock, portalUrl: "" });
         const evaluator = createEvaluator(database, clock, accounts.subscriptions, { creditsEvaluated() {} });
@@ -67,10 +95,17 @@ test(
         const userId = asId<UserId>(ownerUserId);
         const { id: keyId } = await accounts.keys.create(userId, { name: "ci" });
         const holder = { accountId, userId, keyId };
-        const model = new Model();
-        for (const { waitMs, toMidnight, kind, package: name, credits } of steps) {
+        const model = new Model(ofModel);
+        for (const { waitMs, toMidnight, kind, package: name, credits, coming } of steps) {
           clock.advance(moved(clock.now(), waitMs, toMidnight) - clock.now());
           model.liveUntil(clock.now());
+          if (coming) {
+            const fromMs = moved(clock.now(), coming.inMs + 2, coming.toMidnight);
+            entries = withTerms(entries, coming, fromMs);
+            await publishPackages(database, entries, clock.now());
+            const of = ofModel[coming.package]!;
+            ofModel[coming.package] = [...of, { fromMs, cents: coming.cents, credits: coming.credits }];
+          }
           const today = Temporal.Instant.fromEpochMilliseconds(clock.now()).toZonedDateTimeISO(timeZone).toPlainDate();
           const accepted = model.act(kind, name, today, clock.now());
           const named = ["order", "upgrade", "downgrade"].includes(kind) ? { package: name } : {};
@@ -91,8 +126,7 @@ test(
           if (!model.name) continue;
           const { totals } = await readUsageTable(database, clock, accountId, { by: ["day"] });
           expect(Number(totals.credits)).toBe(model.used);
-          const quota = Number(packages[model.name].creditsPerMonth);
-          expect(await isExhausted(holder, clock.now())).toBe(model.used >= quota);
+          expect(await isExhausted(holder, clock.now())).toBe(model.used >= model.booked.credits);
         }
       }),
       { numRuns: Math.max(4, histories / 100) },

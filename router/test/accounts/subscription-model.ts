@@ -2,7 +2,7 @@
 import type { PackageName } from "../../src/db/schema.ts";
 import fc from "fast-check";
 import { timeZone } from "../../src/subscriptions/billing-period.ts";
-import { packages } from "../../src/subscriptions/packages.ts";
+import { servicePackages } from "@weiche/shared/packages.ts";
 import type { SubscriptionAction } from "../../src/subscriptions/subscription-rules.ts";
 
 /** How many histories are lived through: few in a check, many by night, or as many as `WEICHE_HISTORIES` says. */
@@ -11,7 +11,27 @@ export const histories = Number(process.env["WEICHE_HISTORIES"] ?? (process.env[
 export const stepsMax = histories > 300 ? 360 : 120;
 export const historiesMsMax = histories > 300 ? 3_600_000 : 180_000;
 
+/** What a package costs and gives from an instant on; before the first one, the first. */
+export interface ModelTerms {
+  readonly fromMs: number;
+  readonly cents: number;
+  readonly credits: number;
+}
+
+export type ModelBook = Record<string, readonly ModelTerms[]>;
+
+export function modelBook(): ModelBook {
+  const entries = servicePackages.map(({ name, versions }) => {
+    const [{ validFromMs, priceCents, creditsPerMonth }] = versions as [(typeof versions)[number]];
+    return [name, [{ fromMs: validFromMs, cents: priceCents, credits: Number(creditsPerMonth) }]];
+  });
+  return Object.fromEntries(entries) as ModelBook;
+}
+
 export class Model {
+  readonly book: ModelBook;
+  /** Of the running period. */
+  booked: ModelTerms = { fromMs: 0, cents: 0, credits: 0 };
   name: PackageName | undefined;
   trial = false;
   hadTrial = false;
@@ -22,44 +42,52 @@ export class Model {
   cents = 0;
   used = 0;
 
-  begin(name: PackageName, date: Temporal.PlainDate, startMs: number, cents: number): void {
-    Object.assign(this, { name, next: name, trial: false, start: startMs, used: 0 });
+  constructor(book: ModelBook = modelBook()) {
+    this.book = book;
+  }
+  terms(name: PackageName, atMs: number): ModelTerms {
+    const versions = this.book[name]!;
+    return versions.toSorted((a, b) => b.fromMs - a.fromMs).find(({ fromMs }) => fromMs <= atMs) ?? versions[0]!;
+  }
+  begin(name: PackageName, date: Temporal.PlainDate, startMs: number, isFree = false): void {
+    const booked = this.terms(name, startMs);
+    Object.assign(this, { name, next: name, trial: false, start: startMs, used: 0, booked });
     const month = date.toPlainYearMonth().add({ months: 1 });
     this.end = month.toPlainDate({ day: Math.min(this.day, month.daysInMonth) });
-    this.cents += cents;
+    this.cents += isFree ? 0 : booked.cents;
   }
   liveUntil(nowMs: number): void {
     while (this.name && this.end.toZonedDateTime(timeZone).epochMilliseconds <= nowMs) {
       if (this.trial) this.day = this.end.day;
       if (!this.next) Object.assign(this, { name: undefined, used: 0 });
-      else this.begin(this.next, this.end, this.end.toZonedDateTime(timeZone).epochMilliseconds, price(this.next));
+      else this.begin(this.next, this.end, this.end.toZonedDateTime(timeZone).epochMilliseconds);
     }
   }
   /** False: refused. */
   act(kind: SubscriptionAction["kind"], wish: PackageName, today: Temporal.PlainDate, nowMs: number): boolean {
-    const larger = this.name !== undefined && price(wish) > price(this.name);
+    const asked = this.terms(wish, nowMs);
+    const larger = this.name !== undefined && asked.cents > this.booked.cents;
+    const endMs = this.end.toZonedDateTime(timeZone).epochMilliseconds;
+    const cheaperThen = this.name && this.terms(wish, endMs).cents < this.terms(this.name, endMs).cents;
     if (kind === "trial" && !this.name && !this.hadTrial) {
       this.day = today.day;
-      this.begin("Starter", today, nowMs, 0);
+      this.begin("Starter", today, nowMs, true);
       Object.assign(this, { trial: true, hadTrial: true, end: today.add({ days: 30 }) });
     } else if ((kind === "order" && !this.name) || (["order", "upgrade"].includes(kind) && this.trial && larger)) {
       this.day = today.day;
-      this.begin(wish, today, nowMs, price(wish));
+      this.begin(wish, today, nowMs);
     } else if (kind === "upgrade" && larger) {
       const first = Temporal.Instant.fromEpochMilliseconds(this.start).toZonedDateTimeISO(timeZone).toPlainDate();
-      const difference = price(wish) - price(this.name!);
+      const difference = asked.cents - this.booked.cents;
       this.cents += Math.round((difference * today.until(this.end).days) / first.until(this.end).days);
-      Object.assign(this, { name: wish, next: wish });
-    } else if (kind === "downgrade" && this.name && !this.trial && this.next && price(wish) < price(this.name))
-      this.next = wish;
+      Object.assign(this, { name: wish, next: wish, booked: asked });
+    } else if (kind === "downgrade" && this.name && !this.trial && this.next && cheaperThen) this.next = wish;
     else if (kind === "cancel" && this.name && this.next) this.next = undefined;
     else if (kind === "withdraw" && this.name && this.next !== this.name) this.next = this.name;
     else return false;
     return true;
   }
 }
-
-const price = (name: PackageName) => packages[name].priceCents;
 
 /** Makes lists of every length up to the maximum: fast-check alone makes short ones only. */
 export const lengths = (minLength: number, maxLength: number) => ({ minLength, maxLength, size: "max" }) as const;
@@ -69,8 +97,17 @@ export const step = fc.record({
   waitMs: fc.oneof(fc.integer({ min: 1, max: 20 * 86_400_000 }), fc.integer({ min: 1, max: 3 * 86_400_000 })),
   toMidnight: fc.boolean(),
   kind: fc.constantFrom<SubscriptionAction["kind"]>("trial", "order", "upgrade", "downgrade", "cancel", "withdraw"),
-  package: fc.constantFrom(...(Object.keys(packages) as PackageName[])),
+  package: fc.constantFrom(...servicePackages.map(({ name }) => name)),
   credits: fc.nat(1_000_000),
+});
+
+/** Terms of one package that come after `inMs`, at a midnight or in the midst of a day. */
+export const newTerms = fc.record({
+  package: fc.constantFrom(...servicePackages.map(({ name }) => name)),
+  inMs: fc.integer({ min: 0, max: 100 * 86_400_000 }),
+  toMidnight: fc.boolean(),
+  cents: fc.integer({ min: 1, max: 30_000 }),
+  credits: fc.integer({ min: 1_000_000, max: 700_000_000 }),
 });
 
 export function moved(nowMs: number, waitMs: number, toMidnight: boolean): number {

@@ -92,17 +92,17 @@ test("the router believes what its catalogue says, also when that is changed whi
     /^weiche_router_hosting_ignored_total\{node="gpu-2"\} 1$/m,
   );
   nodesAre("nodes: [gpu-2], ");
-  router.reloadCatalogue();
+  await router.reloadCatalogue();
   expect(await hosts()).toEqual([liar]);
   nodesAre('nodes: ["gpu 1"], ');
   const isNewest = async () =>
     /^weiche_router_catalogue_last_reload_successful (.)$/m.exec(await get("/metrics", { port: portOf("ops") }))?.[1];
   expect(await isNewest()).toBe("1");
-  router.reloadCatalogue(); // refused
+  await router.reloadCatalogue(); // refused
   expect(await isNewest()).toBe("0");
   expect(await hosts()).toEqual([liar]);
   nodesAre("");
-  router.reloadCatalogue();
+  await router.reloadCatalogue();
   expect(await hosts()).toEqual([listed, liar]);
   expect(await isNewest()).toBe("1");
   for (const agent of agents) agent[Symbol.dispose]();

@@ -74,8 +74,9 @@ beforeAll(async () => {
         events: { loginFinished() {} },
       }),
       models: () => catalogue.keys(),
-      reloadCatalogue() {
+      async reloadCatalogue() {
         if (mistakes !== undefined) throw new StartError(mistakes);
+        await Promise.resolve();
       },
     }),
     listNodes: () => [gpu1],

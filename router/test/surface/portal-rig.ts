@@ -122,7 +122,7 @@ export async function startPortal({
     usualWaitMs: () => undefined,
     chat: () => Promise.reject(new Error("no API behind this portal")),
     fleet: { details: () => [], wishes: noWishes, place: () => ({ refused: "no_node_available" }), nowMs: () => 0 },
-    reloadCatalogue() {},
+    reloadCatalogue: () => Promise.resolve(),
     evaluator: { evaluate: () => Promise.resolve({ charged: 0, accounts: 0, changed: 0, notices: 0 }) },
     ...parts(database),
   });

@@ -1,7 +1,7 @@
 /** The tables of the service: its models, as deploy/catalogue.yaml has them, and its packages. */
 import { expect, test } from "vitest";
 import { asId, type ModelId } from "@weiche/shared/ids.ts";
-import { packages } from "../../src/subscriptions/packages.ts";
+import { servicePackages } from "@weiche/shared/packages.ts";
 import { catalogue } from "../api/api-harness.ts";
 
 /** Category, window, factor in thousandths, images, reasoning. */
@@ -33,7 +33,7 @@ test("there are five models, one of which makes embeddings of 64 to 2048 dimensi
 });
 
 /** Euros, millions of credits, requests per minute, parallel requests, e-mail support. */
-test.each<[name: keyof typeof packages, number, bigint, number, number, boolean]>([
+test.each<[name: string, number, bigint, number, number, boolean]>([
   ["Starter", 7, 5n, 30, 5, false],
   ["Pro", 35, 80n, 60, 10, true],
   ["Business", 129, 320n, 150, 20, true],
@@ -41,9 +41,13 @@ test.each<[name: keyof typeof packages, number, bigint, number, number, boolean]
 ])(
   "the package %s is what the service says",
   (name, euros, millions, requestsPerMinute, parallelRequests, emailSupport) => {
-    expect(packages[name]).toEqual({
-      ...{ name, priceCents: euros * 100, creditsPerMonth: millions * 1_000_000n },
-      ...{ requestsPerMinute, parallelRequests, emailSupport },
-    });
+    const { trial, versions } = servicePackages.find((one) => one.name === name)!;
+    expect(trial).toBe(name === "Starter");
+    expect(versions).toMatchObject([
+      {
+        ...{ priceCents: euros * 100, creditsPerMonth: millions * 1_000_000n },
+        ...{ requestsPerMinute, parallelRequests, emailSupport },
+      },
+    ]);
   },
 );

@@ -26,6 +26,18 @@ test("a factor's notice says what holds now and all that comes, and when nothing
   );
 });
 
+test("new terms of a package are told with what they give, and so is that they do not come", () => {
+  const now = { priceCents: 3_500, creditsPerMonth: "80000000.000", requestsPerMinute: 60, parallelRequests: 10 };
+  const facts = { package: "Pro", at: "2026-12-04T23:00:00Z", from: now };
+  const to = { ...now, priceCents: 4_000, parallelRequests: 12 };
+  expect(sentence("en", "package-terms", { ...facts, to })).toBe(
+    "Pro from 5 Dec 2026: €40.00 net a month, 80M credits, 60 requests per minute, 12 in parallel. Running periods stay as they are.",
+  );
+  expect(sentence("de", "package-terms", { ...facts, to: null })).toBe(
+    "Pro bleibt, wie es ist: 35,00\u00a0€ netto im Monat, 80\u00a0Mio. Credits, 60 Anfragen je Minute, 10 gleichzeitig. Die Ankündigung für 05.12.2026 entfällt.",
+  );
+});
+
 test("an entry of the changelog is told in the reader's language, with what changed about its models", () => {
   const text = { de: "Der Faktor sinkt.", en: "The factor goes down." };
   const news = [{ kind: "model-factor", facts: { ...fewerTokens, coming } }];

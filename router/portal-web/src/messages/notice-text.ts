@@ -17,6 +17,16 @@ type Facts =
     }
   | { readonly kind: "key-expiring"; readonly facts: { readonly expiresAt: string } }
   | { readonly kind: "trial-ending"; readonly facts: { readonly endsAt: string } }
+  | {
+      readonly kind: "package-terms";
+      readonly facts: {
+        readonly package: string;
+        readonly at: string;
+        readonly from: PackageTerms;
+        /** null: announced before, and withdrawn. */
+        readonly to: PackageTerms | null;
+      };
+    }
   | ModelNews
   | {
       readonly kind: "model-change";
@@ -27,6 +37,13 @@ type Facts =
         readonly news: readonly ModelNews[];
       };
     };
+
+export interface PackageTerms {
+  readonly priceCents: number;
+  readonly creditsPerMonth: string;
+  readonly requestsPerMinute: number;
+  readonly parallelRequests: number;
+}
 
 type ModelNews =
   | {
@@ -65,6 +82,11 @@ export function noticeText(notice: Notice, texts: Texts): string {
       return notices.keyExpiring(key, format.dateTime(facts.expiresAt));
     case "trial-ending":
       return notices.trialEnding(format.date(facts.endsAt));
+    case "package-terms": {
+      const { package: name, at, from, to } = facts;
+      if (to === null) return notices.termsStay(name, format.date(at), termsText(from, texts));
+      return notices.terms(name, format.date(at), termsText(to, texts));
+    }
     case "model-change": {
       const words = `${format.date(facts.at)}: ${facts.text[format.language]}`;
       return [words, ...facts.news.map((news) => modelNewsText(news, texts))].join(" ");
@@ -73,6 +95,15 @@ export function noticeText(notice: Notice, texts: Texts): string {
     case "model-factor":
       return modelNewsText({ kind, facts } as ModelNews, texts);
   }
+}
+
+export function termsText(terms: PackageTerms, { t: { notices }, format }: Texts): string {
+  return notices.termsText(
+    format.euros(terms.priceCents),
+    format.short(terms.creditsPerMonth),
+    format.number(terms.requestsPerMinute),
+    format.number(terms.parallelRequests),
+  );
 }
 
 function modelNewsText({ kind, facts }: ModelNews, { t: { notices }, format }: Texts): string {

@@ -21,7 +21,7 @@ export function addAccountCommands(program: Command, actions: Actions): void {
     .description("a new account; prints the link by which its Owner sets a password, mailed too, if `smtp` is set up")
     .requiredOption("--name <name>")
     .requiredOption("--owner-email <email>")
-    .option("--package <package>", "Starter, Pro, Business or Business Plus; its billing period begins now")
+    .option("--package <package>", "its name, in any case; its billing period begins now")
     .option("--yes", "charge the package without asking")
     .action(async ({ yes, ...wish }: NewAccount) => {
       const dueCents = wish.package === undefined || yes ? undefined : await agreedCents(wish.package, actions);

@@ -5,7 +5,7 @@ import type { Actions } from "./actions.ts";
 import { agree, euros } from "./charge.ts";
 
 const effects: Readonly<Record<SubscriptionAction["kind"], string>> = {
-  trial: "30 days of Starter, once per account; Starter goes on after it unless cancelled",
+  trial: "30 days of the trial's package, once per account; it goes on after that unless cancelled",
   order: "a package for an account without one; its billing period begins now",
   upgrade: "a larger package at once; the difference is charged for the days that are left",
   downgrade: "a smaller package from the end of the billing period on",
@@ -26,8 +26,7 @@ export function addSubscriptionCommands(subscription: Command, actions: Actions)
   const { ask, printItem, printList } = actions;
   for (const action of subscriptionActions) {
     const command = subscription.command(action).description(effects[action]).requiredOption("--account <account>");
-    if (withPackage.includes(action))
-      command.requiredOption("--package <package>", "Starter, Pro, Business or Business Plus");
+    if (withPackage.includes(action)) command.requiredOption("--package <package>", "its name, in any case");
     command
       .option("--quote <id>", "charge what `preview` said, or refuse if the price has changed; nothing is asked then")
       .option("--yes", "charge without asking")

@@ -1,5 +1,6 @@
 /** Notices: an event and its facts each; the sentences are the page's. Members see those about themselves and the account. */
 import { Type, type TSchema } from "typebox";
+import { termsFields } from "./package.ts";
 import {
   count,
   credits,
@@ -13,6 +14,7 @@ import {
   type Routes,
 } from "./route.ts";
 
+const packageTerms = object(termsFields);
 const status = orNull(modelStatus);
 
 function notice<const K extends readonly [string, ...string[]], F extends Record<string, TSchema>>(kinds: K, facts: F) {
@@ -52,6 +54,12 @@ const anyNotice = Type.Union([
   notice(["key-limit", "user-limit"], { limit: credits, periodEnd: instant }),
   notice(["key-expiring"], { expiresAt: instant }),
   notice(["trial-ending"], { endsAt: instant }),
+  notice(["package-terms"], {
+    package: Type.String(),
+    at: instant,
+    from: packageTerms,
+    to: orNull(packageTerms),
+  }),
   notice(["model-status"], aboutStatus),
   notice(["model-factor"], aboutFactor),
   notice(["model-change"], aboutChange),

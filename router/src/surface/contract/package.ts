@@ -20,6 +20,14 @@ export const subscriptionFields = {
 };
 const subscription = object(subscriptionFields);
 
+export const termsFields = {
+  priceCents: cents,
+  creditsPerMonth: credits,
+  requestsPerMinute: count,
+  parallelRequests: count,
+  emailSupport: Type.Boolean(),
+};
+
 const invoiceLine = object({
   reason: Type.Enum(["package", "upgrade"]),
   package: packageName,
@@ -37,7 +45,8 @@ export const packageContract = {
   showPackage: {
     method: "GET",
     path: "/package",
-    summary: "The current package, what is pending, what is used of the quota, and all packages that there are",
+    summary:
+      "The current package, what is pending, what is used of the quota, and all packages that the account may order",
     ...ofAccount,
     reply: object({
       subscription,
@@ -45,11 +54,11 @@ export const packageContract = {
       packages: Type.Array(
         object({
           name: packageName,
-          priceCents: cents,
-          creditsPerMonth: credits,
-          requestsPerMinute: count,
-          parallelRequests: count,
-          emailSupport: Type.Boolean(),
+          trial: Type.Boolean({ description: "The package of the free trial." }),
+          ...termsFields,
+          coming: Type.Array(object({ at: instant, ...termsFields }), {
+            description: "Terms that are announced, for periods that begin then or later.",
+          }),
           actions: Type.Array(action, { description: "What an Owner could do to get this package." }),
         }),
       ),

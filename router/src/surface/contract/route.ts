@@ -123,7 +123,7 @@ export const modelList = orNull(
   Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { minItems: 1, maxItems: 200, uniqueItems: true }),
 );
 export const role = Type.Enum([...everybody]);
-export const packageName = Type.Enum(["Starter", "Pro", "Business", "Business Plus"]);
+export const packageName = Type.String({ minLength: 1, maxLength: 60 });
 export const modelStatus = Type.Enum(["Beta", "Verfügbar", "Auslaufend", "Demnächst"]);
 
 const pageSizeDefault = 50;

@@ -40,7 +40,7 @@ export interface HandlerDeps {
   /** The catalogue's changelog for customers, newest first. */
   readonly changes: () => readonly ServiceChange[];
   /** Throws a `StartError` with the mistakes if the file is wrong; the current catalogue stays then. */
-  readonly reloadCatalogue: () => void;
+  readonly reloadCatalogue: () => Promise<void>;
   readonly nodes: () => readonly NodeView[];
   /** How long requests waited lately for this model to become active. undefined: none has. */
   readonly usualWaitMs: (model: ModelId) => number | undefined;

@@ -57,9 +57,9 @@ export function nodesHandlers(deps: HandlerDeps): Handlers<typeof nodesContract>
           })),
       })),
 
-    reloadCatalogue() {
+    async reloadCatalogue() {
       try {
-        reloadCatalogue();
+        await reloadCatalogue();
       } catch (error) {
         throw error instanceof StartError ? new Refused("conflict", error.message) : error;
       }

@@ -1,8 +1,10 @@
 /** The package of an account. */
 import { formatCredits, millicredits } from "@weiche/shared/credits.ts";
+import type { PackageTerms } from "@weiche/shared/packages.ts";
+import { instantText } from "../../db/database.ts";
 import { packageChoices } from "../../subscriptions/subscription-rules.ts";
 import { packageUse, type PackageUse } from "../../subscriptions/package-use.ts";
-import { packages, quotaOf } from "../../subscriptions/packages.ts";
+import { offeredTo, quotaOf, termsAt } from "../../subscriptions/packages.ts";
 import type { Handlers } from "../server/add-routes.ts";
 import type { packageContract } from "../contract/package.ts";
 import type { HandlerDeps } from "./handler-deps.ts";
@@ -11,14 +13,26 @@ export function packageHandlers({ accounts, database, clock }: HandlerDeps): Han
   return {
     async showPackage({ accountId }) {
       const use = await packageUse(database, accountId, clock.now());
-      const choices = packageChoices(use.terms, use.nowMs);
+      const current = use.period?.term.package;
+      const offered = offeredTo(use.book, accountId);
+      const shown = [...use.book.values()].filter((one) => offered.includes(one) || one.name === current);
+      const choices = packageChoices(
+        use.terms,
+        use.nowMs,
+        use.book,
+        offered.map(({ name }) => name),
+      );
       return {
         subscription: use.subscription,
         quota: viewQuota(use),
-        packages: Object.values(packages).map((one) => ({
-          ...one,
-          creditsPerMonth: formatCredits(quotaOf(one.name)),
-          actions: choices.to[one.name],
+        packages: shown.map((one) => ({
+          name: one.name,
+          trial: one.hasTrial,
+          ...viewTerms(one.name === current ? use.booked! : termsAt(use.book, one.name, use.nowMs)),
+          coming: one.versions
+            .filter(({ effectiveFromMs }) => effectiveFromMs > use.nowMs)
+            .map((terms) => ({ at: instantText(terms.effectiveFromMs), ...viewTerms(terms) })),
+          actions: choices.to.get(one.name) ?? [],
         })),
         actions: choices.alone,
       };
@@ -31,6 +45,17 @@ export function packageHandlers({ accounts, database, clock }: HandlerDeps): Han
       const totalCents = items.reduce((sum, { amountCents }) => sum + amountCents, 0);
       return { items, total: items.length, totalCents };
     },
+  };
+}
+
+function viewTerms(terms: PackageTerms) {
+  const { priceCents, requestsPerMinute, parallelRequests, emailSupport } = terms;
+  return {
+    priceCents,
+    creditsPerMonth: formatCredits(quotaOf(terms)),
+    requestsPerMinute,
+    parallelRequests,
+    emailSupport,
   };
 }
 

@@ -15,7 +15,11 @@ export const notices: Shape<typeof english> = {
   userLimit: (user, limit, end) =>
     `${user} hat das Limit von ${limit} Credits erreicht, bis ${end}. Alle Schlüssel dieses Benutzers erhalten 401.`,
   keyExpiring: (key, at) => `Schlüssel ${key} läuft am ${at} ab.`,
-  trialEnding: (at) => `Der Test endet am ${at}. Danach kostet Starter 7 € im Monat, wenn er nicht gekündigt wird.`,
+  trialEnding: (at) => `Der Test endet am ${at}. Danach wird das Paket berechnet, wenn es nicht gekündigt wird.`,
+  terms: (name, at, terms) => `${name} ab ${at}: ${terms}. Laufende Zeiträume bleiben, wie sie sind.`,
+  termsStay: (name, at, terms) => `${name} bleibt, wie es ist: ${terms}. Die Ankündigung für ${at} entfällt.`,
+  termsText: (price, credits, perMinute, parallel) =>
+    `${price} netto im Monat, ${credits} Credits, ${perMinute} Anfragen je Minute, ${parallel} gleichzeitig`,
   modelNew: (model, status) => `Das Modell ${model} ist da: ${status}.`,
   modelGone: (model) => `Das Modell ${model} gibt es nicht mehr.`,
   modelStatus: (model, from, to) => `Das Modell ${model} wechselte von ${from} zu ${to}.`,

@@ -4,7 +4,8 @@ import type { Shape } from "../messages.ts";
 export const packages: Shape<typeof english> = {
   leads: {
     active: (name, price, end) => `${name}, ${price} netto im Monat; der nächste Zeitraum beginnt am ${end}.`,
-    trial: (end) => `Starter-Test bis ${end}; danach 7,00 € netto im Monat, wenn er nicht gekündigt wird.`,
+    trial: (name, price, end) =>
+      `${name}-Test bis ${end}; danach ${price} netto im Monat, wenn er nicht gekündigt wird.`,
     none: "Es gibt kein Paket: Die API antwortet mit 403 no_package.",
   },
   pending: {
@@ -17,6 +18,7 @@ export const packages: Shape<typeof english> = {
   credits: (count) => `${count} Credits`,
   perMinute: (count) => `${count} Anfragen je Minute`,
   parallel: (count) => `${count} gleichzeitig`,
+  coming: (at, terms) => `Ab dem Zeitraum, der am ${at} oder später beginnt: ${terms}`,
   support: "E-Mail-Support",
   noSupport: "Kein E-Mail-Support",
   used: (used, quota) => `${used} von ${quota} Credits in diesem Zeitraum verbraucht`,
@@ -32,7 +34,7 @@ export const packages: Shape<typeof english> = {
   ownerOnly: "Owner des Kontos bestellen und ändern das Paket.",
   quote: {
     titles: {
-      trial: "Starter-Test beginnen",
+      trial: (name) => `${name}-Test beginnen`,
       order: (name) => `${name} bestellen`,
       upgrade: (name) => `Zu ${name} hochstufen`,
       downgrade: (name) => `Zu ${name} herabstufen`,
@@ -50,8 +52,8 @@ export const packages: Shape<typeof english> = {
     at: (day) => `am ${day}`,
     downgradeNote: (quota, used) =>
       `Das neue Kontingent ist ${quota} im Monat; in diesem Zeitraum haben Sie bisher ${used} verbraucht.`,
-    trialNote:
-      "Der Test ist 30 Tage kostenlos. Mit dem Beginn ist bestellt: Starter läuft für 7,00 € netto im Monat weiter, wenn Sie nicht vorher kündigen.",
+    trialNote: (name, price) =>
+      `Der Test ist 30 Tage kostenlos. Mit dem Beginn ist bestellt: ${name} läuft für ${price} netto im Monat weiter, wenn Sie nicht vorher kündigen.`,
     cancelNote: (at) =>
       `Das Paket gilt bis ${at}. Danach antwortet die API mit 403 no_package. Bis dahin können Sie die Kündigung zurücknehmen.`,
     withdraws: "Damit wird auch zurückgenommen, was ansteht.",

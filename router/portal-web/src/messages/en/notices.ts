@@ -13,7 +13,12 @@ export const notices = {
   userLimit: (user: string, limit: string, end: string) =>
     `${user} reached the limit of ${limit} credits, until ${end}. All keys of this user get 401.`,
   keyExpiring: (key: string, at: string) => `Key ${key} expires on ${at}.`,
-  trialEnding: (at: string) => `The trial ends on ${at}. After that, Starter costs 7 € a month unless it is cancelled.`,
+  trialEnding: (at: string) => `The trial ends on ${at}. After that, the package is charged unless it is cancelled.`,
+  terms: (name: string, at: string, terms: string) => `${name} from ${at}: ${terms}. Running periods stay as they are.`,
+  termsStay: (name: string, at: string, terms: string) =>
+    `${name} stays as it is: ${terms}. What was announced for ${at} does not come.`,
+  termsText: (price: string, credits: string, perMinute: string, parallel: string) =>
+    `${price} net a month, ${credits} credits, ${perMinute} requests per minute, ${parallel} in parallel`,
   modelNew: (model: string, status: string) => `Model ${model} is there: ${status}.`,
   modelGone: (model: string) => `Model ${model} is gone.`,
   modelStatus: (model: string, from: string, to: string) => `Model ${model} changed from ${from} to ${to}.`,

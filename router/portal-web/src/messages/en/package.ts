@@ -2,7 +2,8 @@ export const packages = {
   leads: {
     active: (name: string, price: string, end: string) =>
       `${name}, ${price} net a month; the next period begins on ${end}.`,
-    trial: (end: string) => `Starter trial until ${end}; after that 7.00 € net a month unless it is cancelled.`,
+    trial: (name: string, price: string, end: string) =>
+      `${name} trial until ${end}; after that ${price} net a month unless it is cancelled.`,
     none: "There is no package: the API answers 403 no_package.",
   },
   pending: {
@@ -15,6 +16,7 @@ export const packages = {
   credits: (count: string) => `${count} credits`,
   perMinute: (count: string) => `${count} requests per minute`,
   parallel: (count: string) => `${count} in parallel`,
+  coming: (at: string, terms: string) => `From the period that begins on ${at} or later: ${terms}`,
   support: "E-mail support",
   noSupport: "No e-mail support",
   used: (used: string, quota: string) => `${used} of ${quota} credits used in this period`,
@@ -30,7 +32,7 @@ export const packages = {
   ownerOnly: "Owners of the account order and change the package.",
   quote: {
     titles: {
-      trial: "Start the Starter trial",
+      trial: (name: string) => `Start the ${name} trial`,
       order: (name: string) => `Order ${name}`,
       upgrade: (name: string) => `Upgrade to ${name}`,
       downgrade: (name: string) => `Downgrade to ${name}`,
@@ -48,8 +50,8 @@ export const packages = {
     at: (day: string) => `on ${day}`,
     downgradeNote: (quota: string, used: string) =>
       `The new quota is ${quota} a month; you used ${used} in this period so far.`,
-    trialNote:
-      "The trial is free for 30 days. Starting it is the order: Starter goes on for 7.00 € net a month unless you cancel before.",
+    trialNote: (name: string, price: string) =>
+      `The trial is free for 30 days. Starting it is the order: ${name} goes on for ${price} net a month unless you cancel before.`,
     cancelNote: (at: string) =>
       `The package works until ${at}. After that the API answers 403 no_package. You can withdraw until then.`,
     withdraws: "This also withdraws what is pending.",

@@ -7,6 +7,7 @@ import { Loaded } from "../../elements/loaded.tsx";
 import { Page } from "../../elements/page.tsx";
 import { QuotaBar } from "../../elements/quota-bar.tsx";
 import { useTexts, type Texts } from "../../messages/messages.ts";
+import { termsText } from "../../messages/notice-text.ts";
 import { useMay } from "../../session/session.ts";
 import { InvoiceLines } from "./invoice-lines.tsx";
 import { QuoteDialog, type Packages, type PackageWish } from "./quote-dialog.tsx";
@@ -37,8 +38,12 @@ function leadOf({ subscription, packages }: Packages, { t, format }: Texts): str
   const { leads } = t.packages;
   const { state, package: name, periodEnd } = subscription;
   if (name === null || periodEnd === null) return leads.none;
-  if (state === "trial") return leads.trial(format.date(periodEnd));
-  const price = packages.find((one) => one.name === name)?.priceCents ?? 0;
+  const current = packages.find((one) => one.name === name);
+  if (state === "trial") {
+    const after = current?.coming.findLast(({ at }) => at <= periodEnd) ?? current;
+    return leads.trial(name, format.euros(after?.priceCents ?? 0), format.date(periodEnd));
+  }
+  const price = current?.priceCents ?? 0;
   return leads.active(name, format.euros(price), format.date(periodEnd));
 }
 
@@ -80,7 +85,8 @@ function Used({ data: { quota } }: Pick<PartProps, "data">) {
 }
 
 function PackageCards({ data, onWish }: PartProps) {
-  const { t, format } = useTexts();
+  const all = useTexts();
+  const { t, format } = all;
   const mayChange = useMay()("changePackage");
   const texts = t.packages;
   return (
@@ -101,6 +107,11 @@ function PackageCards({ data, onWish }: PartProps) {
               <li>{texts.parallel(format.number(one.parallelRequests))}</li>
               <li>{one.emailSupport ? texts.support : texts.noSupport}</li>
             </ul>
+            {one.coming.map((coming) => (
+              <p key={coming.at} className="soft">
+                {texts.coming(format.date(coming.at), termsText(coming, all))}
+              </p>
+            ))}
             <div className="actions">
               {mayChange &&
                 one.actions.map((action) => (
@@ -113,7 +124,7 @@ function PackageCards({ data, onWish }: PartProps) {
                     {texts.actions[action]}
                   </Button>
                 ))}
-              {mayChange && one.name === "Starter" && data.actions.includes("trial") && (
+              {mayChange && one.trial && data.actions.includes("trial") && (
                 <Button kind="primary" onClick={() => onWish({ action: "trial" })}>
                   {texts.actions.trial}
                 </Button>

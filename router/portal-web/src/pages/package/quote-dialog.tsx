@@ -37,8 +37,9 @@ export function QuoteDialog({ wish, now, onClose }: QuoteDialogProps) {
   const order = useChange("changePackage", "showPackage", "listInvoiceLines", "showCredits", "listModels");
   const hasChanged = order.error?.code === "price_changed";
   const title = texts.titles[wish.action];
+  const wished = packageOf(wish, now);
   return (
-    <Dialog title={typeof title === "function" ? title(wish.package ?? "") : title} onClose={onClose}>
+    <Dialog title={typeof title === "function" ? title(wished?.name ?? "") : title} onClose={onClose}>
       {round > 0 && (
         <p className="note" role="alert">
           {texts.changed}
@@ -119,12 +120,19 @@ function QuoteFacts({ quote, wish, now }: FactsProps) {
           </>
         )}
       </dl>
-      {wish.action === "trial" && <p>{texts.trialNote}</p>}
+      {wish.action === "trial" && (
+        <p>{texts.trialNote(packageOf(wish, now)?.name ?? "", format.euros(thenCents ?? 0))}</p>
+      )}
       {wish.action === "cancel" && at && <p>{texts.cancelNote(format.dateTime(at))}</p>}
       {wish.action === "downgrade" && <DowngradeNote wish={wish} now={now} />}
       {withdraws && wish.action !== "withdraw" && <p>{texts.withdraws}</p>}
     </>
   );
+}
+
+/** The package that the wish leads to. */
+function packageOf({ action, package: name }: PackageWish, { packages }: Packages) {
+  return packages.find((one) => (action === "trial" ? one.trial : one.name === name));
 }
 
 /** Shows both packages' prices per month and their difference, of which the remaining days are charged. */
@@ -140,10 +148,11 @@ function Difference({ wish, now: { subscription, packages } }: Omit<FactsProps, 
   );
 }
 
-function QuotaFact({ wish, now: { quota, packages } }: Omit<FactsProps, "quote">) {
+function QuotaFact({ wish, now }: Omit<FactsProps, "quote">) {
   const { t, format } = useTexts();
   const texts = t.packages.quote;
-  const next = packages.find(({ name }) => name === (wish.action === "trial" ? "Starter" : wish.package));
+  const { quota } = now;
+  const next = packageOf(wish, now);
   if (!next || wish.action === "downgrade") return null;
   const after = format.short(next.creditsPerMonth);
   return (

@@ -4,7 +4,8 @@ import { formatCredits, millicredits } from "@weiche/shared/credits.ts";
 import type { AccountId } from "@weiche/shared/ids.ts";
 import { instantText, type Database } from "../../../db/database.ts";
 import { containing, readPage } from "../../../rights/list-page.ts";
-import { quotaOf } from "../../../subscriptions/packages.ts";
+import { quotaOf, readPackages } from "../../../subscriptions/packages.ts";
+import { bookedTerms } from "../../../subscriptions/subscription-rules.ts";
 import { periodOf, toTerm, viewSubscription } from "../../../subscriptions/subscription.ts";
 import { hourMs } from "../../../usage/refusal-counts.ts";
 import type { ConsoleAccount } from "../../contract/console.ts";
@@ -49,7 +50,8 @@ export async function accountItems(
   const by = sort === "name" ? "lower(name)" : sort;
   const { rows, total } = await readPage<Listed>(database, matching, { ...page, ...order }, by, "id");
   const ids = rows.map(({ id }) => id);
-  const [terms, used, refused] = await Promise.all([
+  const [book, terms, used, refused] = await Promise.all([
+    readPackages(database.kysely),
     termsOf(database, ids),
     usedBy(database, ids),
     refusedOf(database, ids, since),
@@ -65,7 +67,7 @@ export async function accountItems(
       name: row.name,
       blockedAt: row.blockedAt?.toString() ?? null,
       ...viewSubscription(own, nowMs),
-      quota: period ? formatCredits(quotaOf(period.term.package)) : null,
+      quota: period ? formatCredits(quotaOf(bookedTerms(period.term, nowMs, book))) : null,
       used: period ? formatCredits(millicredits(ofPeriod?.credits ?? 0n)) : null,
       exhausted: row.exhaustedUntil !== null && row.exhaustedUntil.epochMilliseconds > nowMs,
       ...{ parallel, lastMinute, users: row.users, blockedUsers: row.blockedUsers },

@@ -1,0 +1,160 @@
+/**
+ * Publishes the packages of the catalogue file: stores them and their terms, and tells accounts of changed terms. Terms that
+ * are effective never change; new ones hold from the first period that begins once they are effective, and they are
+ * effective no earlier than they were read.
+ */
+import { hash } from "node:crypto";
+import { sql, type Transaction } from "kysely";
+import { formatCredits } from "@weiche/shared/credits.ts";
+import type { PackageEntry, PackageTerms, PackageVersion } from "@weiche/shared/packages.ts";
+import { StartError } from "@weiche/shared/files/start-error.ts";
+import { inTransaction, instantText, instantValue, type Database } from "../db/database.ts";
+import type { PackageName, Schema } from "../db/schema.ts";
+import { quotaOf } from "./packages.ts";
+
+/** Throws `StartError` with every package that cannot be published so; nothing is changed then. */
+export function publishPackages(database: Database, entries: readonly PackageEntry[], nowMs: number): Promise<void> {
+  return inTransaction(database, async (transaction) => {
+    // Routers publish one after the other.
+    await sql`lock table packages in share row exclusive mode`.execute(transaction);
+    const mistakes = await goneButBooked(transaction, entries, nowMs);
+    await transaction.updateTable("packages").set({ isListed: false }).execute();
+    for (const [position, { name, trial, accounts }] of entries.entries()) {
+      const row = { position, isListed: true, hasTrial: trial, onlyFor: accounts ? [...accounts] : null };
+      await transaction
+        .insertInto("packages")
+        .values({ name, ...row })
+        .onConflict((conflict) => conflict.column("name").doUpdateSet(row))
+        .execute();
+    }
+    for (const entry of entries) {
+      const mistake = await publishTerms(transaction, entry, nowMs);
+      if (mistake !== undefined) mistakes.push(mistake);
+    }
+    if (mistakes.length > 0) throw new StartError(mistakes.join("; "));
+  });
+}
+
+async function goneButBooked(
+  transaction: Transaction<Schema>,
+  entries: readonly PackageEntry[],
+  nowMs: number,
+): Promise<string[]> {
+  const names = entries.map(({ name }) => name);
+  const { rows } = await sql<{ name: PackageName; count: bigint }>`
+    select package as name, count(distinct account_id) as count from subscriptions
+    where (ended_at is null or ended_at > ${instantText(nowMs)}) and package <> all(${names}::text[])
+    group by package order by package`.execute(transaction);
+  return rows.map(
+    ({ name, count }) => `${name} is not listed, but booked by ${count} accounts: list it until they have another one`,
+  );
+}
+
+interface Stored extends PackageVersion {
+  readonly effectiveFromMs: number;
+}
+
+/** Returns what is wrong with them, if something is. */
+async function publishTerms(
+  transaction: Transaction<Schema>,
+  { name, versions }: PackageEntry,
+  nowMs: number,
+): Promise<string | undefined> {
+  const bookings = transaction.selectFrom("subscriptions").select("accountId").where("package", "=", name).limit(1);
+  if (!(await bookings.executeTakeFirst())) {
+    await transaction.deleteFrom("packageTerms").where("package", "=", name).execute();
+    for (const version of versions) await insertTerms(transaction, name, version, version.validFromMs);
+    return undefined;
+  }
+  const stored = await readStored(transaction, name);
+  const current = stored.findLast(({ effectiveFromMs }) => effectiveFromMs <= nowMs) ?? stored[0]!;
+  const listed = versions.findLast(({ validFromMs }) => validFromMs <= nowMs) ?? versions[0]!;
+  const isSame = listed.validFromMs === current.validFromMs && areEqual(listed, current);
+  if (!isSame && listed.validFromMs <= current.validFromMs)
+    return `the terms of ${name} that are valid from ${instantText(current.validFromMs)} are booked and cannot change: keep them, and add terms with a later validFrom`;
+  const isComing = ({ validFromMs }: PackageVersion) => validFromMs > current.validFromMs;
+  const [before, after] = [stored.filter(isComing), versions.filter(isComing)];
+  const withdrawn = before.filter((old) => !after.some((version) => isEqualVersion(old, version)));
+  const added = after.filter((version) => !before.some((old) => isEqualVersion(old, version)));
+  for (const { validFromMs } of withdrawn)
+    await transaction
+      .deleteFrom("packageTerms")
+      .where("package", "=", name)
+      .where("validFrom", "=", instantValue(validFromMs))
+      .execute();
+  for (const version of added) {
+    const effectiveFromMs = Math.max(version.validFromMs, nowMs);
+    await insertTerms(transaction, name, version, effectiveFromMs);
+    const earlier = versions.findLast(({ validFromMs }) => validFromMs < version.validFromMs) ?? current;
+    const facts = { at: instantText(effectiveFromMs), from: viewTerms(earlier), to: viewTerms(version) };
+    await tell(transaction, name, facts, nowMs);
+  }
+  for (const { effectiveFromMs, validFromMs } of withdrawn)
+    if (!added.some((version) => version.validFromMs === validFromMs))
+      await tell(transaction, name, { at: instantText(effectiveFromMs), from: viewTerms(current), to: null }, nowMs);
+  if (withdrawn.length + added.length > 0) await touchAccounts(transaction, name, nowMs);
+  return undefined;
+}
+
+async function readStored(transaction: Transaction<Schema>, name: PackageName): Promise<readonly Stored[]> {
+  const rows = transaction.selectFrom("packageTerms").selectAll().where("package", "=", name);
+  return (await rows.orderBy("effectiveFrom").execute()).map((row) => ({
+    validFromMs: row.validFrom.epochMilliseconds,
+    effectiveFromMs: row.effectiveFrom.epochMilliseconds,
+    priceCents: row.priceCents,
+    creditsPerMonth: row.credits,
+    requestsPerMinute: row.requestsPerMinute,
+    parallelRequests: row.parallelRequests,
+    emailSupport: row.emailSupport,
+  }));
+}
+
+async function insertTerms(
+  transaction: Transaction<Schema>,
+  name: PackageName,
+  { validFromMs, creditsPerMonth, ...terms }: PackageVersion,
+  effectiveFromMs: number,
+): Promise<void> {
+  const instants = { validFrom: instantText(validFromMs), effectiveFrom: instantText(effectiveFromMs) };
+  await transaction
+    .insertInto("packageTerms")
+    .values({ package: name, ...instants, credits: creditsPerMonth, ...terms })
+    .execute();
+}
+
+/** A notice for each account that has the package, now or soon; each news once. */
+async function tell(transaction: Transaction<Schema>, name: PackageName, news: object, nowMs: number): Promise<void> {
+  const facts = JSON.stringify({ package: name, ...news });
+  const event = `${name} ${instantText(nowMs)} ${hash("sha256", facts).slice(0, 16)}`;
+  await sql`
+    insert into notices (account_id, kind, event, facts, created_at)
+    select distinct account_id, 'package-terms', ${event}, ${facts}::jsonb, ${instantText(nowMs)}::timestamptz
+    from subscriptions where package = ${name} and (ended_at is null or ended_at > ${instantText(nowMs)})
+    on conflict do nothing`.execute(transaction);
+}
+
+/** Tells the caches of keys: what is limited per minute and at once may be another number from now on. */
+async function touchAccounts(transaction: Transaction<Schema>, name: PackageName, nowMs: number): Promise<void> {
+  await sql`
+    update accounts set name = name where id in (select account_id from subscriptions
+      where package = ${name} and (ended_at is null or ended_at > ${instantText(nowMs)}))`.execute(transaction);
+}
+
+function viewTerms(terms: PackageTerms) {
+  const { priceCents, requestsPerMinute, parallelRequests, emailSupport } = terms;
+  return {
+    priceCents,
+    creditsPerMonth: formatCredits(quotaOf(terms)),
+    requestsPerMinute,
+    parallelRequests,
+    emailSupport,
+  };
+}
+
+function isEqualVersion(a: PackageVersion, b: PackageVersion): boolean {
+  return a.validFromMs === b.validFromMs && areEqual(a, b);
+}
+
+function areEqual(a: PackageTerms, b: PackageTerms): boolean {
+  return JSON.stringify(viewTerms(a)) === JSON.stringify(viewTerms(b));
+}
