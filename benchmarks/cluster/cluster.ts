@@ -123,7 +123,7 @@ export class Cluster implements AsyncDisposable {
       `${name.toLowerCase()}@example.com`,
       "--package",
       packageName,
-      "--yes",
+      ...(this.#options.code?.router === undefined ? ["--yes"] : []), // commands of earlier versions ask nothing
     ];
     const account = (await this.weiche("account", "create", ...wish)) as { id: string; ownerUserId: string };
     const { ownerUserId: userId } = account;
