@@ -8,6 +8,7 @@ import type { RouterLinks } from "./links/router-links.ts";
 import type { Maintenance } from "./maintenance.ts";
 import type { SlotParts } from "./open-slots.ts";
 import type { Outbox } from "./outbox/outbox.ts";
+import { LogLevelSwitch } from "@weiche/shared/program/log-level.ts";
 import { openAdminApi } from "./status/admin-api.ts";
 import { engineStatuses } from "./status/engine-status.ts";
 import { slotStatus } from "./status/status.ts";
@@ -25,7 +26,7 @@ export interface AdminParts {
 
 export async function openAdmin(core: Core, parts: AdminParts) {
   const { outbox, engines, telemetry, machine, links, maintenance, certificates } = parts;
-  const { config, clock, models, gpuReader, life, opened } = core;
+  const { config, clock, models, gpuReader, life, log, opened } = core;
   const { slots, host, restarts, failures } = engines;
   const control: Parameters<typeof openAdminApi>[1] = {
     async status() {
@@ -59,6 +60,7 @@ export async function openAdmin(core: Core, parts: AdminParts) {
       slots.setMaintenance(maintenance.on);
       links.reportSoon();
     },
+    logLevel: opened.use(new LogLevelSwitch(log, clock)),
   };
   opened.use(await openAdminApi(join(config.stateDir, "admin.sock"), control));
 }

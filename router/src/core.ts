@@ -1,6 +1,7 @@
 /** The basis from which all parts of the router are made. */
 import { uuidv7 } from "@weiche/shared/ids.ts";
-import { createLog, LogLevelSwitch, type Log } from "@weiche/shared/program/log.ts";
+import { createLog, type Log } from "@weiche/shared/program/log.ts";
+import { LogLevelSwitch } from "@weiche/shared/program/log-level.ts";
 import { systemClock, type Clock } from "@weiche/shared/time/clock.ts";
 import { createJobs, type StartJob } from "@weiche/shared/time/job.ts";
 import type { RouterConfig } from "./config/config.ts";

@@ -4,6 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { askSocket } from "@weiche/shared/program/admin-socket.ts";
+import { LogLevelSwitch } from "@weiche/shared/program/log-level.ts";
+import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { openAdminApi } from "./admin-api.ts";
 
 test("what fails inside is 500, what was not understood is 400, what is not there is 404", async () => {
@@ -18,6 +20,7 @@ test("what fails inside is 500, what was not understood is 400, what is not ther
       setMaintenance() {
         throw new Error("the disk is gone");
       },
+      logLevel: new LogLevelSwitch({ level: "info" }, new VirtualClock()),
     }),
   );
   const status = async (method: "GET" | "POST", path: string, body?: unknown) =>
@@ -28,4 +31,10 @@ test("what fails inside is 500, what was not understood is 400, what is not ther
   expect(await status("POST", "/prewarm", null)).toBe(400);
   expect(await status("POST", "/prewarm", { model: "m" })).toBe(200);
   expect(await status("POST", "/prewarm", { model: "n" })).toBe(404);
+  expect(await status("POST", "/log", { level: "loud", seconds: 1 })).toBe(400);
+  for (const seconds of [0, 86_401, "5"]) expect(await status("POST", "/log", { level: "debug", seconds })).toBe(400);
+  const then = { level: "info", seconds: 300 };
+  const asked = await askSocket(socket, "POST", "/log", { level: "debug", seconds: 300 });
+  expect(asked.body).toEqual({ level: "debug", then });
+  expect((await askSocket(socket, "GET", "/log")).body).toEqual({ level: "debug", then });
 });

@@ -4,6 +4,7 @@ import { json } from "node:stream/consumers";
 import { listenOnSocket, type AdminAnswer } from "@weiche/shared/program/admin-socket.ts";
 import { isObject, type Json } from "@weiche/shared/json.ts";
 import { asId, type ModelId } from "@weiche/shared/ids.ts";
+import { logLevels, logLevelSecondsMax, type LogLevel, type LogLevelSwitch } from "@weiche/shared/program/log-level.ts";
 import { closeServer } from "@weiche/shared/program/ops-server.ts";
 import type { AgentStatus } from "./status.ts";
 
@@ -12,6 +13,7 @@ export interface AgentControl {
   /** False if no slot of the node serves the model. */
   prewarm(model: ModelId): boolean;
   setMaintenance(on: boolean): void;
+  readonly logLevel: Pick<LogLevelSwitch, "state" | "set">;
 }
 
 export async function openAdminApi(socketPath: string, control: AgentControl): Promise<AsyncDisposable> {
@@ -43,6 +45,14 @@ async function answer(request: IncomingMessage, control: AgentControl): Promise<
       if (typeof on !== "boolean") return notUnderstood;
       control.setMaintenance(on);
       return { status: 200, body: { maintenance: on } };
+    }
+    case "GET /log":
+      return { status: 200, body: control.logLevel.state };
+    case "POST /log": {
+      const { level, seconds } = await bodyOf(request);
+      if (!logLevels.includes(level as LogLevel) || typeof seconds !== "number") return notUnderstood;
+      if (!(seconds >= 1 && seconds <= logLevelSecondsMax)) return notUnderstood;
+      return { status: 200, body: control.logLevel.set(level as LogLevel, seconds) };
     }
     default:
       return { status: 404, body: { error: "there is no such command" } };

@@ -3,10 +3,12 @@ import { readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { styleText } from "node:util";
-import { Command, CommanderError } from "commander";
+import { Argument, Command, CommanderError } from "commander";
 import { NobodyThere, askSocket } from "@weiche/shared/program/admin-socket.ts";
 import { verdictLines } from "@weiche/shared/files/config-file.ts";
 import { dataDirectory } from "@weiche/shared/files/data-directory.ts";
+import { logLevels, logLevelSecondsMax, logLevelText, type LogLevelState } from "@weiche/shared/program/log-level.ts";
+import { readDurationMs } from "@weiche/shared/program/duration.ts";
 import { plainJson, plainText } from "@weiche/shared/program/plain-text.ts";
 import { version } from "@weiche/shared/program/version.ts";
 import { judgeAgentFile } from "./config-verdict.ts";
@@ -53,6 +55,20 @@ program
   .action(async (word: string) => {
     if (word !== "on" && word !== "off") throw new CommanderError(2, "usage", "say on or off");
     print(await ask("POST", "/maintenance", { on: word === "on" }), `maintenance is ${word}`);
+  });
+
+program
+  .command("log")
+  .description("the level of the agent's log; with a level, that one for a while: it falls back by itself")
+  .addArgument(new Argument("[level]").choices(logLevels))
+  .option("--for <duration>", "such as 5m, at most 24h", "10m")
+  .action(async (level: string | undefined, { for: text }: { for: string }) => {
+    const ms = readDurationMs(text);
+    if (ms === undefined || ms > logLevelSecondsMax * 1_000)
+      throw new CommanderError(2, "usage", "--for: a duration looks like 30s, 10m or 1h, and is at most 24h");
+    const seconds = Math.max(1, Math.round(ms / 1_000));
+    const state = await (level === undefined ? ask("GET", "/log") : ask("POST", "/log", { level, seconds }));
+    print(state, logLevelText(state as LogLevelState));
   });
 
 program

@@ -3,7 +3,8 @@ import type { Command } from "commander";
 import { formatTable } from "@weiche/shared/program/table.ts";
 import type { Actions } from "./actions.ts";
 import { Failed, type Answer } from "./client.ts";
-import { duration, inWords } from "./duration.ts";
+import { inWords } from "@weiche/shared/program/duration.ts";
+import { duration } from "./duration.ts";
 import { watch, type Scene } from "./watch.ts";
 
 type Node = Answer<"GET /nodes/:id">;

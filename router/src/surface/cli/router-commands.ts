@@ -4,7 +4,8 @@ import { endingDays } from "@weiche/shared/http/certificates.ts";
 import type { Actions } from "./actions.ts";
 import { itemText, listText } from "./cli-text.ts";
 import type { Answer } from "./client.ts";
-import { duration, inWords } from "./duration.ts";
+import { logLevelText } from "@weiche/shared/program/log-level.ts";
+import { duration } from "./duration.ts";
 
 export function addRouterCommands(program: Command, { ask, print }: Actions): void {
   program
@@ -22,7 +23,7 @@ export function addRouterCommands(program: Command, { ask, print }: Actions): vo
     .action(async (level: string | undefined, { for: ms }: { for: number }) => {
       const seconds = Math.max(1, Math.round(ms / 1_000));
       const state = level === undefined ? await ask("GET /log") : await ask("POST /log", { body: { level, seconds } });
-      print(state, () => levelText(state));
+      print(state, () => logLevelText(state));
     });
 }
 
@@ -36,7 +37,7 @@ function routerText(router: Answer<"GET /router">, width?: number): string {
     database: `${database.server}, ${answers}`,
     "other routers": otherRouters,
     nodes: `${nodes.live} of ${nodes.known} live`,
-    log: levelText(log),
+    log: logLevelText(log),
   });
   if (certificates.length === 0) return `${facts}\ncertificates   none: every listener goes without TLS`;
   const shown = certificates.map((each) => ({ ...each, is: certificateWord(each.daysLeft) }));
@@ -45,8 +46,4 @@ function routerText(router: Answer<"GET /router">, width?: number): string {
 
 function certificateWord(daysLeft: number): string {
   return daysLeft < 0 ? "EXPIRED" : daysLeft < endingDays ? "renew it" : "fine";
-}
-
-function levelText({ level, then }: Answer<"GET /log">): string {
-  return then === undefined ? level : `${level}, and ${then.level} again in ${inWords(then.seconds)}`;
 }

@@ -4,7 +4,7 @@ import type { ServiceChange } from "@weiche/shared/changelog.ts";
 import type { ModelId, NodeId } from "@weiche/shared/ids.ts";
 import type { NodeRequest } from "@weiche/shared/node-protocol.ts";
 import type { CertificatesInUse } from "@weiche/shared/program/certificate-expiry.ts";
-import type { LogLevelSwitch } from "@weiche/shared/program/log.ts";
+import type { LogLevelSwitch } from "@weiche/shared/program/log-level.ts";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { Accounts } from "../../accounts/accounts.ts";
 import type { Identity } from "../../accounts/identity.ts";

@@ -3,7 +3,7 @@ import { formatTable } from "@weiche/shared/program/table.ts";
 import { plainText } from "@weiche/shared/program/plain-text.ts";
 import { wrapped } from "../cli-text.ts";
 import type { Answer } from "../client.ts";
-import { inWords } from "../duration.ts";
+import { inWords } from "@weiche/shared/program/duration.ts";
 
 type Explained = Answer<"GET /requests/:id">;
 type Running = NonNullable<Explained["running"]>;

@@ -5,7 +5,7 @@ import { explainText } from "./explain-text.ts";
 import { addTopCommand } from "./top-command.ts";
 import type { Answer, Sent } from "../client.ts";
 import { formatTable } from "@weiche/shared/program/table.ts";
-import { inWords } from "../duration.ts";
+import { inWords } from "@weiche/shared/program/duration.ts";
 import { wrapped } from "../cli-text.ts";
 import { watch, type Scene } from "../watch.ts";
 

@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { formatTable } from "@weiche/shared/program/table.ts";
 import type { Actions } from "../actions.ts";
 import type { Answer } from "../client.ts";
-import { inWords } from "../duration.ts";
+import { inWords } from "@weiche/shared/program/duration.ts";
 import { watch, type Scene } from "../watch.ts";
 
 interface Load {
