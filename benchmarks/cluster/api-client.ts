@@ -16,6 +16,8 @@ export interface Reading {
   readonly onPiece?: (pieces: number) => unknown;
   /** A slow client pauses this long after each read. */
   readonly readEveryMs?: number;
+  /** Reads on after `[DONE]` until the router ends the answer. Absent: leaves at once, as many clients do. */
+  readonly toTheEnd?: boolean;
 }
 
 export interface Question extends Client, Reading {
@@ -158,13 +160,16 @@ class AnswerReader {
       this.#take(JSON.parse(text) as Chunk);
       return response.statusCode === 200 ? "whole" : "refused";
     }
+    let isDone = false;
     for await (const data of this.#eventsOf(response)) {
-      if (data === "[DONE]") return "whole";
+      isDone = data === "[DONE]";
+      if (isDone && !this.#reading.toTheEnd) break;
+      if (isDone) continue;
       this.#take(JSON.parse(data) as Chunk);
       if (this.#error) return "error";
       if (signal?.aborted) return "left";
     }
-    return "broken";
+    return isDone ? "whole" : "broken";
   }
 
   answer(ending: Ending): Answer {

@@ -25,7 +25,7 @@ export const killPoints = {
   accepted: [{ file: generate, before: "await generateAs(exchange, await authenticate" }],
   "key found": [{ file: generate, before: "if (quotaExhausted) throw quotaError();" }],
   "slot taken": [{ file: generate, before: "limitDuration(exchange, deps);" }],
-  "node chosen": [{ file: generate, before: "tried.add(placed.node);", node: "placed.node" }],
+  "node chosen": [{ file: generate, before: "const tried: TriedNode = {", node: "placed.node" }],
   sent: [{ file: "router/src/nodes/data-connections.ts", after: "stream.end(request.body);" }],
   prefill: [
     {

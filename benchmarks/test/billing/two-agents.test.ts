@@ -52,8 +52,8 @@ test("a model is prewarmed on the node that the operator names, else where a req
   });
   expect(await cluster.weiche("prewarm", "model-b")).toEqual({ model: "model-b", node: "node-2", state: "asked" });
   await until("model-b on node-2", () => isActive("node-2", "model-b"));
-  await expect(cluster.weiche("prewarm", "model-x")).rejects.toThrow(/no model "model-x"; did you mean/);
-  await expect(cluster.weiche("prewarm", "model-a", "--node", "node-3")).rejects.toThrow(/no node "node-3"/);
+  await expect(cluster.weiche("prewarm", "model-x")).rejects.toThrow(/no model \\"model-x\\"; did you mean/);
+  await expect(cluster.weiche("prewarm", "model-a", "--node", "node-3")).rejects.toThrow(/no node \\"node-3\\"/);
 });
 
 test("a node in maintenance gets nothing; with all of them in it a client is told so", async () => {
@@ -103,6 +103,39 @@ test("a node is in maintenance if its router or its own side says so, also after
   await isShownAs("live");
   expect(await ask()).toMatchObject({ ending: "whole" });
 }, 400_000);
+
+test("a request whose node dies before its first word is answered by the other one, and explained with both attempts", async () => {
+  await until("both nodes to be live", async () => (await states()).every((state) => state === "live"));
+  const asked = askStream({ baseUrl: cluster.baseUrl, apiKey, model: "model-a", text: "sim:tokens=3,ttft=5000" });
+  type Live = {
+    readonly items: readonly { readonly id: string; readonly tried: readonly { readonly node: string }[] }[];
+  };
+  const live = async () => ((await cluster.weiche("requests", "--live")) as Live).items[0];
+  await until("the request to be on a node", async () => (await live())?.tried.length === 1);
+  const { id, tried } = (await live())!;
+  const { node } = tried[0]!;
+  cluster.agents.get(node)!.kill("SIGKILL");
+  expect(await asked).toMatchObject({ ending: "whole", id });
+  const other = nodes.find((name) => name !== node);
+  await until("its usage", async () => (await usageOf(id)).some(({ outcome }) => outcome === "finished"));
+  const explained = (await cluster.weiche("explain", id)) as {
+    readonly ended: { readonly tried: readonly object[] };
+  };
+  expect(explained.ended.tried).toMatchObject([{ node }, { node: other }]);
+  expect((await usageOf(id)).filter(({ credits }) => Number(credits) > 0)).toMatchObject([{ attempt: 2, node: other }]);
+  await cluster.startAgent(node);
+  await until("both nodes to be live", async () => (await states()).every((state) => state === "live"));
+});
+
+async function usageOf(id: string) {
+  type Record = {
+    readonly attempt: number;
+    readonly node: string;
+    readonly outcome: string;
+    readonly credits: unknown;
+  };
+  return ((await cluster.weiche("explain", id)) as { readonly usage: readonly Record[] | null }).usage ?? [];
+}
 
 test("a node that is killed is not chosen any more within a second", async () => {
   await until("both nodes to be live", async () => (await states()).every((state) => state === "live"));

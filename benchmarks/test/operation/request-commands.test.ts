@@ -22,7 +22,7 @@ beforeAll(async () => {
 }, 90_000);
 afterAll(() => cluster[Symbol.asyncDispose]());
 
-function chat(model: string, words: string, more: { signal?: AbortSignal; onPiece?: () => void } = {}) {
+function chat(model: string, words: string, more: { signal?: AbortSignal; toTheEnd?: boolean } = {}) {
   return askStream({
     ...{ baseUrl: cluster.baseUrl, apiKey: account.apiKey, model, text: `${words} ${secret}` },
     ...more,
@@ -48,7 +48,7 @@ test("a running request shows its speed, one that waits says for what, and both 
   const client = new AbortController();
   const running = chat(first, "sim:tokens=30000", { signal: client.signal });
   await until("tokens to come", async () => ((await live()).items[0]?.tokensPerSecond ?? 0) > 0);
-  const waiting = chat(second, "sim:tokens=3");
+  const waiting = chat(second, "sim:tokens=3", { toTheEnd: true });
   await until("the other to wait", async () => (await live()).items.some(({ waitsFor }) => waitsFor === "switch"));
 
   const [one, other] = (await live()).items as unknown as [{ id: string }, { id: string }];
