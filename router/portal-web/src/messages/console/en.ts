@@ -109,7 +109,7 @@ export const console = {
     parts: { drain: "drain", stop: "stop", memory: "memory", start: "start", probe: "probe" },
     hour: (switches: string, share: string, failed: string) =>
       `Last hour: ${counted(switches, "switch", "switches")}, ${share} of the time; ${counted(failed, "failed start", "failed starts")}`,
-    hourShort: (age: string) => `(the agent runs for ${age})`,
+    hourShort: (age: string) => `(the agent has run for ${age})`,
     timeline: (slot: string) => `The last hour of ${slot}: what was active, and its switches`,
     switches: "Switches of the last hour",
     noSwitch: "Last hour: no switch",

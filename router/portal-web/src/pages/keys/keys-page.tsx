@@ -32,6 +32,8 @@ export default function KeysPage() {
   const columns = useColumns(setWish);
   const total = read.data?.total;
   const isEmpty = total === 0 && !list.isFiltered;
+  /** Not before it is known where it stays: a button that goes takes the focus with it. */
+  const isPlaced = (total !== undefined || list.isFiltered) && !isEmpty;
   const create = (
     <Button kind="primary" onClick={() => setWish({ kind: "create" })}>
       <Icon name="plus" />
@@ -39,7 +41,7 @@ export default function KeysPage() {
     </Button>
   );
   return (
-    <Page title={t.shell.pages.keys} lead={t.keys.leadNone} actions={!isEmpty && create}>
+    <Page title={t.shell.pages.keys} lead={t.keys.leadNone} actions={isPlaced && create}>
       {!isEmpty && (
         <div className="filters">
           <SearchField label={t.keys.search} state={list} />
