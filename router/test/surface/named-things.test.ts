@@ -80,6 +80,17 @@ test("the audit log is asked by the e-mail address of who acted or was acted upo
   expect(done.map((entry) => (entry as { action: string }).action)).toEqual(["session.end-all", "user.update"]);
 });
 
+test("the audit log is asked by the name of a key and of the account, and what is not there is refused", async () => {
+  const actions = async (object: string) => {
+    const entries = await json("audit", "--account", "Acme", "--object", object);
+    return (entries as unknown as { action: string }[]).map(({ action }) => action);
+  };
+  expect(await actions("Nightly build")).toContain("key.regenerate");
+  expect(await actions("Acme")).toContain("account.create");
+  expect(await refusal("audit", "--account", "Acme", "--object", "nobody")).toMatch(/there is no account nobody/);
+  expect(await refusal("audit", "--account", "Acme", "--actor", "x@example.com")).toMatch(/there is no user/);
+});
+
 test("requests are filtered by the account's name, and an account that is not there is refused", async () => {
   expect(await json("requests", "--account", "Acme")).toMatchObject({ items: [] });
   expect(await refusal("requests", "--live", "--account", "Nobody Ltd")).toBe("weiche: there is no account Nobody Ltd");

@@ -3,7 +3,7 @@ import { CommanderError, InvalidArgumentError, type Command } from "commander";
 import { timeZone } from "../../subscriptions/billing-period.ts";
 import { listText } from "./cli-text.ts";
 import type { Actions } from "./actions.ts";
-import type { Answer } from "./client.ts";
+import { Failed, type Answer } from "./client.ts";
 
 interface AuditOptions {
   readonly account?: string;
@@ -20,8 +20,11 @@ export function addAuditCommands(audit: Command, { ask, print }: Actions): void 
   audit
     .description("who did what to an account, youngest first")
     .option("--account <account>")
-    .option("--actor <id>", "who did it: a user (id or e-mail address), or `operator`")
-    .option("--object <id>", "what it was done to: a user (id or e-mail address), a key or the account")
+    .option("--actor <id>", "who did it: a user (id, its beginning or e-mail address), or `operator`")
+    .option(
+      "--object <id>",
+      "what it was done to: a user (also by e-mail address), a key (also by name) or the account",
+    )
     .option("--action <action>", "such as key.revoke")
     .option("--since <time>", "an instant, or a German day", (text) => instantOf(text, 0))
     .option("--until <time>", "before that instant, or to the end of that German day", (text) => instantOf(text, 1))
@@ -30,7 +33,7 @@ export function addAuditCommands(audit: Command, { ask, print }: Actions): void 
     .action(async ({ account, since, until, ...wish }: AuditOptions) => {
       if (account === undefined) throw new CommanderError(2, "weiche.account", "say which --account (see --help)");
       const { actor, object, ...more } = wish;
-      const whose = { actor: await idOf(ask, actor), object: await idOf(ask, object) };
+      const whose = { actor: await idOf(ask, actor, account), object: await idOf(ask, object, account) };
       const { items } = await ask("GET /audit", { query: { account, from: since, to: until, ...more, ...whose } });
       const entries = items.map(({ object: { kind, id, name }, ...entry }) => ({
         ...entry,
@@ -52,9 +55,24 @@ export function addAuditCommands(audit: Command, { ask, print }: Actions): void 
     });
 }
 
-/** The id of the user with this e-mail address; another text is an id already. */
-async function idOf(ask: Actions["ask"], named: string | undefined): Promise<string | undefined> {
-  return named?.includes("@") ? (await ask("GET /users/:id", { id: named })).id : named;
+const wholeId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** The id of a user or key of the account, or of the account itself; a whole id stays as it is, and so does `operator`. */
+async function idOf(ask: Actions["ask"], named: string | undefined, account: string): Promise<string | undefined> {
+  if (named === undefined || named === "operator" || wholeId.test(named)) return named;
+  const user = ask("GET /users/:id", { id: named });
+  if (named.includes("@")) return (await user).id;
+  const key = () => ask("GET /keys/:id", { id: named, query: { account } });
+  return (await idOrNone(user)) ?? (await idOrNone(key())) ?? (await ask("GET /accounts/:id", { id: named })).id;
+}
+
+async function idOrNone(asked: Promise<{ readonly id: string }>): Promise<string | undefined> {
+  try {
+    return (await asked).id;
+  } catch (error) {
+    if (error instanceof Failed && error.status === 404) return undefined;
+    throw error;
+  }
 }
 
 function auditText(entries: Answer<"GET /audit">["items"], limit: number, width?: number): string {

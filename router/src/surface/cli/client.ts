@@ -31,11 +31,14 @@ export type Ask = <A extends Address>(address: A, sent?: Sent) => Promise<Answer
 
 /** The router refused the request, or failed. */
 export class Failed extends Error {
+  /** Of HTTP: 404 if what is named is not there. Absent: the command itself refuses. */
+  readonly status: number | undefined;
   /** The parameters that are wrong, by their names in the contract. */
   readonly details: readonly { readonly param: string }[];
 
-  constructor(message: string, details: Failed["details"] = []) {
+  constructor(message: string, details: Failed["details"] = [], status?: number) {
     super(message);
+    this.status = status;
     this.details = details;
   }
 }
@@ -51,7 +54,7 @@ export async function askRouter<A extends Address>(
   const answer = await askSocket(socketPath, method, target, body);
   if (answer.status >= 300) {
     const { error, details } = answer.body as { readonly error: string; readonly details?: Failed["details"] };
-    throw new Failed(error, details);
+    throw new Failed(error, details, answer.status);
   }
   return answer.body as Answer<A>;
 }
