@@ -101,6 +101,13 @@ test("no files import each other in a circle, not even types", () => {
   expect([...importing.keys()]).toEqual([]);
 });
 
+test("the folders at the top are the six of ARCHITECTURE.md, and hidden ones that tools insist on", () => {
+  const all = execFileSync("git", ["ls-files"], { cwd: root, encoding: "utf8" }).split("\n");
+  const folders = new Set(all.filter((file) => file.includes("/")).map((file) => file.split("/")[0]!));
+  const ours = ["benchmarks", "deploy", "node-agent", "proto", "router", "shared"];
+  expect([...folders].filter((folder) => !folder.startsWith(".")).toSorted()).toEqual(ours);
+});
+
 test("no folder holds more than 23 files of source", () => {
   const sizes = Map.groupBy(
     production.filter((file) => !isTest(file)),

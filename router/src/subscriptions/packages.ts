@@ -1,6 +1,6 @@
 /** The packages that were published (see `publish-packages.ts`), with every version of their terms. */
-import type { Kysely } from "kysely";
-import { millicredits, type Millicredits } from "@weiche/shared/credits.ts";
+import type { Kysely, Selectable } from "kysely";
+import { formatCredits, millicredits, type Millicredits } from "@weiche/shared/credits.ts";
 import type { AccountId } from "@weiche/shared/ids.ts";
 import { servicePackages, type PackageEntry, type PackageTerms } from "@weiche/shared/packages.ts";
 import type { PackageName, Schema } from "../db/schema.ts";
@@ -28,14 +28,7 @@ export async function readPackages(kysely: Kysely<Schema>): Promise<PackageBook>
   const versionsOf = Map.groupBy(terms, (row) => row.package);
   const rows = await kysely.selectFrom("packages").selectAll().orderBy("position").orderBy("name").execute();
   const packages = rows.map(({ name, isListed, hasTrial, onlyFor }) => {
-    const versions = versionsOf.get(name)!.map((row) => ({
-      effectiveFromMs: row.effectiveFrom.epochMilliseconds,
-      priceCents: row.priceCents,
-      creditsPerMonth: row.credits,
-      requestsPerMinute: row.requestsPerMinute,
-      parallelRequests: row.parallelRequests,
-      emailSupport: row.emailSupport,
-    }));
+    const versions = versionsOf.get(name)!.map(effectiveTerms);
     return [name, { name, isListed, hasTrial, onlyFor, versions }] as const;
   });
   return new Map(packages);
@@ -70,4 +63,23 @@ export function quotaOf({ creditsPerMonth }: Pick<PackageTerms, "creditsPerMonth
 /** The packages that the account may order. */
 export function offeredTo(book: PackageBook, accountId: AccountId): readonly Package[] {
   return [...book.values()].filter(({ isListed, onlyFor }) => isListed && (onlyFor?.includes(accountId) ?? true));
+}
+
+/** A stored version of a package's terms. */
+export function effectiveTerms(row: Selectable<Schema["packageTerms"]>): EffectiveTerms {
+  const { effectiveFrom, credits, priceCents, requestsPerMinute, parallelRequests, emailSupport } = row;
+  const terms = { priceCents, creditsPerMonth: credits, requestsPerMinute, parallelRequests, emailSupport };
+  return { effectiveFromMs: effectiveFrom.epochMilliseconds, ...terms };
+}
+
+/** Terms as the portal and notices show them. */
+export function viewTerms(terms: PackageTerms) {
+  const { priceCents, requestsPerMinute, parallelRequests, emailSupport } = terms;
+  return {
+    priceCents,
+    creditsPerMonth: formatCredits(quotaOf(terms)),
+    requestsPerMinute,
+    parallelRequests,
+    emailSupport,
+  };
 }

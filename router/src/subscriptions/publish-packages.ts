@@ -5,12 +5,11 @@
  */
 import { hash } from "node:crypto";
 import { sql, type Transaction } from "kysely";
-import { formatCredits } from "@weiche/shared/credits.ts";
 import type { PackageEntry, PackageTerms, PackageVersion } from "@weiche/shared/packages.ts";
 import { StartError } from "@weiche/shared/files/start-error.ts";
 import { inTransaction, instantText, instantValue, type Database } from "../db/database.ts";
 import type { PackageName, Schema } from "../db/schema.ts";
-import { quotaOf } from "./packages.ts";
+import { effectiveTerms, viewTerms } from "./packages.ts";
 
 /** Throws `StartError` with every package that cannot be published so; nothing is changed then. */
 export function publishPackages(database: Database, entries: readonly PackageEntry[], nowMs: number): Promise<void> {
@@ -100,12 +99,7 @@ async function readStored(transaction: Transaction<Schema>, name: PackageName): 
   const rows = transaction.selectFrom("packageTerms").selectAll().where("package", "=", name);
   return (await rows.orderBy("effectiveFrom").execute()).map((row) => ({
     validFromMs: row.validFrom.epochMilliseconds,
-    effectiveFromMs: row.effectiveFrom.epochMilliseconds,
-    priceCents: row.priceCents,
-    creditsPerMonth: row.credits,
-    requestsPerMinute: row.requestsPerMinute,
-    parallelRequests: row.parallelRequests,
-    emailSupport: row.emailSupport,
+    ...effectiveTerms(row),
   }));
 }
 
@@ -138,17 +132,6 @@ async function touchAccounts(transaction: Transaction<Schema>, name: PackageName
   await sql`
     update accounts set name = name where id in (select account_id from subscriptions
       where package = ${name} and (ended_at is null or ended_at > ${instantText(nowMs)}))`.execute(transaction);
-}
-
-function viewTerms(terms: PackageTerms) {
-  const { priceCents, requestsPerMinute, parallelRequests, emailSupport } = terms;
-  return {
-    priceCents,
-    creditsPerMonth: formatCredits(quotaOf(terms)),
-    requestsPerMinute,
-    parallelRequests,
-    emailSupport,
-  };
 }
 
 function isEqualVersion(a: PackageVersion, b: PackageVersion): boolean {

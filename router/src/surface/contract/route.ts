@@ -79,22 +79,19 @@ export const ofAccountForAdministrators = { may: administratorsAndOperator, of: 
 export const ofUser = { may: administratorsAndOperator, of: "user", params: byId } as const;
 export const ofKey = { may: everybodyAndOperator, of: "key", params: byId } as const;
 
-/** How the operator names an account. */
-export const accountName = Type.String({
+const idOrName = Type.String({
   minLength: 1,
   maxLength: 200,
   description: "Its id, the beginning of its id (at least 4 characters), or its name.",
 });
+/** How the operator names an account. */
+export const accountName = idOrName;
 export const userName = Type.String({
   minLength: 1,
   maxLength: 254,
   description: "Their id, the beginning of it (at least 4 characters), or their e-mail address.",
 });
-export const keyName = Type.String({
-  minLength: 1,
-  maxLength: 200,
-  description: "Its id, the beginning of its id (at least 4 characters), or its name.",
-});
+export const keyName = idOrName;
 /** Neither blank nor with control characters, which could forge lines on a screen. */
 export const name = Type.String({
   minLength: 1,

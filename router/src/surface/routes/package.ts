@@ -1,10 +1,9 @@
 /** The package of an account. */
 import { formatCredits, millicredits } from "@weiche/shared/credits.ts";
-import type { PackageTerms } from "@weiche/shared/packages.ts";
 import { instantText } from "../../db/database.ts";
 import { packageChoices } from "../../subscriptions/subscription-rules.ts";
 import { packageUse, type PackageUse } from "../../subscriptions/package-use.ts";
-import { offeredTo, quotaOf, termsAt } from "../../subscriptions/packages.ts";
+import { offeredTo, termsAt, viewTerms } from "../../subscriptions/packages.ts";
 import type { Handlers } from "../server/add-routes.ts";
 import type { packageContract } from "../contract/package.ts";
 import type { HandlerDeps } from "./handler-deps.ts";
@@ -45,17 +44,6 @@ export function packageHandlers({ accounts, database, clock }: HandlerDeps): Han
       const totalCents = items.reduce((sum, { amountCents }) => sum + amountCents, 0);
       return { items, total: items.length, totalCents };
     },
-  };
-}
-
-function viewTerms(terms: PackageTerms) {
-  const { priceCents, requestsPerMinute, parallelRequests, emailSupport } = terms;
-  return {
-    priceCents,
-    creditsPerMonth: formatCredits(quotaOf(terms)),
-    requestsPerMinute,
-    parallelRequests,
-    emailSupport,
   };
 }
 
