@@ -15,7 +15,7 @@ export interface BackupDone {
   /** ISO 8601: everything committed before is in it. */
   readonly at: string;
   readonly tables: number;
-  /** Of the file; absent for standard output. */
+  /** Size of the file. Absent for standard output. */
   readonly bytes?: number;
   /** Older backups of the folder that gave way. */
   readonly removed?: readonly string[];
@@ -24,7 +24,7 @@ export interface BackupDone {
 const compression = {
   params: { [constants.ZSTD_c_compressionLevel]: 3, [constants.ZSTD_c_checksumFlag]: 1 },
 };
-/** What a backup is called in a folder; sorted by name is sorted by time. */
+/** Names of backups in a folder; sorted by name they are sorted by time. */
 const namePattern = /^weiche-\d{8}T\d{6}Z\.backup$/;
 
 /** `file`: a new file, or "-" for `output`. Throws `StartError` if the file exists. */

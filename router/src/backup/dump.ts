@@ -6,7 +6,7 @@ import { version } from "@weiche/shared/program/version.ts";
 import { backupLock } from "../usage/usage-days.ts";
 import { writeBackup, type BackupHeader, type BackupTable } from "./backup-file.ts";
 
-/** What a backup leaves out: it means nothing to another run of the routers, or would open a door that was shut since. */
+/** Tables that a backup leaves out: they mean nothing to later routers, or would open a door that was shut since. */
 export const leftOut = [
   "kysely_migration",
   "kysely_migration_lock",

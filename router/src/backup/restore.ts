@@ -69,7 +69,7 @@ async function prepare(connection: ClientConfig, { version, migrations, tables }
   await client.connect();
   await client.query("begin");
   for (const { name } of tables) {
-    // What migrations wrote gives way; triggers would note each row as a change.
+    // Triggers would note each restored row as a change.
     await client.query(`alter table ${client.escapeIdentifier(name)} disable trigger user`);
   }
   for (const { name } of tables.toReversed()) await client.query(`delete from ${client.escapeIdentifier(name)}`);

@@ -100,7 +100,7 @@ test("every table comes back as it was, but for what is left out, and the ledger
     return (await client.query<{ id: string }>("select id from ledger_identity")).rows[0]!.id;
   };
   expect(await ledgerOf(target)).not.toBe(await ledgerOf(database.connection));
-  // What guarded the tables guards them again.
+  // Triggers guard the tables again.
   await using client = await connect(target);
   await expect(client.query("delete from audit_log")).rejects.toThrow("only added to");
   const { rows: changes } = await client.query<{ number: string }>("select number from change_counter");

@@ -31,7 +31,7 @@ export type Ask = <A extends Address>(address: A, sent?: Sent) => Promise<Answer
 
 /** The router refused the request, or failed. */
 export class Failed extends Error {
-  /** Of HTTP: 404 if what is named is not there. Absent: the command itself refuses. */
+  /** HTTP status: 404 if what is named is not there. Absent: the command itself refuses. */
   readonly status: number | undefined;
   /** The parameters that are wrong, by their names in the contract. */
   readonly details: readonly { readonly param: string }[];

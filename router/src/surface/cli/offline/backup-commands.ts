@@ -57,7 +57,7 @@ export function addBackupCommands(program: Command, actions: Actions, env: NodeJ
         folder === undefined ? await backUp(file!) : await backUpInto(folder, keep, systemClock.now(), backUp);
       progress.end();
       if (done.file === "-") return;
-      const removed = done.removed ? `; ${done.removed.length} older removed` : "";
+      const removed = done.removed?.length ? `; ${done.removed.length} older removed` : "";
       actions.print(done, () => `${done.file}: ${sizeText(done.bytes!)}, everything until ${done.at}${removed}`);
     });
 
